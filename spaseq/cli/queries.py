@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -16,9 +17,17 @@ from spaseq.expr.extension import load_functions
 from spaseq.options import REGIMES, PlanningOptions
 from spaseq.plan.rules import NAMES
 
-QUERY_FILES = click.argument(
-    "queries", nargs=-1, required=True, metavar="QUERY.rq...", type=click.Path(path_type=Path)
-)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def query_files(required: bool) -> Callable[[F], F]:
+    """The argument of a command that takes query files."""
+    kind: click.Path = click.Path(path_type=Path)
+    metavar = "QUERY.rq..." if required else "[QUERY.rq...]"
+    return click.argument("queries", nargs=-1, required=required, metavar=metavar, type=kind)
+
+
+QUERY_FILES = query_files(required=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,14 +25,14 @@ from spaseq.cli.no_answers import command_for_more, no_answer_line, write_report
 from spaseq.cli.option_groups import Chosen, grouped_command
 from spaseq.cli.output_files import STDOUT, check_outputs
 from spaseq.cli.progress import ProgressLine, summary
-from spaseq.cli.queries import QUERY_FILES, QueryOptions, checked_files
+from spaseq.cli.queries import QueryOptions, checked_files, query_files
 from spaseq.cli.run_inputs import given_inputs, kb_source, stream_sources
 from spaseq.cli.run_options import RUN_OPTIONS
-from spaseq.cli.run_parts import InputTexts, OutputOptions, SideOptions
+from spaseq.cli.run_parts import InputTexts, OutputOptions, QuerySet, SideOptions
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.compile import Checked
-from spaseq.errors import SpaseqError
+from spaseq.errors import SpaseqError, UsageError
 from spaseq.options import RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.chaining import reading_order
@@ -45,7 +45,7 @@ from spaseq.sources.base import Source
 
 
 @grouped_command(*RUN_OPTIONS)
-@QUERY_FILES
+@query_files(required=False)
 def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
     """Run queries over streams and print their answers.
 
@@ -61,6 +61,13 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
     Only answers go to stdout; progress, warnings and a summary go to stderr.
     """  # fmt: skip
     options, output = run_options(chosen), chosen[OutputOptions]
+    files = chosen[QuerySet].files()
+    if chosen[QuerySet].directory is not None and options.follow is not None:
+        _follow_set(queries, files, options, chosen)
+        return
+    queries = (*queries, *files)
+    if not queries:
+        raise UsageError("there is no query: give query files, or --queries DIR with some")
     checked = _loaded(queries, options, chosen)
     plans = reading_order(plans_of(checked))
     _check_answers(plans, queries, chosen)
@@ -95,6 +102,36 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
         if output.why is not None:
             write_report(output.why, checked, job)
         sides.refuse(only_bad)
+
+
+def _follow_set(
+    queries: Sequence[Path], files: Sequence[Path], options: RunOptions, chosen: Chosen
+) -> None:
+    """Run the queries of a directory, as it changes, until it is interrupted."""
+    from spaseq.cli.run_standing import first_queries, follow_set, standing_job
+
+    if queries:
+        raise UsageError("--queries DIR with --follow has all queries; leave the others out")
+    if options.runtime.name != "local":
+        raise UsageError(
+            "--queries DIR with --follow goes with --runtime local: on Spark the queries of a run "
+            "that goes on are fixed"
+        )
+    keep_arrow_from_pandas()
+    chosen[QueryOptions].load()
+    plans = plans_of(first_queries(files, options))
+    _check_answers(plans, files, chosen)
+    progress = ProgressLine()
+    with ExitStack() as stack:
+        sides = stack.enter_context(SideOutputs(chosen[SideOptions], append=True))
+        job = standing_job(plans, options, chosen, sides, progress)
+        stack.enter_context(_metrics(job, chosen[OutputOptions].metrics_port))
+        stack.push(partial(_write_stats, job, chosen[OutputOptions].stats))
+        stack.callback(progress.clear)
+        follow_set(job, plans, options, chosen, sides, progress)
+        progress.clear()
+        tell(summary(job.stats))
+        sides.report(False)
 
 
 def _loaded(queries: tuple[Path, ...], options: RunOptions, chosen: Chosen) -> list[Checked]:

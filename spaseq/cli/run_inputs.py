@@ -50,6 +50,33 @@ def stream_sources(
     return sources
 
 
+def standing_streams(
+    plans: Sequence[QueryPlan], texts: InputTexts, options: RunOptions
+) -> dict[str, BrokerStream]:
+    """The streams of a set of queries that changes, by the names or IRIs that --stream gives.
+
+    Raises:
+        UsageError: a text is no assignment, no query knows a name, or something has an end.
+    """
+    names = stream_names(plans)
+    given = _stream_paths(plans, texts.streams)
+    for name in given:
+        if not is_absolute_iri(name):
+            raise UsageError(
+                f"--stream {name}: no query that is there now has a stream of this name; give the "
+                f"stream's IRI, or one of {', '.join(sorted(names))}"
+            )
+    bound = with_lifts(given, texts.lifts, texts.types, names)
+    bound = with_contexts(bound, texts.contexts, texts.context_map, names)
+    found: dict[str, BrokerStream] = {}
+    for iri, paths in bound.items():
+        source = stream_source(iri, paths, options)
+        _check_followed(source, options.runtime.name)
+        assert isinstance(source, BrokerStream)
+        found[iri] = source
+    return found
+
+
 def _check_followed(source: Source, runtime: str) -> None:
     """UsageError if a runtime does not follow this source."""
     is_broker = isinstance(source, BrokerStream)

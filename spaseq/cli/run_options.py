@@ -12,6 +12,7 @@ from spaseq.cli.run_parts import (
     FollowFlags,
     InputTexts,
     OutputOptions,
+    QuerySet,
     SideOptions,
     count,
 )
@@ -35,9 +36,19 @@ def _formats() -> str:
     return "; ".join(f"{', '.join(forms)}: {about}" for about, forms in kinds.items()) + "."
 
 
+_QUERIES = PartOption(
+    QuerySet,
+    "--queries",
+    "directory",
+    metavar="DIR",
+    help="All query files (*.rq) of a directory. With --runtime local --follow it is watched: a "
+    "file that comes, changes or goes takes effect between two batches.",
+)
+
 INPUT = OptionGroup(
     "Input",
     (
+        _QUERIES,
         PartOption(
             InputTexts,
             "--stream",

@@ -6,11 +6,13 @@ The parts of `spaseq.options` go to the runtimes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
 
 from spaseq.cli.option_groups import PartOption
+from spaseq.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,25 @@ class FollowFlags:
     follow: bool = False
     checkpoint: str | None = None
     buckets: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySet:
+    """A directory of queries."""
+
+    directory: str | None = None
+
+    def files(self) -> tuple[Path, ...]:
+        """The query files that it has.
+
+        Raises:
+            UsageError: it is no directory.
+        """
+        if self.directory is None:
+            return ()
+        if not Path(self.directory).is_dir():
+            raise UsageError(f"--queries {self.directory}: it is no directory")
+        return tuple(sorted(Path(self.directory).glob("[!.]*.rq")))
 
 
 def count(part: type, *names: str, least: int = 1, **attributes: Any) -> PartOption:

@@ -34,6 +34,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.inputs.message_options import MessageOptions
+from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import Terms
 from spaseq.runtime.live.live_engine import LiveStream
@@ -82,11 +83,10 @@ def parts_of(configuration: Configuration, directory: Path) -> ServerParts:
     run = StandingRun(
         data,
         streams,
-        knowledge,
+        Job((), (), knowledge, on_note=_LOG.warning),
         plan,
         {name: _sink(table) for name, table in configuration.sinks.items()},
         StandingOptions(sync_ms=server.get("sync", 20), retain_ms=_retain(server)),
-        on_note=_LOG.warning,
     )
     return ServerParts(
         run,

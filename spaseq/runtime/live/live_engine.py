@@ -232,6 +232,11 @@ class LiveEngine:
         clocks = [[iri, clock.as_json()] for iri, clock in self._clocks.items()]
         return [clocks, [[iri, some.as_json()] for iri, some in self._events.items()]]
 
+    def use_settings(self) -> None:
+        """Let streams be as late as their settings say from now on, whatever a snapshot said."""
+        for iri, stream in self._streams.items():
+            self._clocks[iri].use_delay(stream.settings.delay_ms)
+
     def restore_streams(self, value: list[Any]) -> None:
         """Go on where `streams_as_json` was called; streams that there are no more are left out."""
         clocks, events = value

@@ -143,7 +143,7 @@ class LiveLoop:
             )
             places = dict(places_then)
             self.queries, self.answered = of_values(queries), Counter(dict(answered))
-            self._past, starts = PastPoints(past[0]), past[1]
+            self._past, starts, knowledge = PastPoints(past[0]), past[1], past[2]
             self.engine.restore(engine, self._plans([name for name, _ in starts]))
             for name, point in starts:
                 self._begin_catch_up(self.queries[name], PastPoint(*point))
@@ -156,12 +156,23 @@ class LiveLoop:
         self._due = deque(() if self._changes is None else self._changes.after(changed))
         self._changed = changed  # the index of the next change to take effect
         readers = {iri: log.reader(places.get(iri, 0)) for iri, log in self.logs.items()}
+        if state is not None and knowledge != self.job.knowledge.hash:
+            self._check_read(places)
         behind: Counter[str] = Counter()
         reader = LogReader(self.answers, self._saved_answers)
         while some := reader.read():
             behind.update(LoggedAnswer.of_bytes(record).id for _, record in some)
         reader.close()
         return readers, behind
+
+    def _check_read(self, places: Mapping[str, int]) -> None:
+        """UsageError if there are messages that the knowledge base of an earlier run is for."""
+        if any(places.get(iri, 0) < log.log.end for iri, log in self.logs.items()):
+            raise UsageError(
+                f"{self.directory.path}: the knowledge base has changed, and the run before this "
+                "one was killed before it had evaluated all messages. Start it with the knowledge "
+                "base as it was, stop it, and then change the knowledge base"
+            )
 
     def _plans(self, without: Sequence[str]) -> list[QueryPlan] | None:
         plan = self._keeping.planner
@@ -182,7 +193,7 @@ class LiveLoop:
         if self._changes is not None:
             self._past.add(PastPoint(self._places(), self.engine.streams_as_json()))
         starts = [(name, tuple(own.start)) for name, own in self._catching.items()]
-        state += [self._past.as_values(), starts]
+        state += [self._past.as_values(), starts, self.job.knowledge.hash]
         self.directory.save_state(state)
         self._saved_answers = self.answers.end
         self._drop()
@@ -217,6 +228,9 @@ class LiveLoop:
             self.deliveries = deliver()
             stack.callback(self._end_deliveries, self.deliveries)
             self._catch_up(stop)
+            if self._changes is not None and not stop.is_set():
+                self.engine.use_settings()
+                self._save()  # so that a later run knows the knowledge base and the settings
             stack.callback(self._end_intakes)
             self._start_intakes()
             while not stop.is_set():

@@ -59,6 +59,17 @@ class PartitionClocks:
             if mark is not None:
                 self._clocks[-1].raise_to(mark)
 
+    def use_delay(self, delay_ms: int) -> None:
+        """Judge by another delay from now on. The watermark does not go back."""
+        if delay_ms == self._delay_ms:
+            return
+        self._delay_ms = delay_ms
+        for clock in self._clocks:
+            mark = clock.watermark
+            clock.delay_ms = delay_ms
+            if mark is not None:
+                clock.raise_to(mark)
+
     def admit(self, partition: int, batch: EventBatch) -> tuple[EventBatch, list[LateEvent]]:
         """The events of a partition that are in time, numbered, and the late ones."""
         own = self.of_partition(partition)

@@ -16,7 +16,7 @@ from spaseq.automaton.run.live_states import LiveStates
 from spaseq.errors import UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.logs.stream_log import Message
-from spaseq.options import StageOptions, StateLimits
+from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import Job, LateEvent, Stats
@@ -48,16 +48,17 @@ class StandingOptions:
     """How a standing run goes.
 
     Attributes:
-        stages: of all queries.
         limits: of each query's state.
         sync_ms: the least time between two commits of the logs.
         retain_ms: how long messages and answers that nobody needs any more stay in the logs.
+        endures: whether failures of disks and brokers are problems that may pass; otherwise they
+            end the run.
     """
 
-    stages: StageOptions = StageOptions()
     limits: StateLimits = field(default_factory=StateLimits)
     sync_ms: int = 20
     retain_ms: int = 3_600_000
+    endures: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class StandingRun:
     """Streams in logs, queries that come and go, answers in a log; a thread of its own evaluates.
 
     ```python
-    run = StandingRun(Path("state"), streams, knowledge, planner, sinks)
+    run = StandingRun(Path("state"), streams, Job((), (), knowledge), planner, sinks)
     run.start()
     run.put("jam", text)
     run.stop()
@@ -126,32 +127,35 @@ class StandingRun:
     Args:
         directory: keeps the logs and the state; an earlier run with it goes on.
         streams: all streams; those without a source are fed by `accept`.
-        knowledge: the knowledge base of all queries.
+        job: the knowledge base of all queries, their options, and who is told what; it has no
+            queries and no streams. Bad input and late events go to files in the directory, if
+            `sides` is not given.
         planner: plans a query's text under a name.
         sinks: where the answers go, by name.
         options: how the run goes.
-        on_note: told what a user should know.
+        sides: the files that functions of the job write, by path, open for appending.
     """
 
     def __init__(
         self,
         directory: Path,
         streams: Sequence[LiveStream],
-        knowledge: KnowledgeBase,
+        job: Job,
         planner: Planner,
         sinks: Mapping[str, SinkSettings],
         options: StandingOptions = StandingOptions(),
-        on_note: Callable[[str], None] = lambda text: None,
+        sides: Mapping[str, TextIO] | None = None,
     ) -> None:
         self._path, self._streams, self._sinks = directory, list(streams), sinks
-        self._planner, self._options = self._checked(planner, knowledge), options
+        self._planner, self._options = self._checked(planner, job.knowledge), options
         self._iris = {stream.name: stream.iri for stream in streams}
-        job = Job((), (), knowledge, options.stages, on_note=on_note)
-        job.on_bad, job.on_late = self._take_bad, self._take_late
+        self._own_sides = sides is None
+        if sides is None:
+            job.on_bad, job.on_late = self._take_bad, self._take_late
         self._job, self._stop = job, threading.Event()
         self._stack = ExitStack()
         self._failure: BaseException | None = None
-        self._sides: dict[str, TextIO] = {}
+        self._sides = dict(sides or {})
 
     @staticmethod
     def _checked(planner: Planner, knowledge: KnowledgeBase) -> Planner:
@@ -176,14 +180,13 @@ class StandingRun:
         directory = LiveDirectory.open(self._path, {"queries": "a set that changes"})
         with ExitStack() as stack:
             stack.callback(directory.release)
-            for name in ("bad.jsonl", "late.jsonl"):
+            for name in ("bad.jsonl", "late.jsonl") if self._own_sides else ():
                 file = open_lines(str(self._path / name), os.O_APPEND)
                 self._sides[str(self._path / name)] = file
                 stack.callback(file.close)
             engine = LiveEngine(job, self._streams, options.limits, Tolerated.ALL)
-            keeping = Persistence(
-                self._planner, self._sides, options.sync_ms, options.retain_ms, endures=True
-            )
+            kept = self._planner, self._sides, options.sync_ms, options.retain_ms
+            keeping = Persistence(*kept, options.endures)
             self._loop = LiveLoop(job, engine, self._streams, directory, keeping)
             self._stack = stack.pop_all()
         self._thread = threading.Thread(target=self._run, name="evaluation", daemon=True)
@@ -195,8 +198,13 @@ class StandingRun:
         except BaseException as error:
             self._failure = error
 
+    def wait(self, seconds: float) -> bool:
+        """Wait for the run to end by itself, which it does only if it fails; whether it has."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
     def stop(self) -> None:
-        """Save the state and end; RunError if the run has failed."""
+        """Save the state and end; what has ended the run before, if it has failed."""
         self._stop.set()
         self._loop.wake()
         self._thread.join()

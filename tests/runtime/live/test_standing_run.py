@@ -21,6 +21,7 @@ from spaseq.logs.stream_log import UNNUMBERED, Message, StreamLog
 from spaseq.options import FileSourceSettings, PlanningOptions, RuntimeOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.runtime.job.job import Job
 from spaseq.runtime.live import live_loop
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.live_engine import LiveStream
@@ -58,11 +59,10 @@ class Server:
         self.run = StandingRun(
             directory / "state",
             [stream(), stream("T", OTHER)],
-            KnowledgeBase.empty(),
+            Job((), (), KnowledgeBase.empty(), on_note=self.notes.append),
             planned,
             {"out": SinkSettings(str(self.out))},
             options,
-            on_note=self.notes.append,
         )
         self.run.start()
 

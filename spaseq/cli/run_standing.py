@@ -1,0 +1,137 @@
+"""`spaseq run --queries DIR --follow`: the queries are what the directory has, as it changes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from spaseq.api.prepare import load_knowledge, plan_standing
+from spaseq.api.queries import check_queries
+from spaseq.cli.messages import tell
+from spaseq.cli.option_groups import Chosen
+from spaseq.cli.progress import ProgressLine
+from spaseq.cli.run_inputs import kb_source, standing_streams
+from spaseq.cli.run_parts import InputTexts, OutputOptions, QuerySet
+from spaseq.cli.side_outputs import SideOutputs
+from spaseq.compile import Checked
+from spaseq.errors import UsageError
+from spaseq.options import RunOptions
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.runtime.job.interrupts import until_interrupted
+from spaseq.runtime.job.job import Job
+from spaseq.runtime.live.deliveries import SinkSettings
+from spaseq.runtime.live.delivery import Terms
+from spaseq.runtime.live.live_engine import LiveStream
+from spaseq.runtime.live.standing_run import StandingOptions, StandingRun
+from spaseq.serve.query_files import QueryFiles
+from spaseq.sinks import SINKS
+
+_LOOK_S = 0.5
+
+
+def first_queries(files: Sequence[Path], options: RunOptions) -> list[Checked]:
+    """The queries that a directory has without errors now; the errors of the others are told."""
+    found = []
+    for checked in check_queries(files, options.planning, several=True):
+        if checked.errors:
+            for diagnostic in checked.errors:
+                tell(diagnostic.render())
+        else:
+            found.append(checked)
+    return found
+
+
+def standing_job(
+    plans: Sequence[QueryPlan],
+    options: RunOptions,
+    chosen: Chosen,
+    sides: SideOutputs,
+    progress: ProgressLine,
+) -> Job:
+    """The knowledge base of a set of queries, and who is told what."""
+    sources = [kb_source(text, plans) for text in chosen[InputTexts].kbs]
+    return Job(
+        (),
+        (),
+        load_knowledge((), sources, options.knowledge),
+        options.stages,
+        on_bad=sides.on_bad,
+        on_late=sides.on_late,
+        on_partial=sides.on_partial,
+        on_note=progress.note,
+        on_progress=progress,
+    )
+
+
+def follow_set(
+    job: Job,
+    plans: Sequence[QueryPlan],
+    options: RunOptions,
+    chosen: Chosen,
+    sides: SideOutputs,
+    progress: ProgressLine,
+) -> None:
+    """Evaluate the queries of a directory over streams that go on, until it is interrupted.
+
+    A file that comes, changes or goes takes effect between two batches. If it has mistakes, they
+    are told, and the query of its name that runs goes on.
+
+    Args:
+        job: the knowledge base, and who is told what.
+        plans: of the queries that are there now; they say which names streams have.
+        options: of the run.
+        chosen: the options of the command line.
+        sides: its further output files.
+        progress: its progress line.
+
+    Raises:
+        SpaseqError: as from `spaseq.runtime.live.live_run.run`.
+    """
+    follow, output, directory = options.follow, chosen[OutputOptions], chosen[QuerySet].directory
+    assert follow is not None and directory is not None
+    sources = standing_streams(plans, chosen[InputTexts], options)
+    streams = [LiveStream(name, source, follow.arrivals) for name, source in sources.items()]
+    if SINKS[output.form].one_query:
+        raise UsageError(f"--format {output.form} holds the answers of one query; use jsonl")
+    new = not (follow.checkpoint / "live.json").exists()
+    sink = SinkSettings(output.out, Terms(patient=False), output.form, overwrites=new)
+
+    def plan(name: str, text: str) -> QueryPlan:
+        return plan_standing(text, name, options.planning, job.knowledge)
+
+    kept = StandingOptions(follow.limits, sync_ms=0, retain_ms=0, endures=False)
+    run = StandingRun(follow.checkpoint, streams, job, plan, {"out": sink}, kept, sides.files())
+    with ExitStack() as stack:
+        stack.enter_context(_told(progress))
+        stop = stack.enter_context(until_interrupted())
+        run.start()
+        stack.callback(run.stop)
+        files = QueryFiles(Path(directory), run, lambda name: None)
+        files.begin()
+        files.watch(_LOOK_S)
+        stack.callback(files.close)
+        while not stop.wait(_LOOK_S) and not run.wait(0.0):
+            pass
+
+
+@contextmanager
+def _told(progress: ProgressLine) -> Iterator[None]:
+    """Lets what is logged appear among the progress."""
+
+    class Told(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            progress.note(record.getMessage())
+
+    logger, handler = logging.getLogger("spaseq"), Told(logging.INFO)
+    level, spreads = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = spreads

@@ -1,0 +1,125 @@
+"""`spaseq run --queries DIR`: the queries are what the directory has, as it changes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.connectors.nats_server import NatsServer, serving
+from tests.runtime.live.live_jobs import QUERY, events, expected_lines, lines
+from tests.runtime.live.test_live_run import until
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[NatsServer]:
+    for server in serving(tmp_path):
+        server.make_stream("ROAD", "road.>")
+        yield server
+
+
+@pytest.fixture
+def queries(tmp_path: Path) -> Path:
+    directory = tmp_path / "queries"
+    directory.mkdir()
+    (directory / "a.rq").write_text(QUERY)
+    return directory
+
+
+class Watched:
+    """A run over a directory of queries, in a process of its own."""
+
+    def __init__(self, place: Path, server: NatsServer, queries: Path) -> None:
+        self.out, self._told = place / "out.jsonl", place / "told.txt"
+        with self._told.open("a") as told:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "spaseq", "run", "--queries", str(queries)),
+                    *("--runtime", "local", "--follow", "--checkpoint", str(place / "state")),
+                    *("--stream", f"S=nats://{server.host}/road.loops?stream=ROAD"),
+                    *("--watermark", "500 MILLISECONDS", "--max-ahead", "99999 DAYS"),
+                    *("--out", str(self.out)),
+                ],
+                stderr=told,
+            )
+
+    def told(self) -> str:
+        return self._told.read_text()
+
+    def told_of(self, text: str) -> None:
+        until(lambda: text in self.told() or self._process.poll() is not None)
+        assert text in self.told()
+
+    def lines(self, name: str) -> list[str]:
+        return [line for line in lines(self.out) if json.loads(line)["query"] == name]
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        assert self._process.wait(60) == 143, self.told()
+
+
+def test_files_come_change_and_go(tmp_path: Path, server: NatsServer, queries: Path) -> None:
+    given = events(300)
+    run = Watched(tmp_path, server, queries)
+    server.publish("road.loops", given[:100])
+    expected = [line.replace('"q"', '"a"') for line in expected_lines(tmp_path, given)]
+    until(lambda: len(run.lines("a")) > 20)
+    (queries / "b.rq").write_text(QUERY)
+    run.told_of("query b: added")
+    (queries / "a.rq").write_text("SELECT")
+    run.told_of("a.rq is not used")
+    server.publish("road.loops", given[100:200])
+    until(lambda: len(run.lines("b")) > 20)
+    run.kill()
+    (queries / "a.rq").write_text(QUERY)
+    run = Watched(tmp_path, server, queries)
+    server.publish("road.loops", given[200:])
+    until(lambda: len(run.lines("a")) == len(expected))
+    (queries / "b.rq").unlink()
+    run.told_of("query b: removed")
+    run.stop()
+    (tmp_path / "rest").mkdir()
+    rest = expected_lines(tmp_path / "rest", given[100:])
+    assert run.lines("a") == expected
+    assert run.lines("b") == [line.replace('"q"', '"b"') for line in rest]
+
+
+def spaseq(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "spaseq", "run", *arguments], capture_output=True, text=True
+    )
+
+
+def test_a_bounded_run_has_all_queries_of_the_directory(tmp_path: Path, queries: Path) -> None:
+    given = events(50)
+    expected = expected_lines(tmp_path, given)
+    (queries / "b.rq").write_text(QUERY)
+    stream = ("--stream", f"S={tmp_path / 'expected.nq'}", "--runtime", "local")
+    found = spaseq("--queries", str(queries), *stream)
+    assert found.returncode == 0, found.stderr
+    assert sorted(found.stdout.splitlines()) == sorted(
+        line.replace('"q"', f'"{name}"') for line in expected for name in "ab"
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ([], "there is no query"),
+        (["--queries", "nowhere"], "it is no directory"),
+        (["--queries", ".", "--follow", "--checkpoint", "s"], "goes with --runtime local"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(more: list[str], message: str) -> None:
+    found = spaseq(*more)
+    assert found.returncode == 2
+    assert message in found.stderr
