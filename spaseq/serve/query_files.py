@@ -10,7 +10,7 @@ from pathlib import Path
 
 from spaseq.api.queries import read_query
 from spaseq.compile import Checked, check_query
-from spaseq.errors import QueryError, RunError, SpaseqError, UsageError
+from spaseq.errors import QueryError, RunError, SpaseqError
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.runtime.live.standing_run import StandingRun, UnknownQuery
 from spaseq.storage.durable_files import sync_directory, write_durably
@@ -73,14 +73,12 @@ class QueryFiles:
         Raises:
             SpaseqError: it cannot run. Nothing has changed.
         """
-        if since_ms is not None:
-            raise UsageError("a query cannot see earlier events yet; leave from out")
         checked = checked_query(name, text)
         path, fresh = self._path(name), self._directory / f".{name}.put"
         with self._lock:
             try:
                 write_durably(fresh, text.encode())  # so that a full disk changes nothing
-                change = self._run.put(name, text)
+                change = self._run.put(name, text, since_ms)
                 if change != "unchanged" or not path.exists():
                     fresh.replace(path)
                     sync_directory(self._directory)

@@ -72,7 +72,6 @@ def test_a_name_that_is_none(server: Served, name: str) -> None:
     assert not list(server.queries.iterdir())
 
 
-@pytest.mark.xfail(reason="the run takes no time yet", strict=True)
 def test_from_is_a_date_time_or_milliseconds(server: Served) -> None:
     for text in ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00%2B01:00", "1767225600000"):
         assert server.http.put(f"/queries/q?from={text}", content=QUERY).status_code == 201
