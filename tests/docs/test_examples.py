@@ -22,7 +22,12 @@ ON_SPARK = {"spark.md"}
 
 NOT_RUN = {
     "spark.md": ["needs a cluster", "goes on until it is interrupted"],
-    "live.md": ["it needs a broker, and goes on until it is interrupted"],
+    "live.md": 2 * ["it needs a broker, and goes on until it is interrupted"],
+    "serve.md": [
+        "it goes on until it is stopped",
+        "it makes a certificate, and needs a server",
+        "it needs a server",
+    ],
     "README.md": [
         "installs packages; another test does the run",
         "is this test suite",
