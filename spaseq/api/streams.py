@@ -34,6 +34,7 @@ def stream_source(iri: str, given: StreamInput, options: RunOptions) -> Source:
         limits=options.limits,
         threads=(reading.threads or reading_threads()) if local else 1,
         messages=DEFAULT_MESSAGES if options.follow is None else options.follow.messages,
+        live=options.follow is not None and local,
     )
     match given:
         case Lifted():

@@ -14,7 +14,6 @@ from spaseq.cli.option_groups import Chosen
 from spaseq.cli.output_files import NamedPath
 from spaseq.cli.queries import QueryOptions
 from spaseq.cli.run_parts import InputTexts
-from spaseq.connectors import SOURCES_OF_SCHEMES
 from spaseq.errors import UsageError
 from spaseq.kb.quads import keeps_graphs
 from spaseq.kb.service_address import is_url
@@ -82,12 +81,6 @@ def _check_followed(source: Source, runtime: str) -> None:
     is_broker = isinstance(source, BrokerStream)
     if runtime != "local" and is_broker:
         source.check()
-    if runtime == "local" and not is_broker:
-        raise UsageError(
-            f"stream <{source.iri}>: --runtime local follows brokers ("
-            f"{', '.join(f'{scheme}://' for scheme in SOURCES_OF_SCHEMES)}); leave it out, and "
-            f"Spark follows {source.describe()}"
-        )
 
 
 def given_inputs(

@@ -56,7 +56,8 @@ INPUT = OptionGroup(
             multiple=True,
             metavar="NAME=PATH",
             help="A stream's input: file, directory, glob, or - for N-Quads on stdin; .gz is "
-            "unpacked. A broker's URL, such as kafka://HOST/TOPIC, with --runtime local --follow. "
+            "unpacked. With --runtime local --follow also a URL: kafka://, nats://, mqtt[s]://, "
+            "ws[s]:// or sse+http[s]://. "
             "NAME is the query's name for it, its IRI, or <IRI>. Repeatable, also for "
             "several paths of one stream.",
         ),
@@ -236,7 +237,7 @@ FOLLOW = OptionGroup(
             "--follow",
             is_flag=True,
             help="Go on until interrupted: with files that keep arriving in the streams' "
-            "directories (Spark), or with the messages of brokers (local).",
+            "directories, or (local) that grow, or with the messages of brokers (local).",
         ),
         PartOption(
             FollowFlags,

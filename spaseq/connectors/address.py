@@ -16,7 +16,7 @@ class Address:
     """A parsed URL; its text has no user name, no password and no values of parameters.
 
     Attributes:
-        scheme: in small letters.
+        scheme: in small letters; "" for a path on this machine.
         host: the host and port as the URL has them, or several with commas between.
         path: what follows the first `/`, decoded: a topic or subject.
         parameters: what follows `?`.
@@ -72,6 +72,8 @@ class Address:
                 raise UsageError(f"{self}: unknown parameter {name}{meant} ({', '.join(known)})")
 
     def __str__(self) -> str:
+        if not self.scheme:
+            return one_line(self.path)
         return one_line(f"{self.scheme}://{self.host}/{self.path}")
 
 

@@ -58,12 +58,12 @@ def lifted_source(given: Lifted, options: StreamOptions) -> Source:
     types = checked_types(given.types or {})
     data = given.data
     if isinstance(data, str | PathLike):
-        if is_source(fspath(data)):
+        if options.live or is_source(fspath(data)):
             return _broker((fspath(data),), options, plan, text, types)
         return LiftedFiles(replace(options, paths=(fspath(data),)), plan, types)
     if isinstance(data, list | tuple) and data and isinstance(data[0], str | PathLike):
         paths = tuple(str(fspath(path)) for path in data)
-        if any(is_source(path) or path == POSTED for path in paths):
+        if options.live or any(is_source(path) or path == POSTED for path in paths):
             return _broker(paths, options, plan, text, types)
         return LiftedFiles(replace(options, paths=paths), plan, types)
     if not isinstance(data, Iterable) and not hasattr(data, "__arrow_c_stream__"):
@@ -73,16 +73,22 @@ def lifted_source(given: Lifted, options: StreamOptions) -> Source:
 
 
 def _broker(
-    urls: tuple[str, ...], options: StreamOptions, plan: LiftPlan, text: str, types: object
+    urls: tuple[str, ...],
+    options: StreamOptions,
+    plan: LiftPlan,
+    text: str,
+    types: tuple[tuple[str, str], ...],
 ) -> Source:
-    """The source of a broker's JSON messages."""
+    """The source of a broker's JSON messages, or of files that are followed."""
     from spaseq.lift.lifted_messages import LiftedBroker
 
     if len(urls) > 1:
-        raise UsageError(f"stream <{options.iri}>: a stream has one broker, and no other input")
-    if types:
+        raise UsageError(
+            f"stream <{options.iri}>: a stream has one broker or path, and no other input"
+        )
+    if types and is_source(urls[0]):
         raise UsageError("--types is for CSV and TSV, and messages are JSON")
-    found = LiftedBroker(options, urls[0], plan, text)
+    found = LiftedBroker(options, urls[0], plan, text, types)
     found.connector()
     return found
 

@@ -36,10 +36,16 @@ _TOGETHER = 4096
 
 @dataclass(frozen=True, slots=True)
 class LiftedBroker(BrokerStream):
-    """The messages at a URL, each a JSON object; `text` is the lift's."""
+    """The messages at a URL, each a JSON object, or parts of files; `text` is the lift's.
+
+    `types` are (field, local name of its XSD datatype), for CSV and TSV.
+    """
+
+    of_rows = True
 
     plan: LiftPlan
     text: str
+    types: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, given: object, options: object) -> Source | None:
@@ -47,7 +53,8 @@ class LiftedBroker(BrokerStream):
 
     def identity(self) -> list[str]:
         digest = hashlib.sha256(self.text.encode()).hexdigest()
-        return [*BrokerStream.identity(self), digest]
+        types = [repr(self.types)] if self.types else []
+        return [*BrokerStream.identity(self), digest, *types]
 
     def events(
         self, messages: Sequence[Message], source: str, on_bad: OnBad

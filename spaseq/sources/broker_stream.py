@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from spaseq.connectors import is_source, source_at
+from spaseq.connectors.arriving_files import ArrivingFiles
 from spaseq.errors import UsageError
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.inputs.stream_options import StreamOptions
@@ -23,7 +24,13 @@ POSTED = ""
 
 @dataclass(frozen=True, slots=True)
 class BrokerStream(Source):
-    """The stream at a URL. Only `runtime.live` reads it: its messages go into a log first."""
+    """The stream at a URL, or in files that arrive or grow at a path.
+
+    Only `runtime.live` reads it: its messages go into a log first.
+    """
+
+    of_rows: ClassVar[bool] = False
+    """Whether files of the stream have rows, for a lift."""
 
     options: StreamOptions
     url: str
@@ -32,10 +39,12 @@ class BrokerStream(Source):
     def of(cls, given: object, options: StreamOptions) -> Source | None:
         if given == (POSTED,):
             return cls(options, POSTED)
-        if not isinstance(given, tuple) or not any(map(is_source, given)):
+        if not isinstance(given, tuple) or not (options.live or any(map(is_source, given))):
             return None
         if len(given) > 1:
-            raise UsageError(f"stream <{options.iri}>: a stream has one broker, and no other input")
+            raise UsageError(
+                f"stream <{options.iri}>: a stream has one broker or path, and no other input"
+            )
         found = cls(options, given[0])
         found.connector()
         return found
@@ -56,7 +65,10 @@ class BrokerStream(Source):
         """
         if not self.url:
             return None
-        found = source_at(self.url)
+        if is_source(self.url):
+            found = source_at(self.url)
+        else:
+            found = ArrivingFiles(self.url, self.options, self.of_rows)
         if self.options.messages.time == "message" and not found.has_times:
             raise UsageError(
                 f"stream <{self.iri}>: {found.address} gives messages no time, so events cannot "

@@ -32,6 +32,7 @@ class StreamOptions:
         contexts: the JSON-LD contexts of NDJSON-LD; if they have one of their own, messages of
             brokers are read with it, too.
         messages: how the messages of a broker become events.
+        live: the paths are read as messages, while their files grow and others arrive.
         default_time: the time (ms) of an event whose graph has none, in document formats and
             formats of messages. Without it such an event is bad input.
         base: base IRI for relative IRIs in the document formats, unless a document sets its own.
@@ -49,6 +50,7 @@ class StreamOptions:
     base: str | None = None
     contexts: JsonLdContexts = NO_CONTEXTS
     messages: MessageOptions = DEFAULT_MESSAGES
+    live: bool = False
     default_time: int | None = None
     limits: Limits = DEFAULT_LIMITS
 

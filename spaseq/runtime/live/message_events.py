@@ -21,6 +21,7 @@ from spaseq.logs.stream_log import Message
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.file_messages import part_of_file
 from spaseq.rdf.inputs.files import InputFile
 from spaseq.rdf.inputs.formats import AS_MESSAGES, Format
 from spaseq.rdf.inputs.message_formats import (
@@ -74,8 +75,18 @@ def message_events(
                 yield from _single_events(message, form, options, source, on_bad)
 
 
+def _in_file(bad: BadInput, message: Message) -> BadInput:
+    """A report on a message; on the file and the line there, if the message is a part of a file."""
+    part = part_of_file(message.media_type)
+    if part is None or bad.line is None:
+        return bad
+    return replace(bad, line=bad.line + part.line - 1)
+
+
 def name_of(source: str, messages: Sequence[Message]) -> str:
-    """The name of messages in reports: their source and their places."""
+    """The name of messages in reports: their source and their places, or their file."""
+    if len(messages) == 1 and part_of_file(messages[0].media_type) is not None:
+        return messages[0].topic
     first, last = messages[0], messages[-1]
     place = str(first.offset) if first is last else f"{first.offset} to {last.offset}"
     return f"{source} message {place}" + (
@@ -85,6 +96,9 @@ def name_of(source: str, messages: Sequence[Message]) -> str:
 
 def _format_of(message: Message, options: StreamOptions) -> Format | None:
     """The format of a message; None if its media type is unknown."""
+    part = part_of_file(message.media_type)
+    if part is not None:
+        return format_of_media(part.format)
     if options.contexts.own is not None:
         return Format.JSONLD
     given = options.messages.format
@@ -96,8 +110,8 @@ def _single_events(
 ) -> Iterator[EventBatch]:
     """The events of a message that is read by itself: one, if the format has no graphs."""
     name, payload = name_of(source, [message]), message.payload
-    own_context = options.contexts.own is not None
-    if form is Format.JSONLD and (own_context or payload.lstrip()[:1] == b"{"):
+    own_context, is_part = options.contexts.own is not None, part_of_file(message.media_type)
+    if not is_part and form is Format.JSONLD and (own_context or payload.lstrip()[:1] == b"{"):
         form = Format.NDJSONLD
         message = replace(message, payload=b" ".join(payload.split(b"\n")))  # one message
     elif options.triples_per_event is None and not form.has_graphs:
@@ -111,12 +125,12 @@ def _single_events(
     def report(bad: BadInput) -> None:
         nonlocal is_silent
         is_silent = False
-        on_bad(bad)
+        on_bad(_in_file(bad, message))
 
     for batch in _events([message], form, options, source, report):
         is_silent = is_silent and not len(batch)
         yield batch
-    if is_silent:
+    if is_silent and not is_part:
         on_bad(BadInput(name, None, _NO_EVENT))
 
 
@@ -143,7 +157,7 @@ def _halved(
         yield from batches
     elif len(messages) == 1:
         for bad in found:
-            on_bad(bad)
+            on_bad(_in_file(bad, messages[0]))
         yield from batches
     else:
         half = len(messages) // 2
@@ -189,9 +203,8 @@ def _separable(messages: Iterable[Message]) -> Iterator[list[Message]]:
 
 def _outer_graphs(payload: bytes) -> tuple[bytes | None, bytes | None]:
     """The graphs of the first and the last line of a message, as written; None if unclear."""
-    lines = payload.strip().split(b"\n")
-    first = _graph(lines[0])
-    return first, first if len(lines) == 1 else _graph(lines[-1])
+    text = payload.strip()
+    return _graph(text.split(b"\n", 1)[0]), _graph(text.rsplit(b"\n", 1)[-1])
 
 
 def _graph(line: bytes) -> bytes | None:

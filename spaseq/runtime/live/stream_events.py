@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from spaseq.lift.lifted_messages import LiftedBroker
+from spaseq.lift.lifted_parts import events_of_part
 from spaseq.logs.stream_log import Message
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.file_messages import PartOfFile, part_of_file
 from spaseq.rdf.inputs.message_options import MessageOptions
 from spaseq.runtime.live.message_events import message_events, name_of
 from spaseq.sources.broker_stream import BrokerStream
@@ -41,7 +44,7 @@ class StreamEvents:
         name, arrival = source.describe(), messages[0].arrival
         small = [m for m in messages if self._is_small(m, name, on_bad)]
         if isinstance(source, LiftedBroker):
-            batches = source.events(small, name, on_bad)
+            batches = _lifted(source, small, name, on_bad)
         else:
             batches = message_events(small, source.options, name, on_bad)
         return batches if self._how.dedup_ms is None else self._first_ones(batches, arrival)
@@ -84,3 +87,19 @@ class StreamEvents:
         """Go on from what `as_json` gave."""
         self._now, self.duplicates, seen = value
         self._seen = OrderedDict((name, at) for name, at in seen)
+
+
+def _lifted(
+    source: LiftedBroker, messages: Sequence[Message], name: str, on_bad: OnBad
+) -> Iterator[EventBatch]:
+    """The events of a lifted stream."""
+    for part, some in groupby(messages, _part):
+        if part is None:
+            yield from source.events(list(some), name, on_bad)
+        else:
+            for message in some:
+                yield from events_of_part(source, message, part, on_bad)
+
+
+def _part(message: Message) -> PartOfFile | None:
+    return part_of_file(message.media_type)

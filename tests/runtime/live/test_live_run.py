@@ -367,7 +367,7 @@ NATS = "S=nats://me:secret@127.0.0.1:1/road.loops"
 @pytest.mark.parametrize(
     ("arguments", "status", "reason"),
     [
-        ((*LOCAL, "c", "--stream", "S=."), 2, "--runtime local follows brokers"),
+        ((*LOCAL, "c", "--stream", "S=nowhere.nq"), 3, "no such file or directory"),
         ((*LOCAL, "c", "--stream", NATS, "--growing"), 2, "--growing goes with --follow on Spark"),
         ((*LOCAL, "c", "--stream", NATS, "--buckets", "2"), 2, "--buckets goes with"),
         (("--runtime", "local", "--follow", "--stream", NATS), 2, "--follow needs --checkpoint"),

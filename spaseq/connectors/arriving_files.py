@@ -1,0 +1,237 @@
+"""Files as a source: those that arrive in a directory or match a glob, or one that grows.
+
+The place is a byte in a file, as a mark of the file's path. A part of a file is a message: whole
+events, which are complete once something follows them, or once the file has settled. A line without
+an end waits. Files that are no lines are read at once, when they have settled.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from glob import glob, has_magic
+from typing import IO
+
+from spaseq.connectors.address import Address
+from spaseq.connectors.base import Intake, MessageSource
+from spaseq.connectors.file_cuts import FileCut, cut_of
+from spaseq.connectors.reconnecting import offer
+from spaseq.errors import InputError, UsageError
+from spaseq.logs.stream_log import UNNUMBERED, Message
+from spaseq.rdf.inputs.file_messages import PartOfFile
+from spaseq.rdf.inputs.files import READ_ERRORS, InputFile
+from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.inputs.stream_options import StreamOptions
+
+SETTLED_S = 2.0
+"""A file that has not changed for so long is complete, but for a line without an end."""
+
+LINE_SETTLED_S = 10.0
+"""After so long a line without an end is complete, too."""
+
+_LOOK_S = 0.1
+_PART_BYTES = 2**20
+_GROWTH = 4  # factor for the next part, if no event ends in it
+_MOST_BYTES = 2**30
+"""Larger files are not read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """How far a file has been read: the byte, and the line and the row that follow."""
+
+    byte: int = 0
+    line: int = 1
+    row: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.byte} {self.line} {self.row}"
+
+
+class ArrivingFiles(MessageSource):
+    """The parts of files as messages. Their times of modification, then names, are the order.
+
+    Args:
+        path: a file, a directory or a glob.
+        options: of the stream.
+        of_rows: whether the stream is lifted, from CSV, TSV or JSON lines.
+    """
+
+    def __init__(self, path: str, options: StreamOptions, of_rows: bool) -> None:
+        super().__init__(Address("", "", path))
+        self.path, self._options, self.of_rows = path, options, of_rows
+
+    def read(self, intake: Intake) -> None:
+        reading = _FilesReading(self, intake)
+        while not intake.stopped:
+            if not reading.once():
+                time.sleep(_LOOK_S)
+
+    def present(self) -> list[str]:
+        """The files that are there now, in the order of reading.
+
+        Raises:
+            InputError: the path does not exist.
+        """
+        if os.path.isdir(self.path):
+            names = [os.path.join(self.path, name) for name in os.listdir(self.path)]
+        elif os.path.exists(self.path):
+            names = [self.path]
+        elif has_magic(self.path):
+            names = glob(self.path, recursive=True)
+        else:
+            raise InputError(f"no such file or directory: {self.path}")
+        found = []
+        for name in names:
+            with suppress(FileNotFoundError):
+                if os.path.isfile(name) and os.path.basename(name)[0] not in "._":
+                    found.append((os.stat(name).st_mtime_ns, name))
+        return [name for _, name in sorted(found)]
+
+    def cut(self, path: str) -> FileCut | None:
+        """How a file is cut; None if it is in no known format."""
+        return cut_of(path, self._options, self.of_rows)
+
+
+class _FilesReading:
+    """A source while it reads. `_seen` says since when a file has its size and time."""
+
+    def __init__(self, source: ArrivingFiles, intake: Intake) -> None:
+        self._source, self._intake = source, intake
+        self._places = {
+            path: _Place(*map(int, text.split())) for path, text in intake.marks.items()
+        }
+        self._seen: dict[str, tuple[tuple[int, int], float]] = {}
+        self._cuts: dict[str, FileCut | None] = {}
+        self._told: set[str] = set()
+        source.present()
+        if os.path.isfile(source.path) and source.cut(source.path) is None:
+            what = "tables and JSON lines" if source.of_rows else "RDF formats"
+            raise InputError(f"{source.path}: its name ends in none of the {what} to follow")
+
+    def once(self) -> bool:
+        """Read what has come; whether there was anything."""
+        found = False
+        try:
+            present = self._source.present()
+        except InputError as error:
+            self._tell(str(error))
+            return False
+        for path in present:
+            if self._intake.stopped:
+                break
+            try:
+                found = self._read(path) or found
+            except FileNotFoundError:
+                continue  # it is gone again
+            except READ_ERRORS as error:
+                self._tell(f"{path} is not read: {getattr(error, 'strerror', None) or error}")
+        return found
+
+    def _read(self, path: str) -> bool:
+        """Read what has come in a file; whether there was anything."""
+        status = os.stat(path)
+        place = self._places.get(os.path.abspath(path), _Place())
+        if status.st_size == place.byte:
+            return False
+        key, now = (status.st_size, status.st_mtime_ns), time.monotonic()
+        if self._seen.get(path, (None,))[0] != key:
+            self._seen[path] = key, now
+        settled_s = max(now - self._seen[path][1], time.time() - status.st_mtime)
+        if path not in self._cuts:
+            if not status.st_size:
+                return False  # its begin may say more about its format
+            try:
+                self._cuts[path] = self._source.cut(path)
+            except UsageError as error:
+                self._cuts[path] = None
+                self._tell(str(error))
+        cut = self._cuts[path]
+        if cut is None:
+            return False
+        if not cut.grows:
+            return settled_s >= SETTLED_S and self._read_whole(path, place, status.st_size, cut)
+        if status.st_size < place.byte:
+            self._tell(f"{path} has become shorter; it is read from its begin again")
+            place = _Place()
+        return self._read_parts(path, place, status.st_size, settled_s, cut)
+
+    def _read_whole(self, path: str, place: _Place, size: int, cut: FileCut) -> bool:
+        """Read a file that is complete."""
+        if place.byte:
+            self._tell(f"{path} has changed since it was read; it is not read again")
+            return False
+        with InputFile(path, Format.NQUADS).open() as data:  # the format does not matter
+            text = io.BufferedReader(data).read(_MOST_BYTES + 1)  # type: ignore[type-var]
+        if len(text) > _MOST_BYTES:
+            self._tell(f"{path} has more than {_MOST_BYTES} bytes; it is not read")
+            return False
+        self._give(path, text, PartOfFile(cut.media_type), _Place(size))
+        return True
+
+    def _read_parts(
+        self, path: str, place: _Place, size: int, settled_s: float, cut: FileCut
+    ) -> bool:
+        """Read the events of a file that are complete."""
+        found = False
+        with open(path, "rb") as data:
+            header = cut.header(data)
+            if place.byte < len(header):
+                place = _Place(len(header), 1 + header.count(b"\n"))
+            for end in self._ends(data, place.byte, size, settled_s, cut):
+                data.seek(place.byte)
+                text = data.read(end - place.byte)
+                first = place.line - header.count(b"\n")  # as if the header stood right above
+                part = PartOfFile(cut.media_type, first, place.row)
+                lines, rows = text.count(b"\n"), cut.rows(text)
+                place = _Place(end, place.line + lines, place.row + rows)
+                self._give(path, header + text, part, place)
+                found = True
+                if self._intake.stopped:
+                    break
+        return found
+
+    def _ends(
+        self, data: IO[bytes], begin: int, size: int, settled_s: float, cut: FileCut
+    ) -> Iterator[int]:
+        """Where the next parts of a file end."""
+        step = _PART_BYTES
+        while begin < size:
+            end = min(begin + step, size)
+            last = cut.last(data, begin, end)
+            if last == begin and end < size:
+                step *= _GROWTH
+                continue
+            if end == size and settled_s >= SETTLED_S and last < size:
+                data.seek(size - 1)
+                is_whole = cut.has_whole_lines and data.read(1) == b"\n"
+                last = size if is_whole or settled_s >= LINE_SETTLED_S else last
+            if last == begin:
+                return
+            yield last
+            begin, step = last, _PART_BYTES
+
+    def _give(self, path: str, text: bytes, part: PartOfFile, place: _Place) -> None:
+        """Offer a part of a file, with the place behind it."""
+        key = os.path.abspath(path)
+        self._places[key] = place
+        marks = ((key, str(place)), *((gone, "") for gone in self._gone()))
+        message = Message(text, 0, UNNUMBERED, part.media_type, topic=path, marks=marks)
+        offer(self._intake, [message])
+
+    def _gone(self) -> list[str]:
+        """The files with places that are no longer there; their places are forgotten."""
+        gone = [path for path in self._places if not os.path.exists(path)]
+        for path in gone:
+            del self._places[path]
+        return gone
+
+    def _tell(self, text: str) -> None:
+        """Tell the user something, once."""
+        if text not in self._told:
+            self._told.add(text)
+            self._intake.note(text)
