@@ -1,0 +1,238 @@
+"""`spaseq serve` as its users start and end it."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+import spaseq as package
+from tests.serve.commands import Command, spaseq
+from tests.serve.servers import CONFIGURATION, NQUADS, event, subscribed, wait
+
+PAIRS = (
+    "SELECT ?v ?w WITHIN 10 SECONDS FROM STREAM S <http://e/s> WHERE { SEQ(A; B) "
+    "DEFINE GPM A ON S { ?x <http://e/p> ?v } DEFINE GPM B ON S { ?x <http://e/p> ?w } }"
+)
+TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (INFO|WARNING|ERROR) +\S")
+
+
+@pytest.fixture
+def configuration(tmp_path: Path) -> Path:
+    path = tmp_path / "spaseq.toml"
+    path.write_text(CONFIGURATION.format(more=""))
+    (tmp_path / "queries").mkdir()
+    (tmp_path / "queries" / "pairs.rq").write_text(PAIRS)
+    return path
+
+
+@contextmanager
+def running(configuration: Path, *options: str) -> Iterator[Command]:
+    command = Command(configuration, *options)
+    try:
+        yield command
+    finally:
+        with suppress(ProcessLookupError):
+            command.kill()
+
+
+def all_answers(client: httpx.Client, query: str = "pairs") -> list[dict[str, object]]:
+    text = client.get(f"/queries/{query}/answers?limit=1000000").text
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def expected(texts: list[str], directory: Path) -> list[dict[str, object]]:
+    """The answers of a bounded run over the same events."""
+    (directory / "all.nq").write_text("".join(texts))
+    found = spaseq(
+        *("run", str(directory / "queries" / "pairs.rq"), "--runtime", "local"),
+        *("--stream", f"S={directory / 'all.nq'}"),
+    )
+    assert found.returncode == 0, found.stderr
+    return [json.loads(line) for line in found.stdout.splitlines()]
+
+
+def test_sigterm_saves_the_state_and_the_next_server_goes_on(configuration: Path) -> None:
+    texts = [event(n) for n in range(40)]
+    with running(configuration) as server, server.client() as client:
+        for text in texts[:20]:
+            client.post("/streams/S", content=text, headers=NQUADS)
+        with subscribed(server.url, "pairs"):
+            assert server.end() == 0
+    assert all(TIME.match(line) for line in server.lines), server.lines
+    with running(configuration) as server, server.client() as client:
+        assert client.get("/streams").json()[0]["accepted"] == 20
+        for text in texts[20:]:
+            client.post("/streams/S", content=text, headers=NQUADS)
+        # The last event's answers are not final: another event may follow at its time.
+        wanted = [
+            a for a in expected(texts, configuration.parent) if a["end"] < "2026-01-01T00:00:39"
+        ]
+        wait(lambda: len(all_answers(client)) == len(wanted))
+        found = all_answers(client)
+        assert len({answer.pop("id") for answer in found}) == len(wanted)
+        assert found == wanted
+        assert server.end(signal.SIGINT) == 0
+
+
+@pytest.mark.thorough
+def test_kills_lose_no_event_and_repeat_no_answer(configuration: Path) -> None:
+    """Posts with an Idempotency-Key are sent until they are answered; the server is killed often."""
+    chance, texts = random.Random(20), [event(n) for n in range(400)]
+    server = Command(configuration)
+    now, done = [server], threading.Event()
+
+    def feed() -> None:
+        for number in range(0, len(texts), 4):
+            body = "".join(texts[number : number + 4])
+            headers = {**NQUADS, "Idempotency-Key": str(number)}
+            while True:
+                try:
+                    reply = httpx.post(
+                        f"{now[0].url}/streams/S", content=body, headers=headers, timeout=5
+                    )
+                    if reply.status_code == 200:
+                        assert reply.json() == {"accepted": 4, "bad": []}
+                        break
+                except httpx.TransportError:
+                    pass
+                time.sleep(0.02)
+            time.sleep(0.02)
+        done.set()
+
+    feeder = threading.Thread(target=feed, daemon=True)
+    feeder.start()
+    while not done.is_set():
+        done.wait(chance.uniform(0.05, 1.5))
+        now[0].kill()
+        now[0] = Command(configuration)
+    wanted = [a for a in expected(texts, configuration.parent) if a["end"] < "2026-01-01T00:06:39"]
+    with now[0].client() as client:
+        wait(lambda: len(all_answers(client)) >= len(wanted))
+        found = all_answers(client)
+        assert client.get("/streams").json()[0]["accepted"] == 400
+    assert now[0].end() == 0
+    assert len({answer.pop("id") for answer in found}) == len(found)
+    assert found == wanted
+
+
+def test_one_server_at_a_time_uses_a_directory(configuration: Path) -> None:
+    with running(configuration):
+        second = Command(configuration, wait=False)
+        assert second.status() == 4
+        assert "another" in "".join(second.lines)
+
+
+def test_log_lines_may_be_json(configuration: Path) -> None:
+    (configuration.parent / "queries" / "wrong.rq").write_text("SELECT ?x")
+    with running(configuration, "--log-format", "json") as server:
+        assert server.end() == 0
+    found = [json.loads(line) for line in server.lines]
+    assert all(each.keys() == {"time", "level", "message"} for each in found)
+    assert any(each["level"] == "error" and "wrong.rq" in each["message"] for each in found)
+
+
+def test_addresses_that_cannot_be_served(configuration: Path) -> None:
+    found = spaseq("serve", str(configuration), "--listen", "0.0.0.0:0")
+    assert (found.returncode, "token_file" in found.stderr) == (2, True)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        found = spaseq("serve", str(configuration), "--listen", address)
+    assert (found.returncode, address in found.stderr) == (2, True)
+    assert spaseq("serve", str(configuration), "--listen", "nowhere").returncode == 2
+    assert spaseq("serve", str(configuration), "--runtime", "spark").returncode == 2
+    assert spaseq("serve").returncode == 2
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is missing")
+def test_tls(configuration: Path) -> None:
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "k.pem", "-out", "c.pem", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
+        cwd=configuration.parent,
+        check=True,
+        capture_output=True,
+    )
+    text = CONFIGURATION.format(more='tls = { cert = "c.pem", key = "k.pem" }')
+    configuration.write_text(text)
+    with running(configuration) as server:
+        assert server.url.startswith("https://")
+        found = httpx.get(f"{server.url}/live", verify=str(configuration.parent / "c.pem"))
+        assert found.status_code == 200
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{server.url}/live")
+    (configuration.parent / "k.pem").write_text("no key")
+    found = spaseq("serve", str(configuration))
+    assert (found.returncode, "k.pem" in found.stderr) == (3, True)
+
+
+def test_check_reports_what_is_wrong(configuration: Path) -> None:
+    found = spaseq("serve", "--check", str(configuration))
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "1 query" in found.stdout
+    (configuration.parent / "queries" / "wrong.rq").write_text("SELECT ?x WITHIN 1 HUORS")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]  # nobody listens there afterwards
+    more = f'[sinks.hook]\nto = "http://me:secret@127.0.0.1:{port}/x"\n'
+    configuration.write_text(configuration.read_text() + more)
+    found = spaseq("serve", "--check", str(configuration))
+    assert found.returncode == 3
+    assert "wrong.rq" in found.stderr
+    assert f"127.0.0.1:{port}" in found.stderr
+    assert "secret" not in found.stderr
+    assert not (configuration.parent / "state").exists()
+
+
+def test_passwords_are_not_shown(configuration: Path) -> None:
+    more = '[sinks.hook]\nto = "http://me:secret@127.0.0.1:1/x?key=hidden"\n'
+    more += '[streams.T]\niri = "http://e/t"\nsource = "nats://me:secret@127.0.0.1:1/x?stream=Y"\n'
+    configuration.write_text(configuration.read_text() + more)
+    shown = []
+    with running(configuration) as server, server.client() as client:
+        for number in range(3):
+            client.post("/streams/S", content=event(number), headers=NQUADS)
+        wait(lambda: client.get("/health").status_code == 503)
+        for path in ("/health", "/streams", "/metrics", "/queries", "/queries/pairs"):
+            shown.append(client.get(path).text)
+        server.end()
+    assert "127.0.0.1:1" in shown[1]
+    text = "\n".join([*shown, *server.lines])
+    assert "secret" not in text
+    assert "hidden" not in text
+
+
+def test_an_example_runs_as_it_is(tmp_path: Path) -> None:
+    demo = tmp_path / "demo"
+    found = spaseq("serve", "--init", str(demo))
+    assert (found.returncode, found.stdout) == (0, f"spaseq serve {demo / 'spaseq.toml'}\n")
+    assert spaseq("serve", "--init", str(demo)).returncode == 2
+    start = time.monotonic()
+    with running(demo / "spaseq.toml") as server, server.client() as client:
+        wait(lambda: all_answers(client, "jam"))
+        assert time.monotonic() - start < 30
+        (first, *_) = all_answers(client, "jam")
+    # The first jam of the traffic case, as its README tells it.
+    bindings = first["bindings"]
+    assert isinstance(bindings, dict)
+    assert [bindings[name]["value"] for name in ("name1", "name2", "name3")] == [
+        "Station Road",
+        "Mill Street",
+        "Bridge Road",
+    ]
+
+
+def test_the_package_has_the_example_and_the_page() -> None:
+    serve = Path(package.__file__).parent / "serve"
+    assert (serve / "example" / "spaseq.toml").is_file()
+    assert (serve / "page" / "index.html").is_file()
