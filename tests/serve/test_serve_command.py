@@ -89,7 +89,7 @@ def test_sigterm_saves_the_state_and_the_next_server_goes_on(configuration: Path
 
 @pytest.mark.thorough
 def test_kills_lose_no_event_and_repeat_no_answer(configuration: Path) -> None:
-    """Posts with an Idempotency-Key are sent until they are answered; the server is killed often."""
+    """Posts with an Idempotency-Key are sent until they are answered, whatever is killed."""
     chance, texts = random.Random(20), [event(n) for n in range(400)]
     server = Command(configuration)
     now, done = [server], threading.Event()
@@ -159,7 +159,24 @@ def test_addresses_that_cannot_be_served(configuration: Path) -> None:
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is missing")
 def test_tls(configuration: Path) -> None:
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "k.pem", "-out", "c.pem", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-keyout",
+            "k.pem",
+            "-out",
+            "c.pem",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+        ],
         cwd=configuration.parent,
         check=True,
         capture_output=True,

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 
-from spaseq.connectors.base import MessageSource
+from spaseq.connectors.base import MessageSource, pauses
+from spaseq.errors import SpaseqError
 from spaseq.logs.stream_log import Message, StreamLog
 
 _ROOM = 16 * 2**20
 """Bytes of messages that wait at most, besides those of one offer."""
+
+
+_GOES_ON_S = 10.0
+"""A source that has not failed for so long after it began works again."""
 
 
 class StreamIntake:
@@ -20,6 +26,7 @@ class StreamIntake:
         log: where its messages go; the run appends them.
         wake: called in the thread when there is something to do for the run.
         on_note: told when the broker goes away, and comes back; called in the thread.
+        again: makes the source anew after it has failed; None if the failure ends the run.
     """
 
     def __init__(
@@ -28,8 +35,10 @@ class StreamIntake:
         log: StreamLog,
         wake: Callable[[], None],
         on_note: Callable[[str], None],
+        again: Callable[[], MessageSource | None] | None = None,
     ) -> None:
         self._source, self._wake, self.note = source, wake, on_note
+        self._log, self._again, self._problem, self._began = log, again, "", time.monotonic()
         self.places: Mapping[int, int] = log.places
         self.marks: Mapping[str, str] = log.marks
         self.identity = log.identity
@@ -48,10 +57,16 @@ class StreamIntake:
     def stopped(self) -> bool:
         return self._stop.is_set()
 
+    @property
+    def problem(self) -> str:
+        """Why the source has failed; "" if it has not, or goes on since some time."""
+        return self._problem if time.monotonic() - self._began < _GOES_ON_S else ""
+
     def has_partitions(self, count: int) -> None:
-        self.partitions = count
+        self.partitions, self._problem = count, ""
 
     def offer(self, messages: Sequence[Message]) -> bool:
+        self._problem = ""
         if self._bytes > _ROOM:
             return False
         with self._lock:
@@ -90,8 +105,36 @@ class StreamIntake:
         self._thread.join(10.0)
 
     def _run(self) -> None:
-        try:
-            self._source.read(self)
-        except BaseException as error:
-            self._failure = error
-            self._wake()
+        attempt, tries = 0, pauses()
+        while not self.stopped:
+            self._began = time.monotonic()
+            try:
+                self._source.read(self)
+                return
+            except SpaseqError as error:
+                if self._again is None:
+                    self._fail(error)
+                    return
+                if self._problem != str(error):
+                    self.note(f"{error}; trying again")
+                self._problem = str(error)
+            except BaseException as error:
+                self._fail(error)
+                return
+            pause = tries[min(attempt, len(tries) - 1)]
+            attempt = 1 if time.monotonic() - self._began > _GOES_ON_S else attempt + 1
+            self._began = time.monotonic() + pause
+            self._stop.wait(pause)
+            self._begin_again()
+
+    def _begin_again(self) -> None:
+        """Let the source go on behind what is logged."""
+        assert self._again is not None
+        source = self._again()
+        assert source is not None, "it was there before"
+        self._source, self._on_commit = source, None
+        self.places, self.marks = self._log.places, self._log.marks
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = error
+        self._wake()

@@ -287,7 +287,8 @@ class LiveLoop:
             connector = stream.source.connector()
             if connector is not None:
                 log, wake = self.logs[iri], self._work.set
-                self._intakes[iri] = StreamIntake(connector, log, wake, self.note)
+                again = stream.source.connector if self._keeping.endures else None
+                self._intakes[iri] = StreamIntake(connector, log, wake, self.note, again)
 
     # --- messages ---------------------------------------------------------------------------------
 
@@ -314,16 +315,16 @@ class LiveLoop:
         """Log what the sources have brought and what was posted; whether there was anything."""
         self._wait_for_sync()
         arrival = int(time.time() * 1000)
-        posted = [self._posted.popleft() for _ in range(len(self._posted))]
-        found = dict(self._held)
         for iri, intake in self._intakes.items():
             messages = intake.drain()
             if messages:
-                found.setdefault(iri, []).extend(messages)
-        self._held = found
-        failure: LogNotWritten | None = None
-        for iri in dict.fromkeys([*found, *(each.iri for each in posted)]):
+                self._held.setdefault(iri, []).extend(messages)
+        posted = [self._posted.popleft() for _ in range(len(self._posted))]
+        iris = dict.fromkeys([*self._held, *(each.iri for each in posted)])
+        failures: list[LogNotWritten] = []
+        for iri in iris:
             own = [each for each in posted if each.iri == iri]
+            failure: LogNotWritten | None = None
             try:
                 self._commit(iri, own, arrival)
                 self._held.pop(iri, None)
@@ -332,11 +333,20 @@ class LiveLoop:
             except LogNotWritten as error:
                 self.logs[iri].discard()
                 failure = error
+                failures.append(error)
             for each in own:
                 each.done.set_exception(failure) if failure else each.done.set_result(None)
-        if failure is not None:
-            raise failure
-        return bool(found or posted)
+        if failures:
+            raise failures[0]
+        return bool(iris)
+
+    def source_problems(self) -> dict[str, str]:
+        """Why sources have failed, by the name of their stream."""
+        return {
+            self.streams[iri].name: intake.problem
+            for iri, intake in list(self._intakes.items())
+            if intake.problem
+        }
 
     def _commit(self, iri: str, posted: Sequence[_Posted], arrival: int) -> None:
         log, messages = self.logs[iri], self._held.get(iri, [])

@@ -395,6 +395,7 @@ class StandingRun:
         if self._failure is not None:
             return [f"the run has ended: {self._failure}"]
         found = [f"{what}: {reason}" for what, reason in [*self._loop.problems.items()]]
+        found += [f"stream {name}: {why}" for name, why in self._loop.source_problems().items()]
         found += [f"sink {view.name}: {view.problem}" for view in self.sinks() if view.problem]
         failed = (view for view in self.queries() if view.state == "failed")
         return [*found, *(f"query {view.name} has failed: {view.reason}" for view in failed)]
