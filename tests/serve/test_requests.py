@@ -80,6 +80,18 @@ def test_from_is_a_date_time_or_milliseconds(server: Served) -> None:
     assert server.http.put("/queries/q?from=soon", content=QUERY).status_code == 400
 
 
+def test_a_query_may_begin_in_the_past(server: Served) -> None:
+    server.feed(0, 10)
+    server.http.put("/queries/late", content=QUERY)
+    assert (
+        server.http.put("/queries/jam?from=2026-01-01T00:00:04Z", content=QUERY).status_code == 201
+    )
+    server.feed(10, 12)
+    wait(lambda: values(server) == [str(n) for n in range(4, 11)])
+    wait(lambda: values(server, "late") == ["10"])
+    assert [each["state"] for each in server.http.get("/queries").json()] == ["running"] * 2
+
+
 def test_a_query_has_its_text_plan_automaton_and_drawing(server: Served) -> None:
     server.http.put("/queries/jam", content=QUERY)
     found = server.http.get("/queries/jam").json()
