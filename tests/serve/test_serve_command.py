@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 import spaseq as package
-from tests.serve.commands import Command, spaseq
+from tests.serve.processes import Command, spaseq
 from tests.serve.servers import CONFIGURATION, NQUADS, event, subscribed, wait
 
 PAIRS = (
