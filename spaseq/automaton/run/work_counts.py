@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spaseq.automaton.run.runs import Row
-from spaseq.compiled.arrays import Int32s
+from spaseq.compiled.arrays import Bytes, Int32s
 
 
 @dataclass(slots=True)
@@ -27,14 +27,15 @@ class WorkCounts:
     searches: int = 0
     taken: Counter[int] = field(default_factory=Counter, compare=False)
 
-    def take(self, gpms: Int32s) -> None:
-        """Count solutions that were taken, given the GPM of each."""
-        if len(gpms) == 1:
-            self.taken[int(gpms[0])] += 1
+    def take(self, gpm: Int32s, taken: Bytes) -> None:
+        """Count the solutions of a batch for which `taken` [n] is 1, given the GPM of each [n]."""
+        if len(taken) == 1:
+            if taken[0]:
+                self.taken[int(gpm[0])] += 1
             return
-        for gpm, count in enumerate(np.bincount(gpms).tolist()):
+        for number, count in enumerate(np.bincount(gpm[taken == 1]).tolist()):
             if count:
-                self.taken[gpm] += count
+                self.taken[number] += count
 
     def take_nodes(self, nodes: Iterable[tuple[int, Row, int]]) -> None:
         """Count the solutions in the nodes that an instant has added to a trace, each once."""

@@ -368,7 +368,7 @@ class RunSequencer:
         last = np.zeros(len(rows), np.uint8)
         pieces = _noting_last(self._runs.advance(rows, numbers, taken), rows.number, last)
         yield from matches(pieces if outer is None else map(outer.checked, pieces))
-        self._machine.work.take(rows.gpm[(taken | last) == 1])
+        self._machine.work.take(rows.gpm, taken | last)
         if outer is not None:
             outer.end(taken)
         self._builder.end(taken)

@@ -215,7 +215,7 @@ class SetSequencer:
             if len(roots):
                 yield from matches(roots)
             taken = nodes.taken_rows(before, rows.number, len(rows))
-            self._machine.work.take(rows.gpm[taken == 1])
+            self._machine.work.take(rows.gpm, taken)
             if outer is not None:
                 taken = taken.copy()
                 outer.end(taken)
