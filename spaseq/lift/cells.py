@@ -81,6 +81,16 @@ class TableBlock:
         return RowBlock([*self.lines], numbers, batch_columns(self.batch, wanted))
 
 
+@dataclass(frozen=True, slots=True)
+class FilteredRows:
+    """Consecutive rows that are no events by a FILTER of the lift, and are not read."""
+
+    rows: int
+
+    def __len__(self) -> int:
+        return self.rows
+
+
 BLOCK_ROWS = 8192
 """Rows of a block."""
 

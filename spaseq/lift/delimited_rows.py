@@ -65,7 +65,8 @@ class DelimitedRows:
 
     def _table(self, chunk: bytes, wanted: frozenset[str]) -> pa.RecordBatch | None:
         """The wanted fields of some lines as strings; None if a line is not usual."""
-        chunk = chunk.replace(b"\r\n", b"\n")
+        if b"\r" in chunk:
+            chunk = chunk.replace(b"\r\n", b"\n")
         if b'"' in chunk or b"\r" in chunk or b"\n\n" in chunk or chunk[:1] == b"\n":
             return None
         if len(chunk) > self._limits.line_bytes or chunk.startswith(BOM):  # Arrow drops a BOM

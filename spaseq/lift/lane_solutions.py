@@ -256,6 +256,8 @@ def _repeatable(element: ast.Node) -> bool:
 def _all_safe(values: Any) -> bool:
     if pa.types.is_dictionary(values.type):
         values = values.dictionary
+    if pc.all(pc.ascii_is_alnum(values)).as_py() is True:
+        return True
     safe = pc.all(pc.match_substring_regex(values, _SAFE)).as_py()
     return safe is None or bool(safe)
 

@@ -71,7 +71,17 @@ class EventMaker:
         self._types = types or {}
         self._lanes: LaneEvents | None = None
         self._by_row = False
+        self._part: EventMaker | None = None
         self.filtered = 0
+
+    def of_part(self, plan: LiftPlan) -> EventMaker:
+        """The maker for a part of the same lift (`pruned_lifts`); it goes on counting instants."""
+        if plan is self._plan:
+            return self
+        if self._part is None or self._part._plan != plan:
+            counted = self._counter, self._limits, self._asked
+            self._part = EventMaker(plan, self._stream, self._types, *counted)
+        return self._part
 
     def lifted(self, block: RowBlock | TableBlock, on_bad: OnBadRow) -> Iterator[LiftedBatch]:
         """The events of a block's rows, in order; bad rows are reported.
@@ -84,6 +94,15 @@ class EventMaker:
             yield from self._row_by_row(block, 0, on_bad)
         else:
             yield from self._as_columns(block, 0, on_bad)
+
+    def without(self, rows: int) -> LiftedBatch:
+        """No events, of rows that have no solution."""
+        self.filtered += rows
+        none, codes, start = np.empty(0, np.int64), np.empty(0, np.int32), np.zeros(1, np.int64)
+        events = EventBatch(
+            self._stream, none, codes, [], start, codes, codes, codes, ListedTerms([]), 0, rows
+        )
+        return LiftedBatch(events, ())
 
     @property
     def makes_columns(self) -> bool:

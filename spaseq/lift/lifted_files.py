@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from spaseq.compiled.mode import interpreted
 from spaseq.errors import InputError
+from spaseq.lift.cells import FilteredRows
 from spaseq.lift.lifted_events import EventMaker, LiftedBatch
 from spaseq.lift.lifted_source import LiftedSource
+from spaseq.lift.pruned_lifts import pruned
 from spaseq.lift.table_files import TableFile, table_files
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
@@ -45,7 +47,14 @@ class LiftedFiles(LiftedSource):
 
     def _of_file(self, file: TableFile, maker: EventMaker, on_bad: OnBad) -> Iterator[LiftedBatch]:
         columns = not interpreted() and maker.makes_columns
-        for block in file.blocks(self.plan, self.options.limits, on_bad, columns):
+        limits, plan = self.options.limits, self.plan
+        if maker.makes_columns:
+            plan = pruned(plan, self.options.predicates, file.known_fields(limits))
+            maker = maker.of_part(plan)
+        for block in file.blocks(plan, limits, on_bad, columns):
+            if isinstance(block, FilteredRows):
+                yield maker.without(len(block))
+                continue
             lines = block.lines
 
             def report(row: int, reason: str, lines: Sequence[int] = lines) -> None:

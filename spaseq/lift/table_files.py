@@ -6,16 +6,19 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from glob import glob, has_magic
 from pathlib import Path
 from typing import IO, Any, cast
 
 from spaseq.errors import InputError
 from spaseq.lang.spelling import suggested
-from spaseq.lift.cells import TABLE_ROWS, RowBlock, TableBlock
+from spaseq.lift.cells import TABLE_ROWS, FilteredRows, RowBlock, TableBlock
 from spaseq.lift.delimited_rows import DelimitedRows
 from spaseq.lift.json_rows import JsonRows
 from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan
+from spaseq.lift.pruned_lifts import KnownFields, known_fields, longest_harmless
+from spaseq.lift.row_groups import row_group_runs
 from spaseq.lift.table_formats import (
     DELIMITERS,
     TABLE_EXTENSIONS,
@@ -72,7 +75,7 @@ class TableFile:
 
     def blocks(
         self, plan: LiftPlan, limits: Limits, on_bad: OnBad, columns: bool = False
-    ) -> Iterator[RowBlock | TableBlock]:
+    ) -> Iterator[RowBlock | TableBlock | FilteredRows]:
         """The rows as blocks; bad rows are reported.
 
         With `columns`, JSON lines become columns as far as they can.
@@ -89,7 +92,7 @@ class TableFile:
                 with closing(self._opened(limits)) as data:
                     yield from self._text_blocks(data, plan, limits, report, columns)
             else:
-                yield from self._table_blocks(plan)
+                yield from self._table_blocks(plan, self.known_fields(limits))
         except READ_ERRORS as error:
             reason = (
                 f"the rest of the file is not read: {getattr(error, 'strerror', None) or error}"
@@ -113,6 +116,18 @@ class TableFile:
 
             with closing(_OpenTable(self)) as table:
                 check_names(self.path, table_variables(table.schema), plan.fields)
+
+    def known_fields(self, limits: Limits) -> KnownFields:
+        """What the file says of its columns without reading them.
+
+        Raises:
+            InputError: it cannot be opened.
+        """
+        if self.format is not TableFormat.PARQUET:
+            return KnownFields()
+        with closing(_OpenTable(self)) as table:
+            counts, times = table.counts(), table.usual_times()
+            return known_fields(table.schema, *counts, times, longest_harmless(limits))
 
     def _opened(self, limits: Limits) -> IO[bytes]:
         try:
@@ -147,14 +162,19 @@ class TableFile:
         check_names(self.path, rows.names, fields)
         yield from rows.blocks(fields.wanted, report)
 
-    def _table_blocks(self, plan: LiftPlan) -> Iterator[TableBlock]:
+    def _table_blocks(
+        self, plan: LiftPlan, known: KnownFields
+    ) -> Iterator[TableBlock | FilteredRows]:
         from spaseq.lift.arrow_rows import table_variables
 
         with closing(_OpenTable(self)) as table:
             check_names(self.path, table_variables(table.schema), plan.fields)
             number = 1
-            for batch in table.batches(plan.fields.wanted):
-                yield TableBlock(batch, number)
+            for batch in table.batches(plan, known):
+                if isinstance(batch, FilteredRows):
+                    yield batch
+                else:
+                    yield TableBlock(batch, number)
                 number += len(batch)
 
 
@@ -192,13 +212,19 @@ class _OpenTable:
             reason = str(error).splitlines()[0] if str(error) else "unreadable"
             raise InputError(f"cannot read {file.path} as {file.format.value}: {reason}") from None
 
-    def batches(self, wanted: frozenset[str]) -> Iterator[Any]:
-        """Record batches of at most `TABLE_ROWS` rows."""
+    def batches(self, plan: LiftPlan, known: KnownFields) -> Iterator[Any]:
+        """Record batches of at most `TABLE_ROWS` rows, and rows that no FILTER lets through."""
         from spaseq.lift.arrow_rows import wanted_columns
 
         if self._parquet:
-            columns = wanted_columns(self.schema, wanted)
-            yield from self._reader.iter_batches(TABLE_ROWS, columns=columns)
+            columns = wanted_columns(self.schema, plan.fields.wanted)
+            for passes, groups, rows in row_group_runs(self._reader, plan, known):
+                if passes:
+                    yield from self._reader.iter_batches(
+                        TABLE_ROWS, row_groups=groups, columns=columns
+                    )
+                else:
+                    yield FilteredRows(rows)
             return
         reader = self._reader
         counted = hasattr(reader, "num_record_batches")
@@ -209,10 +235,45 @@ class _OpenTable:
             for first in range(0, len(batch), TABLE_ROWS):
                 yield batch.slice(first, TABLE_ROWS)
 
+    def counts(self) -> tuple[dict[str, int | None], dict[str, int]]:
+        """(nulls, None if not known; bytes of the largest part) by column of a Parquet file."""
+        nulls: dict[str, int | None] = {}
+        sizes: dict[str, int] = {}
+        for chunk in _chunks(self._reader.metadata):
+            name, found = chunk.path_in_schema, None
+            if chunk.is_stats_set and chunk.statistics.has_null_count:
+                found = chunk.statistics.null_count
+            before = nulls.get(name, 0)
+            nulls[name] = None if found is None or before is None else before + found
+            sizes[name] = max(sizes.get(name, 0), chunk.total_uncompressed_size)
+        return nulls, sizes
+
+    def usual_times(self) -> set[str]:
+        """The columns of a Parquet file whose statistics are times that Python can say."""
+        times, odd = set[str](), set[str]()
+        for chunk in _chunks(self._reader.metadata):
+            try:
+                known = chunk.is_stats_set and chunk.statistics.has_min_max
+                usual = known and all(
+                    isinstance(end, datetime)
+                    for end in (chunk.statistics.min, chunk.statistics.max)
+                )
+            except (OverflowError, ValueError):  # years outside 1 to 9999
+                usual = False
+            (times if usual else odd).add(chunk.path_in_schema)
+        return times - odd
+
     def close(self) -> None:
         """Close the file."""
         if self._parquet:
             self._reader.close()
+
+
+def _chunks(metadata: Any) -> Iterator[Any]:
+    """The metadata of the columns of all row groups of a Parquet file."""
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
+        yield from (row_group.column(number) for number in range(row_group.num_columns))
 
 
 def _columns_of_few_texts(file: Any) -> list[str]:
@@ -221,13 +282,10 @@ def _columns_of_few_texts(file: Any) -> list[str]:
     Arrow reads them as dictionaries, and makes no string for each row.
     """
     sizes: dict[str, float] = {}
-    for group in range(file.num_row_groups):
-        row_group = file.metadata.row_group(group)
-        for number in range(row_group.num_columns):
-            chunk = row_group.column(number)
-            if chunk.physical_type == "BYTE_ARRAY" and chunk.num_values:
-                size = chunk.total_uncompressed_size / chunk.num_values
-                sizes[chunk.path_in_schema] = max(size, sizes.get(chunk.path_in_schema, 0))
+    for chunk in _chunks(file.metadata):
+        if chunk.physical_type == "BYTE_ARRAY" and chunk.num_values:
+            size = chunk.total_uncompressed_size / chunk.num_values
+            sizes[chunk.path_in_schema] = max(size, sizes.get(chunk.path_in_schema, 0))
     names = {field.name for field in file.schema_arrow if str(field.type) == "string"}
     return [name for name, size in sizes.items() if size < _FEW_BYTES and name in names]
 

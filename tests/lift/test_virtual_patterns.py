@@ -13,7 +13,9 @@ from hypothesis import assume, event, given, settings
 
 import spaseq
 from spaseq.errors import InputError, QueryError
+from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted_events import EventMaker
+from spaseq.lift.pruned_lifts import KnownFields, pruned
 from spaseq.lift.table_files import TableFile, _OpenTable
 from spaseq.lift.table_formats import TableFormat
 from tests.lift import lifted_queries
@@ -75,6 +77,9 @@ def test_columns_triples_and_rows_give_equal_answers(
             assume(False)
         event(f"{min(len(virtual[0]), 3)} answers, {min(len(virtual[1]), 1)} bad")
         assert virtual == answers(query, table, lift, place, disable=["virtual-triples"])
+        path = place / "t.parquet"
+        pq.write_table(table, path, row_group_size=2)
+        assert virtual == answers(query, path, lift, place)
         with monkeypatch.context() as patched:
             patched.setattr(EventMaker, "_columns", lambda _: None)
             assert virtual == answers(query, table, lift, place)
@@ -102,3 +107,57 @@ def test_a_column_of_few_texts_is_read_as_a_dictionary(tmp_path: Path) -> None:
         for m in spaseq.run(query, {"S": given}, runtime="local")
     ]
     assert found == [(f"w{n}", f"http://e/n/{n}") for n in range(2, rows, 4) if n % 7]
+
+
+def known(*whole: str, harmless: str = "") -> KnownFields:
+    return KnownFields(frozenset(whole), frozenset([*whole, *harmless.split()]))
+
+
+WIDE = f"""{PREFIXES}CONSTRUCT {{ GRAPH ?e {{ ?e a ?k ; :v ?v ; :w ?w }}
+                        ?e prov:generatedAtTime ?t }}
+WHERE {{ BIND(IRI(CONCAT("http://e/n/", STR(?id))) AS ?e)
+         BIND(IRI(CONCAT("http://e/", ?kind)) AS ?k) FILTER(?x > 3) }}"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "fields", "read"),
+    [
+        (None, known(*["id", "v", "w", "x", "t", "kind"]), "id kind t v w x"),
+        (("http://e/v",), known("id", "v", harmless="kind w"), "id t v x"),
+        # a kind may be beyond the limit
+        (("http://e/v",), known("id", "v", harmless="w"), "id kind t v x"),
+        # a row with a null in v has no other triple
+        (("http://e/v",), known("id", harmless="kind v w"), "id kind t v w x"),
+        (("http://e/v", "http://e/w"), known("id", "w", harmless="kind"), "id t v w x"),
+    ],
+)
+def test_fields_that_no_query_reads(
+    asked: tuple[str, ...] | None, fields: KnownFields, read: str
+) -> None:
+    assert " ".join(sorted(pruned(compiled_lift(WIDE), asked, fields).fields.wanted)) == read
+
+
+def test_row_groups_that_no_row_passes_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = 400
+    kinds = ["a" if n % 3 else "b" for n in range(rows)]
+    xs = [None if n < 100 else n // 100 + (n == 250) * 5 for n in range(rows)]
+    table = pa.table({name: range(rows) for name in ("id", "v", "w", "t")})
+    table = table.append_column("kind", pa.array(kinds)).append_column("x", pa.array(xs))
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=100)
+    read: list[int] = []
+    batches = pq.ParquetFile.iter_batches
+
+    def noted(self: Any, *given: Any, **more: Any) -> Any:
+        read.extend(more["row_groups"])
+        return batches(self, *given, **more)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", noted)
+    query = f"""{PREFIXES}SELECT ?v WITHIN 1 SECONDS FROM STREAM S <http://e/s> WHERE {{ SEQ(A)
+      DEFINE GPM A ON S {{ ?e :v ?v }} }}"""
+    stats = spaseq.Stats()
+    given = spaseq.Lifted(tmp_path / "t.parquet", WIDE)
+    found = spaseq.run(query, {"S": given}, runtime="local", stats=stats)
+    assert [m.bindings["v"].to_python() for m in found] == [250]
+    assert (read, stats.events, stats.filtered) == ([2], 1, 399)

@@ -1,0 +1,183 @@
+"""The part of a lift that queries read: fields that nobody asks for need not be read.
+
+A lift is pruned only if that makes no row good or bad: some triple that stays is in every graph,
+and no value of a field that goes could make its row bad.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from spaseq.algebra.nodes import PatternTerm, is_reserved
+from spaseq.expr.uses import variables_of
+from spaseq.lang import ast
+from spaseq.lift.cells import variable_of
+from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, TemplateTriple
+from spaseq.limits import Limits
+
+_PREFIX = re.compile("https?://[A-Za-z0-9.-]+(/[A-Za-z0-9._~-]*)*[/#]")
+"""The beginnings that make a valid IRI with any integer after them."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFields:
+    """What is known of the columns of a table before they are read, by variable.
+
+    Attributes:
+        whole: integers without a null.
+        harmless: fields of which no value can make its row bad.
+    """
+
+    whole: frozenset[str] = field(default=frozenset())
+    harmless: frozenset[str] = field(default=frozenset())
+
+
+def longest_harmless(limits: Limits) -> int:
+    """The bytes that texts may have together and not be beyond the limit of literals, escaped."""
+    return limits.literal_bytes // 8
+
+
+def known_fields(
+    schema: Any,
+    nulls: Mapping[str, int | None],
+    sizes: Mapping[str, int],
+    times: Collection[str],
+    longest: int,
+) -> KnownFields:
+    """What is known of the columns of a table, by its schema, and by name of a column.
+
+    `nulls` counts them, None if that is not known. `sizes` are bytes: texts are harmless if all of
+    them together have at most `longest`. `times` are those in years 1 to 9999.
+    """
+    from pyarrow import types  # lifts of text need not wait for it
+
+    whole, harmless = set(), set()
+    for column in schema:
+        name = variable_of(column.name)
+        if types.is_integer(column.type) and nulls.get(column.name) == 0:
+            whole.add(name)
+        short = sizes.get(column.name, longest + 1) <= longest
+        if (types.is_timestamp(column.type) and column.name in times) or _is_harmless(
+            column.type, short
+        ):
+            harmless.add(name)
+    return KnownFields(frozenset(whole), frozenset(harmless))
+
+
+def _is_harmless(kind: Any, short: bool) -> bool:
+    from pyarrow import types as t
+
+    if t.is_dictionary(kind):
+        kind = kind.value_type
+    if t.is_string(kind) or t.is_large_string(kind):
+        return short
+    number = t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind)
+    return bool(number or t.is_boolean(kind))
+
+
+def pruned(plan: LiftPlan, asked: Collection[str] | None, known: KnownFields) -> LiftPlan:
+    """The lift without what makes only triples whose predicates are none of `asked`.
+
+    The plan itself if that is not certain to leave the same events.
+    """
+    elements = plan.elements
+    if asked is None or not all(isinstance(e, ast.Bind | ast.Filter) for e in elements):
+        return plan
+    terms = [term for t in plan.template for term in t.terms]
+    if any(isinstance(t, ast.Var) and is_reserved(t.name) for t in terms):
+        return plan
+    kept = [t for t in plan.template if _is_kept(t, plan, asked)]
+    binds = {e.var.name: e.expr for e in elements if isinstance(e, ast.Bind)}
+    if not any(_is_certain(t, plan, binds, known.whole) for t in kept):
+        return plan
+    needed = _needed(plan, kept, binds)
+    fields = plan.fields
+    unread = fields.wanted - needed - (fields.wanted - known.harmless)
+    if not unread:
+        return plan
+    own = replace(
+        fields,
+        needed=fields.needed - unread,
+        optional=fields.optional - unread,
+        terms=fields.terms - unread,
+    )
+    elements = tuple(e for e in elements if not isinstance(e, ast.Bind) or e.var.name in needed)
+    return replace(plan, fields=own, elements=elements, template=tuple(kept))
+
+
+def _is_kept(triple: TemplateTriple, plan: LiftPlan, asked: Collection[str]) -> bool:
+    predicate = triple.terms[1]
+    if isinstance(predicate, ast.Var) or predicate == plan.time_predicate:
+        return True
+    return predicate[1:-1] in asked
+
+
+def _needed(
+    plan: LiftPlan, kept: Iterable[TemplateTriple], binds: Mapping[str, ast.Expr]
+) -> frozenset[str]:
+    """The variables that triples, the name, and FILTERs read."""
+    terms: list[PatternTerm | None] = [term for t in kept for term in t.terms]
+    waiting = {t.name for t in (*terms, plan.graph) if isinstance(t, ast.Var)}
+    for element in plan.elements:
+        if isinstance(element, ast.Filter):
+            waiting |= variables_of(element.expr)
+    waiting |= {name for name, expr in binds.items() if not _is_small(expr)}
+    needed: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        needed.add(name)
+        if name in binds:
+            waiting |= variables_of(binds[name]) - needed
+    return frozenset(needed)
+
+
+def _is_small(expr: ast.Expr) -> bool:
+    """Whether the term of a BIND can be no literal beyond the limit, if its field is none."""
+    match expr:
+        case ast.Var() | ast.Call("IRI" | "URI"):
+            return True
+        case ast.FunctionCall(args=(ast.Var(),)):
+            return True
+    return False
+
+
+def _is_certain(
+    triple: TemplateTriple, plan: LiftPlan, binds: Mapping[str, ast.Expr], whole: Collection[str]
+) -> bool:
+    """Whether every row has this triple, and it is more than the time."""
+    subject, predicate, thing = triple.terms
+    if not triple.inside or predicate == plan.time_predicate or isinstance(predicate, ast.Var):
+        return False
+    sure = {ROW_NUMBER, *whole}
+
+    def is_iri(term: PatternTerm) -> bool:
+        if isinstance(term, str):
+            return term.startswith("<") and not term.startswith("<<")
+        expr = binds.get(term.name)
+        return expr is not None and numbered_iri(expr, sure)
+
+    return is_iri(subject) and (
+        isinstance(thing, str) or (thing.name in sure and thing.name not in binds) or is_iri(thing)
+    )
+
+
+def numbered_iri(expr: ast.Expr, whole: Collection[str]) -> bool:
+    """Whether an expression is `IRI(CONCAT("http://...", STR(?f)))` of an integer ?f.
+
+    >>> numbered_iri(ast.Var("f"), {"f"})
+    False
+    """
+    match expr:
+        case ast.Call(
+            "IRI" | "URI",
+            (
+                ast.Call(
+                    "CONCAT", (ast.Literal(str(start), None, None), ast.Call("STR", (ast.Var(f),)))
+                ),
+            ),
+        ):
+            return f in whole and _PREFIX.fullmatch(start) is not None
+    return False
