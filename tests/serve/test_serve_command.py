@@ -229,7 +229,6 @@ def test_passwords_are_not_shown(configuration: Path) -> None:
     assert "hidden" not in text
 
 
-@pytest.mark.xfail(reason="paths are no sources yet")
 def test_an_example_runs_as_it_is(tmp_path: Path) -> None:
     demo = tmp_path / "demo"
     found = spaseq("serve", "--init", str(demo))
