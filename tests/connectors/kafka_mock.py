@@ -18,7 +18,7 @@ class KafkaMock:
             "confluent_kafka", reason="confluent-kafka is missing: pip install 'spaseq[kafka]'"
         )
         settings = {"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0}
-        self._owner = kafka.Producer(settings)
+        self._owner: Any = kafka.Producer(settings)
         brokers = self._owner.list_topics(timeout=10).brokers.values()
         self.host = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
         self._kafka = kafka
@@ -46,6 +46,7 @@ class KafkaMock:
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
         }
+        self._owner.list_topics(topic, timeout=10)  # makes the topic
         reader: Any = self._kafka.Consumer(settings)
         places = [self._kafka.TopicPartition(topic, n, 0) for n in range(PARTITIONS)]
         reader.assign(places)
