@@ -1,11 +1,14 @@
-"""Many queries over one stream: events per second and memory, by the number of queries.
+"""Many queries over one stream: events per second, memory, start and change, by their number.
 
-    python benchmarks/queries.py --events 80000 --numbers 1 10 100 1000
+    python benchmarks/queries.py --numbers 1 10 100 1000 --ways local pushed spark
 
-`family` are queries that differ in constants only. `families` are fifty families. Each is measured
-twice. *selective* gives each query one of 200 kinds of events as a further constant, so that few
-events match; *matching* does not. `--disable` evaluates the queries separately. Each line of the
-output is measured in a new process. It has the CPU seconds of planning and of the run.
+`family` are queries that differ in constants only. `families` are fifty families. `shapes` are
+all different: the generator of the oracle draws them over one vocabulary. *few* gives
+each query one of 200 kinds of events as a further constant, so that few events match; *many* does
+not. `--disable` evaluates the queries separately. Each line of the output is measured in a new
+process: seconds of CPU time, the workers' included, of planning and of the run, and the memory that
+a query has taken. `pushed` pushes a thousand events at a time; it also adds two queries, of a known
+shape and of a new one, and has the milliseconds of each until the next event has been matched.
 """
 
 from __future__ import annotations
@@ -16,28 +19,61 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
 import spaseq
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TIME = "http://www.w3.org/ns/prov#generatedAtTime"
-WORKLOADS = ("family", "families")
+WORKLOADS = ("family", "families", "shapes")
+WAYS = ("local", "pushed", "spark")
 LARGEST = 100_000
+KINDS = 200
+START = 1_600_000_000
+PUSHED = 1000
+"""Events that are pushed together."""
+
+OTHERS = ("several-streams", "several-streams-per-GPM", "GRAPH", "EVENTS", "STRICT", ",")
+"""Features that are not drawn: other streams and knowledge; order among all events of a stream."""
 
 
-def stream(events: int) -> str:
-    """Events about fifty things, ten a second, each with a price and one of 200 kinds."""
-    random, lines = Random(1), []
-    for i in range(events):
-        at = datetime.fromtimestamp(1_600_000_000 + i / 10, UTC).isoformat()
-        graph, thing = f"<http://e/g{i}>", f"<http://e/s{random.randrange(50)}>"
-        price = f'"{random.randrange(LARGEST)}"^^<{XSD}integer>'
-        lines.append(f"{thing} <http://e/price> {price} {graph} .")
-        lines.append(f"{thing} <http://e/kind> <http://e/k{random.randrange(200)}> {graph} .")
+def events(workload: str, number: int) -> Iterator[tuple[int, list[str]]]:
+    """(time in ms, triples) of events: ten a second, each of one of the kinds.
+
+    They tell the price of one of fifty things; for `shapes` they are what the oracle draws.
+    """
+    random = Random(1)
+    for i in range(number):
+        kind = f"<http://e/kind> <http://e/k{random.randrange(KINDS)}>"
+        if workload == "shapes":
+            name = "<http://example.org/"
+            thing = f"{name}o{random.randrange(50)}>"
+            triples = [
+                f"{thing} {name}is> {name}{random.choice('ABCDE')}>",
+                f'{thing} {name}v> "{random.randrange(4)}"^^<{XSD}integer>',
+                f"{thing} {name}k> {name}k{random.randrange(3)}>",
+                f'{thing} {name}g> "{random.randrange(2)}"^^<{XSD}integer>',
+            ]
+        else:
+            thing = f"<http://e/s{random.randrange(50)}>"
+            price = f'"{random.randrange(LARGEST)}"^^<{XSD}integer>'
+            triples = [f"{thing} <http://e/price> {price}"]
+        yield START * 1000 + i * 100, [*triples, f"{thing} {kind}"]
+
+
+def stream(workload: str, number: int) -> str:
+    """The events as N-Quads."""
+    lines = []
+    for i, (ms, triples) in enumerate(events(workload, number)):
+        graph = f"<http://e/g{i}>"
+        at = datetime.fromtimestamp(ms / 1000, UTC).isoformat()
+        lines += [f"{triple} {graph} ." for triple in triples]
         lines.append(f'{graph} <{TIME}> "{at}"^^<{XSD}dateTime> .')
     return "\n".join(lines) + "\n"
 
@@ -45,7 +81,7 @@ def stream(events: int) -> str:
 def query(shape: int, random: Random, selective: bool) -> str:
     """A fall of the price of one thing; the shape sets window, operator and order of prices."""
     width = LARGEST // 5
-    kind = f":kind :k{random.randrange(200)} ;" if selective else ""
+    kind = f":kind :k{random.randrange(KINDS)} ;" if selective else ""
     high, low = LARGEST - random.randrange(width), random.randrange(width)
     fall = random.randrange(LARGEST // 2)
     operator, rises = ";:"[shape % 2], shape // 2 % 2
@@ -58,24 +94,110 @@ def query(shape: int, random: Random, selective: bool) -> str:
         DEFINE GPM B ON S {{ ?s {kind} :price ?q FILTER (?q {second} && {condition}) }} }}"""
 
 
+def drawn(number: int, selective: bool) -> list[str]:
+    """Queries of the oracle's generator, each perhaps with a kind in all its GPMs."""
+    from tests.oracle.choices import seeded
+    from tests.oracle.strategies import EVERYTHING, case
+
+    found: list[str] = []
+    attempt, random = 0, Random(3)
+    while len(found) < number:
+        text = case(seeded(f"benchmark:{attempt}"), EVERYTHING.difference(OTHERS)).query
+        attempt += 1
+        text = text.replace(
+            "FROM STREAM S1 <http://example.org/stream/1>", "FROM STREAM S <http://e/S>"
+        )
+        text = text.replace(" ON S1 {", " ON S {")
+        if "S1" in text or "S2" in text or "FROM NAMED" in text or " EVENTS" in text:
+            continue
+        if selective:
+            kind = f"_:kind <http://e/kind> <http://e/k{random.randrange(KINDS)}> ."
+            text = text.replace(" ON S {", f" ON S {{ {kind}")
+        found.append(text)
+    return found
+
+
 def queries(workload: str, number: int, selective: bool) -> list[str]:
     """The texts of a workload."""
+    if workload == "shapes":
+        return drawn(number, selective)
     random, shapes = Random(7), 1 if workload == "family" else 50
     return [query(i % shapes, random, selective) for i in range(number)]
 
 
-def measured(path: str, texts: list[str], disable: list[str]) -> dict[str, float]:
-    """CPU seconds of planning and of running, answers, and the peak of memory in MB."""
-    # The first run loads or compiles the kernels, which is not counted.
-    for _ in spaseq.run(texts[0], {"S": path}, runtime="local", threads=1):
+def peak() -> float:
+    """The most memory of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def replayed(path: Path, texts: list[str], way: str, disable: list[str]) -> dict[str, float]:
+    """A bounded run. On Spark its time is that on the clock, as workers go on living."""
+    chosen = {"threads": 1} if way == "local" else {}
+    # The first run loads or compiles the kernels and starts Spark, which is not counted.
+    for _ in spaseq.run(texts[0], {"S": str(path)}, runtime=way, **chosen):
         pass
-    begin = time.process_time()
-    found = spaseq.run(texts, {"S": path}, runtime="local", threads=1, disable=disable)
-    planned = time.process_time()
+    clock = time.process_time if way == "local" else time.perf_counter
+    begin, before = clock(), peak()
+    found = spaseq.run(texts, {"S": str(path)}, runtime=way, disable=disable, **chosen)
+    planned = clock()
     answers = sum(1 for _ in found)
+    done = clock()
+    return {
+        "plan": planned - begin,
+        "run": done - planned,
+        "answers": answers,
+        "kb": (peak() - before) * 1024 / len(texts),
+    }
+
+
+def pushed(path: Path, texts: list[str], workload: str, disable: list[str]) -> dict[str, float]:
+    """An `Engine` that gets the events a thousand at a time, and then two more queries."""
+    given = [
+        ("S", spaseq.Event("".join(f"{triple} .\n" for triple in triples), ms))
+        for ms, triples in events(workload, sum(1 for line in path.open() if TIME in line))
+    ]
+    parts = [given[i : i + PUSHED] for i in range(0, len(given), PUSHED)]
+    warm = spaseq.Engine(texts[0])
+    warm.push_many(parts[0])
+    begin, before = time.process_time(), peak()
+    engine = spaseq.Engine(texts, disable=disable)
+    planned = time.process_time()
+    answers = sum(len(engine.push_many(part)) for part in parts)
     done = time.process_time()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"plan": planned - begin, "run": done - planned, "answers": answers, "peak": peak}
+    measured = {"plan": planned - begin, "run": done - planned, "answers": answers}
+    measured["kb"] = (peak() - before) * 1024 / len(texts)
+    last, after = given[-1][1], given[-1][1].time
+    engine.push("S", last.graph, after)
+    for name, text in (
+        ("known", texts[0].replace(":k", ":k1")),
+        ("new", query(99, Random(8), True)),
+    ):
+        begin = time.process_time()
+        engine.push("S", last.graph, after)
+        alone, begin = time.process_time() - begin, time.process_time()
+        engine.add(text, name=name)
+        engine.push("S", last.graph, after)
+        measured[name] = 1000 * (time.process_time() - begin - alone)
+    return measured
+
+
+def measure(path: Path, one: list[str], disable: list[str]) -> dict[str, float]:
+    """What one line of the output says."""
+    workload, number, kind, way = one
+    texts = queries(workload, int(number), kind == "few")
+    if way == "pushed":
+        return pushed(path, texts, workload, disable)
+    return replayed(path, texts, way, disable)
+
+
+def line(m: dict[str, float], given: argparse.Namespace, one: list[str]) -> str:
+    """A line of the table."""
+    workload, number, kind, way = one
+    changes = "".join(f"{m[name]:8.1f}" for name in ("known", "new") if name in m)
+    return (
+        f"{workload:10}{kind:6}{way:8}{int(number):8,}{m['answers']:10,}{m['plan']:8.2f}"
+        f"{m['run']:8.2f}{given.events / m['run']:12,.0f}{m['kb']:9,.1f}{changes}"
+    )
 
 
 def main() -> None:
@@ -86,30 +208,33 @@ def main() -> None:
     parser.add_argument("--numbers", type=int, nargs="+", default=[1, 10, 100, 1000])
     parser.add_argument("--workloads", nargs="+", default=WORKLOADS, choices=WORKLOADS)
     parser.add_argument("--kinds", nargs="+", default=("few", "many"), choices=("few", "many"))
+    parser.add_argument("--ways", nargs="+", default=("local",), choices=WAYS)
     parser.add_argument("--disable", action="store_true", help="run each query by itself")
-    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
     given = parser.parse_args()
     disable = ["query-families"] if given.disable else []
     if given.one:
-        path, workload, number, kind = given.one
-        texts = queries(workload, int(number), kind == "few")
-        print(json.dumps(measured(path, texts, disable)))
+        path, *one = given.one
+        print(json.dumps(measure(Path(path), one, disable)))
         return
-    print(f"{'workload':10}{'answers':8}{'queries':>8}{'found':>10}{'plan s':>8}{'run s':>8}"
-          f"{'events/s':>10}{'MB':>7}")  # fmt: skip
+    print(f"{'workload':10}{'found':6}{'way':8}{'queries':>8}{'answers':>10}{'plan s':>8}"
+          f"{'run s':>8}{'events/s':>12}{'KB/query':>9}{'known':>8}{'new ms':>8}")  # fmt: skip
+    lines = [
+        [w, str(n), k, way]
+        for w in given.workloads
+        for way in given.ways
+        for k in given.kinds
+        for n in given.numbers
+    ]
     with TemporaryDirectory() as directory:
-        path = Path(directory) / "s.nq"
-        path.write_text(stream(given.events))
-        for workload in given.workloads:
-            for kind in given.kinds:
-                for number in given.numbers:
-                    command = [sys.executable, __file__, "--one", path, workload, str(number), kind]
-                    command += ["--disable"] * given.disable
-                    one = subprocess.run(command, check=True, capture_output=True, text=True)
-                    m = json.loads(one.stdout)
-                    print(f"{workload:10}{kind:8}{number:8,}{m['answers']:10,}{m['plan']:8.2f}"
-                          f"{m['run']:8.2f}{given.events / m['run']:10,.0f}{m['peak']:7,.0f}",
-                          flush=True)  # fmt: skip
+        for one in lines:
+            path = Path(directory) / f"{one[0] == 'shapes'}.nq"
+            if not path.exists():
+                path.write_text(stream(one[0], given.events))
+            command = [sys.executable, __file__, "--one", str(path), *one]
+            command += ["--disable"] * given.disable
+            process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+            print(line(json.loads(process.stdout), given, one), flush=True)
 
 
 if __name__ == "__main__":

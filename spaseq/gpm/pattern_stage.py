@@ -77,16 +77,17 @@ class PatternStage:
         """The evaluator of a GPM, by index."""
         return self._evaluators[gpm]
 
-    def match(self, batch: EventBatch) -> SolutionBatch:
+    def match(self, batch: EventBatch, index: VerticalPartition | None = None) -> SolutionBatch:
         """The solutions of the batch's events, and bare events if stage 2 needs them.
 
-        There are none if the query does not read the batch's stream.
+        There are none if the query does not read the batch's stream. Stages that match one batch
+        with one `index` evaluate each basic graph pattern that they have in common once.
         """
         self.exceeding = []
         stream = self._streams.get(batch.stream)
         if stream is None or not len(batch):
             return SolutionBatch.empty(self._plan.patterns.columns)
-        index = VerticalPartition(batch)
+        index = index or VerticalPartition(batch)
         rows = _Rows(self._plan, stream, index)
         for number, gpm in enumerate(self._plan.patterns.gpms):
             if stream in gpm.streams:

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from spaseq.algebra.answers import Answer
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.service_failure import RetryCount
 from spaseq.measures import Measures
 from spaseq.plan.families import Family, families_of
@@ -75,8 +76,8 @@ class SortedInput:
         limits = job.options.limits
         self._matcher = PatternStage(plan, job.knowledge, job.take_bad, limits, job.measures)
 
-    def take(self, events: EventBatch) -> None:
-        rows = self._matcher.match(events)
+    def take(self, events: EventBatch, index: VerticalPartition | None = None) -> None:
+        rows = self._matcher.match(events, index)
         self._stats.count_solutions(self._plan, rows)
         self.sorter.add(rows)
 
@@ -92,8 +93,8 @@ class FamilyInput:
         limits = job.options.limits
         self._matcher = FamilyPatterns(family, self.plans, job.knowledge, job.take_bad, limits)
 
-    def take(self, events: EventBatch) -> None:
-        rows = self._matcher.match(events)
+    def take(self, events: EventBatch, index: VerticalPartition | None = None) -> None:
+        rows = self._matcher.match(events, index)
         self._stats.count_family(self.family, self.plans, rows)
         self.sorter.add(rows)
 
@@ -133,8 +134,9 @@ def _read_stream(job: Job, source: Source, inputs: Inputs) -> None:
         stats.events += len(batch)
         stats.triples += batch.triples
         stats.filtered += batch.filtered
+        index = VerticalPartition(batch)  # which all queries share
         for each in inputs:
-            each.take(batch)
+            each.take(batch, index)
         at = time.perf_counter()
         stats.add("graph patterns", at - read)
         job.on_progress(stats)

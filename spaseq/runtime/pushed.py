@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.errors import RunError
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.plan import families as families_module
@@ -220,9 +221,10 @@ class PushedQueries:
     def match_batch(self, batch: EventBatch) -> Found:
         """The solutions of many events."""
         found: Found = []
+        index = VerticalPartition(batch)
         for unit in self._readers.get(batch.stream, ()):
             try:
-                found.append((unit, unit.match_batch(batch)))
+                found.append((unit, unit.match_batch(batch, index)))
             except Exception as error:
                 self._leave_out(unit, error)
         return found

@@ -11,6 +11,7 @@ from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.errors import RunError
 from spaseq.expr.casts import CASTS
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.kb.knowledge import KnowledgeBase
@@ -91,8 +92,10 @@ class Unit(Protocol):
     ) -> Rows | None:
         """The solutions of one event of a stream, at an instant, of the graph `name`."""
 
-    def match_batch(self, events: EventBatch) -> SolutionBatch:
-        """The solutions of many events."""
+    def match_batch(
+        self, events: EventBatch, index: VerticalPartition | None = None
+    ) -> SolutionBatch:
+        """The solutions of many events; units share `index`."""
 
     def push(self, rows: Rows) -> None:
         """Take solutions."""
@@ -137,8 +140,10 @@ class QueryUnit:
     ) -> Rows | None:
         return self._events.match(iri, *instant, name, triples)
 
-    def match_batch(self, events: EventBatch) -> SolutionBatch:
-        return self._matcher.match(events)
+    def match_batch(
+        self, events: EventBatch, index: VerticalPartition | None = None
+    ) -> SolutionBatch:
+        return self._matcher.match(events, index)
 
     def push(self, rows: Rows) -> None:
         self._sequence.push(rows)
@@ -230,10 +235,12 @@ class FamilyUnit:
         rows = self.match_batch(batch_of_event(iri, *instant, name, triples))
         return rows if len(rows) else None
 
-    def match_batch(self, events: EventBatch) -> SolutionBatch:
+    def match_batch(
+        self, events: EventBatch, index: VerticalPartition | None = None
+    ) -> SolutionBatch:
         if self._come or self._gone:
             self._set_rows()
-        return self._patterns.match(events)
+        return self._patterns.match(events, index)
 
     def push(self, rows: Rows) -> None:
         self._sequence.push(rows)

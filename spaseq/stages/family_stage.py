@@ -17,6 +17,7 @@ from spaseq.algebra.answers import Answer, Instant
 from spaseq.automaton.run.after_match import AfterMatchFilter
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.errors import RunError
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.shapes import QUERY, is_made
@@ -68,12 +69,13 @@ class FamilyPatterns:
         if not bad.over_limit:
             self._on_bad(bad)
 
-    def match(self, events: EventBatch) -> SolutionBatch:
-        """The solutions of the batch's events."""
+    def match(self, events: EventBatch, index: VerticalPartition | None = None) -> SolutionBatch:
+        """The solutions of the batch's events; `index` is as for `PatternStage.match`."""
         found, first = list[SolutionBatch](), 0
         while first < len(events):
             part = events.part(first, min(first + self._events, len(events)))
-            rows = self._matched(part)
+            whole = len(part) == len(events)
+            rows = self._matched(part, index if whole else None)
             found.append(rows)
             first += len(part)
             # As many events as may give about the most rows, judged from the last ones.
@@ -85,8 +87,8 @@ class FamilyPatterns:
             [f for f in found if len(f)], self._family.plan.patterns.columns
         )
 
-    def _matched(self, events: EventBatch) -> SolutionBatch:
-        rows = self.stage.match(events)
+    def _matched(self, events: EventBatch, index: VerticalPartition | None = None) -> SolutionBatch:
+        rows = self.stage.match(events, index)
         if not self.stage.exceeding:
             return rows
         columns = self._family.plan.patterns.columns

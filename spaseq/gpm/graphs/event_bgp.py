@@ -15,7 +15,7 @@ from spaseq.algebra.nodes import PatternTerm, TriplePattern
 from spaseq.budget import current_budget
 from spaseq.compiled import mode
 from spaseq.compiled.arrays import Float64s, Int8s, Int32s, Int64s
-from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.graphs.vertical_partition import PatternRows, VerticalPartition
 from spaseq.gpm.kernels import bgp_interpreter as kernels
 from spaseq.gpm.kernels.bgp_interpreter import AGAIN, BOUND, CONSTANT, FREE, O, P, S
 from spaseq.gpm.solutions.lazy_columns import LazyColumn, LazyColumns
@@ -68,16 +68,13 @@ class EventBgp:
 
     def solutions(self, index: VerticalPartition) -> Solutions:
         """The solutions on each event. Patterns of one `shape` are evaluated once per batch."""
-        event, rows = index.remembered(self._key, lambda: self._found(index))
+        event, rows = index.solutions(self._key, lambda: self._found(index))
         found = list(zip(self.variables, rows, strict=True))
         lazy = {v: column for v, column in found if isinstance(column, LazyColumn)}
         columns = {v: column for v, column in found if not isinstance(column, LazyColumn)}
         return Solutions(len(event), event, LazyColumns(lazy) if lazy else columns, index.lexicon)
 
-    def _found(
-        self, index: VerticalPartition
-    ) -> tuple[Int64s, Int32s | Sequence[LazyColumn] | list[Int32s]]:
-        """(event of each solution, columns of the variables)."""
+    def _found(self, index: VerticalPartition) -> PatternRows:
         virtual = self._virtual_over(index.batch)
         found = None if virtual is None else virtual.solutions(index.batch)
         return self._evaluate(index) if found is None else found

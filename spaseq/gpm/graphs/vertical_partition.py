@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.gpm.graphs.triple_source import TripleTable
+from spaseq.gpm.solutions.lazy_columns import LazyColumn
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.term_tables import term_table
 
 T = TypeVar("T")
 
+PatternRows: TypeAlias = "tuple[Int64s, Int32s | Sequence[LazyColumn] | list[Int32s]]"
+"""The event [n] of each solution of a basic graph pattern, and the column [n] of each variable."""
+
+_EVENT_BYTES, _VALUE_BYTES = 8, 4
+
+MOST_BYTES = 256 * 2**20
+"""The most bytes of solutions that are remembered for a batch."""
+
 
 class VerticalPartition:
     """An event batch as a triple source with a table per predicate, shared by all GPMs of a stream.
 
-    Tables are built on first use. An event's graph is a set: a repeated triple counts once.
+    Tables are built on first use. An event's graph is a set: a repeated triple counts once. Queries
+    that are evaluated together share it, too; `MOST_BYTES` bound the solutions that it remembers.
     """
 
     of_events = True
@@ -30,12 +40,23 @@ class VerticalPartition:
         self.lexicon = lexicon or Lexicon(term_table(batch.terms))
         self._tables: dict[str | None, TripleTable] = {}
         self._memory: dict[object, Any] = {}
+        self._room = MOST_BYTES
 
     def remembered(self, key: object, make: Callable[[], T]) -> T:
         """The result of `make`, computed once per key."""
         if key not in self._memory:
             self._memory[key] = make()
         found: T = self._memory[key]
+        return found
+
+    def solutions(self, key: object, make: Callable[[], PatternRows]) -> PatternRows:
+        """The solutions that `make` gives, computed once per key while there is room."""
+        found: PatternRows | None = self._memory.get(key)
+        if found is None:
+            event, rows = found = make()
+            self._room -= len(event) * (_EVENT_BYTES + _VALUE_BYTES * len(rows))
+            if self._room >= 0:
+                self._memory[key] = found
         return found
 
     def part(self, events: Int64s) -> VerticalPartition:

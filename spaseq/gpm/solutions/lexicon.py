@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from spaseq.compiled.arrays import Int32s
+from spaseq.rdf.columns.term_columns import distinct_codes
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 
 Lexicon: TypeAlias = ExtendedTerms
@@ -20,7 +21,8 @@ def translated(codes: Int32s, source: Lexicon, target: Lexicon, *, add: bool) ->
     """
     if source is target or not len(codes):
         return codes
-    distinct, where = np.unique(codes, return_inverse=True)
+    found, where = distinct_codes(codes, len(source))
+    distinct = found.astype(np.int32)
     bound = distinct >= 0
     texts = source.take(distinct[bound])
     there = distinct.copy()

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from spaseq.compiled import mode
 from spaseq.errors import SpaseqError
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.service_failure import RetryCount
 from spaseq.lang.depth import make_room_for_any
 from spaseq.limits import Limits
@@ -56,9 +57,10 @@ class Solver:
             self._stats.events += len(batch)
             self._stats.triples += batch.triples
             self._stats.filtered += batch.filtered
+            index = VerticalPartition(batch)  # which all queries share
             for unit, matcher in self._matchers:
                 start = time.perf_counter()
-                solutions = matcher.match(batch)
+                solutions = matcher.match(batch, index)
                 self._stats.add("graph patterns", time.perf_counter() - start)
                 if len(solutions):
                     self._stats.count_unit(self._units, unit, solutions)
