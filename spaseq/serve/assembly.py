@@ -35,7 +35,7 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.inputs.message_options import MessageOptions
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.live.deliveries import SinkSettings
+from spaseq.runtime.live.deliveries import SinkSettings, check_names
 from spaseq.runtime.live.delivery import Terms
 from spaseq.runtime.live.live_engine import LiveStream
 from spaseq.runtime.live.standing_run import QueryView, StandingOptions, StandingRun
@@ -85,7 +85,7 @@ def parts_of(configuration: Configuration, directory: Path) -> ServerParts:
         streams,
         Job((), (), knowledge, on_note=_LOG.warning),
         plan,
-        {name: _sink(table) for name, table in configuration.sinks.items()},
+        {name: _sink(name, table) for name, table in configuration.sinks.items()},
         StandingOptions(sync_ms=server.get("sync", 20), retain_ms=_retain(server)),
     )
     return ServerParts(
@@ -150,9 +150,15 @@ def _posted(stream: LiveStream) -> PostedStream:
     return PostedStream(stream.name, _reading(stream), options.time_predicate, rows, form)
 
 
-def _sink(table: Mapping[str, Any]) -> SinkSettings:
+def _sink(name: str, table: Mapping[str, Any]) -> SinkSettings:
     terms = Terms(tuple(table.get("queries", ("*",))), table.get("keep", 86_400_000))
-    return SinkSettings(table["to"], terms)
+    settings = SinkSettings(table["to"], terms)
+    try:
+        check_names([name])
+        settings.outlet()
+    except UsageError as error:
+        raise UsageError(f"[sinks.{name}] {error}") from None
+    return settings
 
 
 def _access(configuration: Configuration) -> Access:

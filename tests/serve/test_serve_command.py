@@ -211,6 +211,21 @@ def test_check_reports_what_is_wrong(configuration: Path) -> None:
     assert not (configuration.parent / "state").exists()
 
 
+@pytest.mark.parametrize(
+    ("sink", "reason"),
+    [
+        ('[sinks.ops]\nto = "out.txt"', "[sinks.ops]"),
+        ('[sinks.ops]\nto = "kafka://me:secret@h"', "give a topic"),
+        ('[sinks."a/b"]\nto = "out.jsonl"', "a name has letters"),
+    ],
+)
+def test_a_wrong_sink_is_named(configuration: Path, sink: str, reason: str) -> None:
+    configuration.write_text(f"{configuration.read_text()}\n{sink}\n")
+    found = spaseq("serve", "--check", str(configuration))
+    assert (found.returncode, reason in found.stderr) == (2, True), found.stderr
+    assert "secret" not in found.stderr
+
+
 def test_passwords_are_not_shown(configuration: Path) -> None:
     more = '[sinks.hook]\nto = "http://me:secret@127.0.0.1:1/x?key=hidden"\n'
     more += '[streams.T]\niri = "http://e/t"\nsource = "nats://me:secret@127.0.0.1:1/x?stream=Y"\n'

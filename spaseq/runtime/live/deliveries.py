@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from spaseq.connectors import is_sink
+from spaseq.connectors import SINKS_OF_SCHEMES, is_sink
+from spaseq.connectors.address import scheme_of
 from spaseq.errors import UsageError
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.runtime.live.delivery import Delivery, DeliveryView, Terms
@@ -54,6 +55,10 @@ class SinkSettings:
             if not sink.ends and not sink.one_query
         }
         ending = self.to.rpartition(".")[2]
+        if "://" in self.to:
+            raise UsageError(
+                f"{scheme_of(self.to)}:// is no output: {', '.join(SINKS_OF_SCHEMES)}, or a path"
+            )
         if ending not in forms:
             endings = ", ".join(f".{suffix}" for suffix in forms)
             raise UsageError(f"{self.to}: a file of live answers ends with {endings}")
@@ -134,8 +139,8 @@ class Deliveries:
             delivery.close(max(0.0, end - time.monotonic()))
 
 
-def check_names(sinks: Mapping[str, SinkSettings]) -> None:
+def check_names(names: Iterable[str]) -> None:
     """UsageError if a name of an output cannot be a file's name."""
-    for name in sinks:
+    for name in names:
         if not _NAME.fullmatch(name):
             raise UsageError(f"sink {name!r}: a name has letters, digits, `_`, `.` and `-`")

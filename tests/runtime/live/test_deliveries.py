@@ -287,6 +287,7 @@ def test_large_answers_wait_on_disk(tmp_path: Path) -> None:
         ("ops", "out.txt", r"ends with \.jsonl"),
         ("ops", "out.csv", r"ends with \.jsonl"),
         ("ops", "nats://me:secret@h", "give a subject"),
+        ("ops", "kafak://me:secret@h/t", "kafak:// is no output: kafka"),
     ],
 )
 def test_a_wrong_output_is_named(tmp_path: Path, name: str, to: str, reason: str) -> None:
