@@ -108,6 +108,13 @@ def pruned(plan: LiftPlan, asked: Collection[str] | None, known: KnownFields) ->
     return replace(plan, fields=own, elements=elements, template=tuple(kept))
 
 
+def needed_variables(plan: LiftPlan, asked: Collection[str]) -> frozenset[str]:
+    """The variables of a lift that the triples with some predicates need, its name and FILTERs."""
+    kept = [t for t in plan.template if _is_kept(t, plan, asked)]
+    binds = {e.var.name: e.expr for e in plan.elements if isinstance(e, ast.Bind)}
+    return _needed(plan, kept, binds)
+
+
 def _is_kept(triple: TemplateTriple, plan: LiftPlan, asked: Collection[str]) -> bool:
     predicate = triple.terms[1]
     if isinstance(predicate, ast.Var) or predicate == plan.time_predicate:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spaseq.compile import Checked
 from spaseq.errors import QueryError, UsageError
@@ -28,6 +28,9 @@ from spaseq.render.plan_text import plan_text
 from spaseq.render.query_words import QueryWords, variables_text, window_text
 from spaseq.render.tree import tree
 
+if TYPE_CHECKING:
+    from spaseq.lift.lift_plan import LiftPlan
+
 FORMATS = ("text", "json", "mermaid", "dot", "svg")
 """The formats of an explanation."""
 
@@ -38,7 +41,7 @@ class Explanation:
 
     With `full` the text and the JSON also have the canonical text, the syntax tree and the algebra.
     `rate` is the number of solutions per second for which the memory is estimated. `measures` are
-    those of a run, if there was one.
+    those of a run, if there was one. `lifts` are the lifts of streams, by their IRI.
     """
 
     plan: QueryPlan
@@ -46,6 +49,7 @@ class Explanation:
     full: bool = False
     rate: float | None = None
     measures: Measures | None = None
+    lifts: tuple[tuple[str, LiftPlan], ...] = ()
 
     def __str__(self) -> str:
         return self.to("text")
@@ -86,6 +90,8 @@ class Explanation:
         """The explanation as JSON values (docs/cli.md#spaseq-explain)."""
         found = plan_json(self.plan, self._words, self.rate)
         found["automaton"] = automaton_json(self.picture)
+        if self._lifts:
+            found["lifts"] = self._lifts.splitlines()
         if self.measures is not None:
             found["analysis"] = analysis_json(self.measures, self._streams, self._words)
         if self.full:
@@ -112,10 +118,22 @@ class Explanation:
         return dict(zip(inputs.streams, inputs.stream_names, strict=True))
 
     @property
+    def _lifts(self) -> str:
+        """How patterns over lifted streams are evaluated; empty if the query reads none."""
+        if not self.lifts:
+            return ""
+        from spaseq.render.lift_text import lift_text  # a query without lifts needs not load it
+
+        own = [(iri, lift) for iri, lift in self.lifts if iri in self.plan.inputs.streams]
+        return lift_text(self.plan, own)
+
+    @property
     def _text(self) -> str:
         sections = list(self._stages()) if self.full else []
         sections.append(("plan", plan_text(self.plan, self._words, self.rate)))
         sections.append(("automaton (G-NFA)", automaton_text(self.plan, self._words)))
+        if self._lifts:
+            sections.append(("lifts", self._lifts))
         if self.measures is not None:
             text = analysis_text(self.measures, self._streams, self._words)
             sections.append(("analysis", text))
