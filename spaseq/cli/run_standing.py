@@ -106,10 +106,11 @@ def follow_set(
     with ExitStack() as stack:
         stack.enter_context(_told(progress))
         stop = stack.enter_context(until_interrupted())
-        run.start()
+        run.start(sources=False)
         stack.callback(run.stop)
         files = QueryFiles(Path(directory), run, lambda name: None)
         files.begin()
+        run.start_sources()
         files.watch(_LOOK_S)
         stack.callback(files.close)
         while not stop.wait(_LOOK_S) and not run.wait(0.0):

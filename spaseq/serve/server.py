@@ -62,7 +62,7 @@ def serve(parts: ServerParts, listening: socket.socket) -> None:
     with ExitStack() as stack:
         stack.callback(listening.close)
         stack.enter_context(suppress(KeyboardInterrupt))  # a signal before anybody is served
-        parts.run.start()
+        parts.run.start(sources=False)
         stack.callback(parts.run.stop)
         for name in parts.posted:
             parts.replies.recall(name, parts.run.marks(name))
@@ -81,6 +81,7 @@ async def _served(parts: ServerParts, listening: socket.socket) -> None:
 
     files = QueryFiles(parts.queries, parts.run, ended)
     await asyncio.to_thread(files.begin)
+    await asyncio.to_thread(parts.run.start_sources)
     state = ServerState(
         parts.run,
         parts.access,

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -128,6 +129,21 @@ def test_kills_lose_no_event_and_repeat_no_answer(configuration: Path) -> None:
     assert found == wanted
 
 
+def test_the_first_queries_see_all_that_sources_bring(configuration: Path) -> None:
+    texts = [event(n) for n in range(20)]
+    (configuration.parent / "events.nq").write_text("".join(texts))
+    text = configuration.read_text().replace('"http://e/s"', '"http://e/s"\nsource = "events.nq"')
+    configuration.write_text(text)
+    wanted = [a for a in expected(texts, configuration.parent) if a["end"] < "2026-01-01T00:00:19"]
+    with running(configuration) as server, server.client() as client:
+        wait(lambda: len(all_answers(client)) >= len(wanted))
+        assert [{**answer, "id": 0} for answer in all_answers(client)] == [
+            {**answer, "id": 0} for answer in wanted
+        ]
+        posted = client.post("/streams/S", content=event(30), headers=NQUADS)
+        assert posted.status_code == 409
+
+
 def test_one_server_at_a_time_uses_a_directory(configuration: Path) -> None:
     with running(configuration):
         second = Command(configuration, wait=False)
@@ -185,7 +201,10 @@ def test_tls(configuration: Path) -> None:
     configuration.write_text(text)
     with running(configuration) as server:
         assert server.url.startswith("https://")
-        found = httpx.get(f"{server.url}/live", verify=str(configuration.parent / "c.pem"))
+        found = httpx.get(
+            f"{server.url}/live",
+            verify=ssl.create_default_context(cafile=configuration.parent / "c.pem"),
+        )
         assert found.status_code == 200
         with pytest.raises(httpx.ConnectError):
             httpx.get(f"{server.url}/live")

@@ -71,6 +71,7 @@ class Persistence:
         retain_ms: how long messages and answers that nobody needs any more stay in the logs.
         endures: whether failures, of a disk or a broker, are problems that may pass rather than
             the end.
+        waits: whether sources bring messages only after `start_intakes`.
     """
 
     planner: Planner | None = None
@@ -78,6 +79,7 @@ class Persistence:
     sync_ms: int = 0
     retain_ms: int = 0
     endures: bool = False
+    waits: bool = False
 
 
 @dataclass(slots=True)
@@ -232,7 +234,8 @@ class LiveLoop:
                 self.engine.use_settings()
                 self._save()  # so that a later run knows the knowledge base and the settings
             stack.callback(self._end_intakes)
-            self._start_intakes()
+            if not self._keeping.waits:
+                self.start_intakes()
             while not stop.is_set():
                 found = self._enduring("the disk", self._accept) or self._requests or self._looks
                 if not found and not self._catching:
@@ -282,7 +285,8 @@ class LiveLoop:
         self.problems.pop(what, None)
         return found
 
-    def _start_intakes(self) -> None:
+    def start_intakes(self) -> None:
+        """Let the sources bring messages; the thread of `run` calls it, once."""
         for iri, stream in self.streams.items():
             connector = stream.source.connector()
             if connector is not None:

@@ -168,8 +168,11 @@ class StandingRun:
 
     # --- beginning and end ------------------------------------------------------------------------
 
-    def start(self) -> None:
+    def start(self, sources: bool = True) -> None:
         """Read what an earlier run has left, and begin.
+
+        Without `sources`, they bring messages from `start_sources` on. So the first queries see all
+        messages.
 
         Raises:
             UsageError: the directory is no standing run's, or its knowledge base has changed while
@@ -186,11 +189,15 @@ class StandingRun:
                 stack.callback(file.close)
             engine = LiveEngine(job, self._streams, options.limits, Tolerated.ALL)
             kept = self._planner, self._sides, options.sync_ms, options.retain_ms
-            keeping = Persistence(*kept, options.endures)
+            keeping = Persistence(*kept, options.endures, waits=not sources)
             self._loop = LiveLoop(job, engine, self._streams, directory, keeping)
             self._stack = stack.pop_all()
         self._thread = threading.Thread(target=self._run, name="evaluation", daemon=True)
         self._thread.start()
+
+    def start_sources(self) -> None:
+        """Let the sources bring messages, after `start(sources=False)`."""
+        self._loop.call(self._loop.start_intakes)
 
     def _run(self) -> None:
         try:
