@@ -41,7 +41,7 @@ _MOST_BYTES = 2**30
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ReadTo:
     """How far a file has been read: the byte, and the line and the row that follow."""
 
     byte: int = 0
@@ -103,7 +103,7 @@ class _FilesReading:
     def __init__(self, source: ArrivingFiles, intake: Intake) -> None:
         self._source, self._intake = source, intake
         self._places = {
-            path: _Place(*map(int, text.split())) for path, text in intake.marks.items()
+            path: _ReadTo(*map(int, text.split())) for path, text in intake.marks.items()
         }
         self._seen: dict[str, tuple[tuple[int, int], float]] = {}
         self._cuts: dict[str, FileCut | None] = {}
@@ -135,7 +135,7 @@ class _FilesReading:
     def _read(self, path: str) -> bool:
         """Read what has come in a file; whether there was anything."""
         status = os.stat(path)
-        place = self._places.get(os.path.abspath(path), _Place())
+        place = self._places.get(os.path.abspath(path), _ReadTo())
         if status.st_size == place.byte:
             return False
         key, now = (status.st_size, status.st_mtime_ns), time.monotonic()
@@ -157,10 +157,10 @@ class _FilesReading:
             return settled_s >= SETTLED_S and self._read_whole(path, place, status.st_size, cut)
         if status.st_size < place.byte:
             self._tell(f"{path} has become shorter; it is read from its begin again")
-            place = _Place()
+            place = _ReadTo()
         return self._read_parts(path, place, status.st_size, settled_s, cut)
 
-    def _read_whole(self, path: str, place: _Place, size: int, cut: FileCut) -> bool:
+    def _read_whole(self, path: str, place: _ReadTo, size: int, cut: FileCut) -> bool:
         """Read a file that is complete."""
         if place.byte:
             self._tell(f"{path} has changed since it was read; it is not read again")
@@ -170,25 +170,25 @@ class _FilesReading:
         if len(text) > _MOST_BYTES:
             self._tell(f"{path} has more than {_MOST_BYTES} bytes; it is not read")
             return False
-        self._give(path, text, PartOfFile(cut.media_type), _Place(size))
+        self._give(path, text, PartOfFile(cut.media_type), _ReadTo(size))
         return True
 
     def _read_parts(
-        self, path: str, place: _Place, size: int, settled_s: float, cut: FileCut
+        self, path: str, place: _ReadTo, size: int, settled_s: float, cut: FileCut
     ) -> bool:
         """Read the events of a file that are complete."""
         found = False
         with open(path, "rb") as data:
             header = cut.header(data)
             if place.byte < len(header):
-                place = _Place(len(header), 1 + header.count(b"\n"))
+                place = _ReadTo(len(header), 1 + header.count(b"\n"))
             for end in self._ends(data, place.byte, size, settled_s, cut):
                 data.seek(place.byte)
                 text = data.read(end - place.byte)
                 first = place.line - header.count(b"\n")  # as if the header stood right above
                 part = PartOfFile(cut.media_type, first, place.row)
                 lines, rows = text.count(b"\n"), cut.rows(text)
-                place = _Place(end, place.line + lines, place.row + rows)
+                place = _ReadTo(end, place.line + lines, place.row + rows)
                 self._give(path, header + text, part, place)
                 found = True
                 if self._intake.stopped:
@@ -215,7 +215,7 @@ class _FilesReading:
             yield last
             begin, step = last, _PART_BYTES
 
-    def _give(self, path: str, text: bytes, part: PartOfFile, place: _Place) -> None:
+    def _give(self, path: str, text: bytes, part: PartOfFile, place: _ReadTo) -> None:
         """Offer a part of a file, with the place behind it."""
         key = os.path.abspath(path)
         self._places[key] = place

@@ -198,7 +198,7 @@ def test_an_empty_stream_has_no_answers(place: Place) -> None:
         (["--stream", "S2=stream.nq"], 2, "S2"),
         (["--kb", "http://example/kb=missing.ttl"], 3, "missing.ttl"),
         (["--checkpoint", "state"], 2, "--follow"),
-        (["--follow", "--checkpoint", "state"], 2, "--runtime local"),
+        (["--follow"], 2, "--follow needs --checkpoint"),
         (["--format", "xml"], 2, "xml"),
         (["--no-such-option"], 2, "--no-such-option"),
     ],
