@@ -106,7 +106,10 @@ class KafkaSink(MessageSink):
         ):
             return RunError(f"{self.address}: {said}")
         reason = without_secrets(self._fault, self.address) or said
-        return NotTaken(f"{self.address}: Kafka does not take answers ({reason})")
+        return NotTaken(
+            f"{self.address}: Kafka does not take answers ({reason}): check the hosts and the "
+            "ports, the user and the password, and that the servers run"
+        )
 
     # --- what the topic has -----------------------------------------------------------------------
 
@@ -152,9 +155,7 @@ class KafkaSink(MessageSink):
             "isolation.level": isolation,
             "enable.partition.eof": True,
         }
-        shared = ("security.", "sasl.", "ssl.", "socket.", "broker.", "api.")
-        given = {k: v for k, v in self.address.parameters.items() if k.startswith(shared)}
-        return self._made(self._kafka.Consumer, {**settings, **given})
+        return self._made(self._kafka.Consumer, {**self.address.parameters, **settings})
 
     def _numbers_between(
         self, reader: Any, begins: Mapping[int, int], ends: Mapping[int, int]
@@ -230,7 +231,8 @@ class KafkaSink(MessageSink):
 
         self._producer.begin_transaction()
         local = [refusal for parcel in parcels for refusal in self._produce(parcel, report)]
-        self._producer.flush(_COMMIT_S)
+        if self._producer.flush(_COMMIT_S):
+            raise self._failure(self._kafka.KafkaError(self._kafka.KafkaError._TIMED_OUT))
         if refused:
             self._producer.abort_transaction(_COMMIT_S)
         else:

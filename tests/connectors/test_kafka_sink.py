@@ -7,11 +7,12 @@ see every message that was ever sent: even these must come once.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
 
-from spaseq.connectors import sink_at
+from spaseq.connectors import kafka_sink, sink_at
 from spaseq.connectors.base import NotTaken, Parcel
 from spaseq.errors import RunError, UsageError
 from tests.connectors.kafka_mock import KafkaMock
@@ -30,7 +31,7 @@ def parcels(first: int, after: int, query: str = "jams") -> list[Parcel]:
 
 
 def test_answers_of_a_query_come_in_order_with_their_ids(kafka: KafkaMock) -> None:
-    sink = sink_at(f"kafka://{kafka.host}/alerts")
+    sink = sink_at(f"kafka://{kafka.host}/alerts?linger.ms=1&transactional.id=mine")
     sink.resume("spaseq-1", {})
     assert sink.send(parcels(0, 300)) == []
     assert sink.send(parcels(300, 600)) == []
@@ -83,12 +84,28 @@ def test_a_large_answer(kafka: KafkaMock) -> None:
     assert [m.value() for m in kafka.messages("alerts")] == [text.encode()]
 
 
-def test_a_server_that_is_away(kafka: KafkaMock) -> None:
+def test_a_server_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_sink, "_TIMEOUT_S", 2.0)
+    pytest.importorskip("confluent_kafka", reason="confluent-kafka is missing")
     port = free_port()
     url = f"kafka://me:secret@127.0.0.1:{port}/alerts?security.protocol=sasl_plaintext"
     with pytest.raises(NotTaken, match=r"Connection refused|Connect to") as caught:
         sink_at(url).resume("spaseq-1", {})
     assert "secret" not in str(caught.value)
+
+
+def test_a_server_that_goes_away(kafka: KafkaMock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mock cluster cannot come back."""
+    monkeypatch.setattr(kafka_sink, "_COMMIT_S", 2.0)
+    sink = sink_at(f"kafka://{kafka.host}/alerts")
+    sink.resume("spaseq-1", {})
+    sink.send(parcels(0, 5))
+    kafka.close()
+    start = time.monotonic()
+    with pytest.raises(NotTaken, match="Kafka does not take answers"):
+        sink.send(parcels(5, 8))
+    sink.close()
+    assert time.monotonic() - start < 10
 
 
 @pytest.mark.parametrize(

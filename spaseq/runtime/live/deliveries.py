@@ -13,7 +13,7 @@ from spaseq.connectors.address import scheme_of
 from spaseq.errors import UsageError
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.runtime.live.delivery import Delivery, DeliveryView, Terms
-from spaseq.runtime.live.outlets import Outlet, outlet_of
+from spaseq.runtime.live.outlets import FileOutlet, Outlet, outlet_of
 from spaseq.sinks import SINKS
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -102,6 +102,7 @@ class Deliveries:
         check_names(sinks)
         self._log = log
         outlets = {name: settings.outlet() for name, settings in sinks.items()}
+        _check_files(outlets)
         self._deliveries: list[Delivery] = []
         try:
             for name, outlet in outlets.items():
@@ -137,6 +138,14 @@ class Deliveries:
             delivery.end()
         for delivery in self._deliveries:
             delivery.close(max(0.0, end - time.monotonic()))
+
+
+def _check_files(outlets: Mapping[str, Outlet]) -> None:
+    """UsageError if two outputs are one file, which each would cut behind its own answers."""
+    files: dict[str, str] = {}
+    for name, outlet in outlets.items():
+        if isinstance(outlet, FileOutlet) and files.setdefault(outlet.name, name) != name:
+            raise UsageError(f"sinks {files[outlet.name]} and {name} are one file: {outlet.name}")
 
 
 def check_names(names: Iterable[str]) -> None:

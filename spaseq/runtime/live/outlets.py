@@ -92,7 +92,8 @@ class FileOutlet(Outlet):
     """A file, or `-` for standard output.
 
     What a killed run wrote after its last note of the file's size is cut, and written again. So a
-    file has each answer once. A terminal or a pipe cannot be cut.
+    file has each answer once. A terminal or a pipe cannot be cut. A file that is shorter than noted
+    has been moved away or emptied by its user: it is appended to.
     """
 
     def __init__(self, path: str, form: str, columns: Sequence[str], overwrites: bool) -> None:
@@ -113,7 +114,7 @@ class FileOutlet(Outlet):
         else:
             self._file = open_lines(self._path, os.O_APPEND)
             if state is not None and is_regular(self._file):
-                cut_to(self._file, int(state["size"]))
+                cut_to(self._file, min(int(state["size"]), size_of(self._file)))
             elif self._overwrites and is_regular(self._file):
                 self._file.truncate(0)
             begins = begins_now(self._path, self._form, self._columns)

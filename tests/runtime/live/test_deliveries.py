@@ -227,6 +227,18 @@ def test_what_a_killed_run_wrote_to_a_file_is_written_once(tmp_path: Path, befor
     assert [json.loads(line)["query"] for line in text[len(before) :].splitlines()] == ["q"] * 3
 
 
+def test_a_file_that_was_moved_away_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    for count in (3, 2):
+        outputs = Outputs(tmp_path / "data", out=SinkSettings(str(path)))
+        outputs.add("q", count)
+        outputs.settle()
+        outputs.close()
+        path.rename(tmp_path / f"moved{count}")
+    assert len(lines(tmp_path / "moved3")) == 3
+    assert len(lines(tmp_path / "moved2")) == 2
+
+
 @pytest.mark.parametrize("patient", [True, False])
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patient: bool) -> None:
     path = tmp_path / "out.jsonl"
@@ -278,6 +290,13 @@ def test_large_answers_wait_on_disk(tmp_path: Path) -> None:
     outputs.close()
     hook.close()
     assert numbers(hook.keys) == [*range(20)]
+
+
+def test_two_outputs_are_not_one_file(tmp_path: Path) -> None:
+    log, path = SegmentLog(tmp_path / "answers"), str(tmp_path / "out.jsonl")
+    sinks = {"a": SinkSettings(path), "b": SinkSettings(f"{tmp_path}/./out.jsonl")}
+    with pytest.raises(UsageError, match="sinks a and b are one file"):
+        Deliveries(tmp_path, log, sinks, print)
 
 
 @pytest.mark.parametrize(
