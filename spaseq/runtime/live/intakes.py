@@ -10,6 +10,7 @@ from spaseq.connectors.base import MessageSource, pauses
 from spaseq.errors import SpaseqError
 from spaseq.logs.stream_log import Message, StreamLog
 
+_LOOK_S = 0.05
 _ROOM = 16 * 2**20
 """Bytes of messages that wait at most, besides those of one offer."""
 
@@ -45,7 +46,9 @@ class StreamIntake:
         self._lock = threading.Lock()
         self._waiting: list[Message] = []
         self.partitions = 1
-        self._bytes = self._drained = 0
+        self._bytes = 0
+        self._offered = self._drained = self._committed = 0  # messages of all sources so far
+        self._earlier = 0  # those of the sources before this one
         self._on_commit: Callable[[int], None] | None = None
         self._stop = threading.Event()
         self._failure: BaseException | None = None
@@ -72,6 +75,7 @@ class StreamIntake:
         with self._lock:
             self._waiting.extend(messages)
             self._bytes += sum(len(message.payload) for message in messages)
+            self._offered += len(messages)
         self._wake()
         return True
 
@@ -80,8 +84,9 @@ class StreamIntake:
 
     def committed(self) -> None:
         """Tell the source that all messages which were drained are in the log on disk."""
+        self._committed = self._drained
         if self._on_commit is not None:
-            self._on_commit(self._drained)
+            self._on_commit(self._committed - self._earlier)
 
     def drain(self) -> list[Message]:
         """The messages that wait.
@@ -128,11 +133,15 @@ class StreamIntake:
             self._begin_again()
 
     def _begin_again(self) -> None:
-        """Let the source go on behind what is logged."""
+        """Let the source go on behind what is logged, once all that it gave is."""
         assert self._again is not None
+        self._on_commit = None
+        while self._committed < self._offered and not self.stopped:
+            self._stop.wait(_LOOK_S)
+        self._earlier = self._offered
         source = self._again()
         assert source is not None, "it was there before"
-        self._source, self._on_commit = source, None
+        self._source = source
         self.places, self.marks = self._log.places, self._log.marks
 
     def _fail(self, error: BaseException) -> None:
