@@ -26,6 +26,7 @@ from spaseq.render.picture.svg import svg_text
 from spaseq.render.plan_json import automaton_json, plan_json
 from spaseq.render.plan_text import plan_text
 from spaseq.render.query_words import QueryWords, variables_text, window_text
+from spaseq.render.together import together_text
 from spaseq.render.tree import tree
 
 if TYPE_CHECKING:
@@ -147,7 +148,9 @@ class Explanation:
 
 
 def together(shown: Sequence[Explanation], form: str) -> str:
-    """The explanations of several queries as one text: each below its name, or as a JSON array.
+    """The explanations of several queries as one text, or as a JSON array.
+
+    The text says what the queries have in common, and has each query below its name.
 
     Raises:
         UsageError: a picture of several queries is asked for.
@@ -156,8 +159,10 @@ def together(shown: Sequence[Explanation], form: str) -> str:
         return shown[0].to(form)
     match form:
         case "text":
+            words = [QueryWords(each.query.prologue) for each in shown]
+            common = together_text([each.plan for each in shown], words)
             titled = (f"# query {each.plan.identity.title}\n\n{each}" for each in shown)
-            return visible("\n\n".join(titled))
+            return visible("\n\n".join([f"# together\n\n{without_passwords(common)}", *titled]))
         case "json":
             text = json.dumps([each.data for each in shown], indent=2) + "\n"
             return visible(without_passwords(text))

@@ -51,7 +51,7 @@ def shared_patterns(plan: QueryPlan) -> list[tuple[list[str], tuple[n.TriplePatt
     for gpm in plan.patterns.gpms:
         triples = basic_pattern(gpm)
         if triples:
-            found.setdefault(_shape(triples), []).append(gpm)
+            found.setdefault(basic_shape(triples), []).append(gpm)
     return [
         ([gpm.name for gpm in gpms], basic_pattern(gpms[0]))
         for gpms in found.values()
@@ -70,7 +70,7 @@ def _triples(pattern: n.Pattern) -> Iterator[n.TriplePattern]:
             yield from _triples(inner)
 
 
-def _shape(triples: tuple[n.TriplePattern, ...]) -> object:
+def basic_shape(triples: tuple[n.TriplePattern, ...]) -> object:
     """Equal for triple patterns that differ only in the names of variables."""
     numbers: dict[str, int] = {}
     return tuple(

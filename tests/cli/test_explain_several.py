@@ -38,7 +38,28 @@ def test_text_has_each_query_below_its_name(place: Place, queries: list[str]) ->
     assert done.status == 0
     headings = [line for line in done.out.splitlines() if line.startswith("# ")]
     automata = ["# plan", "# automaton (G-NFA)"]
-    assert headings == ["# query reader", *automata, "# query alerts", *automata]
+    assert headings == ["# together", "# query reader", *automata, "# query alerts", *automata]
+
+
+def test_text_says_what_queries_have_in_common(place: Place) -> None:
+    text = """PREFIX : <http://example/> SELECT ?x WITHIN 1 MINUTES FROM STREAM S <http://example/s>
+        WHERE { SEQ(A; B) DEFINE GPM A ON S { ?x :kind :k%d ; :price ?p FILTER (?p > %d) }
+        DEFINE GPM B ON S { ?y :price ?q FILTER (?q < ?p - %d) } }"""
+    for i in range(9):
+        place.write(f"q{i}.rq", text % (i % 4, 10 + i, i))
+    place.write("other.rq", text.replace("; B", ": B") % (1, 2, 3))
+    done = place.spaseq("explain", *(f"q{i}.rq" for i in range(9)), "other.rq")
+    common = done.out.split("# together\n\n")[1].split("\n\n# query")[0]
+    assert common.splitlines() == [
+        "queries    10: 1 family, and 1 by themselves",
+        "family     q0, q1 and 7 more: one automaton, and a table of constants with 9 rows",
+        "  A: ?x :kind *, by term (hash)",
+        "  A: ?p > *, by value (sorted thresholds)",
+        "  B: ?q < ?p - *, a column of partial matches",
+        "patterns   3 basic graph patterns for 20 GPMs",
+        "  shared by 10 GPMs of 10: ?y :price ?q",
+        "  shared by 9 GPMs of 9: ?x :kind * . ?x :price ?p",
+    ]
 
 
 def test_json_is_an_array(place: Place, queries: list[str]) -> None:
