@@ -134,7 +134,7 @@ def stream_of(row: Row) -> str:
     return f"{tables.S}{ROWS.index(row)}"
 
 
-def job(directory: Path, found: list[tuple[int, PartialAnswer]]) -> Job:
+def job(directory: Path, found: list[tuple[str, PartialAnswer]]) -> Job:
     """All rows; each row's stream is a directory."""
     plans = [
         compile_query(tables.row_query(row, stream_of(row)), row.id, CompileOptions(partial=True))
@@ -150,17 +150,17 @@ def job(directory: Path, found: list[tuple[int, PartialAnswer]]) -> Job:
     return made
 
 
-def check(found: list[tuple[int, PartialAnswer]]) -> None:
+def check(found: list[tuple[str, PartialAnswer]]) -> None:
     """Check that every row has its partial matches."""
-    for number, row in enumerate(ROWS):
-        own = [partial for query, partial in found if query == number]
+    for row in ROWS:
+        own = [partial for query, partial in found if query == row.id]
         assert told(row, own) == row.expected, row.id
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("partitions", [1, 2, 7])
 def test_on_spark(spark: Any, tmp_path: Path, partitions: int) -> None:
-    found: list[tuple[int, PartialAnswer]] = []
+    found: list[tuple[str, PartialAnswer]] = []
     work = job(tmp_path, found)
     for number, row in enumerate(ROWS):
         put(tmp_path / str(number) / "1.nq", tables.nquads(row.values))
@@ -175,7 +175,7 @@ def test_followed_on_spark(spark: Any, tmp_path: Path) -> None:
 
     Rows with a window of events are left out, because another event ends each stream.
     """
-    random, found = Random("partial"), list[tuple[int, PartialAnswer]]()
+    random, found = Random("partial"), list[tuple[str, PartialAnswer]]()
     timed = [row for row in ROWS if "EVENTS" not in row.within]
     waiting = {
         ROWS.index(row): [
@@ -193,5 +193,5 @@ def test_followed_on_spark(spark: Any, tmp_path: Path) -> None:
             del events[:size]
         list(follow(work, FollowOptions(tmp_path / "state", until_done=True), spark=spark))
     for row in timed:
-        own = [partial for query, partial in found if query == ROWS.index(row)]
+        own = [partial for query, partial in found if query == row.id]
         assert told(row, own) == row.expected, row.id
