@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from spaseq.automaton.program.compiler import TooManyEdges
 from spaseq.errors import Diagnostic, QueryError, QueryText
 from spaseq.lang import ast
@@ -20,11 +18,12 @@ from spaseq.plan.planner import plan_query
 from spaseq.plan.planning_options import AS_USUAL, CompileOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.rules import known_rules
+from spaseq.records import record
 
 __all__ = ["Checked", "CompileOptions", "check_query", "compile_query"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Checked:
     """A query text with its findings; `plan` is None if there are errors."""
 

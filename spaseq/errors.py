@@ -7,15 +7,16 @@ The exit statuses of the command line follow the tree: `QueryError` 1, `UsageErr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from spaseq.message_text import one_line, visible, without_passwords
+from spaseq.records import record
 
 _SHOWN = 3  # errors in the message of several
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span:
     """A half-open range of character offsets into a `QueryText`."""
 
@@ -26,7 +27,7 @@ class Span:
 NOWHERE = Span(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QueryText:
     """The text of a query, and the name (usually a path) that messages give it."""
 
@@ -58,7 +59,7 @@ def _around(text: str, place: int) -> tuple[str, int]:
     return f"{before}{text[first:last]}{after}", place - first + len(before)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Diagnostic:
     """One finding about a query: the message, the place, what was expected, the nearest valid name.
 

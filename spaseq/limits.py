@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from spaseq.errors import UsageError
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Limits:
     """Bounds that keep hostile input, or a query without end, from taking the whole machine.
 

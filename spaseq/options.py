@@ -8,7 +8,7 @@ between names it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
@@ -18,6 +18,7 @@ from spaseq.errors import UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.inputs.message_options import DEFAULT_MESSAGES, MessageOptions
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+from spaseq.records import record
 
 if TYPE_CHECKING:
     import rdflib
@@ -39,7 +40,7 @@ REGIMES = ("rdfs",)
 P = TypeVar("P")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PlanningOptions:
     """How a query is planned.
 
@@ -55,7 +56,7 @@ class PlanningOptions:
     limits: Limits = DEFAULT_LIMITS
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServiceOptions:
     """How SPARQL endpoints are asked.
 
@@ -87,7 +88,7 @@ class ServiceOptions:
         object.__setattr__(self, "allow", tuple(self.allow))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KnowledgeOptions:
     """How a knowledge base is loaded.
 
@@ -100,7 +101,7 @@ class KnowledgeOptions:
     kb_refresh: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReadingOptions:
     """How the bytes of streams become events.
 
@@ -116,7 +117,7 @@ class ReadingOptions:
     threads: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StageOptions:
     """The options of a query's stages.
 
@@ -135,7 +136,7 @@ class StageOptions:
             raise UsageError(f"limit_per_event is {self.limit_per_event}; it must be at least 1")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileSourceSettings:
     """How a followed run reads files that arrive.
 
@@ -156,7 +157,7 @@ class FileSourceSettings:
     max_ahead_ms: int = 86_400_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateLimits:
     """Bounds of each bucket of each followed query.
 
@@ -171,7 +172,7 @@ class StateLimits:
         return StateLimits(self.rows * queries, self.bytes * queries)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FollowOptions:
     """How a run follows files that keep arriving.
 
@@ -190,7 +191,7 @@ class FollowOptions:
     messages: MessageOptions = DEFAULT_MESSAGES
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RuntimeOptions:
     """Where a run takes place.
 
@@ -212,7 +213,7 @@ class RuntimeOptions:
             raise UsageError("a cluster (--master) goes with the runtime spark")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunOptions:
     """All options of a run, in parts; `follow` is None for streams that are read to their ends."""
 

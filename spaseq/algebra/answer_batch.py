@@ -15,6 +15,7 @@ from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn, distinct_codes
+from spaseq.records import record
 
 PIECE = 8192
 """At most this many answers are made, or written, at a time."""
@@ -25,7 +26,7 @@ _answer = partial(tuple.__new__, Answer)
 _item = partial(tuple.__new__, TraceItem)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnswerNames:
     """The names in the answers of one query.
 
@@ -49,7 +50,7 @@ class AnswerNames:
         return tuple(sorted({*self.projected, *self.singles, *self.groups}))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Runs:
     """n runs of places, one after the other; `ends` [n] has the place behind each run."""
 

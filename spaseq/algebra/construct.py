@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -11,12 +10,13 @@ from spaseq.algebra.groups import pattern_term
 from spaseq.algebra.nodes import PatternTerm, TriplePattern, is_reserved
 from spaseq.lang import ast
 from spaseq.rdf.terms.term import Triple, is_rdf_term, kind_of
+from spaseq.records import record
 
 _TERMS = 1 << 14
 """The most terms for which the allowed places are remembered."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Template:
     """The triples of CONSTRUCT; its blank nodes are variables whose names begin with `_:`.
 

@@ -9,7 +9,7 @@ event.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.deferral import Deferred, core, sensitive
@@ -25,6 +25,7 @@ from spaseq.lang.variables import (
     prev_uses,
     timestamp_uses,
 )
+from spaseq.records import record
 
 EVENT = n.RESERVED + "event"
 """The variable that holds the event of a correlated GPM's solution, as a literal."""
@@ -32,7 +33,7 @@ EVENT = n.RESERVED + "event"
 LookBack = ast.Prev | ast.Timestamp | ast.Aggregate | ast.Call
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Correlation:
     """How a GPM is evaluated when the sequence takes an event.
 

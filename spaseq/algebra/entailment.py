@@ -22,7 +22,6 @@ from it to other triples. Paths of length zero start and end at nodes of the eve
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.folding import folded
@@ -31,6 +30,7 @@ from spaseq.algebra.schema import TYPE, Schema, Signed
 from spaseq.algebra.scope import possible, triple_variables
 from spaseq.lang import ast
 from spaseq.rdf.terms.term import iri_text
+from spaseq.records import record
 
 _CLASS, _PROPERTY, _ANY, _INSTANCE, _OTHER = (
     ast.Var(n.RESERVED + "e." + name) for name in ("c", "p", "any", "i", "o")
@@ -43,7 +43,7 @@ def entailed(pattern: n.Pattern, schema: Schema | None) -> n.Pattern:
     return pattern if schema is None or not schema.axioms else _Rewriting(schema).pattern(pattern)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Rewriting:
     """The rewriting of patterns with one schema."""
 

@@ -7,10 +7,10 @@ Nodes are frozen and hashable; an expression keeps its syntax tree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from spaseq.lang import ast
+from spaseq.records import record
 
 PatternTerm: TypeAlias = ast.Var | str
 """A variable, or the N-Triples text of a constant."""
@@ -34,7 +34,7 @@ def is_reserved(name: str) -> bool:
     return name.startswith(RESERVED)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TriplePattern:
     """A triple whose terms may be variables."""
 
@@ -47,14 +47,14 @@ class TriplePattern:
         return self.subject, self.predicate, self.object
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BGP:
     """A basic graph pattern; without triples it has one solution, which binds nothing."""
 
     triples: tuple[TriplePattern, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Path:
     """A property path that is more than a sequence of predicates (section 18.2.2.4)."""
 
@@ -63,7 +63,7 @@ class Path:
     object: PatternTerm
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Join:
     """Each pair of solutions that agree on their shared variables (section 18.5)."""
 
@@ -71,7 +71,7 @@ class Join:
     right: Pattern
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LeftJoin:
     """OPTIONAL; `expr` None is true."""
 
@@ -80,7 +80,7 @@ class LeftJoin:
     expr: ast.Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Filter:
     """The solutions for which the expression is true."""
 
@@ -88,7 +88,7 @@ class Filter:
     pattern: Pattern
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Union:
     """The solutions of both patterns."""
 
@@ -96,7 +96,7 @@ class Union:
     right: Pattern
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Minus:
     """The left solutions that agree with no right solution that shares a variable with them."""
 
@@ -104,7 +104,7 @@ class Minus:
     right: Pattern
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Graph:
     """A pattern over a named graph of the knowledge base; `name` is an IRI's text or a variable."""
 
@@ -112,7 +112,7 @@ class Graph:
     pattern: Pattern
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Service:
     """A pattern that a SPARQL endpoint evaluates; `name` is its IRI's text or a variable."""
 
@@ -121,7 +121,7 @@ class Service:
     silent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Extend:
     """BIND: `variable` gets the expression's value, or stays unbound if that is an error."""
 
@@ -130,7 +130,7 @@ class Extend:
     expr: ast.Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Table:
     """VALUES: solutions written out; None in a row is UNDEF."""
 
@@ -138,7 +138,7 @@ class Table:
     rows: tuple[tuple[str | None, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Project:
     """A sub-SELECT's projection: what it leaves out is hidden from the pattern around it."""
 
@@ -146,14 +146,14 @@ class Project:
     variables: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Distinct:
     """Each solution once."""
 
     pattern: Pattern
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OrderBy:
     """The solutions in the order of the conditions, the first of which counts most."""
 
@@ -161,7 +161,7 @@ class OrderBy:
     conditions: tuple[ast.OrderCondition, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Slice:
     """The `limit` solutions (None: all) that follow the first `offset` ones."""
 
@@ -170,7 +170,7 @@ class Slice:
     limit: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Group:
     """GROUP BY and the aggregates over each group (Group and AggregateJoin of section 18.2.4.1).
 

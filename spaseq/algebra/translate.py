@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from spaseq.algebra import nodes as n
 from spaseq.algebra.correlation import AWAITED, Correlation, asks, correlate, why_correlated
 from spaseq.algebra.deferral import Deferred, lifted
@@ -14,9 +12,10 @@ from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import certain, possible, visible
 from spaseq.lang import ast
 from spaseq.lang.variables import pattern_mentions
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GpmAlgebra:
     """One GPM.
 

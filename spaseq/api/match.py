@@ -13,6 +13,7 @@ from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem
 from spaseq.message_text import one_line
 from spaseq.rdf.terms.term import Term
 from spaseq.rdf.terms.times import format_time
+from spaseq.records import record
 from spaseq.sinks.answer_json import answer_json, partial_json
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _CHARACTERS = 60
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TracedEvent:
     """One event of a match.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Literal, Unpack
 
 from spaseq.api.explain import explain
@@ -11,10 +11,11 @@ from spaseq.api.streams import StreamInput
 from spaseq.lang import ast
 from spaseq.lang.parser import parse as parse_text
 from spaseq.options import KbInput, RunKeywords
+from spaseq.records import record
 from spaseq.render.explain import Explanation
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ParsedQuery(ast.Query):
     """The syntax tree of a query. `spaseq.run` and the other calls take it in place of its text."""
 

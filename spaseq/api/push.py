@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -24,6 +23,7 @@ from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.rdf.terms.program_times import Time, time_ms
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import LIMIT_MS
+from spaseq.records import record
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
 from spaseq.sources.iterables import Event
@@ -413,7 +413,7 @@ class Engine:
             raise UsageError("the engine is closed")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Pushed:
     """An event of a batch; `triples` is its graph, if that has been read."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,13 +19,14 @@ from spaseq.errors import UsageError
 from spaseq.measures import Measures
 from spaseq.options import PlanningOptions, ReadingOptions, RuntimeOptions
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.records import record
 from spaseq.render.explain import FORMATS, explained, together
 
 if TYPE_CHECKING:
     from spaseq.lift.lift_plan import LiftPlan
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExplainOptions:
     """What is shown, and how."""
 

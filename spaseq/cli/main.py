@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -68,7 +69,12 @@ class Subcommands(click.Group):
             if near is not None:
                 ctx.fail(f"No such command '{cmd_name}'. Did you mean '{near}'?")
             return None
-        command = getattr(import_module(f"spaseq.cli.{cmd_name}"), cmd_name)
+        gc.disable()  # as in `spaseq.cli`: imported objects stay
+        try:
+            command = getattr(import_module(f"spaseq.cli.{cmd_name}"), cmd_name)
+        finally:
+            gc.freeze()
+            gc.enable()
         assert isinstance(command, click.Command)
         return command
 

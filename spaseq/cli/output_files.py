@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
@@ -13,11 +12,12 @@ from pathlib import Path
 from spaseq.errors import InputError, UsageError
 from spaseq.rdf.inputs.files import STDIN
 from spaseq.rdf.inputs.formats import format_of
+from spaseq.records import record
 
 STDOUT = "-"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NamedPath:
     """A path on the command line, with the option that gives it as messages show it."""
 
@@ -55,7 +55,7 @@ def check_outputs(
             raise UsageError(f"{given.option} lies in {checkpoint.option}; give another place")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Identity:
     """Which file a path leads to: its device and number, or the resolved path if it is missing."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +15,7 @@ from spaseq.compile import Checked
 from spaseq.expr.extension import load_functions
 from spaseq.options import REGIMES, PlanningOptions
 from spaseq.plan.rules import NAMES
+from spaseq.records import record
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,7 +30,7 @@ def query_files(required: bool) -> Callable[[F], F]:
 QUERY_FILES = query_files(required=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QueryOptions:
     """The inputs to load before queries are read."""
 

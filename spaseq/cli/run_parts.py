@@ -5,7 +5,6 @@ The parts of `spaseq.options` go to the runtimes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,10 @@ import click
 
 from spaseq.cli.option_groups import PartOption
 from spaseq.errors import UsageError
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InputTexts:
     """The values of --stream, --kb, --lift, --types, --context and --context-map."""
 
@@ -27,7 +27,7 @@ class InputTexts:
     context_map: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OutputOptions:
     """Where answers and counts go."""
 
@@ -39,7 +39,7 @@ class OutputOptions:
     metrics_port: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SideOptions:
     """Where bad input, late events and partial matches go."""
 
@@ -49,7 +49,7 @@ class SideOptions:
     strict: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FollowFlags:
     """The options of a followed run."""
 
@@ -58,7 +58,7 @@ class FollowFlags:
     buckets: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QuerySet:
     """A directory of queries."""
 

@@ -9,7 +9,8 @@ them: what follows may be large.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+
+from spaseq.records import record
 
 VARIABLE = "SPASEQ_KERNELS"
 """The environment variable that settles the question: `compiled` or `interpreted`."""
@@ -26,7 +27,7 @@ _chosen = os.environ.get(VARIABLE)
 _seconds = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mode:
     """The mode of a process, for others that work with it."""
 

@@ -9,12 +9,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 from spaseq.compiled.cache import has_kernels
 from spaseq.compiled.decorators import KERNELS
+from spaseq.records import record
 
 _PACKAGE_NAME = __package__.partition(".")[0]
 
@@ -31,7 +31,7 @@ _BESIDE = ("spaseq.gpm.warm_up", "spaseq.automaton.warm_up")
 """Those that compile about as long as the others, in a process of their own."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Warmed:
     """A kernel that is ready, and the seconds it took to compile or load."""
 

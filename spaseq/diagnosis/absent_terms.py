@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Literal
 
 from spaseq.algebra.groups import constant_text
@@ -12,9 +11,10 @@ from spaseq.diagnosis.nearest_terms import nearest_term
 from spaseq.diagnosis.place import GpmPlace
 from spaseq.diagnosis.report import Cause
 from spaseq.lang import ast
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AbsentTerm:
     """A term of a triple pattern that is not in the data, as a predicate or a constant.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 from spaseq.algebra.answers import TraceItem
@@ -13,9 +12,10 @@ from spaseq.diagnosis.search import Found
 from spaseq.diagnosis.seen_matches import SeenRows, event_text, instant, nearest_miss
 from spaseq.lang import ast
 from spaseq.plan.query_plan import AfterMatch
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnswerCauses:
     """Describes what leaves no answer of the matches `near` of the whole sequence."""
 

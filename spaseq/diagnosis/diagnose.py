@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from spaseq.diagnosis.answer_count import answer_count
 from spaseq.diagnosis.event_question import EventQuestion, Outcome
@@ -18,10 +18,11 @@ from spaseq.diagnosis.steps import step_report
 from spaseq.diagnosis.watched_event import AskedEvent, EventWatch, WatchedSource
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
+from spaseq.records import record
 from spaseq.sources.base import Source
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Diagnosis:
     """A question with all that answers it.
 

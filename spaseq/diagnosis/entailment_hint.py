@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,12 +14,13 @@ from spaseq.diagnosis.pattern_parts import group_of
 from spaseq.diagnosis.place import GpmPlace
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
+from spaseq.records import record
 
 MOST_AXIOMS = 10_000
 """A knowledge base with more axioms gives no hint."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EntailmentHint:
     """What the axioms in the knowledge base say about a run without entailment."""
 

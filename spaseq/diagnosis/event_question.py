@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from spaseq.diagnosis.answer_count import answer_count
@@ -27,6 +27,7 @@ from spaseq.diagnosis.watched_event import EventWatch, OneEventSource, SeenEvent
 from spaseq.lang.sequence import Chain, Link, occurrences
 from spaseq.options import StageOptions
 from spaseq.rdf.terms.times import format_time
+from spaseq.records import record
 from spaseq.runtime.job.durations import duration_text
 from spaseq.sources.base import Source
 
@@ -34,7 +35,7 @@ Place: TypeAlias = tuple[Link, HeldEvent]
 """A step of a sequence with the event that it should take."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outcome:
     """The number of answers, and why there are none, or not yet.
 
@@ -49,7 +50,7 @@ class Outcome:
     event: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EventQuestion:
     """The question about an event that the watch looked for in all that was observed."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from spaseq.errors import Span
 from spaseq.lang import sequence as seq
 from spaseq.lang.sequence import Chain, Link, occurrences
 from spaseq.rdf.columns.solution_batch import BARE
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HeldEvent:
     """An event that matches must hold, as a solution of a GPM.
 

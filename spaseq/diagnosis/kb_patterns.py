@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.lang.variables import expression_variables
+from spaseq.records import record
 
 MOST_TERMS = 10_000
 """The most terms of a graph that are candidates of a suggestion."""
@@ -166,7 +167,7 @@ class KbPattern:
                 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _GraphSolutions:
     """Solutions over the knowledge base, with the values of some variables."""
 

@@ -16,6 +16,7 @@ from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.records import record
 from spaseq.sources.base import Source
 
 MOST_PREDICATES = 10_000
@@ -65,7 +66,7 @@ class StreamSeen:
             self.example.setdefault(bad.reason, bad)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Observed:
     """What one reading of all streams of a question shows.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from spaseq.algebra.groups import conjuncts
 from spaseq.lang import ast
 from spaseq.lang.format_terms import TermText
+from spaseq.records import record
 
 Node: TypeAlias = ast.Triple | ast.Element
 
@@ -16,7 +17,7 @@ FREE = " free"
 """The variable that takes the place of a constant. No query can write its name."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """A triple pattern, or another element of a group."""
 
@@ -57,7 +58,7 @@ def parts_of(group: ast.GroupGraphPattern) -> list[Part]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Condition:
     """A conjunct of a FILTER."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import constant_text, translate_group
@@ -33,6 +33,7 @@ from spaseq.diagnosis.together import Together
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables, looks_back
 from spaseq.lang.visibility import seen_before
+from spaseq.records import record
 
 _NO_EVENT = "is in no event"
 _NEVER = ("wrong-stream", "predicate-never-occurs", "constant-never-occurs")
@@ -96,7 +97,7 @@ class GpmQuestion:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Known:
     """What is known where a group stands.
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.diagnosis.nearest_terms import as_written
 from spaseq.diagnosis.pattern_parts import Condition, shown_triple
 from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.report import Cause
 from spaseq.lang import ast
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GpmPlace:
     """One GPM of a question, and the number of the step that uses it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.algebra.schema import Schema
 from spaseq.errors import Span
@@ -12,9 +12,10 @@ from spaseq.lang.format_terms import TermText
 from spaseq.lang.resolve import Resolved
 from spaseq.plan.gpm_plans import membership_plans
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Question:
     """A query that is asked about.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from spaseq.algebra.answers import Answer
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.records import record
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.sources.base import Source, Split
 
@@ -16,7 +16,7 @@ _ANSWERS = 4096
 """How many answers make a batch."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RegisteredAnswers(Source):
     """A registered stream whose query has run; it may be opened several times."""
 

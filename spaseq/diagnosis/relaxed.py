@@ -9,7 +9,7 @@ last form is the first steps as they are written. A form has every match of the 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from spaseq.automaton.program.window import Counted, Sliding
 from spaseq.lang import ast
@@ -20,6 +20,7 @@ from spaseq.lang.scope import scopes
 from spaseq.lang.sequence import Chain, Link, SequenceOperator, occurrences
 from spaseq.plan.query_plan import AfterMatch, AnswerPlan, GpmPlan, QueryPlan
 from spaseq.plan.sequencing import UNDECIDED, program_for
+from spaseq.records import record
 
 _EVER_MS = 2**52
 """A window that holds every pair of events."""
@@ -34,7 +35,7 @@ COPY = "'"
 """Ends the name of a GPM's relaxed copy, where the steps before use the GPM, too."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Constraints:
     """The constraints that a form keeps; without arguments none of them.
 
@@ -54,7 +55,7 @@ class Constraints:
     greedy: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stage:
     """A constraint that comes on; `of` is the condition, or the step's id, if it is one of many."""
 
@@ -63,7 +64,7 @@ class Stage:
     of: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StepCondition:
     """A condition of a GPM on earlier steps; None is a pattern that reads their variables."""
 
@@ -71,7 +72,7 @@ class StepCondition:
     expr: ast.Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Form:
     """A query to search for; `copies` says of which GPM each added GPM takes the solutions."""
 
@@ -79,7 +80,7 @@ class Form:
     copies: Mapping[int, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FirstSteps:
     """The steps of a sequence up to a link of its normal form.
 
@@ -234,7 +235,7 @@ def _unused(gpm: GpmPlan, plan: QueryPlan) -> GpmPlan:
     return replace(gpm, conditions=(), correlation=None, certain=certain, awaited=None)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Relaxed:
     """Rewrites links so that they keep some constraints only."""
 

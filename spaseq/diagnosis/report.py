@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from spaseq.message_text import visible, without_passwords
 from spaseq.rdf.terms.times import format_time
+from spaseq.records import record
 
 _LABEL = 13
 """Width of the column of names, without the indentation."""
@@ -32,7 +33,7 @@ OF_GPM = frozenset(
 """The kinds that a GPM has by itself; the report shows them below the GPM."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cause:
     """One reason why a query has no answers.
 
@@ -69,7 +70,7 @@ class Cause:
         return {name: getattr(self, name) for name in names}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamCount:
     """What was read of a stream. `first` and `last` are the least and greatest time (ms)."""
 
@@ -94,7 +95,7 @@ class StreamCount:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GpmCount:
     """The solutions of a GPM by itself. `streams` are the names of the streams it reads."""
 
@@ -108,7 +109,7 @@ class GpmCount:
         return {"gpm": self.name, "solutions": self.solutions, "events": self.events}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StepCount:
     """How many matches the first `step` top-level steps of the sequence have.
 
@@ -125,7 +126,7 @@ class StepCount:
         return {"step": self.step, "name": self.name, "reached": self.reached}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Report:
     """The counts of a run and, if it has no answers, its causes, the most telling one first.
 

@@ -25,6 +25,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.rules.compiled_runs import compiled_runs
 from spaseq.plan.rules.shared_runs import shared_runs
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.records import record
 from spaseq.stages.sequence import SequenceStage
 
 FEW_ROWS = 4_000
@@ -53,7 +54,7 @@ class SearchTime:
         return now + min(self.each, left)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Found:
     """The matches that a search found; if it is not `complete` there may be more."""
 
@@ -116,7 +117,7 @@ def answers_in_pieces(
     yield stage.close() if until is None else stage.advance(until)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RowSearch:
     """Searches the rows that were observed, for matches that hold an event if one is given.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from spaseq.lang.format_terms import TermText
 from spaseq.lang.variables import expression_variables, prev_uses, walk
 from spaseq.rdf.terms.term import split_literal
 from spaseq.rdf.terms.times import format_time
+from spaseq.records import record
 
 _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1000))
 
@@ -97,7 +97,7 @@ class MatchValues:
         return self._end
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Miss:
     """A condition that does not hold for a match.
 
@@ -187,7 +187,7 @@ def _distance(expr: ast.Expr, env: MatchValues, options: Options) -> float | Non
     return abs(numbers[0] - numbers[1])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SeenRows:
     """The rows of a run by their place in time."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.diagnosis.question import Question
@@ -17,9 +16,10 @@ from spaseq.lang import ast
 from spaseq.lang import sequence as seq
 from spaseq.lang.sequence import Link
 from spaseq.lang.variables import walk
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StepText:
     """The last of the first steps, which no match reaches.
 

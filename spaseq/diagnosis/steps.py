@@ -8,7 +8,7 @@ The constraint that it adds is the cause.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.algebra.answers import TraceItem
 from spaseq.diagnosis.answer_causes import AnswerCauses
@@ -22,6 +22,7 @@ from spaseq.diagnosis.step_causes import StepCauses
 from spaseq.diagnosis.step_places import span_of, step_number
 from spaseq.lang.sequence import Chain, Link, can_be_empty
 from spaseq.plan.query_plan import AfterMatch, AnswerPlan, QueryPlan
+from spaseq.records import record
 
 MOST_COUNTED = 10_000
 """The matches of a step are counted up to this number."""
@@ -35,7 +36,7 @@ _NO_SKIP = AfterMatch("NO SKIP")
 _CUT_OFF = "the search was cut off at {}: no cause is named, because none is certain"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StepReport:
     """The counts of the steps and, if the sequence has no match, the cause.
 

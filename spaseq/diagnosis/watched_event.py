@@ -14,13 +14,14 @@ from spaseq.diagnosis.observed import ignored
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.records import record
 from spaseq.sources.base import Source, Split
 
 MOST_NAMES = 10_000
 """The most events whose IRIs are candidates of a suggestion."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AskedEvent:
     """The event that a question is about.
 
@@ -32,7 +33,7 @@ class AskedEvent:
     watermark_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SeenEvent:
     """An event: its instant, the IRI of its stream, and how late it is (ms).
 
@@ -96,7 +97,7 @@ def _place(names: pa.Array, iri: str) -> int | None:
     return None if place < 0 else place
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Wrapped(Source):
     """A source that is read for one event."""
 
@@ -115,7 +116,7 @@ class _Wrapped(Source):
         return self.source.describe()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WatchedSource(_Wrapped):
     """A source that shows all that it reads to a watch."""
 
@@ -129,7 +130,7 @@ class WatchedSource(_Wrapped):
             yield batch
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OneEventSource(_Wrapped):
     """A source without all events but the first one of the watch's IRI."""
 

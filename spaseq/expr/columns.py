@@ -8,7 +8,6 @@ and of dateTimes wherever it is certainly right (`spaseq.expr.doubles`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Generic, TypeVar, cast
@@ -27,6 +26,7 @@ from spaseq.expr.whole_numbers import FEW, integer_texts, sum_of, whole_numbers
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import distinct_codes
 from spaseq.rdf.columns.term_tables import TermTable
+from spaseq.records import record
 
 R = TypeVar("R")
 Columns = Mapping[str, Int32s]
@@ -35,7 +35,7 @@ _PART = 128  # rows between two looks at the clock and the size of the results
 _FEW = 16  # up to this many rows, array operations do not pay
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TermRows:
     """Rows of variables as columns of term codes.
 
@@ -70,7 +70,7 @@ class TermRows:
             yield {v: self.terms[code] for v, code in codes if code >= 0}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Compiled(Generic[R]):
     """A compiled expression, and the vectorised calls whose results it reads."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -33,6 +32,7 @@ from spaseq.rdf.terms.number_kinds import (
     SHORT,
     UNKNOWN,
 )
+from spaseq.records import record
 
 COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
@@ -60,7 +60,7 @@ def _decisive() -> tuple[Bools, Bools]:
 _ALWAYS, _UNTIED = _decisive()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Doubles:
     """n numbers: `value` float64 [n], `kind` int8 [n]."""
 

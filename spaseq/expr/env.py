@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, runtime_checkable
+
+from spaseq.records import record
 
 
 class Env(Protocol):
@@ -56,7 +58,7 @@ class PlainEnv:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DictEnv(PlainEnv):
     """Plain variables, and perhaps the time of `NOW()`."""
 

@@ -8,7 +8,6 @@ has an error. Forms that pass terms on (variables, IF, COALESCE, MIN ...) keep t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from spaseq.algebra.groups import constant_text
@@ -30,12 +29,13 @@ from spaseq.lang import ast
 from spaseq.lang.spelling import nearest
 from spaseq.rdf.terms.times import time_literal
 from spaseq.rdf.terms.vocabulary import XSD_STRING
+from spaseq.records import record
 
 R = TypeVar("R")
 ExistsTest: TypeAlias = Callable[[ast.Exists, Env], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Options:
     """The options of expressions that come from the surrounding query."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from operator import methodcaller
 from typing import TypeAlias, TypeVar
@@ -21,6 +20,7 @@ from spaseq.expr.numbers import write_integer
 from spaseq.expr.values import BlankNodeValue, IriValue, Value, decode
 from spaseq.lang.iris import is_absolute, resolve
 from spaseq.rdf.terms.term import literal_text
+from spaseq.records import record
 
 R = TypeVar("R")
 ValueOf: TypeAlias = Callable[[Env], Value]
@@ -31,7 +31,7 @@ TermOrNone: TypeAlias = Callable[[Env], str | None]
 _NOT_IN_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Element:
     """The bindings of `outer` with a group variable bound to one of its values."""
 

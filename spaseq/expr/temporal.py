@@ -10,20 +10,21 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import ROUND_FLOOR, Decimal
 from typing import Any
 
 from spaseq.expr import numbers
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.numbers import EXACT, MOST_DIGITS, bounded_result, parse_integer, write_decimal
+from spaseq.records import record
 
 DAY_SECONDS = 86_400
 _LAST_YEAR = 10**100
 _FARTHEST_ZONE_SECONDS = 14 * 3600
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Moment:
     """A value of xsd:dateTime, date, time or one of the Gregorian fragments.
 
@@ -42,7 +43,7 @@ class Moment:
     instant: Decimal = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Duration:
     """A value of xsd:duration or of one of its two ordered subtypes."""
 

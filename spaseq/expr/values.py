@@ -17,7 +17,6 @@ those (`STR`, `DATATYPE`, `sameTerm`) and projection work on texts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from typing import Any, TypeAlias
@@ -37,30 +36,31 @@ from spaseq.expr.temporal import (
 from spaseq.rdf.terms.term import iri_text, literal_text, split_literal
 from spaseq.rdf.terms.triple_terms import is_triple_term, triple_term_parts, triple_term_text
 from spaseq.rdf.terms.vocabulary import XSD, XSD_STRING
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IriValue:
     """An IRI, without angle brackets."""
 
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlankNodeValue:
     """A blank node, its label without `_:`."""
 
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TripleTermValue:
     """A triple term (RDF 1.2); its terms as N-Triples texts."""
 
     terms: tuple[str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LangString:
     """A language-tagged string; the tag is in lower case."""
 
@@ -68,7 +68,7 @@ class LangString:
     language: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Opaque:
     """A literal without a known value: of an unknown datatype, or ill-typed."""
 

@@ -6,7 +6,6 @@ A variable replaces each call in the expression, and the result of the call is b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from spaseq.expr.compile import Options, compile_term
 from spaseq.expr.env import DictEnv
@@ -14,11 +13,12 @@ from spaseq.expr.extension import Function
 from spaseq.expr.leaves import TermOrNone
 from spaseq.lang import ast
 from spaseq.lang.rewriting import rewritten
+from spaseq.records import record
 
 _PREFIX = "_:call"  # no variable of a query has such a name
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ColumnCall:
     """One call. Its results, where there are any, are bound to the variable `name`."""
 

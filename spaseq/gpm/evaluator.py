@@ -7,7 +7,6 @@ by themselves. These have no solution.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,12 +27,13 @@ from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.measures import Measures
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.records import record
 
 PARTS = 16
 """A batch that exceeds the budget is evaluated in this many parts."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EventSolutions:
     """The r solutions of a pattern on a batch of events.
 

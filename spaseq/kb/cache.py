@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeAlias
@@ -23,6 +22,7 @@ from spaseq.errors import InputError
 from spaseq.kb.knowledge import FORMAT, KnowledgeBase
 from spaseq.kb.quads import OxigraphStore, QuadSource
 from spaseq.rdf.inputs.files import InputFile
+from spaseq.records import record
 from spaseq.storage.private_directories import NotPrivate, private_directory
 
 _LOGGER = logging.getLogger("spaseq")
@@ -38,7 +38,7 @@ _SUFFIX = ".kb.arrow"
 NamedSources: TypeAlias = Sequence[tuple["str | None", Sequence[QuadSource]]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KbCache:
     """A directory of compiled knowledge bases, or none.
 

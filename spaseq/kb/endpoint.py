@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from spaseq.kb.answer_rows import AnswerError, AnswerRow, answer_rows
@@ -17,6 +16,7 @@ from spaseq.kb.http_request import NETWORK, HttpRequest, Network
 from spaseq.kb.service_failure import RetryCount, ServiceFailure
 from spaseq.message_text import one_line, public_address
 from spaseq.options import ServiceOptions
+from spaseq.records import record
 
 _LOG = logging.getLogger("spaseq")
 _JSON = "application/sparql-results+json"
@@ -28,7 +28,7 @@ _HEADERS = {
 _SHOWN = 200
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Endpoint:
     """One endpoint by its URL."""
 

@@ -16,7 +16,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from email.message import Message
 from functools import lru_cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse
@@ -27,6 +27,7 @@ from urllib.request import getproxies, proxy_bypass
 from spaseq.kb.service_address import ServiceAddress
 from spaseq.kb.service_failure import ServiceFailure
 from spaseq.message_text import public_address
+from spaseq.records import record
 
 _CHUNK = 1 << 16
 _SHOWN = 200
@@ -58,7 +59,7 @@ class Deadline:
         return left
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Network:
     """How names become IP addresses, and which of these are private.
 
@@ -69,7 +70,7 @@ class Network:
     is_private: Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HttpAnswer:
     """The body of an answer, and its media type."""
 
@@ -77,7 +78,7 @@ class HttpAnswer:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HttpRequest:
     """A request that is sent by POST; `most_bytes` bounds the body of its answer, unpacked."""
 

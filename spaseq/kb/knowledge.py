@@ -17,6 +17,7 @@ from spaseq.errors import InputError
 from spaseq.kb.dictionary import KbTerms
 from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.term_columns import TextArray, text_array
+from spaseq.records import record
 from spaseq.storage.checksums import Damaged, append_checksums, checked_size
 
 FORMAT = b"spaseq-kb-3"
@@ -41,7 +42,7 @@ _SCHEMA = pa.schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KbRelation:
     """The n distinct triples of one graph with one predicate.
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
@@ -27,6 +26,7 @@ from spaseq.rdf.inputs.files import STDIN, InputFile, files_at
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import long_literal
 from spaseq.rdf.terms.term import from_pyoxigraph, from_rdflib, is_rdf_term
+from spaseq.records import record
 
 if TYPE_CHECKING:
     import rdflib
@@ -40,7 +40,7 @@ _SHOWN = 300  # characters of a term in an error
 _STORE_MARK = "CURRENT"  # every RocksDB directory has this file
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KbQuads:
     """m quads as codes int32 [m] into `texts`, which are distinct canonical N-Triples texts.
 
@@ -54,7 +54,7 @@ class KbQuads:
     o: Int32s
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OxigraphStore:
     """The directory of an Oxigraph store."""
 

@@ -6,12 +6,12 @@ import ipaddress
 import re
 from base64 import b64encode
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import SplitResult, quote, unquote_to_bytes, urlsplit
 
 from spaseq.errors import UsageError
 from spaseq.options import ServiceOptions
+from spaseq.records import record
 
 HostAndPort: TypeAlias = tuple[str, int | None]
 """A host, in lower case, and a port; None stands for all ports."""
@@ -29,7 +29,7 @@ def is_url(text: str) -> bool:
     return text.lower().startswith(("http://", "https://"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServiceAddress:
     """An HTTP address in its parts.
 
@@ -112,7 +112,7 @@ def _user(parts: SplitResult) -> str | None:
     return "Basic " + b64encode(name + b":" + password).decode("ascii")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AllowedHosts:
     """The hosts that a run may ask."""
 

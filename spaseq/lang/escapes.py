@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from spaseq.errors import Span
 from spaseq.lang import ast
 from spaseq.lang.variables import child_fields
+from spaseq.records import record
 
 T = TypeVar("T")
 
@@ -21,7 +22,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL
 _LAST_CODEPOINT = 0x10FFFF
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unescaped:
     """A text without codepoint escapes, with the way back to the offsets of its source.
 

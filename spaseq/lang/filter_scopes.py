@@ -8,13 +8,13 @@ steps are visible everywhere except in a sub-SELECT that does not select them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, nested_groups, pattern_variables
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SeenFilter:
     """A FILTER with the variables that it may see bound."""
 

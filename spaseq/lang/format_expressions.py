@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from spaseq.lang import ast
 from spaseq.lang.format_terms import TermText, flag, string
+from spaseq.records import record
 
 # Precedences, loosest first. An operand that binds more loosely than its place gets brackets.
 OR, AND, RELATION, SUM, PRODUCT, UNARY, PRIMARY = range(7)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExpressionText:
     """Writes expressions; `group` writes the pattern of EXISTS."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from spaseq.lang import ast
 from spaseq.lang.format_expressions import ExpressionText
 from spaseq.lang.format_terms import TermText, flag
 from spaseq.lang.format_triples import TriplesText
+from spaseq.records import record
 
 
 def block(items: Iterable[str]) -> str:
@@ -18,7 +18,7 @@ def block(items: Iterable[str]) -> str:
     return "{" + inside.replace("\n", "\n  ") + "\n}" if inside else "{ }"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PatternText:
     """Writes the patterns of one GPM; `uses` counts the uses of its blank nodes."""
 

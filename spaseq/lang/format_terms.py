@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from spaseq.lang import ast, lexical
 from spaseq.lang.unresolved import RDF, XSD
+from spaseq.records import record
 
 _LOCAL = lexical.NamePattern(f"(?:{lexical.LOCAL})?")
 _BARE = {
@@ -22,7 +22,7 @@ _ESCAPES["'"] = "'"  # between double quotes it needs no escape
 _ALTERNATIVE, _SEQUENCE, _INVERSE, _REPEAT, _PRIMARY = range(5)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TermText:
     """Writes terms with the prefixes of one prologue."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from spaseq.lang import ast
 from spaseq.lang.format_terms import TermText
 from spaseq.lang.unresolved import RDF
 from spaseq.lang.variables import walk
+from spaseq.records import record
 
 _FIRST, _REST, _NIL = (ast.Iri(RDF + name) for name in ("first", "rest", "nil"))
 _CELL_USES = 3  # the cell of a list is an object, the subject of rdf:first, and that of rdf:rest
@@ -25,7 +25,7 @@ def uses_of_blank_nodes(nodes: Sequence[ast.Node]) -> Counter[str]:
     return Counter(node.label for node in below if isinstance(node, ast.BlankNode))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TriplesText:
     """Writes the triples of one block.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.errors import Diagnostic, QueryText, Span
 from spaseq.lang import ast
@@ -19,6 +19,7 @@ from spaseq.lang.sequence import (
     occurrences,
     steps,
 )
+from spaseq.records import record
 
 
 def check_loops(chain: Chain, query: ast.Query, source: QueryText) -> Iterator[Diagnostic]:
@@ -46,7 +47,7 @@ def _untils(chain: Chain) -> Iterator[_Refusal]:
                 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Around:
     """What a chain stands in."""
 

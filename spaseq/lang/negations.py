@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from spaseq.errors import Diagnostic, QueryText, Span
 from spaseq.lang import ast
@@ -16,6 +15,7 @@ from spaseq.lang.sequence import (
     Repeat,
     can_be_empty,
 )
+from spaseq.records import record
 
 
 def check_negations(chain: Chain, query: ast.Query, source: QueryText) -> Iterator[Diagnostic]:
@@ -47,7 +47,7 @@ def _inside(step: ChainStep, counted: bool) -> Iterator[_Refusal]:
             yield from _check(body, counted, "a negated step")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Place:
     """The place of a negated step: the steps that may be its neighbours on either side.
 

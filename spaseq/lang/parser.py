@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.errors import Diagnostic, QueryError, QueryText, Span
 from spaseq.lang import ast
@@ -21,6 +21,7 @@ from spaseq.lang.reader import Reading, read
 from spaseq.lang.scan import MOST as MOST_LEXEMES
 from spaseq.lang.section_parser import SectionParser
 from spaseq.lang.wellformed import Violation, check_labels, check_node
+from spaseq.records import record
 
 MOST_CHARACTERS = 2**20
 """Longest query."""
@@ -29,7 +30,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 """A text of Python may contain them, but no file in UTF-8 does."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parsed:
     """The readable parts of a query, with its diagnostics.
 

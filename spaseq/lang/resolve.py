@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 from spaseq.errors import Diagnostic, QueryText, Span
 from spaseq.lang import ast
@@ -30,11 +29,12 @@ from spaseq.lang.variables import (
 from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.times import LONGEST_MS, parse_time
 from spaseq.rdf.terms.vocabulary import XSD_DATE_TIME
+from spaseq.records import record
 
 Findings = Iterator[Diagnostic]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Resolved:
     """A checked query. `binds[g]` holds the variables that GPM g may bind."""
 
@@ -65,7 +65,7 @@ def resolve(
     return Resolved(query, source, chain, scope, binds, tuple(diagnostics))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Resolver:
     query: ast.Query
     source: QueryText

@@ -9,13 +9,13 @@ inside it make them group variables.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from spaseq.lang.sequence import BinaryStep, Chain, Negation, Occurrence, Repeat, occurrences, steps
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class View:
     """The values of a group variable that one place of the query sees.
 
@@ -31,7 +31,7 @@ class View:
     repeat: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scope:
     """The scopes of one query. `owner[v]` is the repeated step that owns group variable v."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from spaseq.lang.escapes import unescape
 from spaseq.lang.findings import Findings
 from spaseq.lang.scan import MOST, Lexeme, blank_comments, scan
 from spaseq.lang.syntax_errors import Failure, report
+from spaseq.records import record
 
 if TYPE_CHECKING:
     from pyparsing import ParserElement
@@ -22,7 +22,7 @@ _SHORT = 1000
 """The most characters of a section whose nodes are kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SectionParser:
     """The text of one query, ready to be parsed section by section.
 

@@ -15,6 +15,7 @@ from spaseq.errors import Span
 from spaseq.lang.brackets import closing_brace, nesting
 from spaseq.lang.scan import Lexeme
 from spaseq.lang.spelling import nearest
+from spaseq.records import record
 
 PROLOGUE = ("BASE", "PREFIX")
 FORMS = ("SELECT", "CONSTRUCT")
@@ -26,7 +27,7 @@ _WITHIN_CLAUSES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Section:
     """A keyword and the text after it.
 
@@ -45,7 +46,7 @@ class Section:
         return self.body if self.opening is None else self.opening.span.start
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GpmSection:
     """The head of a GPM, and the span of its group graph pattern (None: it has no brace)."""
 
@@ -53,7 +54,7 @@ class GpmSection:
     pattern: Span | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stray:
     """A lexeme (None: the end of the query) where only `expected` may stand."""
 
@@ -62,7 +63,7 @@ class Stray:
     after: Section | None = None  # if this section has errors, the lexeme may belong to it
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layout:
     """The sections of a query, each list in the order of the text."""
 

@@ -12,16 +12,16 @@ operator before the bracket.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import count
 from typing import Literal, TypeAlias
 
 from spaseq.errors import NOWHERE, Span
 from spaseq.lang import ast
 from spaseq.lang.ast.sequence_nodes import OpKind
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SequenceOperator:
     """A sequence operator with its gap bound in milliseconds (None: unbounded)."""
 
@@ -32,7 +32,7 @@ class SequenceOperator:
 SKIP_TILL_NEXT = SequenceOperator(";")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Occurrence:
     """One use of a GPM name in the sequence."""
 
@@ -43,14 +43,14 @@ class Occurrence:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GpmStep:
     """A step that is one GPM."""
 
     occurrence: Occurrence
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BinaryStep:
     """Union (`|`, two or more operands), conjunction (`&`, two) or any order (`AND`, two)."""
 
@@ -58,7 +58,7 @@ class BinaryStep:
     operands: tuple[Chain, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Repeat:
     """A sequence that repeats `minimum` to `maximum` times (None: no upper bound)."""
 
@@ -82,7 +82,7 @@ class Repeat:
         return self.is_scope or self.until is not None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Negation:
     """A negated step."""
 
@@ -96,7 +96,7 @@ class Negation:
 ChainStep: TypeAlias = GpmStep | BinaryStep | Repeat | Negation
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Link:
     """A step with the operator that joins it to the step before."""
 
@@ -104,7 +104,7 @@ class Link:
     join: SequenceOperator
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chain:
     """Steps in a row."""
 

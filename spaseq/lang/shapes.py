@@ -11,7 +11,7 @@ makes its answers by itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from spaseq.lang import ast
@@ -19,6 +19,7 @@ from spaseq.lang.resolve import Resolved
 from spaseq.lang.rewriting import rewritten
 from spaseq.lang.sequence import occurrences
 from spaseq.lang.variables import walk
+from spaseq.records import record
 
 Constant: TypeAlias = ast.Iri | ast.Literal
 
@@ -50,7 +51,7 @@ def is_made(name: str) -> bool:
     return name.startswith(MARK)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Shape:
     """A query without the constants that queries of a family may differ in.
 
@@ -62,7 +63,7 @@ class Shape:
     binders: tuple[tuple[int, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Shaped:
     """The shape of a query, and the query's own constants, by number of the parameter."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from spaseq.errors import Span
 from spaseq.lang.brackets import CLOSING, unclosed
@@ -14,6 +13,7 @@ from spaseq.lang.other_languages.advice import Place
 from spaseq.lang.other_languages.foreign_queries import advice_on
 from spaseq.lang.scan import Lexeme
 from spaseq.lang.spelling import nearest
+from spaseq.records import record
 
 THE_END = "the end"  # the grammar's name for the end of a section
 UNITS = ("MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS")
@@ -42,7 +42,7 @@ _BAD_ESCAPE = re.compile(r"""\\\\|\\([^tbnrf"'\\])""")
 _BRACKETED_IRI = re.compile(r"<[^<>\n]*>")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failure:
     """The furthest place that the parse of a section reached, and what was expected there."""
 

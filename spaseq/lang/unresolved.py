@@ -6,17 +6,17 @@ The grammar makes these nodes, and `spaseq.lang.names` replaces all of them. A r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from spaseq.lang import ast
+from spaseq.records import record
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PrefixedName(ast.Node):
     """`prefix:local`, the local name without escapes."""
 
@@ -27,7 +27,7 @@ class PrefixedName(ast.Node):
 WrittenIri: TypeAlias = ast.Iri | PrefixedName
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TypedLiteral(ast.Node):
     """`"lexical"^^datatype`."""
 
@@ -35,14 +35,14 @@ class TypedLiteral(ast.Node):
     datatype: WrittenIri
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BaseClause(ast.Node):
     """`BASE <iri>`."""
 
     iri: ast.Iri
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PrefixClause(ast.Node):
     """`PREFIX prefix: <iri>`."""
 

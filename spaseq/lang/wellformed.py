@@ -6,15 +6,15 @@ They hold for the group graph pattern of a GPM, for the items of SELECT and for 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from spaseq.errors import Span
 from spaseq.lang import ast
 from spaseq.lang.functions import AGGREGATES, BUILT_INS
 from spaseq.lang.variables import children, pattern_variables, walk
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Violation:
     """A violation of a rule, with its place."""
 

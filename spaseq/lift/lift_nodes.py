@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from spaseq.lang import ast
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unnest(ast.Node):
     """`UNNEST ?items AS ?item`: each element of a list is a solution."""
 
@@ -15,7 +14,7 @@ class Unnest(ast.Node):
     item: ast.Var
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TemplateGraph(ast.Node):
     """`GRAPH ?event { ... }` of a template; `name` is the event's name."""
 
@@ -23,7 +22,7 @@ class TemplateGraph(ast.Node):
     triples: tuple[ast.Triple, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LiftTemplate(ast.Node):
     """The template: `graphs` has at most one element in a lift without errors."""
 
@@ -31,14 +30,14 @@ class LiftTemplate(ast.Node):
     graphs: tuple[TemplateGraph, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LiftWhere(ast.Node):
     """The elements of WHERE in the order of the text."""
 
     elements: tuple[Unnest | ast.Element, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LiftQuery(ast.Node):
     """A lift; its names are resolved."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -24,6 +24,7 @@ from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.times import time_literal
 from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.records import record
 from spaseq.sources.base import Source
 from spaseq.sources.broker_stream import BrokerStream
 
@@ -34,7 +35,7 @@ _TOGETHER = 4096
 """Messages that are lifted together."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LiftedBroker(BrokerStream):
     """The messages at a URL, each a JSON object, or parts of files; `text` is the lift's.
 

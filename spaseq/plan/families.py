@@ -10,7 +10,7 @@ negated steps look at the events of one member.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import constant_text
@@ -26,6 +26,7 @@ from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import GpmPlan, QueryPlan, StageKey
 from spaseq.plan.rules import apply_rules
 from spaseq.plan.sequencing import with_gpms
+from spaseq.records import record
 
 FEWEST = 8
 """Fewer queries run by themselves: their answers need not be told apart."""
@@ -37,7 +38,7 @@ _ANY = ast.Iri("any:thing")
 """It stands for the constants of members in what a fingerprint is made of."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Family:
     """Queries of one shape, and the plan that runs all of them.
 

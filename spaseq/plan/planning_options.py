@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from spaseq.algebra.schema import Schema
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompileOptions:
     """How a query is compiled.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from spaseq.algebra.construct import Template
@@ -16,6 +15,7 @@ from spaseq.lang.scope import Scope
 from spaseq.lang.sequence import Chain
 from spaseq.lang.shapes import Shaped
 from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.records import record
 
 EvaluatorName: TypeAlias = Literal[
     "registers",
@@ -29,7 +29,7 @@ EvaluatorName: TypeAlias = Literal[
 Strategy: TypeAlias = Literal["ALL", "NEXT", "LAST", "MAX", "STRICT"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Identity:
     """The names of a query.
 
@@ -46,7 +46,7 @@ class Identity:
     canonical: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Inputs:
     """The streams, graphs and endpoints that a query reads.
 
@@ -61,7 +61,7 @@ class Inputs:
     predicates: tuple[tuple[str, ...] | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GpmPlan:
     """One graph-pattern-matching expression.
 
@@ -84,7 +84,7 @@ class GpmPlan:
     awaited: GpmPlan | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Membership:
     """A GPM's pattern without FILTERs: it decides the partitions of events (docs/language.md,
     Partition).
@@ -98,7 +98,7 @@ class Membership:
     pattern: Pattern
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PatternEvaluation:
     """How stage 1 evaluates graph patterns; all ways give the same solutions.
 
@@ -117,7 +117,7 @@ class PatternEvaluation:
 FASTEST = PatternEvaluation(rare_first=True, shared=True, lazy=True, virtual=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PatternPlan:
     """Stage 1: the GPMs, which SolutionBatch.gpm counts, and the columns that it hands on.
 
@@ -130,7 +130,7 @@ class PatternPlan:
     evaluation: PatternEvaluation = PatternEvaluation()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EvaluatorChoice:
     """The evaluator of a sequence.
 
@@ -146,7 +146,7 @@ class EvaluatorChoice:
     order: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StageKey:
     """The variables by whose values stage 2 may be split; None: it is one partition."""
 
@@ -154,7 +154,7 @@ class StageKey:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SequencePlan:
     """Stage 2: the sequence as written and as an automaton, and the automaton's evaluator.
 
@@ -171,7 +171,7 @@ class SequencePlan:
     evaluator: EvaluatorChoice
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProjectedVariable:
     """One projected variable; `expr` None is the variable itself."""
 
@@ -179,7 +179,7 @@ class ProjectedVariable:
     expr: ast.Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AfterMatch:
     """The after-match skip; `gpm` for TO FIRST and TO LAST."""
 
@@ -187,7 +187,7 @@ class AfterMatch:
     gpm: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnswerPlan:
     """From matches to answers. A query with a CONSTRUCT template has no projection."""
 
@@ -199,7 +199,7 @@ class AnswerPlan:
     template: Template | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QueryPlan:
     """A query, ready to run.
 
@@ -222,7 +222,7 @@ class QueryPlan:
     is_member: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Level:
     """The first steps of a sequence as a query, and the GPM names that the next step begins with.
 

@@ -31,6 +31,7 @@ from spaseq.rdf.lines.line_events import LineCounter, line_events
 from spaseq.rdf.lines.statements import StatementReader, Statements
 from spaseq.rdf.readers import ArrivalClock, read_file
 from spaseq.rdf.terms.term import iri_text
+from spaseq.records import record
 
 _WINDOW = 1 << 16
 _MOST_WINDOW = 1 << 22
@@ -39,7 +40,7 @@ _WHOLE_BATCH = 1 << 40
 _COUNTED_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileRange:
     """Bytes begin:end of a file (to its end if None); the first line has the number `line`."""
 
@@ -49,7 +50,7 @@ class FileRange:
     line: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TimeScan:
     """The times (ms) of a range's events, in order, and its number of lines."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from spaseq.algebra.groups import conjuncts
 from spaseq.algebra.nodes import Filter, Pattern, PatternTerm, TriplePattern, is_reserved
@@ -27,6 +26,7 @@ from spaseq.lang.sequence import (
 from spaseq.plan.query_plan import GpmPlan
 from spaseq.rdf.terms.times import format_time
 from spaseq.rdf.terms.vocabulary import RDF
+from spaseq.records import record
 
 _UNITS = (
     (86_400_000, "DAYS"),
@@ -39,7 +39,7 @@ _LINE_END = re.compile(r"\s*\n\s*")
 _QUANTIFIERS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QueryWords:
     """Writes what a plan holds with the prefixes of a query."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from spaseq.compiled.arrays import Bools, Bytes, Indices, Int32s, Int64s
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
 from spaseq.rdf.terms.times import format_time
 from spaseq.rdf.terms.vocabulary import CDT_LIST
+from spaseq.records import record
 
 TEXT = pa.large_string()
 
@@ -43,7 +43,7 @@ def bytes_table(special: bytes) -> Bools:
     return table
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Syntax:
     """How a format writes a term.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from spaseq.connectors import is_source, source_at
@@ -11,6 +11,7 @@ from spaseq.connectors.arriving_files import ArrivingFiles
 from spaseq.errors import UsageError
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.records import record
 from spaseq.sources.base import Source, Split
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ POSTED = ""
 """In the place of a URL: messages are posted to the run."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BrokerStream(Source):
     """The stream at a URL, or in files that arrive or grow at a path.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from itertools import islice
 
@@ -34,6 +34,7 @@ from spaseq.rdf.ranges import (
     size_of,
 )
 from spaseq.rdf.readers import ArrivalClock
+from spaseq.records import record
 from spaseq.sources.base import Split
 
 SPLIT_BYTES = 32 * 2**20
@@ -47,7 +48,7 @@ _PEEK_BYTES = 64 * 2**10
 _AHEAD = 4  # ranges per thread that are scanned before the first of them is used
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ties:
     """How many earlier events of the stream have each of some times (ms, ascending)."""
 
@@ -55,7 +56,7 @@ class Ties:
     counts: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileSplit(Split):
     """Ranges of files, in order, and how many earlier events have the times that occur in them.
 

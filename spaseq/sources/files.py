@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.inputs.files import resolve_paths
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.readers import read_stream
+from spaseq.records import record
 from spaseq.sources.base import Source, Split
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _UNPACKED = 20
 """How many times as large a packed file may be when it is unpacked; few are more."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileSource(Source):
     """The files that `options.paths` stand for, one after the other, each from start to end.
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from glob import glob, has_magic
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from spaseq.rdf.inputs.files import InputFile, resolve_paths
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.ranges import FileRange, divide, is_divisible, last_place, places
 from spaseq.rdf.readers import ArrivalClock, read_files
+from spaseq.records import record
 from spaseq.sources.base import Source, Split
 from spaseq.sources.files import FileSource
 
@@ -52,7 +53,7 @@ class PendingFile(NamedTuple):
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GrowingFiles(FileSource):
     """The files that `options.paths` stand for, whenever they arrive.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sized
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.terms.program_times import Time, time_ms
 from spaseq.rdf.terms.term import Triple
+from spaseq.records import record
 from spaseq.sources.base import Source, Split
 from spaseq.storage.safe_pickles import SafePickler, SafeUnpickler
 
@@ -30,7 +30,7 @@ _EVENT_BYTES = 1000
 """About how many bytes an event has as text."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Event:
     """An RDF graph and its time.
 
@@ -44,7 +44,7 @@ class Event:
     iri: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _ProgramSource(Source):
     """Events that a program gives for a stream."""
 
@@ -58,7 +58,7 @@ class _ProgramSource(Source):
         return OF_PROGRAM
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EventSource(_ProgramSource):
     """Events in order of arrival. An iterator can be opened once."""
 
@@ -94,7 +94,7 @@ class _BatchUnpickler(SafeUnpickler):
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoredEventSource(_ProgramSource):
     """Events of a program in a file, where other processes read them.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from os import PathLike, fspath
 
 from spaseq.errors import InputError, UsageError
@@ -12,11 +12,12 @@ from spaseq.rdf.documents.context_files import context_text
 from spaseq.rdf.inputs.contexts import JsonLdContexts, NamedContexts
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.records import record
 from spaseq.sources import source_of
 from spaseq.sources.base import Source
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JsonLd:
     """JSON lines, or messages of a broker, each a JSON object, with their JSON-LD context.
 

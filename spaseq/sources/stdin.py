@@ -7,12 +7,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spaseq.rdf.inputs.files import STDIN
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.records import record
 from spaseq.sources.base import Source, Split
 from spaseq.sources.files import FileSource
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from spaseq.sources.growing import GrowingFiles
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StdinSource(FileSource):
     """Paths with `-` among them, which is read where it stands.
 

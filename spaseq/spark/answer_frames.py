@@ -23,6 +23,7 @@ from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.options import AnswersKeywords, FileSourceSettings, KbInput, RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.records import record
 from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job, LateEvent
 from spaseq.runtime.spark.bounded import bounded_output, bounded_solve
@@ -215,7 +216,7 @@ def _process_directory() -> Path:
     return Path(_directory().name)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Decode:
     """Turns rows of `OUTPUT` into rows for the caller."""
 

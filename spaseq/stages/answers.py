@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, pairwise
 from operator import itemgetter, lt
@@ -14,6 +13,7 @@ from spaseq.automaton.run.matches import Binding, SequenceMatch, picker
 from spaseq.errors import RunError
 from spaseq.expr.compile import compile_filter, compile_term
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.records import record
 
 _place = itemgetter(*map(Answer._fields.index, ("end", "first", "trace")))
 """The part of an answer that decides its order, unless two answers are equal in it."""
@@ -34,7 +34,7 @@ _new = partial(tuple.__new__, Answer)
 _Pick: TypeAlias = Callable[[Sequence[Binding]], tuple[Binding, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Layout:
     """Picks the single variables, by name, and the projected ones from a match's bindings."""
 

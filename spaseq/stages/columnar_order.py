@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from spaseq.algebra.answer_batch import AnswerBatch, AnswerNames, Runs
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lang.shapes import QUERY
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.records import record
 from spaseq.stages.answers import order_of
 
 _WIDEST = 2**25
 """Entries of the table that orders answers by their traces."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RowRanks:
     """The ranks [n] of rows among the items of traces, and among instants; equal ones are equal."""
 

@@ -9,7 +9,6 @@ all steps is ever made: it can only take away matches that are known when it is 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -26,6 +25,7 @@ from spaseq.lang import sequence as seq
 from spaseq.lang.sequence import Chain
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.records import record
 from spaseq.stages.answers import MOST_BYTES
 from spaseq.stages.live_matches import LiveMatch, LiveMatches
 
@@ -40,7 +40,7 @@ _MADE_AT_ONCE = 4096
 """How many matches, about, are made at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Shape:
     """What the form of a sequence says about the rows of its matches.
 
@@ -64,7 +64,7 @@ class _Shape:
         return cls(all_single and len({*names}) == len(names), once)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Piece:
     """Some matches of a level, and their rows."""
 
@@ -81,7 +81,7 @@ class _Piece:
             yield _Piece(self.level, self.matches.take(places), numbers)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FoundMatches:
     """Matches of one level, to be made.
 

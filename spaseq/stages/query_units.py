@@ -7,7 +7,7 @@ one query or many.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from spaseq.gpm.pattern_stage import PatternStage
@@ -18,6 +18,7 @@ from spaseq.options import StageOptions
 from spaseq.plan.families import Family, families_of
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.records import record
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import QuerySequence, UnitSequence
@@ -26,7 +27,7 @@ UnitPatterns: TypeAlias = "PatternStage | FamilyPatterns"
 """Stage 1 of a unit."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QueryUnits:
     """The units of a run's queries.
 

@@ -12,6 +12,7 @@ from typing import Generic, TypeAlias, TypeVar
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.window import Counted, Sliding, Tumbling
 from spaseq.automaton.run.matches import PartitionKey
+from spaseq.records import record
 
 Item = TypeVar("Item")
 
@@ -49,7 +50,7 @@ class TimedSchedule(Generic[Item]):
         self._heap = [(at, made, item(number)) for at, made, number in heap]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EventsAtInstant:
     """How many events of a partition there are at an instant, and whether a match can begin."""
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from spaseq.errors import RunError
+from spaseq.records import record
 
 try:
     import fcntl
@@ -36,7 +37,7 @@ class _Held:
 _HELD: dict[str, _Held] = {}  # by the directory's real path
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LockOwner:
     """A process, as a lock file names it; `started` tells it from later ones with its number."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
 from spaseq.automaton.run.matches import SequenceMatch
 from spaseq.compiled.arrays import Bools, Indices, Int64s
+from spaseq.records import record
 
 _MATCH_BYTES, _ROW_BYTES = 128, 64
 """Memory of a match as row numbers, for each match and for each of its rows, estimated."""
@@ -25,7 +25,7 @@ class TooManyMatches(Exception):
         self.events = events
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NumberedMatches:
     """The matches of one batch as row numbers, in pieces.
 

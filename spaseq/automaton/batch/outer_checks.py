@@ -7,7 +7,6 @@ solutions of the negated GPMs. One with a step in last place waits for the close
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from spaseq.automaton.program.window import Counted, Tumbling, Window
 from spaseq.compiled.arrays import Bools, Bytes, Float64s, Indices, Int32s, Int64s
 from spaseq.compiled.growth import grown
 from spaseq.rdf.columns.term_columns import distinct
+from spaseq.records import record
 
 NO_NUMBERS = np.empty((0, 0))
 NO_GPM = -2
@@ -28,7 +28,7 @@ NO_GPM = -2
 _LEAST = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OuterCheck:
     """The check of one negated step.
 
@@ -43,7 +43,7 @@ class OuterCheck:
     own: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OuterChecks:
     """The checks of a sequence.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -14,6 +13,7 @@ from spaseq.automaton.run.event_rows import GpmRow, batch_of
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.records import record
 
 _SMALL = 1024
 """Chunks with fewer rows in total are joined."""
@@ -25,7 +25,7 @@ _RECENT = 1024
 """With more rows of single events than this, the older half becomes columns."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chunk:
     """Some rows and their numbers [n], which ascend."""
 

@@ -9,9 +9,10 @@ from spaseq.automaton.lazy.tree_nodes import PartOfMatch, Source, StepSet
 from spaseq.automaton.program.partial_order import Gap
 from spaseq.automaton.run.runs import Row
 from spaseq.expr.env import Env
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JoinCheck:
     """A variable that two steps may bind has one value."""
 
@@ -28,7 +29,7 @@ class JoinCheck:
         return value is None or known is None or value == known
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DifferentEventsCheck:
     """Two steps hold solutions of different events (operands of AND)."""
 
@@ -40,7 +41,7 @@ class DifferentEventsCheck:
         return not (same_instant and partial.rows[one][0] == partial.rows[other][0])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GapCheck:
     """The bound of a gap with several first or last steps."""
 

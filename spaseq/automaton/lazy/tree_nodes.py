@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.run.runs import Row
 from spaseq.automaton.run.work_counts import WorkCounts
+from spaseq.records import record
 
 StepSet: TypeAlias = frozenset[int]
 
@@ -42,7 +43,7 @@ class MatchCheck(Protocol):
         """Whether the check holds for these steps."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bounds:
     """How matched steps bound the instants of the next solution."""
 

@@ -7,16 +7,17 @@ to, which knows the edges of one bracket by `AlternativeEdge.step`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.automaton.program.nfa import Acceptance, Automaton, BracketLabel, Edge, TakeLabel
+from spaseq.records import record
 
 
 class NotSingle(Exception):
     """A bracket is more than alternatives of single GPMs. The message says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AlternativeEdge:
     """An edge that takes one solution, and the edge of the automaton that it belongs to.
 

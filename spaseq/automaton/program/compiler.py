@@ -9,7 +9,7 @@ by the runs instead (`repetitions`), and a state is a place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from types import MappingProxyType
 from typing import TypeAlias
@@ -18,6 +18,7 @@ from spaseq.automaton.program import nfa, repetitions
 from spaseq.automaton.program.counters import Counts, RepeatBounds
 from spaseq.lang import sequence as seq
 from spaseq.lang.scope import Scope, View
+from spaseq.records import record
 
 MOST_EDGES = 20_000
 """An automaton has at most this many edges."""
@@ -30,24 +31,24 @@ class TooManyEdges(Exception):
         super().__init__(f"the automaton of this sequence has more than {MOST_EDGES:,} edges")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Loop:
     repeat: seq.Repeat
     body: int
     exit: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Jump:
     to: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Pass:
     negation: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Atom:
     step: seq.GpmStep | seq.BinaryStep
     join: seq.SequenceOperator
@@ -56,7 +57,7 @@ class _Atom:
 _Instruction: TypeAlias = _Loop | _Jump | _Pass | _Atom
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _EpsilonPath:
     """The end of an epsilon path: the place reached, and the effects on the way."""
 

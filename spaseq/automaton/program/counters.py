@@ -9,8 +9,9 @@ Automata*, OOPSLA 2020.)
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from spaseq.records import record
 
 if TYPE_CHECKING:
     from spaseq.automaton.program.nfa import Action
@@ -19,7 +20,7 @@ Counts: TypeAlias = tuple[tuple[int, int], ...]
 """Pairs of an open repeated step (its id) and its repetitions so far, sorted."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RepeatBounds:
     """The bounds of a repeated step (`maximum` None: no upper bound)."""
 

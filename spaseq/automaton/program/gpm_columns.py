@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from spaseq.lang import ast
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CorrelatedColumns:
     """The columns of a correlated GPM, which is evaluated when its event is taken.
 
@@ -20,7 +19,7 @@ class CorrelatedColumns:
     parameters: tuple[tuple[str, ast.Expr], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GpmColumns:
     """The columns of a GPM.
 

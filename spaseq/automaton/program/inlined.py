@@ -9,7 +9,7 @@ single GPMs, which `alternatives` takes as edges.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from spaseq.automaton.program.alternatives import is_single
@@ -23,6 +23,7 @@ from spaseq.automaton.program.nfa import (
     State,
     TakeLabel,
 )
+from spaseq.records import record
 
 
 def inlined(program: Program) -> Program:
@@ -32,7 +33,7 @@ def inlined(program: Program) -> Program:
     return inlining.program() if any(map(inlining.is_inlined, edges)) else program
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Inside:
     """An operand of a bracket that is being matched, and the bracket's edge."""
 

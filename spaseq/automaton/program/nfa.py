@@ -17,12 +17,13 @@ from typing import Literal, TypeAlias
 from spaseq.automaton.program.counters import RepeatBounds
 from spaseq.lang.scope import View
 from spaseq.lang.sequence import SequenceOperator
+from spaseq.records import record
 
 OUTER = View("outer")
 """How a negated step sees a group variable of the match around it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Action:
     """The effect of an edge on a repeated step."""
 
@@ -30,7 +31,7 @@ class Action:
     repeat: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GreedyExit:
     """An edge leaves a greedy loop that could have gone on, perhaps before its first repetition."""
 
@@ -38,7 +39,7 @@ class GreedyExit:
     first: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TakeLabel:
     """Take one solution of a GPM.
 
@@ -52,7 +53,7 @@ class TakeLabel:
     views: Mapping[str, View]  # how this step sees group variables
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BracketLabel:
     """Take a match of a bracket: of one operand (`|`), or of both (`&`, `AND`)."""
 
@@ -76,7 +77,7 @@ class Edge:
     exits: tuple[GreedyExit, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Acceptance:
     """One way to accept in a state."""
 
@@ -85,7 +86,7 @@ class Acceptance:
     exits: tuple[GreedyExit, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class State:
     """A state, with its outgoing edges and its ways to accept."""
 
@@ -116,7 +117,7 @@ class Negated:
     views: Mapping[str, View]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Program:
     """The static part of one query's sequence, as all evaluators use it."""
 

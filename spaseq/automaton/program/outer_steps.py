@@ -7,9 +7,10 @@ matches. `A; B++` is `A; B+; B!`: a greedy loop without upper bound in last plac
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.automaton.program.nfa import Acceptance, Automaton, GreedyExit, Program, TakeLabel
+from spaseq.records import record
 
 GREEDY_PLACE = "a greedy loop in last place looks at the rest of the window"
 OUTER_PLACE = "a negated step in first or last place looks at the whole window"
@@ -19,7 +20,7 @@ class NotChecked(Exception):
     """A negated step in first or last place cannot be checked on a match. The message says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OuterNegation:
     """A negated step of one GPM in first place, or in last place (`is_last`)."""
 

@@ -10,11 +10,11 @@ lazy evaluator uses the patterns.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, TypeAlias
 
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Program, State, TakeLabel
+from spaseq.records import record
 
 MOST_PATTERNS = 16
 """Another evaluator runs automata with more ways than this."""
@@ -23,7 +23,7 @@ MOST_STEPS = 100
 """Another evaluator runs sequences with more steps than this."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PatternStep:
     """One step of a pattern: a solution of GPM `gpm`, taken along edge `edge`."""
 
@@ -32,7 +32,7 @@ class PatternStep:
     edge: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gap:
     """At most `ms` milliseconds between the last of some steps and the first of others."""
 
@@ -41,7 +41,7 @@ class Gap:
     ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Absence:
     """A negated step: none of its patterns matches between the steps `after` and `before`.
 
@@ -54,7 +54,7 @@ class Absence:
     patterns: tuple[Pattern, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pattern:
     """Steps, numbered in the order of the text, and the constraints between them.
 
@@ -101,7 +101,7 @@ def patterns_of(program: Program) -> tuple[Pattern, ...]:
 # --- ways through an automaton ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Pair:
     kind: Literal["&", "AND"]
     left: _Series
@@ -111,14 +111,14 @@ class _Pair:
 _Part: TypeAlias = "Edge | _Pair | _Series"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Item:
     part: _Part
     gap_ms: int | None
     negations: tuple[int, ...]  # passed before it
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Series:
     items: tuple[_Item, ...]
     negations: tuple[int, ...]  # passed at the end

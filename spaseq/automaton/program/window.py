@@ -6,8 +6,9 @@ among the partition's events under WITHIN n EVENTS.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from spaseq.records import record
 
 if TYPE_CHECKING:
     from spaseq.compiled.arrays import Int64s
@@ -33,7 +34,7 @@ class _Measured:
         return first >= self.earliest(last)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sliding(_Measured):
     """WITHIN d: tau(last) - tau(first) <= d milliseconds."""
 
@@ -60,7 +61,7 @@ class Sliding(_Measured):
         return _NEVER if until is None else until - self.length_ms + 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tumbling(_Measured):
     """WITHIN d TUMBLING: both events in one interval [origin + i d, origin + (i + 1) d)."""
 
@@ -93,7 +94,7 @@ class Tumbling(_Measured):
         return _NEVER if until is None else self.earliest(until)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Counted(_Measured):
     """WITHIN n EVENTS: at most n events of the partition from first to last, both included."""
 

@@ -15,7 +15,7 @@ thresholds. The threshold-sequence kernel runs it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.alternatives import (
@@ -69,12 +69,13 @@ from spaseq.automaton.registers.loop_tests import (
 )
 from spaseq.automaton.registers.negated_steps import NegatedSteps, same_term
 from spaseq.lang import ast
+from spaseq.records import record
 
 MOST_EDGES = 64
 """The kernel keeps the number of an edge in six bits (`EDGE_BITS`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TestedEdge:
     """An edge, and the conditions on a solution that is taken along it.
 
@@ -105,7 +106,7 @@ class TestedEdge:
         return max(groups.values(), key=len, default=())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TestedClosing:
     """A way to accept in a state where a match waits for the close of its window.
 
@@ -117,7 +118,7 @@ class TestedClosing:
     stops: tuple[Stop, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TestedNegation:
     """A negated step in first or last place, and the tests of its solution against a match.
 
@@ -128,7 +129,7 @@ class TestedNegation:
     tests: EdgeTests | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TestedProgram:
     """A program for the register kernels.
 

@@ -8,7 +8,7 @@ at the instant at which the run would take its next solution, too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.alternatives import (
@@ -20,6 +20,7 @@ from spaseq.automaton.program.nfa import GreedyExit, Program, State
 from spaseq.automaton.registers.compiled.edge_tests import EdgeTest, EdgeTests, Number, Running
 from spaseq.lang import ast
 from spaseq.lang.sequence import SequenceOperator
+from spaseq.records import record
 
 _RUNNING: dict[str, Running | None] = {
     "COUNT": "COUNT",
@@ -32,7 +33,7 @@ _RUNNING: dict[str, Running | None] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stop:
     """A GPM whose solution ends the wait of a run at an edge, if it passes the tests.
 

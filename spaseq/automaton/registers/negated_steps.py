@@ -8,7 +8,6 @@ last place sees the whole match.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.gpm_columns import GpmColumns
@@ -25,9 +24,10 @@ from spaseq.automaton.registers.compiled.edge_tests import (
 )
 from spaseq.automaton.registers.compiled.flow import BoundVariables
 from spaseq.lang import ast
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Seen:
     """The variables that a negated step sees: `given` in every match, with their final values.
 

@@ -6,16 +6,16 @@ Nothing here is on the way of an event. The state of the evaluators is read when
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Program
+from spaseq.records import record
 
 StateKey: TypeAlias = tuple[int, int]
 """The id of an automaton of the program, and the number of a state in it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LiveStates:
     """Where the partial matches of a query are now.
 

@@ -19,12 +19,13 @@ from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.env import Env
 from spaseq.expr.uses import timestamp_uses
 from spaseq.lang import ast
+from spaseq.records import record
 
 CorrelatedSolver: TypeAlias = Callable[[int, str, tuple[tuple[str, str], ...]], Sequence[Values]]
 """Evaluates a GPM (its index) on an event (as the EVENT column holds it), values substituted."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CorrelatedTake:
     """How a correlated GPM is evaluated when its event is taken."""
 
@@ -46,7 +47,7 @@ class CorrelatedTake:
                 yield solution
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompiledTake:
     """The TAKE of one edge: how it reads a row, and the conditions on the row."""
 

@@ -8,7 +8,6 @@ answer stage projects that to an `Answer`, which has only the parts that SELECT 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from operator import itemgetter
@@ -21,6 +20,7 @@ from spaseq.automaton.run.event_rows import GpmRow
 from spaseq.automaton.run.machine import Machine
 from spaseq.compiled.arrays import Indices
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.records import record
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ def picker(places: Sequence[int]) -> Callable[[Sequence[T]], tuple[T, ...]]:
     return itemgetter(*places)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Variables:
     """Some variables of a GPM, and a function that picks their values from a solution's values."""
 

@@ -15,6 +15,7 @@ from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.counters import Counts
 from spaseq.automaton.program.nfa import Automaton, Edge, GreedyExit, State
 from spaseq.automaton.run.arena import NIL
+from spaseq.records import record
 
 Values: TypeAlias = tuple[str | None, ...]
 """The terms of a solution, in the order of its GPM's variables; None is unbound."""
@@ -23,7 +24,7 @@ Row: TypeAlias = tuple[int, int, int, str | None, Values]
 """A solution with its event: (stream index, time (ms), k, event IRI, values)."""
 
 
-@dataclass(slots=True, frozen=True)
+@record
 class MeasuredInstant:
     """An instant of a partition, with its measures for the window."""
 
@@ -58,7 +59,7 @@ class Groups:
             setattr(self, name, value)
 
 
-@dataclass(slots=True, frozen=True)
+@record
 class Captured:
     """The values of group variables in one repetition, kept for a negation inside it.
 
@@ -75,7 +76,7 @@ class Captured:
         _set_fields(self, state)
 
 
-@dataclass(slots=True, frozen=True)
+@record
 class Obligation:
     """A negated step that a run has passed: it must not match between two instants.
 
@@ -105,7 +106,7 @@ class Obligation:
         _set_fields(self, state)
 
 
-@dataclass(slots=True, frozen=True)
+@record
 class LeftLoop:
     """A greedy loop that a run has left: one more repetition must not end before what follows.
 
@@ -173,7 +174,7 @@ class BracketFrame:
     awaits_left: bool = False  # a first operand of & or AND
 
 
-@dataclass(slots=True, frozen=True)
+@record
 class Outside:
     """The part of the surrounding match that a negated step sees."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from functools import lru_cache
 
 from spaseq.budget import current_budget
@@ -14,6 +13,7 @@ from spaseq.expr.functions.registry import builtin
 from spaseq.expr.functions.strings import StringLiteral, like, simple, text_of
 from spaseq.expr.functions.xpath_regex import PatternError
 from spaseq.expr.values import Value
+from spaseq.records import record
 
 _REPLACEMENT = re.compile(r"\\([\\$])|\$([0-9]{1,9})|([\\$])", re.DOTALL)
 _LONG = 1_000  # longer patterns and replacements are not kept
@@ -87,7 +87,7 @@ def _replaced(regex: XPathPattern, text: str, template: _Template) -> str:
     return "".join([*done, *found, text[end:]])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Template:
     """A replacement as literal texts and group numbers; `fixed` characters are literal."""
 

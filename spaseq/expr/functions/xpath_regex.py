@@ -9,11 +9,11 @@ variants to letters and classes, as section 5.6.1.1 says.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from spaseq.expr.functions import unicode_classes as classes
 from spaseq.expr.functions.unicode_classes import Ranges
+from spaseq.records import record
 
 MOST_CHARACTERS = 20_000
 """Longest pattern."""
@@ -39,14 +39,14 @@ class PatternError(ValueError):
     """A pattern or flags that XPath does not allow, or that are too large."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CharacterSet:
     """One character of a set."""
 
     ranges: Ranges
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Assertion:
     """`^` or `$`; with `multiline`, at the start or end of each line."""
 
@@ -54,7 +54,7 @@ class Assertion:
     multiline: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BackReference:
     """The text of a group again; the empty text if the group has no match."""
 
@@ -62,7 +62,7 @@ class BackReference:
     any_case: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RegexGroup:
     """A group in parentheses."""
 
@@ -70,7 +70,7 @@ class RegexGroup:
     capturing: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Quantified:
     """A repetition; `most` is None for any number."""
 
@@ -80,14 +80,14 @@ class Quantified:
     reluctant: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RegexSequence:
     """One part after the other; without parts, the empty text."""
 
     parts: tuple[RegexNode, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RegexChoice:
     """One of several alternatives; the first that leads to a match counts."""
 

@@ -12,12 +12,13 @@ import numpy as np
 
 from spaseq.compiled.arrays import Int32s
 from spaseq.lang import ast
+from spaseq.records import record
 
 STAY = -1
 """The leaf of a transition that takes no step."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PathStep:
     """One step along a triple: a predicate or a negated property set, perhaps backwards.
 
@@ -32,7 +33,7 @@ Leaf = tuple[PathStep, ...]
 """Alternative steps."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Transitions:
     """The transitions of an automaton, by state.
 
@@ -60,7 +61,7 @@ class Transitions:
         return len(self.first) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PathAutomaton:
     """A repetition as an automaton, to search from its first or from its last node.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,12 +14,13 @@ from spaseq.gpm.graphs.useful_edges import useful_edges
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.term import iri_text, kind_of
+from spaseq.records import record
 
 MOST_PLACES = 2**28
 """Most entries of one index; a larger one would not fit into memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Edges:
     """The edges of each leaf of a path.
 

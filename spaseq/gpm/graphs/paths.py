@@ -7,7 +7,6 @@ unions. This module evaluates negated property sets, and repetitions by a search
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import distinct
+from spaseq.records import record
 
 
 def path_solutions(
@@ -55,7 +55,7 @@ _CODE = 0xFFFFFFFF
 """The lower half of a node's key."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Ends:
     """Nodes by number at which a path may begin or end; both, if both belong together."""
 

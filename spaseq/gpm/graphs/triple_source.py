@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -13,11 +12,12 @@ from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.gpm.solutions.solutions import Solutions, none
 from spaseq.lang import ast
+from spaseq.records import record
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TripleTable:
     """n triples as columns of codes [n], distinct per event.
 

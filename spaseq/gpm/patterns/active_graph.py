@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from spaseq.gpm.graphs.triple_source import TripleSource
 from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ActiveGraph:
     """The active graph of SPARQL 1.1 section 18.6, or the active graphs of `events` events.
 

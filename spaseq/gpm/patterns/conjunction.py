@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import conjoined, conjuncts
@@ -18,12 +17,13 @@ from spaseq.gpm.solutions.thresholds import FLIPPED, Comparison, joined_by_value
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
+from spaseq.records import record
 
 _FEW = 8
 """A smaller part is joined pair by pair, which needs no sorting."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FilterConjunct:
     """One conjunct of a FILTER; `early` if it can be tested as soon as its variables are bound."""
 
@@ -32,7 +32,7 @@ class FilterConjunct:
     early: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Conjunction:
     """A join of triple patterns and other operands, with conditions on it.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from spaseq.lang.rewriting import rewritten
 from spaseq.lang.variables import exists_uses
 from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.records import record
 
 Test = Callable[[ast.Expr, Solutions], Bools]
 Evaluate = Callable[[n.Pattern], Solutions]
@@ -30,7 +30,7 @@ Evaluate = Callable[[n.Pattern], Solutions]
 _BOOLEANS = [literal_text(text, XSD + "boolean") for text in ("false", "true")]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Existence:
     """One pattern of EXISTS; `pattern` and `condition` are its `lifted` form.
 

@@ -8,7 +8,6 @@ has no solution or, with SILENT, one that binds nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from spaseq.kb.service_failure import ServiceFailure
 from spaseq.message_text import public_address
 from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.term_columns import distinct
+from spaseq.records import record
 
 _NUMBER = "spaseq__row"
 
@@ -39,7 +39,7 @@ _NOT_ASKED = "_:", "<<"
 Bound = dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FailedRequest:
     """A failed request, and the events that needed it (None: all events)."""
 
@@ -48,7 +48,7 @@ class FailedRequest:
     event: Int64s | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _BindingCombination:
     """One distinct combination of bindings, and the solutions that share it."""
 

@@ -9,7 +9,6 @@ patterns have a solution.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from spaseq.algebra.nodes import Pattern, TriplePattern, is_reserved
 from spaseq.algebra.scope import triple_variables
@@ -21,6 +20,7 @@ from spaseq.gpm.single_event.known_parts import KnownPart, Solution, can_be_join
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.rdf.terms.term import Triple
+from spaseq.records import record
 
 MOST_PAIRS = 100_000
 """Most comparisons of solutions with triples in one step; with more, columns are faster."""
@@ -42,7 +42,7 @@ class EventGraph:
                 alike.append(triple)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _TripleStep:
     """One triple pattern, and the conditions that can be tested after it.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.runs import Values
@@ -18,9 +17,10 @@ from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.in_memory.program_events import batch_of_event
 from spaseq.rdf.terms.term import Triple, scoped_term
 from spaseq.rdf.terms.triple_terms import may_have_blank_node
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _EventGpm:
     """A GPM on single events; `is_decided` if its pattern needs no other evaluator."""
 

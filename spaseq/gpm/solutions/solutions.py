@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.gpm.solutions.lazy_columns import LazyColumns
 from spaseq.gpm.solutions.lexicon import Lexicon, translated
 from spaseq.rdf.columns.term_columns import UNBOUND
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Solutions:
     """A sequence of `size` solution mappings.
 

@@ -7,7 +7,6 @@ of them, whatever the number of its bounds, so the join costs what it gives, and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from spaseq.gpm.solutions.key_index import expanded
 from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.rdf.terms.number_kinds import FLOAT, OTHER, UNKNOWN
+from spaseq.records import record
 
 _WIDER = 2.0**-22
 """How far, relative to a number, a bound moves so that rounding to xsd:float hides no pair."""
@@ -31,7 +31,7 @@ FLIPPED: Mapping[Order, Order] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">="
 """The same comparison with its sides exchanged."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Comparison:
     """`left op right`: a variable of the left solutions, and one of the right ones."""
 

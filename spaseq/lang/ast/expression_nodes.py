@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 from typing import Literal as L
 
 from spaseq.lang.ast.term_nodes import Iri, Literal, Node, Var
+from spaseq.records import record
 
 if TYPE_CHECKING:
     from spaseq.lang.ast.pattern_nodes import GroupGraphPattern
     from spaseq.lang.ast.sequence_nodes import Ref
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Or(Node):
     """`a || b || ...`"""
 
     operands: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class And(Node):
     """`a && b && ...`"""
 
     operands: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Not(Node):
     """`!a`"""
 
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compare(Node):
     """A comparison of two values."""
 
@@ -43,7 +43,7 @@ class Compare(Node):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arithmetic(Node):
     """A sum, difference, product or quotient."""
 
@@ -52,7 +52,7 @@ class Arithmetic(Node):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sign(Node):
     """Unary plus or minus."""
 
@@ -60,7 +60,7 @@ class Sign(Node):
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class In(Node):
     """`a IN (...)` or `a NOT IN (...)`."""
 
@@ -69,7 +69,7 @@ class In(Node):
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call(Node):
     """A built-in call; `function` is its upper-case SPARQL name (`STR`, `BOUND`, `IF`, ...)."""
 
@@ -77,7 +77,7 @@ class Call(Node):
     args: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FunctionCall(Node):
     """A call by IRI: a cast (`xsd:integer(?x)`) or an extension function."""
 
@@ -86,7 +86,7 @@ class FunctionCall(Node):
     distinct: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Exists(Node):
     """`EXISTS { ... }` or `NOT EXISTS { ... }`."""
 
@@ -94,7 +94,7 @@ class Exists(Node):
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Aggregate(Node):
     """A call of an aggregate, or of SPAseq's FIRST, LAST or LIST of a group variable.
 
@@ -108,14 +108,14 @@ class Aggregate(Node):
     separator: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Prev(Node):
     """`PREV(?v)`: the value of a group variable in the repetition before."""
 
     var: Var
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Timestamp(Node):
     """`TIMESTAMP(A)`: the time of the last event of a GPM."""
 

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal as L
 from typing import TypeAlias
 
 from spaseq.lang.ast.term_nodes import Iri, Node
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PathSequence(Node):
     """`p/q/...`"""
 
     parts: tuple[Path, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PathAlternative(Node):
     """`p|q|...`"""
 
     parts: tuple[Path, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PathInverse(Node):
     """`^p`"""
 
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PathFromNode(Node):
     """`path`, where it starts at an IRI or a blank node; the inverses of an ontology entail it.
 
@@ -40,7 +40,7 @@ class PathFromNode(Node):
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PathRepeat(Node):
     """`p*`, `p+` or `p?`."""
 
@@ -48,7 +48,7 @@ class PathRepeat(Node):
     modifier: L["*", "+", "?"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PathNegated(Node):
     """A negated property set: `!(:p|^:q)` has :p in `forward` and :q in `inverse`."""
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from spaseq.lang.ast.expression_nodes import Expr
 from spaseq.lang.ast.path_nodes import Path
 from spaseq.lang.ast.term_nodes import Iri, Literal, Node, Term, Var
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Triple(Node):
     """A triple pattern; its predicate may be a property path."""
 
@@ -19,42 +19,42 @@ class Triple(Node):
     object: Term
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Triples(Node):
     """A block of triple patterns, in the order of the text."""
 
     triples: tuple[Triple, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Filter(Node):
     """A FILTER; it applies to the whole group."""
 
     expr: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OptionalGraphPattern(Node):
     """`OPTIONAL { ... }`"""
 
     pattern: GroupGraphPattern
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GroupOrUnionGraphPattern(Node):
     """`{ ... } UNION { ... } ...`"""
 
     alternatives: tuple[GroupGraphPattern, ...]  # two or more; one group alone stays a group
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MinusGraphPattern(Node):
     """`MINUS { ... }`"""
 
     pattern: GroupGraphPattern
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GraphGraphPattern(Node):
     """`GRAPH name { ... }`"""
 
@@ -62,7 +62,7 @@ class GraphGraphPattern(Node):
     pattern: GroupGraphPattern
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServiceGraphPattern(Node):
     """`SERVICE [SILENT] name { ... }`"""
 
@@ -71,7 +71,7 @@ class ServiceGraphPattern(Node):
     silent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bind(Node):
     """`BIND(expr AS ?v)`"""
 
@@ -79,7 +79,7 @@ class Bind(Node):
     var: Var
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Values(Node):
     """Inline data: a row of values for the variables, per solution."""
 
@@ -87,7 +87,7 @@ class Values(Node):
     rows: tuple[tuple[Iri | Literal | None, ...], ...]  # None: UNDEF
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SelectItem(Node):
     """`?v` (expr None), `(expr AS ?v)`, or in GROUP BY a bare expression (var None)."""
 
@@ -95,7 +95,7 @@ class SelectItem(Node):
     expr: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OrderCondition(Node):
     """A condition of ORDER BY."""
 
@@ -103,7 +103,7 @@ class OrderCondition(Node):
     descending: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SubSelect(Node):
     """A sub-query, with the VALUES that may follow it."""
 
@@ -119,7 +119,7 @@ class SubSelect(Node):
     values: Values | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GroupGraphPattern(Node):
     """`{ ... }`, its elements in the order of the text."""
 

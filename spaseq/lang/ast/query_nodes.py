@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal as L
 
 from spaseq.lang.ast.expression_nodes import Expr
 from spaseq.lang.ast.pattern_nodes import GroupGraphPattern, SelectItem, Triple
 from spaseq.lang.ast.sequence_nodes import Ref, Sequence, TimeSpan
 from spaseq.lang.ast.term_nodes import Iri, Node, Var
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Prefix(Node):
     """`PREFIX prefix: <iri>`"""
 
@@ -19,7 +19,7 @@ class Prefix(Node):
     iri: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Prologue(Node):
     """BASE and the PREFIX declarations."""
 
@@ -27,7 +27,7 @@ class Prologue(Node):
     prefixes: tuple[Prefix, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Select(Node):
     """The SELECT clause."""
 
@@ -36,14 +36,14 @@ class Select(Node):
     strategy: L["ALL", "NEXT", "LAST", "MAX", "STRICT"] = "ALL"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Construct(Node):
     """The CONSTRUCT clause."""
 
     template: tuple[Triple, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TimeWindow(Node):
     """`WITHIN 5 MINUTES`, sliding or tumbling."""
 
@@ -52,14 +52,14 @@ class TimeWindow(Node):
     origin: str | None = None  # the dateTime after FROM, as written
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CountWindow(Node):
     """`WITHIN n EVENTS`."""
 
     events: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Skip(Node):
     """The AFTER MATCH clause; `gpm` is the name in SKIP TO FIRST and SKIP TO LAST."""
 
@@ -74,7 +74,7 @@ class Skip(Node):
     gpm: Ref | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FromStream(Node):
     """`FROM STREAM name iri`"""
 
@@ -82,14 +82,14 @@ class FromStream(Node):
     iri: Iri
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FromKb(Node):
     """`FROM NAMED iri`"""
 
     iri: Iri
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gpm(Node):
     """`DEFINE GPM name ON streams pattern`"""
 
@@ -98,7 +98,7 @@ class Gpm(Node):
     pattern: GroupGraphPattern
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Query(Node):
     """A query."""
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal as L
 from typing import TypeAlias
 
 from spaseq.lang.ast.term_nodes import Node
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ref(Node):
     """A name that refers to a GPM or a stream."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TimeSpan(Node):
     """An amount of time in one unit."""
 
@@ -39,7 +39,7 @@ class TimeSpan(Node):
 OpKind: TypeAlias = L[",", ";", ":"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Op(Node):
     """A sequence operator, perhaps with a gap bound."""
 
@@ -47,7 +47,7 @@ class Op(Node):
     gap: TimeSpan | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Quantifier(Node):
     """How often a step repeats, and how. `maximum` None means no upper bound.
 
@@ -63,7 +63,7 @@ class Quantifier(Node):
     until: Ref | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bracket(Node):
     """`( ... )`: a plain sequence, or a binary step.
 
@@ -74,7 +74,7 @@ class Bracket(Node):
     operands: tuple[Sequence, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step(Node):
     """A GPM or a bracket, perhaps repeated or negated."""
 
@@ -83,7 +83,7 @@ class Step(Node):
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sequence(Node):
     """Steps and the operators between them."""
 

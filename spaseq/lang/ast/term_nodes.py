@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from spaseq.errors import NOWHERE, Span
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Node:
     """A node of the tree, with the span of its text in the query."""
 
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Var(Node):
     """A variable."""
 
     name: str  # without ? or $
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Iri(Node):
     """An IRI."""
 
     value: str  # absolute, without angle brackets
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Literal(Node):
     """An RDF literal."""
 
@@ -38,7 +39,7 @@ class Literal(Node):
     language: str | None = None  # lower case
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlankNode(Node):
     """A blank node."""
 

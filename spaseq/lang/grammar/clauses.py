@@ -7,7 +7,6 @@ keyword.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pyparsing import And, Empty, ParserElement
@@ -30,18 +29,19 @@ from spaseq.lang.grammar.terminals import (
 )
 from spaseq.lang.grammar.triples import TRIPLES_TEMPLATE
 from spaseq.lang.unresolved import BaseClause, PrefixClause, TypedLiteral, WrittenIri
+from spaseq.records import record
 
 STRATEGIES = ("ALL", "NEXT", "LAST", "MAX", "STRICT")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PartitionClause(ast.Node):
     """The variables of PARTITION BY."""
 
     variables: tuple[ast.Var, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GpmHead(ast.Node):
     """`DEFINE GPM name ON stream, ...`, without the pattern."""
 

@@ -7,7 +7,6 @@ of `&&` over `||` and of `*` over `+`. So a variable is parsed through fewer rul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pyparsing import Forward, ParserElement
 
@@ -26,6 +25,7 @@ from spaseq.lang.grammar.terminals import (
     VAR,
 )
 from spaseq.lang.unresolved import WrittenIri
+from spaseq.records import record
 
 A_FUNCTION = "a function"
 
@@ -101,7 +101,7 @@ def _call(span: Span, name: Word, *args: ast.Expr) -> ast.Call:
     return ast.Call(name.text, args, span=span)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Separator:
     span: Span
     text: Word

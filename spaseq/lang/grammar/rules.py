@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pyparsing import And, ParserElement, ParseResults, Regex, StringEnd
 
 from spaseq.errors import Span
 from spaseq.lang import lexical
 from spaseq.lang.syntax_errors import THE_END
+from spaseq.records import record
 
 
 class Passage(str):
@@ -36,7 +36,7 @@ class Passage(str):
             self.expected |= {name}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Punctuation:
     """A bracket, operator or keyword that is in the text but not in the AST."""
 
@@ -44,7 +44,7 @@ class Punctuation:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Word:
     """A keyword or operator that the AST depends on, in upper case; or a number or name."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from spaseq.errors import Span
@@ -18,9 +17,10 @@ from spaseq.lang.grammar.expressions import (
 from spaseq.lang.grammar.rules import Word, just, keyword, mark, rule, symbols, words
 from spaseq.lang.grammar.terminals import INTEGER, VAR
 from spaseq.lang.grammar.values import INLINE_DATA
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _ClausePart:
     """The value of one clause of the sub-query, for a field of the node."""
 

@@ -7,7 +7,6 @@ text. The triples of a nested node come right after the triple whose object it i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyparsing import Forward, ParserElement
@@ -26,9 +25,10 @@ from spaseq.lang.grammar.terminals import (
     anonymous,
 )
 from spaseq.lang.unresolved import RDF
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Nested:
     """A `[ ... ]` or `( ... )`: its blank node, and the triples inside."""
 

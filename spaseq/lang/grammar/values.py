@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from spaseq.errors import Span
 from spaseq.lang import ast
 from spaseq.lang.grammar.rules import Word, just, keyword, mark, rule, words
 from spaseq.lang.grammar.terminals import EMPTY_BRACKETS, IRI, LITERAL, VAR
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Row:
     span: Span
     cells: tuple[ast.Iri | ast.Literal | None, ...]

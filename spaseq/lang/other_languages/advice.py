@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from spaseq.errors import Span
 from spaseq.lang.scan import Lexeme
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Advice:
     """What to write instead of the text of a span; `written` is that text or what it begins."""
 
@@ -18,7 +18,7 @@ class Advice:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """Where a parse failed: at the lexeme `index`, at the offset `start`, and what may stand there.
 

@@ -7,7 +7,7 @@ A term is an int32 code into the batch's `terms`, which are canonical N-Triples 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -18,6 +18,7 @@ from spaseq.rdf.columns.term_columns import (
     TextArray,
     text_array,
 )
+from spaseq.records import record
 
 
 @runtime_checkable
@@ -31,7 +32,7 @@ class LazyGraphNames(Protocol):
         """The names of some events as an Arrow array, null where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EventBatch:
     """n consecutive events of one stream, in order of arrival, with m triples.
 

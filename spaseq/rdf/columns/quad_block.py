@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.records import record
 
 DEFAULT_GRAPH = -1
 """`g` of a quad in the default graph, and of each triple in a format without graphs."""
@@ -21,7 +22,7 @@ UNKNOWN_LINE = 0
 """`line` of quads whose format has no lines."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QuadBlock:
     """m consecutive quads of one file, in order, with their own term table.
 

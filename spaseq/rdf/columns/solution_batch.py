@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -21,12 +21,13 @@ from spaseq.rdf.columns.term_columns import (
     TextArray,
     take_texts,
 )
+from spaseq.records import record
 
 BARE = -1
 """`gpm` of a bare event: a row that holds only the instant of an event without a solution."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SolutionBatch:
     """n rows, each a solution of one GPM on one event, or a bare event.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SolutionColumns:
     """The variables that have a column of terms, and the variables that have one of numbers."""
 

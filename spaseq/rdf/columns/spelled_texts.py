@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from spaseq.rdf.columns.term_columns import TextArray
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SpelledTexts:
     """n texts, with the methods of an Arrow array that callers of text arrays use.
 

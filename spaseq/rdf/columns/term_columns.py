@@ -7,7 +7,6 @@ for the rows that a caller asks for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, TypeAlias, TypeVar
 
@@ -15,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.compiled.arrays import Float64s, Indices, Int8s, Int32s, Int64s, Objects
+from spaseq.records import record
 
 Ints = TypeVar("Ints", Int32s, Int64s)
 RowSelection: TypeAlias = "Indices | slice"
@@ -74,7 +74,7 @@ _FEW = 8  # up to this number of texts, making them one by one is faster
 _SOME = 64  # the same for pairs
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TermColumn:
     """n terms, some of which may be unbound.
 
@@ -204,7 +204,7 @@ def _codes(indices: Any) -> Int32s:
     return codes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NumberColumn:
     """float64 approximations of n terms: `value` float64 [n] and `kind` int8 [n].
 

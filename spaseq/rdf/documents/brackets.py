@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy as np
 from spaseq.compiled.arrays import Bytes
 from spaseq.possessive import possessive
 from spaseq.rdf.inputs.formats import Format
+from spaseq.records import record
 
 OPEN, CLOSE = b"(", b")"
 
@@ -71,7 +71,7 @@ class Brackets(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BracketSyntax:
     """The brackets of one format.
 

@@ -17,12 +17,13 @@ from spaseq.rdf.columns.quad_block import UNKNOWN_LINE, QuadBlock
 from spaseq.rdf.events.open_event import OpenEvent
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.terms.times import parse_time
+from spaseq.records import record
 
 _MOST_BETWEEN = 100_000
 """Timestamps that may wait for the next event; the first of more are of none."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Timestamp:
     """A timestamp in the default graph that no event has used yet."""
 

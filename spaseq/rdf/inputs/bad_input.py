@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from spaseq.records import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class BadInput:
     """A part of the input that could not become an event."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from spaseq.records import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class JsonLdContexts:
     """What a stream's JSON is read with.
 

@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from spaseq.records import record
 
 _PART = re.compile(r"(.*); line=([0-9]{1,18}); row=([0-9]{1,18})")
 
@@ -16,7 +17,7 @@ CSV, TSV, JSON_LINES = "text/csv", "text/tab-separated-values", "application/x-n
 """The media types of rows. A message of CSV or TSV begins with the header of its file."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PartOfFile:
     """Which part of a file a message has.
 

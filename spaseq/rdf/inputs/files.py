@@ -7,7 +7,6 @@ import sys
 import zlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from difflib import get_close_matches
 from glob import glob, has_magic
 from importlib.util import find_spec
@@ -27,6 +26,7 @@ from spaseq.rdf.inputs.formats import (
 )
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.inputs.unpacking import UnpackedFile
+from spaseq.records import record
 
 STDIN = "-"
 
@@ -44,7 +44,7 @@ READ_ERRORS = (OSError, EOFError, zlib.error)
 """Errors while reading a file that could be opened: a failing disk, a damaged .gz."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InputFile:
     """One file, or `-` for standard input, with its format."""
 

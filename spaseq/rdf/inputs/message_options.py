@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from spaseq.errors import UsageError
 from spaseq.rdf.inputs.message_formats import message_format
+from spaseq.records import record
 
 TIME_RULES = ("message", "arrival")
 """The times that an event may get whose graph has none: its message's, or that of its arrival."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MessageOptions:
     """How to read the messages of a stream, besides what `StreamOptions` says.
 

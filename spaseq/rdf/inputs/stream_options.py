@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from spaseq.errors import UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
@@ -11,9 +10,10 @@ from spaseq.rdf.inputs.contexts import NO_CONTEXTS, JsonLdContexts
 from spaseq.rdf.inputs.message_options import DEFAULT_MESSAGES, MessageOptions
 from spaseq.rdf.terms.term import is_absolute_iri
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamOptions:
     """How to read one stream.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
@@ -17,6 +16,7 @@ from spaseq.rdf.kernels.gather import gather
 from spaseq.rdf.kernels.literal_values import numbers
 from spaseq.rdf.kernels.tables import find_texts
 from spaseq.rdf.lines.arenas import ReadArena
+from spaseq.records import record
 
 _FEW = 16
 """Up to this number of texts, decoding them one by one is faster."""
@@ -90,7 +90,7 @@ class BufferTerms(TermTable):
         return ListedTerms, (list(self),)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BufferGraphNames(Sequence["str | None"]):
     """The graph IRIs of n events, None where the graph is a blank node."""
 

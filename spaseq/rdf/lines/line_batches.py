@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,9 +16,10 @@ from spaseq.rdf.kernels.date_times import NO_TIME
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE, TimestampRows, event_rows
 from spaseq.rdf.lines.statements import Statements
 from spaseq.rdf.terms.times import parse_time
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EventBound:
     """Reports events of a file that exceed the limit on their bytes."""
 

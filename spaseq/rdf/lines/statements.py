@@ -28,6 +28,7 @@ from spaseq.rdf.lines.buffer_terms import BufferTerms
 from spaseq.rdf.lines.line_parser import parse_nquads_line
 from spaseq.rdf.lines.long_lines import long_lines
 from spaseq.rdf.terms.triple_terms import may_have_blank_node
+from spaseq.records import record
 
 ALL_WANTED = 2**31
 """`wanted` of the tokenizer when it keeps all triples: no code is as large."""
@@ -50,7 +51,7 @@ class DroppedLines:
     lines: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LineChunk:
     """Whole lines of a file, `begin:end` of an arena's buffer."""
 
@@ -87,7 +88,7 @@ class BadLine(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Statements:
     """The m statements of a chunk, in columns [m].
 
@@ -111,7 +112,7 @@ class Statements:
         return len(self.s)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StatementReader:
     """Reads chunks of one stream, in any order and in several threads.
 

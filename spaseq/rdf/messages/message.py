@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from spaseq.records import record
 
 SHOWN = 300
 """Bytes of a message in a report."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MessageText:
     """One message as bytes. `line` is the line, from 1, at which `text` begins.
 

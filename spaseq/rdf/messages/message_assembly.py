@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,9 +21,10 @@ from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.messages.message_block import MessageBlock
 from spaseq.rdf.terms.term import iri_text
 from spaseq.rdf.terms.times import parse_time
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Run:
     """Rows first:end of one message that have one graph, or stand in the default graph."""
 
@@ -102,7 +102,7 @@ def _messages(own: QuadBlock, message: Int64s) -> Iterator[list[_Run]]:
     yield runs
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Message:
     """The rows of one message in a block; row i stood at place[i] when it was read."""
 

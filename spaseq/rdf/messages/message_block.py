@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MessageBlock:
     """The quads of consecutive messages; row i belongs to message number `message[i]`."""
 

@@ -7,7 +7,7 @@ only how: the operator, the negated steps that must not match, and the repetitio
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spaseq.automaton.program.nfa import (
     Acceptance,
@@ -23,6 +23,7 @@ from spaseq.lang.format import format_sequence
 from spaseq.lang.sequence import Negation, Repeat, steps
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.plan.sequencing import drawn_program
+from spaseq.records import record
 from spaseq.render.query_words import (
     QueryWords,
     filters_of,
@@ -35,7 +36,7 @@ BRACKETS = {"|": "one of these", "&": "both at one time", "AND": "both, in any o
 """What a bracket takes, by its kind."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateBox:
     """A state: what the edges into it take.
 
@@ -63,7 +64,7 @@ class StateBox:
         return self.name if self.copy is None else f"{self.name} #{self.copy}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateLink:
     """An edge between two states, given by their places; `operator` is empty at the start."""
 
@@ -80,7 +81,7 @@ class StateLink:
         return tuple(filter(None, how)) + self.unless
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Diagram:
     """An automaton; the first state is the initial one."""
 
@@ -88,7 +89,7 @@ class Diagram:
     links: tuple[StateLink, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Panel:
     """An automaton beside the main one: a negated step, or the GPM of UNTIL."""
 
@@ -96,7 +97,7 @@ class Panel:
     diagram: Diagram
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Picture:
     """All that is drawn of a query.
 

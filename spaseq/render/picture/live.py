@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Label
 from spaseq.automaton.run.live_states import LiveStates, sequence_automata
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.records import record
 from spaseq.render.picture.diagram import Diagram, Picture, StateBox
 
 _Step: TypeAlias = tuple[str, int | None]
 """The name of what a state takes, and the number of its use in the sequence."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DrawnCounts:
     """Partial matches by the id of a drawn state, and solutions taken by the name of a GPM.
 

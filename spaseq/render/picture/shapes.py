@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
+
+from spaseq.records import record
 
 ADVANCE = 0.602
 """Width of a character in em."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Area:
     """A rectangle; `look` names its style, none if it is empty. `of` is the id of its state."""
 
@@ -39,7 +41,7 @@ class Area:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Disc:
     """A circle; `of` is the id of its state."""
 
@@ -53,7 +55,7 @@ class Disc:
         return replace(self, x=self.x + dx, y=self.y + dy)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Label:
     """A line of text whose left end is at x, and whose baseline is at y."""
 
@@ -74,7 +76,7 @@ class Label:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Route:
     """A line through points, with round corners and an arrow head at its end.
 
@@ -93,7 +95,7 @@ class Route:
 Shape: TypeAlias = Area | Disc | Label | Route
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Drawing:
     """Shapes in a rectangle, in the order in which they are painted."""
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from spaseq.rdf.inputs.files import InputFile
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.ranges import FileRange
+from spaseq.records import record
 from spaseq.runtime.arrivals.horizon import FAR, Horizon
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileSlice:
     """A range of a file that a batch reads.
 
@@ -45,7 +45,7 @@ class FileSlice:
         return cls(part, StreamClock.of_json(clock), lines, size, horizon)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamArrivals:
     """The input of a batch from one stream.
 
@@ -70,7 +70,7 @@ class StreamArrivals:
         return cls(tuple(FileSlice.of_json(s) for s in slices), StreamClock.of_json(clock), since)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArrivedBatch:
     """The input of a batch.
 

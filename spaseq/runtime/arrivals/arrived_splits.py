@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,12 +15,13 @@ from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.ranges import read_range
 from spaseq.rdf.readers import ArrivalClock
 from spaseq.rdf.terms.times import format_time
+from spaseq.records import record
 from spaseq.runtime.arrivals.arrived_batch import ArrivedBatch, FileSlice
 from spaseq.runtime.arrivals.horizon import Horizon
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArrivedSplit:
     """The part of one stream that one task reads in a batch.
 
@@ -40,7 +40,7 @@ class ArrivedSplit:
     knowledge: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamProgress:
     """Where a stream's time stands after a batch.
 

@@ -7,16 +7,16 @@ an event that is too far ahead is bad, and moves no clock.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from spaseq.compiled.arrays import Bools, Int64s
+from spaseq.records import record
 
 _MOST = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Horizon:
     """The horizon of a stream in a batch.
 

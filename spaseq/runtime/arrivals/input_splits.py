@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, chdir, nullcontext
-from dataclasses import dataclass
 
+from spaseq.records import record
 from spaseq.sources.base import Source, Split
 
 
@@ -20,7 +20,7 @@ def paths_from(directory: str | None) -> AbstractContextManager[object]:
     return nullcontext() if directory is None or not os.path.isdir(directory) else chdir(directory)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InputSplit:
     """The part of a stream that one task reads.
 

@@ -16,6 +16,7 @@ import numpy as np
 from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.records import record
 from spaseq.storage.safe_pickles import dump_plain, load_plain
 
 
@@ -61,7 +62,7 @@ class Overlap(Exception):
     """A split has events before the end of an earlier split of its stream."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EarlierTies:
     """How many events of earlier splits have the first time (ms) of a split."""
 

@@ -9,7 +9,6 @@ streams, registered or not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from spaseq.algebra.answers import Answer, PartialAnswer
@@ -18,12 +17,13 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad, warn
+from spaseq.records import record
 from spaseq.runtime.job.chaining import RegisteredStream, queries_read
 from spaseq.stages.query_units import QueryUnits, UnitPatterns
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QueryGroup:
     """Units of queries that are connected by registered streams; any other unit is a group alone.
 
@@ -49,7 +49,7 @@ class QueryGroup:
         return ", ".join(units.plans[n].identity.name for n in self.members)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QueryGroups:
     """The groups of a run's units, in order of their first units; `home` has the group of each."""
 

@@ -24,11 +24,12 @@ from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.records import record
 from spaseq.sources.base import Source
 from spaseq.stages.query_units import QueryUnits
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LateEvent:
     """An event behind its stream's watermark, and how far behind."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import IO
@@ -32,6 +32,7 @@ from spaseq.rdf.inputs.message_formats import (
 )
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.readers import ArrivalClock, read_file
+from spaseq.records import record
 from spaseq.runtime.live.given_times import given_time, with_times
 
 __all__ = ["LOG_TYPES", "MEDIA_TYPES", "message_events", "name_of"]
@@ -39,7 +40,7 @@ __all__ = ["LOG_TYPES", "MEDIA_TYPES", "message_events", "name_of"]
 _NO_EVENT = "there is no event in it"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _MessageText(InputFile):
     """Bytes that are read like a file; `path` names them in messages."""
 

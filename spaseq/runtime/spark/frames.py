@@ -26,6 +26,7 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.terms.term import Triple
+from spaseq.records import record
 from spaseq.runtime.arrivals.stream_clock import StreamClock, late_events, raise_idle
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.job.group_stage import QueryGroups
@@ -115,7 +116,7 @@ def numbered(frame: Any, count: int) -> Any:
     return place.sortWithinPartitions("stream", "time", "k", "event", "graph")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FrameSolve:
     """Stage 1 of a bounded run over sorted rows of `COLUMNS`."""
 
@@ -145,7 +146,7 @@ class FrameSolve:
         yield side.batch([stats])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FrameMatching:
     """Matches the rows of one stream in one batch of a streaming run."""
 

@@ -10,25 +10,25 @@ TIMESTAMP) and their differences are compared in milliseconds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.registers.compiled.time_gaps import FLIPPED, Operator, TimeGap, gap_of
 from spaseq.lang import ast
 from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.records import record
 
 _NUMERIC = ("ABS", "CEIL", "FLOOR", "ROUND")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SolutionValue:
     """A variable that the solution itself binds."""
 
     variable: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunValue:
     """A variable's value from the run."""
 
@@ -39,7 +39,7 @@ Running: TypeAlias = Literal["FIRST", "COUNT", "SUM", "MIN", "MAX"]
 """An aggregate over the repetitions of a loop so far."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunningValue:
     """An aggregate of a variable over the repetitions so far, the solution's included.
 
@@ -68,7 +68,7 @@ Place: TypeAlias = SolutionValue | RunValue | RunningValue | None
 """Where the value of a variable comes from; None if it is unbound."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Number:
     """A number of a solution or a run.
 
@@ -104,7 +104,7 @@ ONE = Number("", formula=ast.Literal("1", XSD + "integer"))
 """The number 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EdgeTest:
     """The comparison `left operator right`, by value, or for a join by term.
 
@@ -215,7 +215,7 @@ def _disjunction(operands: list[EdgeTests | None]) -> EdgeTests | None:
     return possible[0] if possible else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Operand:
     """A side of a comparison: an expression over one variable, or a constant (no place)."""
 

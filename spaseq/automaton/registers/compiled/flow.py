@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, TakeLabel
 from spaseq.automaton.registers.compiled.edge_tests import last_time
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BoundVariables:
     """Variables by state: bound on every path to it, and bound on some path.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -39,6 +39,7 @@ from spaseq.compiled.arrays import Bytes, Float64s, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.number_kinds import KINDS, OTHER
+from spaseq.records import record
 
 T = TypeVar("T")
 
@@ -93,7 +94,7 @@ def _double_value(text: str | None) -> float:
     return np.nan if text is None else known_double(text)[0]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _RowNumbers:
     """How the numbers of a single solution of one GPM are computed from its terms.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from spaseq.automaton.registers.kernels.waiting_blocks import (
 from spaseq.automaton.registers.kernels.window_closes import close_windows
 from spaseq.compiled.arrays import Array, Arrays, Bools, Bytes, Float64s, Indices, Int64s
 from spaseq.rdf.columns.term_columns import distinct
+from spaseq.records import record
 
 _RUNS, _POOL, _SLOTS = 4096, 4096, 16
 """Room at the start."""
@@ -32,7 +32,7 @@ _TIED = 1024
 """Rows that are left to the register kernel from an instant with two solutions of a step on."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WaitingPath:
     """A waiting run: where it waits, and the edges and ids of the solutions that it has taken."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from spaseq.automaton.batch.outer_checks import OuterChecks
 from spaseq.automaton.program.gpm_columns import GpmColumns
@@ -14,9 +13,10 @@ from spaseq.automaton.registers.compiled.edge_tests import EdgeTests, Number
 from spaseq.automaton.registers.compiled.layout import program_arrays
 from spaseq.automaton.registers.compiled.match_tests import outer_checks
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunTables:
     """A sequence as the register kernel reads it."""
 

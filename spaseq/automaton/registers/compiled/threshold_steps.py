@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
 from spaseq.compiled.arrays import Int32s
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ThresholdSteps:
     """A threshold sequence as `threshold_runs.advance_threshold_sequence` takes it."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from spaseq.algebra.groups import constant_text
@@ -10,6 +9,7 @@ from spaseq.expr.temporal import Duration
 from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lang.variables import is_now
+from spaseq.records import record
 
 Operator: TypeAlias = Literal["<", "<=", ">", ">=", "=", "!="]
 
@@ -29,7 +29,7 @@ _LONGEST_MS = 2**52
 """float64 computes exactly with times and gaps that are shorter."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TimeGap:
     """The comparison `left operator right + ms` of two times."""
 

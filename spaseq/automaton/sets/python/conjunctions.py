@@ -13,7 +13,6 @@ forestalls all that began later, so these end. Behind other operators all candid
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from spaseq.automaton.program.nfa import Program
@@ -33,6 +32,7 @@ from spaseq.automaton.sets.python.expand import (
     Waits,
     expand,
 )
+from spaseq.records import record
 
 NOT_BEGUN, DONE = -1, -2
 """The stage of an operand that has taken no event yet, and of one that is complete."""
@@ -44,7 +44,7 @@ LetterSet: TypeAlias = tuple[int, ...]
 """Letters of one instant, ascending."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Letters:
     """The letters of a query with `gpms` GPMs; `ranks` has the rank of each stream by its IRI.
 
@@ -81,7 +81,7 @@ class Letters:
         return frozenset(letter // self.gpms for letter in letters)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _InstantLetters:
     """The letters of an instant, by GPM and as bits of their GPMs."""
 
@@ -101,7 +101,7 @@ class _InstantLetters:
         return cls(letters, {gpm: tuple(some) for gpm, some in of.items()}, gpms, same)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Step:
     """What an instant does to a wait: the letters taken, the waits after, whether all is complete.
 
@@ -113,7 +113,7 @@ class _Step:
     complete: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Progress:
     """What an instant does to a bracket: the letters taken, and the stage after."""
 

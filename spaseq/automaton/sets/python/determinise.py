@@ -9,16 +9,16 @@ match is found twice. States and moves are made when first needed, and kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from spaseq.automaton.run.runs import Row
 from spaseq.automaton.sets.python.expand import WaitName, Waits
+from spaseq.records import record
 
 S = TypeVar("S")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MarkedTransition(Generic[S]):
     """A marking transition takes a row with a `letter` of a GPM.
 
@@ -39,7 +39,7 @@ class MarkedTransition(Generic[S]):
         return self.target is None and not self.accepts
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Move(Generic[S]):
     """The transitions of a state at an instant.
 

@@ -22,7 +22,7 @@ name says how far both have got (`conjunctions`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias, cast
 
 from spaseq.automaton.program.counters import Counts, RepeatBounds
@@ -38,6 +38,7 @@ from spaseq.automaton.program.nfa import (
 )
 from spaseq.automaton.sets.python.loop_memory import LoopMemory, Stops
 from spaseq.lang.ast.sequence_nodes import OpKind
+from spaseq.records import record
 
 MOST_WAITS = 20_000
 """A program has at most this many waits, counts aside."""
@@ -67,7 +68,7 @@ class TooManyWaits(Exception):
     """
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wait:
     """An edge at which partial matches wait."""
 
@@ -84,7 +85,7 @@ class Wait:
     """The bracket with `&` or AND that it waits for, instead of a GPM."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OperandPair:
     """A bracket with `&` or AND, with the waits of its operands.
 
@@ -102,7 +103,7 @@ class OperandPair:
         return (self.left.stages + 1) * (self.right.stages + 1)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Waits:
     """All waits of a program by name; the `initial` ones, before any event, never end."""
 
@@ -186,7 +187,7 @@ def expand(program: Program) -> Waits:
     return _Expansion(program, program.automaton).waits()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Operator:
     """The operator before an edge; the first steps of a bracket inherit it from the bracket."""
 
@@ -196,7 +197,7 @@ class _Operator:
     begun: frozenset[int] = frozenset()  # loops with UNTIL whose repetition begins here
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Spot:
     """An edge that takes solutions, and the brackets around it as (automaton, edge)."""
 
@@ -206,7 +207,7 @@ class _Spot:
     before: _Operator
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Past:
     """What leads to a wait: the operator, the memory, and the waits of one more repetition."""
 

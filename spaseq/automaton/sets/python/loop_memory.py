@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from spaseq.automaton.program.counters import Counts, RepeatBounds, counts_after
 from spaseq.automaton.program.nfa import Action
+from spaseq.records import record
 
 Stops: TypeAlias = tuple[tuple[int, bool], ...]
 """Pairs of an open loop with UNTIL, and whether its GPM has been seen; sorted."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoopMemory:
     """The memory of a wait."""
 

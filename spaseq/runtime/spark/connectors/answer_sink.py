@@ -23,6 +23,7 @@ from pyspark.sql.datasource import (
 )
 
 from spaseq.errors import RunError, UsageError
+from spaseq.records import record
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.spark.rows.answer_rows import ANSWER_DDL, ANSWER_SCHEMA, answer_of_row
 from spaseq.sinks import SINKS, open_sink
@@ -62,7 +63,7 @@ class AnswerDataSink(DataSource):  # type: ignore[misc]
         return AnswerStreamWriter(_files(self.options, schema))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnswerFiles:
     """A directory of files of one format."""
 

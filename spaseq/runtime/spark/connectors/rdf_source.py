@@ -44,6 +44,7 @@ from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+from spaseq.records import record
 from spaseq.runtime.arrivals.batch_sizer import BatchSizer
 from spaseq.runtime.job.durations import milliseconds
 
@@ -129,7 +130,7 @@ class RdfDataSource(DataSource):  # type: ignore[misc]
         return RdfStreamReader(_Options.of(self.options))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Options:
     """The options of the data source, parsed."""
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from spaseq.errors import RunError, UsageError
 from spaseq.plan.families import families_of
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.records import record
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.offset_checks import OffsetChecks
@@ -35,7 +35,7 @@ BUCKETS = 8
 """The usual number of buckets of a query with a key."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Checkpoint:
     """A checkpoint's directory, and its fixed settings."""
 

@@ -6,15 +6,15 @@ Spark checks the files of its state store itself, but believes whatever an offse
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 
+from spaseq.records import record
 from spaseq.runtime.arrivals.checked_json import damaged, read_json, write_json
 
 _READ_BACK = 2  # Spark reads the offsets of the last batch and of the one before
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OffsetChecks:
     """The checksums, in a file of the checkpoint.
 

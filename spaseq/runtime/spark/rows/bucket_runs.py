@@ -8,7 +8,6 @@ is out of order, and stage 2 holds only those that overlap.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from spaseq.compiled.arrays import Int32s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.records import record
 from spaseq.runtime.spark.rows.stage_rows import buckets
 
 RUN_ROWS = 200_000
@@ -28,7 +28,7 @@ PIECE_ROWS = 16_384
 """The most rows of a piece: in a stream that is out of order, smaller pieces overlap less."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Piece:
     """The rows `start` to `end` of a run, which are of one bucket; `time` is the least (ms)."""
 
@@ -38,7 +38,7 @@ class Piece:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BucketRun:
     """Solutions by bucket, and within a bucket in order of time."""
 

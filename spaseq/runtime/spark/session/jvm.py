@@ -14,10 +14,10 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from spaseq.errors import RunError
+from spaseq.records import record
 
 OLDEST = 17
 """The oldest Java that Spark 4 runs on."""
@@ -33,7 +33,7 @@ exec "$SPASEQ_JAVA" "$@"
 """
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Java:
     """A Java runtime: its executable, major version, and whether Spark's launcher can use it."""
 

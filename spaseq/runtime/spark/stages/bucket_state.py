@@ -25,6 +25,7 @@ from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions, StateLimits
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.records import record
 from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, QueryGroups
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.job.state_limits import check_state
@@ -103,7 +104,7 @@ class Meta:
         return cls(list(marks), version, first, chunks, snapshot_bytes, log_bytes)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """The input that a batch brings to a bucket: an entry of the log.
 
@@ -306,7 +307,7 @@ class BucketState:
         self.chunks.updateValue((kind, number), (data,))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Buckets:
     """Stage 2 in a worker, for every bucket of every query that Spark sends to it.
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -17,6 +16,7 @@ import pyarrow as pa
 from spaseq.errors import SpaseqError
 from spaseq.kb.service_failure import RetryCount
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, TimeExtent
 from spaseq.runtime.job.job import Stats
@@ -48,7 +48,7 @@ class Sequenced(NamedTuple):
     messages: list[Blocks]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileTasks:
     """The tasks of a run, which keep their files in a directory."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +22,7 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.records import record
 from spaseq.runtime.arrivals.arrived_splits import ArrivedSplit, StreamProgress, read_slice
 from spaseq.runtime.arrivals.stream_clock import late_events
 from spaseq.runtime.job.group_stage import QueryGroups
@@ -54,7 +54,7 @@ NEVER = -(2**63) + 1
 """The watermark of a stream before its first event."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FollowSolve:
     """Stage 1. Each row of its input is a pickled `ArrivedSplit` or `StreamProgress`."""
 

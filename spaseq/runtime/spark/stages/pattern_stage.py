@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from spaseq.options import StageOptions
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import TimeExtent
 from spaseq.runtime.job.job import Stats
@@ -76,7 +77,7 @@ class Solver:
             yield batch
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BoundedSolve:
     """Stage 1 of a bounded run."""
 
@@ -163,7 +164,7 @@ class BoundedSolve:
             ProgressFile(Path(self.progress, f"split-{number}")).write(stats)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProgressFile:
     """Counts of a running task in a file, for a driver on the same machine. Best effort."""
 

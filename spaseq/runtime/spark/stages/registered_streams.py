@@ -7,7 +7,6 @@ One task makes all events of a registered stream, because the order of all answe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -17,6 +16,7 @@ from spaseq.errors import SpaseqError
 from spaseq.kb.service_failure import RetryCount
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.records import record
 from spaseq.runtime.job.chaining import RegisteredStream, levels, queries_read
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.spark.rows.stage_rows import (
@@ -34,7 +34,7 @@ SOURCE = 2**30
 """The order of side rows: registered streams come after all other streams."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RegisteredSolve:
     """Stage 1 over the stream that a query registers: its answers in, rows of solutions out."""
 

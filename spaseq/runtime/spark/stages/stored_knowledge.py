@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import ServiceOptions
+from spaseq.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoredKnowledge:
     """A knowledge base as a file, and its endpoints.
 
