@@ -325,7 +325,9 @@ class AnswersKeywords(StreamKeywords, total=False):
     the knowledge base between micro-batches, if the streams are paths; the driver's logger `spaseq`
     says so, or why they do not load. `strict` fails at malformed input and late events, which
     otherwise are warnings in the worker's log (logger `spaseq`). `sides` gives them as rows
-    instead. `partial` gives partial matches as rows.
+    instead. `partial` gives partial matches as rows. `lifts` has the lift of each stream that is a
+    DataFrame of rows, and of paths of tables: its text, or the `Path` of its file. `order` has the
+    column that orders rows of equal time of such a DataFrame.
     """
 
     checkpoint: str | PathLike[str] | None
@@ -336,3 +338,5 @@ class AnswersKeywords(StreamKeywords, total=False):
     strict: bool
     sides: bool
     partial: bool
+    lifts: Mapping[str, str | Path]
+    order: Mapping[str, str]

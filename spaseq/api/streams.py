@@ -22,10 +22,10 @@ StreamInput: TypeAlias = (
 with its context."""
 
 
-def stream_source(iri: str, given: StreamInput, options: RunOptions) -> Source:
-    """The source of one stream."""
+def stream_options(iri: str, options: RunOptions) -> StreamOptions:
+    """How one stream is read."""
     reading, local = options.reading, options.runtime.name == "local"
-    how = StreamOptions(
+    return StreamOptions(
         iri,
         (),
         time_predicate=reading.time_predicate,
@@ -36,6 +36,11 @@ def stream_source(iri: str, given: StreamInput, options: RunOptions) -> Source:
         messages=DEFAULT_MESSAGES if options.follow is None else options.follow.messages,
         live=options.follow is not None and local,
     )
+
+
+def stream_source(iri: str, given: StreamInput, options: RunOptions) -> Source:
+    """The source of one stream."""
+    how = stream_options(iri, options)
     match given:
         case Lifted():
             return lifted_source(given, how)

@@ -100,8 +100,8 @@ class LaneEvents:
         self._inside: list[TemplateTriple] = [t for t in plan.template if t.inside]
         self._kept = [asked is None or str(t.terms[1])[1:-1] in asked for t in self._inside]
 
-    def events(self, block: TableBlock) -> tuple[LiftedEvents, Sequence[str]]:
-        """(events, literals of their times) of a block.
+    def events(self, block: TableBlock) -> tuple[LiftedEvents, Sequence[str], Int64s]:
+        """(events, literals of their times, rows) of a block.
 
         Raises:
             NotColumns: a row is bad, or not usual.
@@ -117,7 +117,7 @@ class LaneEvents:
         graphs = LiftedGraphs(size, template, lanes, [*compress(valid, self._kept)])
         place = self._stream, time, self._counter.assign(time), names
         events = LiftedEvents(place, graphs, triples=given, filtered=len(block) - size)
-        return events, texts
+        return events, texts, rows
 
     def _check_lengths(self, lanes: Lanes) -> None:
         """NotColumns if a literal may be beyond the limit."""

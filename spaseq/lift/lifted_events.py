@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,10 +40,14 @@ OnBadRow = Callable[[int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class LiftedBatch:
-    """The events of some rows; `time_texts` [n] are the literals of their times."""
+    """The events of some rows of a block.
+
+    `time_texts` [n] are the literals of their times, `rows` [n] their places in the block.
+    """
 
     events: EventBatch
     time_texts: Sequence[str]
+    rows: Int64s
 
 
 class EventMaker:
@@ -102,7 +106,7 @@ class EventMaker:
         events = EventBatch(
             self._stream, none, codes, [], start, codes, codes, codes, ListedTerms([]), 0, rows
         )
-        return LiftedBatch(events, ())
+        return LiftedBatch(events, (), none)
 
     @property
     def makes_columns(self) -> bool:
@@ -130,7 +134,7 @@ class EventMaker:
 
         assert self._lanes is not None
         try:
-            made = LiftedBatch(*self._lanes.events(block))
+            events, texts, rows = self._lanes.events(block)
         except NotColumns:
             if len(block) <= _FEW_ROWS:
                 yield from self._row_by_row(block, before, on_bad)
@@ -139,8 +143,8 @@ class EventMaker:
             for start in range(0, len(block), size):
                 yield from self._as_columns(block.part(start, size), before + start, on_bad)
             return
-        self.filtered += made.events.filtered
-        yield made
+        self.filtered += events.filtered
+        yield LiftedBatch(events, texts, rows + before)
 
     def _row_by_row(
         self, block: TableBlock, before: int, on_bad: OnBadRow
@@ -153,7 +157,8 @@ class EventMaker:
             def report(row: int, reason: str, first: int = first) -> None:
                 on_bad(first + row, reason)
 
-            yield self.events(rows, report)
+            made = self.events(rows, report)
+            yield replace(made, rows=made.rows + first)
 
     def events(self, block: RowBlock, on_bad: OnBadRow, times: Int64s | None = None) -> LiftedBatch:
         """The events of a block's rows, in order; bad rows are reported.
@@ -175,9 +180,13 @@ class EventMaker:
             bad.setdefault(int(present[place]), reason)
         for row in sorted(bad):
             on_bad(row, bad[row])
-        return self._batch(made, filtered)
+        return self._batch(made, filtered, present)
 
-    def _batch(self, made: _Made, filtered: int) -> LiftedBatch:
+    def number_from(self, first: int) -> None:
+        """Number solutions from `first` on; the labels of blank nodes have the numbers."""
+        self._solutions = first
+
+    def _batch(self, made: _Made, filtered: int, rows: Int64s) -> LiftedBatch:
         kept = np.ones(len(made.time), np.bool_)
         kept[[*made.bad]] = False
         inside = kept[made.event]
@@ -195,7 +204,7 @@ class EventMaker:
         k = self._counter.assign(time)
         terms = ListedTerms(made.terms)
         events = EventBatch(self._stream, time, k, names, start, s, p, o, terms, filtered=filtered)
-        return LiftedBatch(events, texts)
+        return LiftedBatch(events, texts, rows[kept])
 
 
 @dataclass(frozen=True, slots=True)

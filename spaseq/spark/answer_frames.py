@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from itertools import islice
 from os import PathLike, path
 from pathlib import Path
@@ -20,17 +20,19 @@ from spaseq.api.prepare import load_knowledge, plan_queries, watch_knowledge
 from spaseq.api.queries import QueryInput
 from spaseq.api.streams import stream_source
 from spaseq.errors import InputError, SpaseqError, UsageError
+from spaseq.lift.lifted import Lifted
 from spaseq.options import AnswersKeywords, FileSourceSettings, KbInput, RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.records import record
 from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job, LateEvent
-from spaseq.runtime.spark.bounded import bounded_output, bounded_solve
+from spaseq.runtime.spark.bounded import bounded_output, bounded_solve, file_solutions
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
 from spaseq.runtime.spark.following.follow import following_output, sequenced
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.frames import frame_packs, frame_solutions
+from spaseq.runtime.spark.lifted_frames import lifted_solutions
 from spaseq.runtime.spark.rows.answer_rows import (
     ANSWER_DDL,
     ANSWER_SCHEMA,
@@ -46,6 +48,7 @@ from spaseq.runtime.spark.rows.stage_rows import PARTIAL, payload_of
 from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.scratch import ScratchDirectory
 from spaseq.sources.base import Source
+from spaseq.spark.lifted_inputs import LiftedInputs, is_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,7 +61,7 @@ PathInput: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 def answers(
     spark: SparkSession,
     query: QueryInput | Sequence[QueryInput],
-    streams: Mapping[str, PathInput] | DataFrame,
+    streams: Mapping[str, PathInput | DataFrame] | DataFrame,
     kb: Mapping[str, KbInput] | None = None,
     **options: Unpack[AnswersKeywords],
 ) -> DataFrame:
@@ -75,7 +78,8 @@ def answers(
         spark: the session.
         query: query text, or the `Path` of a query file; several in a list.
         streams: by the query's name for a stream, or its IRI: a path (file, directory, glob) that
-            workers open themselves, or several; or one DataFrame of events (see `spaseq.spark`).
+            workers open themselves, or several; or a DataFrame of rows, with a lift in `lifts`. Or
+            one DataFrame of events of all streams (see `spaseq.spark`).
         kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
         options: any of `spaseq.options.AnswersKeywords`.
 
@@ -95,7 +99,8 @@ def answers(
     """
     chosen = RunOptions.of("answers", AnswersKeywords, options)
     plans = plan_queries(query, chosen.planning)
-    call = _Call(spark, streams, chosen, options.get("checkpoint"), _arrivals(options))
+    rows = LiftedInputs(options.get("lifts", {}), options.get("order", {}))
+    call = _Call(spark, streams, chosen, options.get("checkpoint"), _arrivals(options), rows)
     call.check()
     names, sides = tuple(plan.identity.name for plan in plans), options.get("sides", False)
     decode = _Decode(names, options.get("strict", False), sides, chosen.planning.partial)
@@ -136,6 +141,7 @@ class _Call:
     options: RunOptions
     checkpoint: str | PathLike[str] | None
     arrivals: FileSourceSettings  # of files, if there is a checkpoint
+    rows: LiftedInputs
 
     @property
     def frame(self) -> Any:
@@ -150,13 +156,27 @@ class _Call:
         """
         if self.options.knowledge.kb_refresh and self.checkpoint is None:
             raise UsageError("kb_refresh needs checkpoint: a bounded run reads one knowledge base")
-        if self.options.knowledge.kb_refresh and self.frame is not None:
+        frames = self.frames()
+        if self.options.knowledge.kb_refresh and frames:
             raise UsageError(
                 "kb_refresh needs streams that are given as paths: the micro-batch of an event in "
                 "a DataFrame is not known here"
             )
-        if self.frame is not None and self.frame.isStreaming and self.checkpoint is None:
-            raise UsageError("a streaming DataFrame of events needs a checkpoint directory")
+        if any(frame.isStreaming for frame in frames) and self.checkpoint is None:
+            raise UsageError("a streaming DataFrame needs a checkpoint directory")
+        if self.frame is not None and self.rows.lifts:
+            raise UsageError("lifts are for streams that are given by name")
+        if self.frame is not None or not frames or self.checkpoint is None:
+            return
+        if len(frames) < len(self.streams) or not all(frame.isStreaming for frame in frames):
+            raise UsageError(
+                "streaming DataFrames of rows stand beside no paths and bounded DataFrames"
+            )
+
+    def frames(self) -> list[Any]:
+        """The DataFrames among the streams."""
+        given = self.streams.values() if self.frame is None else [self.frame]
+        return [*filter(is_frame, given)]
 
     def job(self, plans: tuple[QueryPlan, ...], kb: Mapping[str, KbInput]) -> Job:
         """The job to run; notes of a followed run go to the log."""
@@ -173,9 +193,15 @@ class _Call:
         """The sources of streams that are paths; none for a DataFrame."""
         if self.frame is not None:
             return ()
-        return tuple(
-            stream_source(iri, _paths(given), self.options)
+        lifts = self.rows.by_iri(plans)
+        paths = {
+            iri: _paths(given)
             for iri, given in bind_streams(plans, self.streams).items()
+            if not is_frame(given)
+        }
+        return tuple(
+            stream_source(iri, Lifted(given, lifts[iri]) if iri in lifts else given, self.options)
+            for iri, given in paths.items()
         )
 
     def output(self, job: Job) -> DataFrame:
@@ -184,20 +210,33 @@ class _Call:
 
     def _bounded(self, job: Job) -> DataFrame:
         solve = bounded_solve(self.spark, job, _process_directory())
-        given = None if self.frame is None else frame_solutions(self.frame, solve)
-        return bounded_output(self.spark, solve, solutions=given)
+        if self.frame is not None:
+            given = frame_solutions(self.frame, solve)
+            return bounded_output(self.spark, solve, solutions=given)
+        frames = self.rows.frames(job.plans, self.streams, self.options)
+        found = [lifted_solutions(each, solve, n) for n, each in enumerate(frames)]
+        if job.streams or not found:
+            found.append(file_solutions(self.spark, solve))
+        return bounded_output(self.spark, solve, solutions=reduce(_both, found))
 
     def _streaming(self, job: Job) -> DataFrame:
         assert self.checkpoint is not None
         arrivals, delay_ms = self.arrivals, self.arrivals.delay_ms
         state = Checkpoint.open(Path(self.checkpoint).absolute(), job, delay_ms)
-        if self.frame is not None:
-            packed = frame_packs(self.spark, self.frame, job, state, delay_ms, arrivals.idle_ms)
+        frame: Any = self.frame
+        if frame is None:
+            frame = self.rows.frames(job.plans, self.streams, self.options)
+        if frame != []:
+            packed = frame_packs(self.spark, frame, job, state, delay_ms, arrivals.idle_ms)
             return sequenced(self.spark, job, state, packed)
         output = following_output(self.spark, job, state, arrivals)
         if job.watch is not None:
             Refresh(self.spark, job, state).keep()
         return output
+
+
+def _both(one: Any, other: Any) -> Any:
+    return one.unionAll(other)
 
 
 def _paths(given: PathInput) -> list[str]:

@@ -188,12 +188,7 @@ def bounded_output(
     """
     units = solve.units
     if solutions is None:
-        found = bounded_splits(solve.streams, time_scan=time_scan)
-        splits = [pickle.dumps(split) for split in found]
-        count = max(1, len(splits))
-        solutions = spark.range(0, len(splits), 1, count).mapInArrow(
-            lambda batches: solve.run(splits, batches), PACKS_DDL
-        )
+        solutions = file_solutions(spark, solve, time_scan)
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", ARROW_BYTES)
 
     options, knowledge, kernels = solve.options, solve.knowledge, solve.kernels
@@ -211,6 +206,15 @@ def bounded_output(
     if any(queries_read(units.queries)):
         return chained_output(solve, solutions, sequence, keep)
     return sequence(solutions)
+
+
+def file_solutions(spark: Any, solve: BoundedSolve, time_scan: bool = True) -> Any:
+    """Stage 1 over the files of `solve.streams`: the DataFrame of solution rows."""
+    found = bounded_splits(solve.streams, time_scan=time_scan)
+    splits = [pickle.dumps(split) for split in found]
+    return spark.range(0, len(splits), 1, max(1, len(splits))).mapInArrow(
+        lambda batches: solve.run(splits, batches), PACKS_DDL
+    )
 
 
 def _disk_only() -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,7 +25,7 @@ from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
 from spaseq.runtime.arrivals.stream_clock import StreamClock, late_events, raise_idle
@@ -32,6 +33,12 @@ from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.job.job import Job, LateEvent, Stats
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
+from spaseq.runtime.spark.lifted_frames import (
+    FrameRows,
+    LiftedFrame,
+    events_of_stored,
+    stored_rows,
+)
 from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, SideRows
 from spaseq.runtime.spark.shared import ship_functions, store_knowledge
 from spaseq.runtime.spark.stages.followed_patterns import PACKED, PACKED_DDL, marks, packed
@@ -42,8 +49,8 @@ COLUMNS = ("stream", "time", "k", "event", "graph")
 CLOCK_DDL = "delay_ms bigint, latest bigint, times array<bigint>, counts array<bigint>"
 CLOCKS_DDL = "clock string, since bigint"
 
-Row: TypeAlias = tuple[str, int | None, int | None, str | None, str]
-"""stream, ms, k, event IRI, N-Triples text."""
+Row: TypeAlias = tuple[str, int | None, int | None, str | None, Any]
+"""stream, ms, k, event IRI, N-Triples text; of lifted rows only the stream, and Arrow bytes."""
 
 
 def frame_solutions(frame: Any, solve: BoundedSolve) -> Any:
@@ -55,21 +62,28 @@ def frame_solutions(frame: Any, solve: BoundedSolve) -> Any:
 
 def frame_packs(
     spark: Any,
-    frame: Any,
+    frame: Any | Sequence[LiftedFrame],
     job: Job,
     checkpoint: Checkpoint,
     delay_ms: int,
     idle_ms: int | None = None,
 ) -> Any:
-    """Stage 1 of a streaming run: the DataFrame of `PACKED` rows for one of events."""
+    """Stage 1 of a streaming run: the DataFrame of `PACKED` rows.
+
+    `frame` has events, or there are DataFrames of rows with their lifts.
+    """
     from pyspark.sql import functions as sf
 
     ship_functions()
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
     names = stream_names(job.plans)
     groups = QueryGroups.of(checkpoint.units(job.plans))
-    matching = FrameMatching(groups, knowledge, checkpoint.buckets, names, job.options.limits)
-    rows = normalised(frame)
+    lifted = frame if isinstance(frame, Sequence) else ()
+    lifts = {each.rows.iri: (each.rows, each.order) for each in lifted}
+    matching = FrameMatching(
+        groups, knowledge, checkpoint.buckets, names, job.options.limits, lifts
+    )
+    rows = reduce(_both, map(stored_rows, lifted)) if lifted else normalised(frame)
     if idle_ms is None:
         clock = FrameClock(matching, delay_ms)
         grouped, time_mode = rows.groupBy("stream"), "none"
@@ -77,6 +91,10 @@ def frame_packs(
         clock = FrameClocks(matching, delay_ms, idle_ms)
         grouped, time_mode = rows.withColumn("all", sf.lit(0)).groupBy("all"), "processingTime"
     return grouped.transformWithStateInPandas(clock, PACKED_DDL, "append", time_mode)
+
+
+def _both(one: Any, other: Any) -> Any:
+    return one.unionAll(other)
 
 
 def normalised(frame: Any) -> Any:
@@ -155,6 +173,7 @@ class FrameMatching:
     buckets: int
     names: Mapping[str, str]  # IRIs by all names of streams
     limits: Limits = DEFAULT_LIMITS
+    lifts: Mapping[str, tuple[FrameRows, str | None]] = field(default_factory=dict)  # with orders
 
     @property
     def streams(self) -> list[str]:
@@ -164,22 +183,38 @@ class FrameMatching:
     def solved(self, iri: str, given: list[Row], clock: StreamClock) -> Iterator[pa.RecordBatch]:
         """Packs and side rows of a batch's rows, which are sorted by time; moves the clock on."""
         stats, number, repeats = Stats(), self.streams.index(iri), RetryCount()
-        ordered = sorted(given, key=lambda r: tuple("" if x is None else x for x in r[3:]))
-        ordered.sort(key=lambda r: (r[1] or 0, r[2] or 0))
-        events, found = _events(iri, ordered, InstantCounter())
-        judged, lateness = clock.judge(events)
-        late: list[LateEvent] = late_events(events, lateness)
-        if not any(row[2] is not None for row in given):
-            events = judged
-        events = events.take(np.flatnonzero(lateness == 0))
+        found: list[BadInput] = []
+        late: list[LateEvent] = []
+        own = any(row[2] is not None for row in given)
+
+        def in_time() -> Iterator[EventBatch]:
+            for events in self._events(iri, given, found.append):
+                judged, lateness = clock.judge(events)
+                late.extend(late_events(events, lateness))
+                yield (events if own else judged).take(np.flatnonzero(lateness == 0))
+                stats.filtered += events.filtered
+
         units = self.groups.units
         plans = units.plans
         solver = Solver(units, iri, self.knowledge, stats, found.append, self.limits)
-        for unit, solutions in solver.solve(iter([events])):
+        for unit, solutions in solver.solve(in_time()):
             columns = plans[unit].patterns.columns
             yield from packed(self.groups, unit, solutions, columns, self.buckets)
         stats.bad, stats.late, stats.repeated = len(found), len(late), repeats.take()
         yield SideRows(PACKED, number).batch([*found, *late, stats])
+
+    def _events(self, iri: str, given: list[Row], on_bad: OnBad) -> Iterator[EventBatch]:
+        """The events of rows, in order of time."""
+        if iri in self.lifts:
+            lift, order = self.lifts[iri]
+            yield from events_of_stored(lift, order, [row[4] for row in given], on_bad)
+            return
+        ordered = sorted(given, key=lambda r: tuple("" if x is None else x for x in r[3:]))
+        ordered.sort(key=lambda r: (r[1] or 0, r[2] or 0))
+        events, bad = _events(iri, ordered, InstantCounter())
+        for each in bad:
+            on_bad(each)
+        yield events
 
     def marked(self, iri: str, clock: StreamClock) -> Iterator[pa.RecordBatch]:
         """Rows of `PACKED` with the stream's watermark."""

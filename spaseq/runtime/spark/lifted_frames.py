@@ -1,0 +1,249 @@
+"""Stage 1 over DataFrames whose rows are events by a lift. Their columns stay Arrow columns.
+
+Events of equal time are numbered in one task. So a first pass finds the time of each row, and Spark
+brings rows of equal time together, in the order of a column that the user names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+
+from spaseq.errors import SpaseqError, UsageError
+from spaseq.kb.service_failure import RetryCount
+from spaseq.lang import ast
+from spaseq.lang.spelling import suggested
+from spaseq.lang.variables import walk
+from spaseq.lift.cells import TABLE_ROWS, TableBlock, inner_name, variable_of
+from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
+from spaseq.lift.lifted_events import EventMaker
+from spaseq.lift.table_files import check_names
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.runtime.job.job import Stats
+from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, SideRows, rows
+from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
+
+TIME = "spaseq time"
+"""The column with the time (ms) of each row's event; any number for a row that is none."""
+
+_MOST_PARTITIONS = 1 << 20
+_SOLUTIONS = 1 << 40  # of a task, for the labels of its blank nodes
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRows:
+    """The lift of a DataFrame's rows, and how its stream is read."""
+
+    options: StreamOptions
+    plan: LiftPlan
+
+    @property
+    def iri(self) -> str:
+        """The IRI of the stream."""
+        return self.options.iri
+
+    def maker(self, predicates: tuple[str, ...] | None) -> EventMaker:
+        """What makes the events, with the triples of these predicates only."""
+        return EventMaker(self.plan, self.iri, limits=self.options.limits, asked=predicates)
+
+    def timed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows with the times of their events; nothing is reported."""
+        maker = self.maker(())
+        for batch in tables(batches):
+            times = np.arange(len(batch), dtype=np.int64)  # spreads rows that are no events
+            for made in maker.lifted(TableBlock(batch, 1), _ignore):
+                times[made.rows] = made.events.time
+            yield batch.append_column(TIME, pa.array(times))
+
+    def events(self, batches: Iterator[pa.RecordBatch], on_bad: OnBad) -> Iterator[EventBatch]:
+        """The events of rows; `?_line` is refused, so their numbers do not matter."""
+        maker = self.maker(self.options.predicates)
+        maker.number_from(_partition() * _SOLUTIONS)
+
+        def report(row: int, reason: str) -> None:
+            on_bad(BadInput(f"<{self.iri}>", None, reason))
+
+        for batch in tables(batches):
+            for made in maker.lifted(TableBlock(batch, 1), report):
+                yield made.events
+
+
+@dataclass(frozen=True, slots=True)
+class LiftedFrame:
+    """A DataFrame, the source of its rows, and the column that orders rows of equal time."""
+
+    frame: Any
+    rows: FrameRows
+    order: str | None
+
+    def selected(self) -> Any:
+        """The DataFrame with the columns that the lift reads, and the order's.
+
+        Raises:
+            InputError: the lift reads a column that there is not.
+            UsageError: the lift reads row numbers, or there is no column for the order.
+        """
+        plan, where = self.rows.plan, f"stream <{self.rows.iri}>: the DataFrame"
+        if _reads_row_number(plan):
+            raise UsageError(f"{where} has no row numbers, and the lift reads ?{ROW_NUMBER}")
+        known = {f.name: variables(variable_of(f.name), f.dataType) for f in self.frame.schema}
+        check_names(where, [*chain.from_iterable(known.values())], plan.fields)
+        if self.order is not None and self.order not in known:
+            near = suggested(self.order, known)
+            hint = f"; did you mean {near}?" if near else ""
+            raise UsageError(f"{where} has no column {self.order} for order{hint}")
+        names = [n for n in known if n == self.order or not plan.fields.wanted.isdisjoint(known[n])]
+        return self.frame.select(*map(_quoted, names or [*known][:1]))
+
+
+def lifted_solutions(given: LiftedFrame, solve: BoundedSolve, number: int) -> Any:
+    """Stage 1 of a bounded run: the DataFrame of solution rows for one of rows.
+
+    `number` counts the lifted DataFrames of a run.
+    """
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    frame = given.selected()
+    task = FrameRowSolve(solve, given.rows, number)
+    timed = frame.mapInArrow(
+        lambda batches: task.timed(batches),
+        StructType([*frame.schema.fields, StructField(TIME, LongType())]),
+    )
+    order = [] if given.order is None else [_quoted(given.order)]
+    count = frame.sparkSession.sparkContext.defaultParallelism
+    placed = timed.repartition(count, TIME).sortWithinPartitions(TIME, *order)
+    return placed.mapInArrow(lambda batches: task.solved(batches), PACKS_DDL)
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRowSolve:
+    """Stage 1 of a bounded run over the rows of one lifted DataFrame."""
+
+    solve: BoundedSolve
+    rows: FrameRows
+    number: int
+
+    def timed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow`: the rows with their times."""
+        self.solve.kernels.take()
+        yield from self.rows.timed(batches)
+
+    def solved(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow`: rows in order of time to rows of `PACKS`."""
+        self.solve.kernels.take()
+        side = SideRows(PACKS, (self.number + 1) * _MOST_PARTITIONS + _partition())
+        stats, repeats, bad = Stats(), RetryCount(), list[BadInput]()
+        untimed = (batch.drop_columns(TIME) for batch in batches)
+        try:
+            events = self.rows.events(untimed, bad.append)
+            for packs in self.solve.solved(self.rows.iri, events, stats, bad.append):
+                yield packs
+                if bad:
+                    stats.bad += len(bad)
+                    yield side.batch(bad)
+                    bad.clear()
+        except SpaseqError as error:
+            yield side.batch([error])
+            for _ in batches:  # read to the end, as Spark expects
+                pass
+        stats.bad += len(bad)
+        stats.repeated = repeats.take()
+        yield side.batch([*bad, stats])
+
+
+STORED_DDL = "stream string, time bigint, k int, event string, graph binary"
+"""Rows of a streaming DataFrame: those of a table are Arrow bytes in the place of the graph."""
+
+_STORED = pa.schema(
+    [
+        ("stream", pa.string()),
+        ("time", pa.int64()),
+        ("k", pa.int32()),
+        ("event", pa.string()),
+        ("graph", pa.binary()),
+    ]
+)
+
+
+def stored_rows(given: LiftedFrame) -> Any:
+    """The DataFrame of `STORED_DDL` rows for a streaming one of rows."""
+    iri = given.rows.iri
+
+    def stored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in tables(batches):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as writer:
+                writer.write_batch(batch)
+            yield rows(_STORED, 1, stream=iri, graph=bytes(sink.getvalue()))
+
+    return given.selected().mapInArrow(stored, STORED_DDL)
+
+
+def events_of_stored(
+    source: FrameRows, order: str | None, stored: Sequence[bytes], on_bad: OnBad
+) -> Iterator[EventBatch]:
+    """The events of tables in order of time; those of equal time in the order of a column."""
+    whole = pa.concat_tables(map(_table, stored))
+    if order is not None:
+        whole = whole.sort_by([(order, "ascending")])
+    times = [batch.column(TIME) for batch in source.timed(iter(whole.to_batches()))]
+    places = np.argsort(pa.chunked_array(times, pa.int64()).to_numpy(), kind="stable")
+    yield from source.events(iter(whole.take(pa.array(places)).to_batches()), on_bad)
+
+
+def _table(stored: bytes) -> pa.Table:
+    with pa.ipc.open_stream(stored) as reader:
+        return reader.read_all()
+
+
+def tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of batches in batches of at least `TABLE_ROWS` rows, as far as there are some."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        if len(batch):
+            held.append(batch)
+        if sum(map(len, held)) >= TABLE_ROWS:
+            yield from _whole(held)
+            held = []
+    if held:
+        yield from _whole(held)
+
+
+def _whole(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from pa.Table.from_batches(batches).combine_chunks().to_batches()
+
+
+def variables(name: str, kind: Any) -> list[str]:
+    """The variables of a column, and of the fields in it if it is a struct."""
+    if kind.typeName() != "struct":
+        return [name]
+    inner = (n for f in kind.fields for n in variables(name + inner_name(f.name), f.dataType))
+    return [name, *inner]
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _partition() -> int:
+    context = TaskContext.get()
+    return context.partitionId() if context else 0
+
+
+def _ignore(row: int, reason: str) -> None:
+    """The second pass reports bad rows."""
+
+
+def _reads_row_number(plan: LiftPlan) -> bool:
+    terms = [*(term for triple in plan.template for term in triple.terms), plan.graph]
+    found = {t.name for t in terms if isinstance(t, ast.Var)}
+    found |= {n.name for e in plan.elements for n in walk(e) if isinstance(n, ast.Var)}
+    return ROW_NUMBER in found
