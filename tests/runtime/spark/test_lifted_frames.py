@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic, sleep
@@ -168,7 +169,9 @@ def test_streaming_dataframes(spark: Any, tmp_path: Path, idle_ms: int | None) -
     (tmp_path / "rows").mkdir()
     for number in range(3):  # a file for each second, its rows in reverse
         part = table.sort_by("id").slice(2 * number, 2).take(pa.array([1, 0]))
-        pq.write_table(part, tmp_path / "rows" / f"{number}.parquet")
+        path = tmp_path / "rows" / f"{number}.parquet"
+        pq.write_table(part, path)
+        os.utime(path, (10 * number, 10 * number))  # Spark takes the oldest file first
     frame = spark.read.parquet(str(tmp_path / "rows"))
     stream = (
         spark.readStream.schema(frame.schema)
