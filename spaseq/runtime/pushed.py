@@ -94,15 +94,17 @@ class PushedQueries:
         """The query with a title."""
         return next((q for q in self.queries if q.plan.identity.title == title), None)
 
-    def check_plan(self, plan: QueryPlan) -> None:
+    def check_plan(self, plan: QueryPlan, coming: Sequence[QueryPlan] = ()) -> None:
         """Check that a query can be added, perhaps in the place of the one with its title.
+
+        `coming` are queries that will be added, too.
 
         Raises:
             UsageError: as from `add`.
         """
+        others = [*(query.plan for query in self.queries), *coming]
         title = plan.identity.title
-        others = [q.plan for q in self.queries if q.plan.identity.title != title]
-        reading_order([*others, plan])
+        reading_order([*(own for own in others if own.identity.title != title), plan])
 
     def add(self, plan: QueryPlan, instead: PushedQuery | None = None) -> None:
         """Take another query, perhaps in the place of one. It gets the events from now on.

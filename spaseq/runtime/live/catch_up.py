@@ -7,13 +7,16 @@ from which it reads, so late events and instants are those that the run has seen
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from spaseq.algebra.answers import Answer
+from spaseq.errors import UsageError
 from spaseq.logs.stream_log import MessageReader, StreamLog
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
-from spaseq.runtime.live.past_points import PastPoint
+from spaseq.runtime.live.past_points import HistoryGone, PastPoint, PastPoints
+from spaseq.runtime.live.query_changes import StandingQuery
 from spaseq.runtime.pushed import Tolerated
 
 _AT_ONCE = 2**18  # bytes of a log that are read before others have their turn
@@ -76,3 +79,43 @@ class CatchUp:
         """Close the files."""
         for reader in self._readers.values():
             reader.close()
+
+
+class CatchUps(dict[str, CatchUp]):
+    """The queries that have not caught up, by name, and the points where others can begin."""
+
+    def __init__(
+        self, job: Job, streams: Sequence[LiveStream], logs: Mapping[str, StreamLog]
+    ) -> None:
+        super().__init__()
+        self._job, self._streams, self._logs = job, streams, logs
+        self.points = PastPoints()
+
+    def point(self, plan: QueryPlan, since: int) -> PastPoint:
+        """Where a query begins that is to see all events from a time (ms) on.
+
+        Raises:
+            HistoryGone: some of them may have been dropped from the logs.
+            UsageError: it reads a stream that another query registers.
+        """
+        for iri in plan.inputs.streams:
+            if iri not in self._logs:
+                raise UsageError(
+                    f"query {plan.identity.title} cannot begin in the past: no log keeps the "
+                    f"events of the stream <{iri}>"
+                )
+        point = self.points.before(since, plan.inputs.streams)
+        if point is not None:
+            return point
+        if any(log.log.first for log in self._logs.values()):
+            raise HistoryGone("events of that time may have been dropped from the logs")
+        return PastPoint(dict.fromkeys(self._logs, 0), [])
+
+    def begin(self, query: StandingQuery, plan: QueryPlan, start: PastPoint) -> None:
+        """Let a query read from a point on."""
+        own = CatchUp(self._job, plan, self._streams, self._logs, start, query.since)
+        self[query.name] = own
+
+    def starts(self) -> list[Any]:
+        """Where each query began, as values that a state can have."""
+        return [(name, tuple(own.start)) for name, own in self.items()]

@@ -257,7 +257,7 @@ class LiveEngine:
         """
         found = {}
         for query in self.queries.queries:
-            if len(self.queries.unit(query).queries) > 1:
+            if query.failure is not None or len(self.queries.unit(query).queries) > 1:
                 continue
             plan, stats = query.plan, self._job.stats
             name, none = plan.identity.name, SolutionBatch.concat([], plan.patterns.columns)

@@ -13,28 +13,28 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, TextIO, TypeVar
+from typing import TextIO, TypeVar
 
 from spaseq.algebra.answers import Answer
-from spaseq.errors import RunError, SpaseqError, UsageError
+from spaseq.errors import SpaseqError, UsageError
 from spaseq.kb.service_failure import RetryCount
 from spaseq.logs.segment_log import LogNotWritten, LogReader, SegmentLog
-from spaseq.logs.stream_log import Message, MessageReader, StreamLog
+from spaseq.logs.stream_log import MessageReader, StreamLog
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
+from spaseq.runtime.live.acceptance import Acceptance
 from spaseq.runtime.live.answer_index import AnswerIndex
 from spaseq.runtime.live.answer_records import LoggedAnswer
-from spaseq.runtime.live.catch_up import CatchUp
+from spaseq.runtime.live.catch_up import CatchUp, CatchUps
 from spaseq.runtime.live.deliveries import Deliveries, SinkSettings
 from spaseq.runtime.live.idle_streams import IdleStreams
-from spaseq.runtime.live.intakes import StreamIntake
 from spaseq.runtime.live.live_directory import LiveDirectory
 from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
-from spaseq.runtime.live.past_points import HistoryGone, PastPoint, PastPoints
+from spaseq.runtime.live.loop_requests import LoopRequests
+from spaseq.runtime.live.past_points import PastPoint, PastPoints
 from spaseq.runtime.live.query_changes import (
     ChangeKind,
     ChangeLog,
@@ -71,7 +71,7 @@ class Persistence:
         retain_ms: how long messages and answers that nobody needs any more stay in the logs.
         endures: whether failures, of a disk or a broker, are problems that may pass rather than
             the end.
-        waits: whether sources bring messages only after `start_intakes`.
+        waits: whether sources bring messages only after `acceptance.start`.
     """
 
     planner: Planner | None = None
@@ -80,15 +80,6 @@ class Persistence:
     retain_ms: int = 0
     endures: bool = False
     waits: bool = False
-
-
-@dataclass(slots=True)
-class _Posted:
-    """Messages that somebody waits to be logged."""
-
-    iri: str
-    messages: Sequence[Message]
-    done: Future[None] = field(default_factory=Future)
 
 
 class LiveLoop:
@@ -113,11 +104,7 @@ class LiveLoop:
         self._sides = {os.path.abspath(name): file for name, file in sides if is_regular(file)}
         self._work = threading.Event()
         self._notes: deque[str] = deque()
-        self._requests: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
-        self._looks: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
-        self._posted: deque[_Posted] = deque()
-        self._door, self._ended = threading.Lock(), False  # of the two queues
-        self._held: dict[str, list[Message]] = {}  # messages of sources that no commit has taken
+        self.requests = LoopRequests(self._work.set)
         self.problems: dict[str, str] = {}
         self.queries: dict[str, StandingQuery] = {}
         self.answered: Counter[str] = Counter()  # answers so far, by title
@@ -125,11 +112,11 @@ class LiveLoop:
         self.answers = SegmentLog(directory.answers)
         self.index = AnswerIndex(self.answers)
         self._changes = None if keeping.planner is None else ChangeLog(directory.changes)
-        self._past = PastPoints()
-        self._catching: dict[str, CatchUp] = {}
-        self._saved_at, self._save_s, self._committed_at = time.monotonic(), 0.0, 0.0
+        self.catch_ups = CatchUps(job, streams, self.logs)
+        self._saved_at, self._save_s = time.monotonic(), 0.0
         self.deliveries: Deliveries | None = None
-        self._intakes: dict[str, StreamIntake] = {}
+        how = keeping.sync_ms, keeping.endures
+        self.acceptance = Acceptance(streams, self.logs, self._idle, how, self._work.set, self.note)
         self._readers, self._behind = self._resumed()
 
     # --- resuming ---------------------------------------------------------------------------------
@@ -145,7 +132,7 @@ class LiveLoop:
             )
             places = dict(places_then)
             self.queries, self.answered = of_values(queries), Counter(dict(answered))
-            self._past, starts, knowledge = PastPoints(past[0]), past[1], past[2]
+            self.catch_ups.points, starts, knowledge = PastPoints(past[0]), past[1], past[2]
             self.engine.restore(engine, self._plans([name for name, _ in starts]))
             for name, point in starts:
                 self._begin_catch_up(self.queries[name], PastPoint(*point))
@@ -193,9 +180,10 @@ class LiveLoop:
         state = [self.engine.snapshot(), [*self._places().items()], self.answers.end, sizes]
         state += [self._changed, as_values(self.queries), [*self.answered.items()]]
         if self._changes is not None:
-            self._past.add(PastPoint(self._places(), self.engine.streams_as_json()))
-        starts = [(name, tuple(own.start)) for name, own in self._catching.items()]
-        state += [self._past.as_values(), starts, self.job.knowledge.hash]
+            point = PastPoint(self._places(), self.engine.streams_as_json())
+            self.catch_ups.points.add(point)
+        state += [self.catch_ups.points.as_values(), self.catch_ups.starts()]
+        state.append(self.job.knowledge.hash)
         self.directory.save_state(state)
         self._saved_answers = self.answers.end
         self._drop()
@@ -207,10 +195,10 @@ class LiveLoop:
     def _drop(self) -> None:
         """Drop what neither a restart nor a reader needs."""
         before = time.time() - self._keeping.retain_ms / 1000
-        reading = [self._places(), *(own.places for own in self._catching.values())]
+        reading = [self._places(), *(own.places for own in self.catch_ups.values())]
         for iri, log in self.logs.items():
             log.log.drop_before(min(places[iri] for places in reading), before)
-        self._past.drop({iri: log.log.first for iri, log in self.logs.items()})
+        self.catch_ups.points.drop({iri: log.log.first for iri, log in self.logs.items()})
         taken = self._saved_answers if self.deliveries is None else self.deliveries.next
         self.answers.drop_before(min(taken, self._saved_answers), before)
         self.index.forget_before(self.answers.first)
@@ -233,19 +221,18 @@ class LiveLoop:
             if self._changes is not None and not stop.is_set():
                 self.engine.use_settings()
                 self._save()  # so that a later run knows the knowledge base and the settings
-            stack.callback(self._end_intakes)
+            stack.callback(self.acceptance.end_sources)
             if not self._keeping.waits:
-                self.start_intakes()
+                self.acceptance.start()
             while not stop.is_set():
-                found = self._enduring("the disk", self._accept) or self._requests or self._looks
-                if not found and not self._catching:
+                found = self._enduring("messages", self.acceptance.take)
+                if not (found or self.requests or self.catch_ups):
                     self._work.wait(_LOOK_S)
                     self._work.clear()
                 self._pass_idle()
-                self._enduring("the disk", self._advance)
-                self._enduring("the disk", self._advance_catch_ups)
-                self._do(self._requests)
-                self._do(self._looks)
+                self._enduring("evaluation", self._advance)
+                self._enduring("evaluation of the past", self._advance_catch_ups)
+                self.requests.serve()
                 self.job.stats.seconds = time.monotonic() - started
                 self.job.stats.repeated += repeats.take()
                 self.job.on_progress(self.job.stats)
@@ -285,90 +272,7 @@ class LiveLoop:
         self.problems.pop(what, None)
         return found
 
-    def start_intakes(self) -> None:
-        """Let the sources bring messages; the thread of `run` calls it, once."""
-        for iri, stream in self.streams.items():
-            connector = stream.source.connector()
-            if connector is not None:
-                log, wake = self.logs[iri], self._work.set
-                again = stream.source.connector if self._keeping.endures else None
-                self._intakes[iri] = StreamIntake(connector, log, wake, self.note, again)
-
-    # --- messages ---------------------------------------------------------------------------------
-
-    def accept(self, iri: str, messages: Sequence[Message]) -> None:
-        """Log `UNNUMBERED` messages of a stream; they are on disk when this returns.
-
-        Any thread may call it.
-
-        Raises:
-            RunError: the disk is full or fails, or the run ends. Nothing is in the log.
-        """
-        posted = _Posted(iri, messages)
-        with self._door:
-            self._check_open()
-            self._posted.append(posted)
-        self._work.set()
-        posted.done.result()
-
-    def _check_open(self) -> None:
-        if self._ended:
-            raise RunError("the run has ended")
-
-    def _accept(self) -> bool:
-        """Log what the sources have brought and what was posted; whether there was anything."""
-        self._wait_for_sync()
-        arrival = int(time.time() * 1000)
-        for iri, intake in self._intakes.items():
-            messages = intake.drain()
-            if messages:
-                self._held.setdefault(iri, []).extend(messages)
-        posted = [self._posted.popleft() for _ in range(len(self._posted))]
-        iris = dict.fromkeys([*self._held, *(each.iri for each in posted)])
-        failures: list[LogNotWritten] = []
-        for iri in iris:
-            own = [each for each in posted if each.iri == iri]
-            failure: LogNotWritten | None = None
-            try:
-                self._commit(iri, own, arrival)
-                self._held.pop(iri, None)
-                if iri in self._intakes:
-                    self._intakes[iri].committed()
-            except LogNotWritten as error:
-                self.logs[iri].discard()
-                failure = error
-                failures.append(error)
-            for each in own:
-                each.done.set_exception(failure) if failure else each.done.set_result(None)
-        if failures:
-            raise failures[0]
-        return bool(iris)
-
-    def source_problems(self) -> dict[str, str]:
-        """Why sources have failed, by the name of their stream."""
-        return {
-            self.streams[iri].name: intake.problem
-            for iri, intake in list(self._intakes.items())
-            if intake.problem
-        }
-
-    def _commit(self, iri: str, posted: Sequence[_Posted], arrival: int) -> None:
-        log, messages = self.logs[iri], self._held.get(iri, [])
-        if iri in self._intakes:
-            log.note_partitions(self._intakes[iri].partitions)
-        log.append(messages, arrival)
-        for each in posted:
-            log.append(each.messages, arrival)
-        log.commit()
-        heard = {message.partition for message in messages} | {0 for each in posted}
-        self._idle.hear({(iri, partition) for partition in heard})
-
-    def _wait_for_sync(self) -> None:
-        """Let messages come together, so that few commits are enough."""
-        rest = self._committed_at + self._keeping.sync_ms / 1000 - time.monotonic()
-        if rest > 0:
-            time.sleep(rest)
-        self._committed_at = time.monotonic()
+    # --- reading and answering --------------------------------------------------------------------
 
     def _pass_idle(self) -> None:
         """Log that the watermarks of idle streams rise."""
@@ -377,19 +281,17 @@ class LiveLoop:
         risen = self._idle.risen(self.engine.clocks())
         for (iri, partition), to in risen.items():
             self.logs[iri].note_raised(partition, to)
-            self._enduring("the disk", self.logs[iri].commit)
-
-    # --- reading and answering --------------------------------------------------------------------
+            self._enduring("idle streams", self.logs[iri].commit)
 
     def _catch_up(self, stop: threading.Event) -> None:
         """Read what an earlier run has logged and not evaluated."""
         while not stop.is_set() and self._due:
             if not self._advance(self._due[0].places):
                 self._apply(self._due.popleft())
-            self._do(self._looks)
+            self.requests.serve_looks()
         while not stop.is_set() and self._waits():
             self._advance()
-            self._do(self._looks)
+            self.requests.serve_looks()
         if not stop.is_set():
             self._behind.clear()
 
@@ -453,37 +355,6 @@ class LiveLoop:
 
     # --- changes ----------------------------------------------------------------------------------
 
-    def call(self, do: Callable[[], T]) -> T:
-        """Let the loop's thread do something between two batches. Any other thread may call it.
-
-        Raises:
-            RunError: the run has ended.
-        """
-        return self._hand_in(self._requests, do)
-
-    def look(self, do: Callable[[], T]) -> T:
-        """The same for what changes nothing; it is done also while an earlier run's log is read."""
-        return self._hand_in(self._looks, do)
-
-    def _hand_in(
-        self, queue: deque[tuple[Callable[[], Any], Future[Any]]], do: Callable[[], T]
-    ) -> T:
-        done: Future[T] = Future()
-        with self._door:
-            self._check_open()
-            queue.append((do, done))
-        self._work.set()
-        return done.result()
-
-    @staticmethod
-    def _do(queue: deque[tuple[Callable[[], Any], Future[Any]]]) -> None:
-        while queue:
-            do, done = queue.popleft()
-            try:
-                done.set_result(do())
-            except BaseException as error:
-                done.set_exception(error)
-
     def change(
         self,
         kind: ChangeKind,
@@ -506,7 +377,8 @@ class LiveLoop:
         change = QueryChange(kind, query, self._places(), reason, start, self._changes.log.end)
         plan = plan or self._plan(change)
         if plan is not None:
-            self.engine.queries.check_plan(plan)
+            catching = [own.plan for own in self.catch_ups.values()]
+            self.engine.queries.check_plan(plan, catching)
         self._changes.append(change)
         self._apply(change, plan)
 
@@ -522,7 +394,7 @@ class LiveLoop:
         if change.kind is ChangeKind.JOINED:
             self._join(name, change.places)
             return
-        catching = self._catching.pop(name, None)
+        catching = self.catch_ups.pop(name, None)
         if catching is not None:
             catching.close()
         if change.kind is ChangeKind.FAILED:
@@ -541,54 +413,25 @@ class LiveLoop:
             self.queries.pop(name, None)
             if change.start is not None:
                 self.queries[name] = change.query
-                self._begin_catch_up(change.query, change.start, plan)
+                self._begin_catch_up(change.query, change.start)
 
     # --- queries that begin in the past -----------------------------------------------------------
 
-    def past_point(self, plan: QueryPlan, since: int) -> PastPoint:
-        """Where a query begins that is to see all events from a time (ms) on.
-
-        Raises:
-            HistoryGone: some of them may have been dropped from the logs.
-            UsageError: it reads a stream that another query registers.
-        """
-        for iri in plan.inputs.streams:
-            if iri not in self.logs:
-                raise UsageError(
-                    f"query {plan.identity.title} cannot begin in the past: no log keeps the "
-                    f"events of the stream <{iri}>"
-                )
-        point = self._past.before(since, plan.inputs.streams)
-        if point is not None:
-            return point
-        if any(log.log.first for log in self.logs.values()):
-            raise HistoryGone("events of that time may have been dropped from the logs")
-        return PastPoint(dict.fromkeys(self.logs, 0), [])
-
-    def _begin_catch_up(
-        self, query: StandingQuery, start: PastPoint, plan: QueryPlan | None = None
-    ) -> None:
-        if plan is None:
-            assert self._keeping.planner is not None
-            plan = self._keeping.planner(query.name, query.text)
-        streams = [*self.streams.values()]
-        own = CatchUp(self.job, plan, streams, self.logs, start, query.since)
-        self._catching[query.name] = own
-
     def plan_of(self, name: str) -> QueryPlan | None:
         """The plan of a query, whether it has caught up or not."""
-        if name in self._catching:
-            return self._catching[name].plan
+        if name in self.catch_ups:
+            return self.catch_ups[name].plan
         query = self.engine.queries.query_of(name)
         return None if query is None else query.plan
 
-    def is_catching_up(self, name: str) -> bool:
-        """Whether a query still reads events of the past."""
-        return name in self._catching
+    def _begin_catch_up(self, query: StandingQuery, start: PastPoint) -> None:
+        assert self._keeping.planner is not None
+        plan = self._keeping.planner(query.name, query.text)
+        self.catch_ups.begin(query, plan, start)
 
     def _advance_catch_ups(self) -> None:
         """Let queries read on that have not caught up; those that have join the others."""
-        for name, own in [*self._catching.items()]:
+        for name, own in [*self.catch_ups.items()]:
             self._read_on(own, self._places())
             if own.failure is not None:
                 self.change(ChangeKind.FAILED, self.queries[name], reason=own.failure)
@@ -605,7 +448,7 @@ class LiveLoop:
         self._commit_answers(fresh)
 
     def _join(self, name: str, places: Mapping[str, int]) -> None:
-        own = self._catching.pop(name, None)
+        own = self.catch_ups.pop(name, None)
         if own is None:  # it has failed
             return
         while own.failure is None and own.places != {**own.places, **places}:
@@ -621,28 +464,16 @@ class LiveLoop:
         while self._notes:
             self.job.on_note(self._notes.popleft())
 
-    def _end_intakes(self) -> None:
-        for intake in self._intakes.values():
-            intake.stop()
-        for intake in self._intakes.values():
-            intake.join()
-
     @staticmethod
     def _end_deliveries(deliveries: Deliveries) -> None:
         deliveries.close(_LAST_ANSWERS_S)
         deliveries.check()
 
     def _close(self) -> None:
-        for own in self._catching.values():
+        for own in self.catch_ups.values():
             own.close()
-        with self._door:
-            self._ended = True
-        ended = RunError("the run has ended")
-        for queue in (self._requests, self._looks):
-            while queue:
-                queue.popleft()[1].set_exception(ended)
-        while self._posted:
-            self._posted.popleft().done.set_exception(ended)
+        self.requests.close()
+        self.acceptance.close()
         for iri, log in self.logs.items():
             self._readers[iri].close()
             log.close()

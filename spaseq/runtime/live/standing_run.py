@@ -197,7 +197,7 @@ class StandingRun:
 
     def start_sources(self) -> None:
         """Let the sources bring messages, after `start(sources=False)`."""
-        self._loop.call(self._loop.start_intakes)
+        self._loop.requests.call(self._loop.acceptance.start)
 
     def _run(self) -> None:
         try:
@@ -236,13 +236,13 @@ class StandingRun:
             RunError: the disk is full, or the run has ended.
         """
         plan = self._planner(name, text)
-        return self._loop.call(partial(self._put, name, text, plan, since_ms))
+        return self._loop.requests.call(partial(self._put, name, text, plan, since_ms))
 
     def _put(self, name: str, text: str, plan: QueryPlan, since_ms: int | None) -> Outcome:
         old = self._loop.plan_of(name)
         if old is not None and old.identity.canonical == plan.identity.canonical:
             return "unchanged"
-        start = None if since_ms is None else self._loop.past_point(plan, since_ms)
+        start = None if since_ms is None else self._loop.catch_ups.point(plan, since_ms)
         query = StandingQuery(name, text, _now() if since_ms is None else since_ms)
         self._loop.change(ChangeKind.ADDED, query, plan, start=start)
         return "added" if old is None else "replaced"
@@ -254,7 +254,7 @@ class StandingRun:
             UnknownQuery: there is none with this name.
             RunError: as from `put`.
         """
-        self._loop.call(lambda: self._loop.change(ChangeKind.REMOVED, self._known(name)))
+        self._loop.requests.call(lambda: self._loop.change(ChangeKind.REMOVED, self._known(name)))
 
     def restart(self, name: str) -> None:
         """Let a failed query begin anew.
@@ -264,7 +264,7 @@ class StandingRun:
             UsageError: it runs.
             RunError: as from `put`.
         """
-        self._loop.call(partial(self._restart, name))
+        self._loop.requests.call(partial(self._restart, name))
 
     def _restart(self, name: str) -> None:
         query, running = self._known(name), self._loop.engine.queries.query_of(name)
@@ -280,15 +280,17 @@ class StandingRun:
 
     def queries(self) -> list[QueryView]:
         """All queries, by name."""
-        return self._loop.look(lambda: [self._view(name) for name in sorted(self._loop.queries)])
+        return self._loop.requests.look(
+            lambda: [self._view(name) for name in sorted(self._loop.queries)]
+        )
 
     def query(self, name: str) -> QueryView:
         """A query; UnknownQuery if there is none with this name."""
-        return self._loop.look(lambda: self._view(self._known(name).name))
+        return self._loop.requests.look(lambda: self._view(self._known(name).name))
 
     def plan(self, name: str) -> QueryPlan:
         """The plan of a query; UnknownQuery if there is none with this name."""
-        plan = self._loop.look(lambda: self._loop.plan_of(name))
+        plan = self._loop.requests.look(lambda: self._loop.plan_of(name))
         if plan is None:
             raise UnknownQuery(f"there is no query {name}")
         return plan
@@ -311,7 +313,7 @@ class StandingRun:
 
     def look(self, do: Callable[[LiveEngine], T]) -> T:
         """What a function sees of the engine between two batches; it must change nothing."""
-        return self._loop.look(lambda: do(self._loop.engine))
+        return self._loop.requests.look(lambda: do(self._loop.engine))
 
     def _view(self, name: str) -> QueryView:
         own, queries = self._loop.queries[name], self._loop.engine.queries
@@ -354,15 +356,17 @@ class StandingRun:
             raise UsageError(f"there is no stream {stream}")
         if self._loop.streams[iri].source.connector() is not None:
             raise UsageError(f"stream {stream} has a source, so nothing can be posted to it")
-        self._loop.accept(iri, messages)
+        self._loop.acceptance.accept(iri, messages)
 
     def marks(self, stream: str) -> dict[str, str]:
         """The last text of each mark of a stream's messages."""
-        return self._loop.look(lambda: self._loop.logs[self._iris[stream]].marks)
+        return self._loop.requests.look(lambda: self._loop.logs[self._iris[stream]].marks)
 
     def streams(self) -> list[StreamView]:
         """All streams, in their order in the configuration."""
-        return self._loop.look(lambda: [self._stream_view(stream) for stream in self._streams])
+        return self._loop.requests.look(
+            lambda: [self._stream_view(stream) for stream in self._streams]
+        )
 
     def _stream_view(self, stream: LiveStream) -> StreamView:
         counts, loop = self._loop.engine.counts[stream.iri], self._loop
@@ -402,7 +406,7 @@ class StandingRun:
         if self._failure is not None:
             return [f"the run has ended: {self._failure}"]
         found = [f"{what}: {reason}" for what, reason in [*self._loop.problems.items()]]
-        found += [f"stream {name}: {why}" for name, why in self._loop.source_problems().items()]
+        found += [f"stream {name}: {why}" for name, why in self._loop.acceptance.problems().items()]
         found += [f"sink {view.name}: {view.problem}" for view in self.sinks() if view.problem]
         failed = (view for view in self.queries() if view.state == "failed")
         return [*found, *(f"query {view.name} has failed: {view.reason}" for view in failed)]

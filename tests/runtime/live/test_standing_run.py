@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import re
 import time
@@ -15,10 +17,11 @@ import pytest
 from spaseq.api.prepare import plan_standing
 from spaseq.api.run import answers_of
 from spaseq.compile import compile_query
-from spaseq.errors import QueryError, UsageError
+from spaseq.errors import QueryError, RunError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.logs.segment_log import SegmentLog
 from spaseq.logs.stream_log import UNNUMBERED, Message, StreamLog
-from spaseq.options import FileSourceSettings, PlanningOptions, RuntimeOptions
+from spaseq.options import FileSourceSettings, PlanningOptions, RuntimeOptions, StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
@@ -89,6 +92,12 @@ def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
     while not done():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def save_every(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Save the state so often, however long that takes."""
+    monkeypatch.setattr(live_loop, "SNAPSHOT_S", seconds)
+    monkeypatch.setattr(live_loop, "_SHARE", 0)
 
 
 @pytest.fixture
@@ -171,7 +180,7 @@ def test_a_query_can_begin_in_the_past(
 
 def test_a_past_that_is_gone_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StreamLog.__init__, "__defaults__", (4000,))
-    monkeypatch.setattr(live_loop, "SNAPSHOT_S", 0.0)
+    save_every(0.0, monkeypatch)
     server = Server(tmp_path, options=StandingOptions(sync_ms=0, retain_ms=0))
     given = events(200)
     server.feed(given)
@@ -184,6 +193,54 @@ def test_a_past_that_is_gone_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(UsageError, match="cannot begin in the past"):
         server.run.put("b", QUERY.replace(f"<{IRI}>", f"<{OTHER}/made>"), 0)
     server.run.stop()
+
+
+def test_a_query_beyond_its_limit_fails_alone_and_can_begin_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_every(0.0, monkeypatch)
+    server = Server(tmp_path, StandingOptions(StateLimits(rows=3), sync_ms=0))
+    server.run.put("a", QUERY)
+    server.run.put("never", QUERY.replace('"hot"', '"none"'))
+    server.feed(events(60)[:-1])
+    until(lambda: server.run.query("a").state == "failed")
+    assert "more than the limit of 3" in server.run.query("a").reason
+    assert any("query a has failed" in problem for problem in server.run.problems())
+    server.kill()
+    server = Server(tmp_path, StandingOptions(sync_ms=0))
+    assert [view.state for view in server.run.queries()] == ["failed", "running"]
+    server.run.restart("a")
+    assert server.run.problems() == []
+    assert server.run.put("a", QUERY) == "unchanged"
+    server.run.stop()
+
+
+def test_a_full_disk_refuses_and_loses_nothing(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, plain, full = events(100), SegmentLog._write, True
+
+    def write(self: SegmentLog, data: bytes) -> None:
+        if full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        plain(self, data)
+
+    server.run.put("a", QUERY)
+    server.feed(given[:50])
+    monkeypatch.setattr(SegmentLog, "_write", write)
+    for _ in range(2):
+        with pytest.raises(RunError, match="No space left"):
+            server.feed(given[50:51])
+    with pytest.raises(RunError, match="No space left"):
+        server.run.put("b", QUERY)
+    until(lambda: any("No space left" in problem for problem in server.run.problems()))
+    full = False
+    server.feed(given[50:])
+    until(lambda: server.run.problems() == [])
+    assert server.lines("a") == [
+        line.replace('"q"', '"a"') for line in expected_lines(tmp_path, given)
+    ]
+    assert [view.name for view in server.run.queries()] == ["a"]
 
 
 class Span(NamedTuple):
@@ -199,7 +256,7 @@ class Span(NamedTuple):
 @pytest.mark.parametrize("seed", range(3))
 def test_kills_change_nothing(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Queries come, change and go at random; the run is killed now and then, before a save."""
-    monkeypatch.setattr(live_loop, "SNAPSHOT_S", 0.05)
+    save_every(0.05, monkeypatch)
     chance, given = random.Random(seed), events(300, seed, disorder_ms=700)
     texts = [QUERY.replace('"cold"', f'"{word}"') for word in ("cold", "hot", "none")]
     server = Server(tmp_path)
