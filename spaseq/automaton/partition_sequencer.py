@@ -19,7 +19,7 @@ from spaseq.algebra.answers import Instant
 from spaseq.automaton.evaluators import partitions
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.run.event_rows import EventRows
-from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces
+from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, Wanted
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import (
     REMEMBERED,
@@ -146,13 +146,14 @@ class PartitionSequencer:
         """How many runs wait, over all partitions."""
         return sum(p.live_runs() for p in self._partitions.values())
 
-    def live_states(self) -> LiveStates:
-        """Where the partial matches of all partitions are."""
+    def live_states(self, wanted: Wanted | None = None) -> LiveStates:
+        """Where the partial matches are, of all partitions or of those that are wanted."""
         program = self._machine.program
         places, waiting = StatePlaces(program), Counter[StateKey]()
-        for partition in self._partitions.values():
-            waiting.update(partition.live_states(places))
-        return LiveStates(program, +waiting, Counter(self._machine.work.taken))
+        for key, partition in self._partitions.items():
+            if wanted is None or wanted(key):
+                waiting.update(partition.live_states(places))
+        return LiveStates(program, +waiting, self._machine.work.taken_so_far(wanted))
 
     def _instant(self, instant: Instant, entries: Iterable[Entry]) -> Iterator[SequenceMatch]:
         by_partition: dict[PartitionKey, tuple[dict[int, list[Row]], set[int]]] = {}

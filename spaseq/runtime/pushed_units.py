@@ -118,8 +118,8 @@ class Unit(Protocol):
     def live_runs(self) -> int:
         """The number of partial matches that wait."""
 
-    def live_states(self) -> LiveStates | None:
-        """Where the partial matches are; None if they are of several queries."""
+    def live_states(self, query: PushedQuery) -> LiveStates:
+        """Where the partial matches of one of its queries are."""
 
     def snapshot(self) -> bytes:
         """The state, for `restored_unit`; no query holds answers."""
@@ -167,7 +167,7 @@ class QueryUnit:
     def live_runs(self) -> int:
         return self._sequence.live_runs()
 
-    def live_states(self) -> LiveStates | None:
+    def live_states(self, query: PushedQuery) -> LiveStates:
         return self._sequence.live_states()
 
     def snapshot(self) -> bytes:
@@ -221,13 +221,16 @@ class FamilyUnit:
 
     def remove(self, query: PushedQuery) -> None:
         """Forget a member; its partial matches leave with their windows."""
-        number = next(n for n, own in self._members.items() if own is query)
+        number = self._number(query)
         del self._members[number]
         self._sequence.forget(number)
         if self._come.pop(number, None) is None:
             self._gone.append(number)
         else:
             del self._plans[number]
+
+    def _number(self, query: PushedQuery) -> int:
+        return next(n for n, own in self._members.items() if own is query)
 
     def match_event(
         self, iri: str, instant: tuple[int, int], name: str | None, triples: Sequence[Triple]
@@ -275,8 +278,8 @@ class FamilyUnit:
     def live_runs(self) -> int:
         return self._sequence.stage.live_runs()
 
-    def live_states(self) -> LiveStates | None:
-        return None
+    def live_states(self, query: PushedQuery) -> LiveStates:
+        return self._sequence.live_states(self._number(query))
 
     def snapshot(self) -> bytes:
         assert not self._holding

@@ -15,6 +15,7 @@ import numpy as np
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, Instant
 from spaseq.automaton.run.after_match import AfterMatchFilter
+from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.errors import RunError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
@@ -143,6 +144,10 @@ class FamilySequence(UnitSequence):
         self.stage.advance(watermark, ahead)
         return self._answers.take()
 
+    def live_states(self, number: int) -> LiveStates:
+        """Where the partial matches of a member are now."""
+        return self.stage.live_states(lambda key: self._answers.is_of(number, key))
+
     def close(self) -> FoundAnswers:
         self.stage.close()
         return self._answers.take()
@@ -215,6 +220,11 @@ class _MemberAnswers:
         """Go on with other members of the family."""
         self.family = family
         self._gone.clear()
+
+    def is_of(self, number: int, key: PartitionKey) -> bool:
+        """Whether a partition is one of a member."""
+        term = key[self._place]
+        return term is not None and number in self._owners(term)
 
     def _owners(self, term: str) -> list[int]:
         """The members of a row of the table."""

@@ -17,7 +17,7 @@ from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.batch.numbered_matches import TooManyMatches
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.run.event_rows import EventRows, batch_of
-from spaseq.automaton.run.live_states import LiveStates
+from spaseq.automaton.run.live_states import LiveStates, Wanted
 from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.automaton.sequencer import sequencer
 from spaseq.budget import Budget, spending
@@ -228,9 +228,9 @@ class SequenceStage:
         partial = 0 if self._partial is None else self._partial.live()
         return self._sequencer.live_runs() + partial
 
-    def live_states(self) -> LiveStates:
-        """Where the partial matches are now, and how many solutions each GPM has given them."""
-        return self._sequencer.live_states()
+    def live_states(self, wanted: Wanted | None = None) -> LiveStates:
+        """Where the partial matches are now, of all partitions or of those that are wanted."""
+        return self._sequencer.live_states(wanted)
 
     # --- state ------------------------------------------------------------------------------------
 

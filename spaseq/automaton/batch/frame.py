@@ -5,7 +5,7 @@ A *slot* is the number of a key value, under which a kernel keeps the state of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -198,6 +198,13 @@ class BatchFrame:
                 )
             self.passed[gone] = 0
         return freed
+
+    def slots_of(self, wanted: Callable[[Key], bool] | None) -> Int64s | None:
+        """The slots of the partitions that are wanted; None if all are."""
+        if wanted is None:
+            return None
+        found = [n for n, key in self.keys.keys().items() if wanted(self.partition_of(key))]
+        return np.array(found, np.int64)
 
     def partition_of(self, key: Key) -> Key:
         """The partition of a key."""

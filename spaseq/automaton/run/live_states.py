@@ -5,14 +5,19 @@ Nothing here is on the way of an event. The state of the evaluators is read when
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Program
+from spaseq.automaton.run.matches import PartitionKey
 from spaseq.records import record
 
 StateKey: TypeAlias = tuple[int, int]
 """The id of an automaton of the program, and the number of a state in it."""
+
+
+Wanted: TypeAlias = Callable[[PartitionKey], bool]
+"""Whether the partial matches of a partition count."""
 
 
 @record
@@ -23,12 +28,12 @@ class LiveStates:
     several states at once counts in each. `taken` counts, by GPM, the solutions that partial
     matches or matches have taken since the process began. Under the lazy evaluator there are no
     partial matches: `waiting` counts the solutions that it stores for each step, and `taken` all
-    solutions.
+    solutions. `taken` is None if only some partitions are asked for.
     """
 
     program: Program
     waiting: Mapping[StateKey, int]
-    taken: Mapping[int, int]
+    taken: Mapping[int, int] | None
 
 
 class StatePlaces:

@@ -27,6 +27,10 @@ class WorkCounts:
     searches: int = 0
     taken: Counter[int] = field(default_factory=Counter, compare=False)
 
+    def taken_so_far(self, wanted: object | None) -> Counter[int] | None:
+        """A copy of `taken`; None if only some partitions are wanted, as it has no partitions."""
+        return Counter(self.taken) if wanted is None else None
+
     def take(self, gpm: Int32s, taken: Bytes) -> None:
         """Count the solutions of a batch for which `taken` [n] is 1, given the GPM of each [n]."""
         if len(taken) == 1:

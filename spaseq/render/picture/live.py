@@ -48,6 +48,8 @@ def drawn_counts(picture: Picture, plan: QueryPlan, live: LiveStates) -> DrawnCo
         if at not in boxes or _step_of(boxes[at]) != step:
             at = first.get(step, picture.main.states[0].id)
         waiting[at] += count
+    if live.taken is None:
+        return DrawnCounts(waiting, None)
     return DrawnCounts(waiting, {names[gpm]: count for gpm, count in live.taken.items()})
 
 

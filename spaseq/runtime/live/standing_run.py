@@ -298,8 +298,7 @@ class StandingRun:
     def live_states(self, name: str) -> LiveStates | None:
         """Where the partial matches of a query are.
 
-        None if it has failed, or is evaluated together with others. UnknownQuery if there is none
-        with this name.
+        None if it has failed. UnknownQuery if there is none with this name.
         """
 
         def states(engine: LiveEngine) -> LiveStates | None:
@@ -307,7 +306,7 @@ class StandingRun:
             query = engine.queries.query_of(name)
             if query is None or query.failure is not None:
                 return None
-            return engine.queries.unit(query).live_states()
+            return engine.queries.unit(query).live_states(query)
 
         return self.look(states)
 

@@ -32,7 +32,7 @@ from spaseq.automaton.registers.compiled.hand_over import hand_over
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
 from spaseq.automaton.run.event_rows import EventRows, GpmRow, known_double
-from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces
+from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, Wanted
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.compiled.arrays import Bytes, Float64s, Int64s
@@ -260,16 +260,17 @@ class RunSequencer:
         """How many runs wait."""
         return self._runs.waiting() if self._python is None else self._python.live_runs()
 
-    def live_states(self) -> LiveStates:
-        """Where the partial matches of all partitions are."""
+    def live_states(self, wanted: Wanted | None = None) -> LiveStates:
+        """Where the partial matches are, of all partitions or of those that are wanted."""
         if self._python is not None:
-            return self._python.live_states()
+            return self._python.live_states(wanted)
         program, waiting = self._machine.program, Counter[StateKey]()
         places, lowest = StatePlaces(program), self._lowest
-        counts = np.bincount(self._runs.last_edges(_EVER if lowest is None else lowest)).tolist()
+        slots, floor = self._frame.slots_of(wanted), _EVER if lowest is None else lowest
+        counts = np.bincount(self._runs.last_edges(floor, slots)).tolist()
         for step, count in zip(self._tables.steps, counts, strict=False):
             waiting[places.target[step.id]] += count
-        return LiveStates(program, +waiting, Counter(self._machine.work.taken))
+        return LiveStates(program, +waiting, self._machine.work.taken_so_far(wanted))
 
     def snapshot(self) -> object:
         """The state of all parts, for a snapshot."""

@@ -291,12 +291,15 @@ class RunState:
         """The number of waiting runs, including expired runs that were not dropped yet."""
         return int(self._counts.sum())
 
-    def last_edges(self, lowest: int) -> Int64s:
+    def last_edges(self, lowest: int, slots: Int64s | None) -> Int64s:
         """[runs] the kernel's edge by which each waiting run came, without runs that are over.
 
-        These are the runs that began before the measure `lowest`.
+        These are the runs that began before the measure `lowest`. `slots` None: of all slots.
         """
         block, _, _, run = self._waiting
+        if slots is not None:
+            block = block.reshape(len(self._progress), -1, kernel.BLOCK_COLUMNS)[slots]
+            block = block.reshape(-1, kernel.BLOCK_COLUMNS)
         place, count = (block[:, c].astype(np.int64) for c in (kernel.PLACE, kernel.COUNT))
         before = np.cumsum(count) - count
         at = np.repeat(place - before, count) + np.arange(int(count.sum()))

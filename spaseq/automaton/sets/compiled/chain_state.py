@@ -99,9 +99,10 @@ class ChainState:
         """How many sets of partial matches wait."""
         return int((self._heads[..., kernel.NODE] != NIL).sum())
 
-    def live(self, floor: int) -> list[tuple[Iterable[WaitName], int]]:
+    def live(self, floor: int, slots: Int64s | None = None) -> list[tuple[Iterable[WaitName], int]]:
         """The waits of partial matches in the window that begins at `floor`, and how many wait."""
-        live = self.nodes.live(self._heads[:, 1:-1, kernel.NODE], floor).sum(axis=0).tolist()
+        heads = self._heads if slots is None else self._heads[slots]
+        live = self.nodes.live(heads[:, 1:-1, kernel.NODE], floor).sum(axis=0).tolist()
         return [(w, whole(count)) for w, count in zip(self._names, live, strict=True)]
 
     def snapshot(self) -> object:

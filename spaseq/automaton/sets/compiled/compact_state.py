@@ -189,13 +189,15 @@ class CompactState(ActiveLists[DeterministicState]):
         """The waits that the automaton was made of."""
         return self._automaton.waits
 
-    def live(self, floor: int) -> list[tuple[Iterable[WaitName], int]]:
+    def live(self, floor: int, slots: Int64s | None = None) -> list[tuple[Iterable[WaitName], int]]:
         """The waits of partial matches in the window that begins at `floor`, and how many wait."""
         found = []
+        active = self._active if slots is None else self._active[slots]
+        entry_of = self._entry_of if slots is None else self._entry_of[slots]
         for number, state in enumerate(self._tables.states):
             word, bit = divmod(number, kernel.WORD)
-            slots = np.flatnonzero(self._active[:, word] >> bit & 1)
-            entries = self._entries[self._entry_of[slots, number]]
+            own = np.flatnonzero(active[:, word] >> bit & 1)
+            entries = self._entries[entry_of[own, number]]
             listed = np.arange(kernel.LIST, entries.shape[1], 2)
             used = listed < kernel.LIST + 2 * entries[:, kernel.COUNT, None]
             roots = np.where(used, entries[:, listed], set_arrays.NIL)

@@ -20,7 +20,7 @@ from spaseq.automaton.batch.numbered_matches import NumberedMatches, stored
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
 from spaseq.automaton.program.outer_steps import outer_negations
 from spaseq.automaton.run.event_rows import EventRows, GpmRow
-from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces
+from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, Wanted
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.automaton.sets.compiled.maximal_matches import MaximalMatches
@@ -61,8 +61,11 @@ class SetState(Protocol):
     def release(self, slots: Indices) -> None:
         """Clear idle slots, which will stand for other keys."""
 
-    def live(self, floor: int) -> list[tuple[Iterable[WaitName], int]]:
-        """The waits of partial matches in the window that begins at `floor`, and how many wait."""
+    def live(self, floor: int, slots: Int64s | None = None) -> list[tuple[Iterable[WaitName], int]]:
+        """The waits of partial matches in the window that begins at `floor`, and how many wait.
+
+        `slots` None: in all slots.
+        """
 
     def waiting(self) -> int:
         """How many sets of partial matches wait."""
@@ -154,14 +157,15 @@ class SetSequencer:
         """How many sets of partial matches wait."""
         return self._state.waiting()
 
-    def live_states(self) -> LiveStates:
-        """Where the partial matches of all partitions are."""
+    def live_states(self, wanted: Wanted | None = None) -> LiveStates:
+        """Where the partial matches are, of all partitions or of those that are wanted."""
         program, waiting = self._machine.program, Counter[StateKey]()
         places, waits = StatePlaces(program), self._state.waits
-        for names, live in self._state.live(self._lowest) if self._state.nodes.used else ():
+        slots, used = self._frame.slots_of(wanted), self._state.nodes.used
+        for names, live in self._state.live(self._lowest, slots) if used else ():
             for key in {k for name in names for k in states_of(waits, name, places)}:
                 waiting[key] += live
-        return LiveStates(program, +waiting, Counter(self._machine.work.taken))
+        return LiveStates(program, +waiting, self._machine.work.taken_so_far(wanted))
 
     def snapshot(self) -> object:
         """The state for a snapshot."""
