@@ -44,11 +44,17 @@ class ImpatientProtocol(H11Protocol):
 
 
 class HttpServer(uvicorn.Server):
-    """Serves one application until SIGINT or SIGTERM; `on_stop` is called at that moment."""
+    """Serves one application until SIGINT or SIGTERM.
 
-    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+    `on_stop` is called at that moment, and `on_drained` when no request is under way any more, or
+    none should be.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, on_stop: Callable[[], None], on_drained: Callable[[], None]
+    ) -> None:
         super().__init__(config)
-        self._on_stop = on_stop
+        self._on_stop, self._on_drained = on_stop, on_drained
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -65,6 +71,11 @@ class HttpServer(uvicorn.Server):
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
                 signal.signal(number, signal.SIG_IGN)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the connections."""
+        await super().shutdown(sockets)
+        self._on_drained()
 
     def stop(self) -> None:
         """Begin to stop."""
@@ -111,7 +122,10 @@ def check_tls(cert: Path, key: Path) -> None:
 
 
 def server_of(
-    app: ASGIApp, tls: tuple[Path, Path] | None, on_stop: Callable[[], None]
+    app: ASGIApp,
+    tls: tuple[Path, Path] | None,
+    on_stop: Callable[[], None],
+    on_drained: Callable[[], None],
 ) -> HttpServer:
     """A server for an application."""
     cert, key = tls or (None, None)
@@ -129,7 +143,7 @@ def server_of(
         ssl_certfile=None if cert is None else str(cert),
         ssl_keyfile=None if key is None else str(key),
     )
-    return HttpServer(config, on_stop)
+    return HttpServer(config, on_stop, on_drained)
 
 
 def more_connections() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from spaseq.diagnosis.report import Report
+from spaseq.errors import SpaseqError
 from spaseq.runtime.live.query_changes import Planner
 from spaseq.runtime.live.standing_run import QueryView, StandingRun
 from spaseq.serve.answer_feed import AnswerFeed
@@ -25,6 +27,7 @@ from spaseq.serve.server_state import ServerState
 PAGE = Path(__file__).parent / "page"
 """The files of the page."""
 
+_BEGIN_S = 5.0
 _LOOK_S = 0.5
 _LOG = logging.getLogger("spaseq")
 
@@ -80,8 +83,6 @@ async def _served(parts: ServerParts, listening: socket.socket) -> None:
             loop.call_soon_threadsafe(feed.end, query)
 
     files = QueryFiles(parts.queries, parts.run, ended)
-    await asyncio.to_thread(files.begin)
-    await asyncio.to_thread(parts.run.start_sources)
     state = ServerState(
         parts.run,
         parts.access,
@@ -93,11 +94,40 @@ async def _served(parts: ServerParts, listening: socket.socket) -> None:
         parts.max_body,
         PAGE,
     )
-    server = server_of(application(state), parts.tls, feed.close)
-    files.watch(_LOOK_S)
-    _LOG.info("listening on %s", url_of(listening, parts.tls is not None))
+    server = server_of(application(state), parts.tls, feed.close, parts.run.begin_stop)
+    begun = asyncio.Event()
+    beginning = threading.Thread(
+        target=_begin, args=(parts.run, files, loop, begun), name="queries", daemon=True
+    )
     try:
-        await server.serve(sockets=[listening])
+        with server.capture_signals():
+            beginning.start()
+            await _some_time(begun)
+            _LOG.info("listening on %s", url_of(listening, parts.tls is not None))
+            await server.serve(sockets=[listening])
     finally:
         feed.close()
         await asyncio.to_thread(files.close)
+
+
+def _begin(
+    run: StandingRun, files: QueryFiles, loop: asyncio.AbstractEventLoop, begun: asyncio.Event
+) -> None:
+    """Let the queries of the directory run, then let the sources bring events."""
+    try:
+        files.begin()
+        run.start_sources()
+    except SpaseqError as error:
+        if not run.stopping:
+            _LOG.error("%s", error)
+    else:
+        files.watch(_LOOK_S)
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(begun.set)
+
+
+async def _some_time(event: asyncio.Event) -> None:
+    """Wait for an event, but not for long: an earlier run may have left much to read."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_BEGIN_S):
+            await event.wait()

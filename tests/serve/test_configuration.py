@@ -62,3 +62,12 @@ def test_a_mistake_shows_no_value_of_the_environment(tmp_path: Path) -> None:
         read(tmp_path, text, PW="hunter2")
     assert len(str(caught.value).splitlines()) == 3
     assert "hunter2" not in str(caught.value)
+
+
+def test_the_examples_can_be_read() -> None:
+    root = Path(__file__).parents[2]
+    for path in (
+        root / "examples" / "serve" / "config" / "spaseq.toml",
+        root / "spaseq" / "serve" / "example" / "spaseq.toml",
+    ):
+        assert read_configuration(path, {}).streams

@@ -111,6 +111,49 @@ def test_restart_is_for_queries_that_failed(server: Served) -> None:
     assert server.http.post("/queries/other/restart").status_code == 404
 
 
+MAKER = (
+    "REGISTER STREAM <http://e/{made}> AS CONSTRUCT {{ ?x <http://e/q> ?v }} WITHIN 1 HOURS "
+    "FROM STREAM S <http://e/{read}> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x ?p ?v }} }}"
+)
+
+
+def test_of_two_makers_of_a_stream_and_of_a_circle_one_is_refused(server: Served) -> None:
+    http = server.http
+    reader = QUERY.replace("http://e/s", "http://e/m").replace("http://e/p", "http://e/q")
+    assert http.put("/queries/reader", content=reader).status_code == 201  # before its maker
+    maker = MAKER.format(made="m", read="s")
+    assert http.put("/queries/maker", content=maker).status_code == 201
+    second = http.put("/queries/second", content=maker)
+    assert second.status_code == 409
+    assert second.json().keys() == {"error", "hint"}
+    assert not (server.queries / "second.rq").exists()
+    circle = MAKER.format(made="n", read="m")
+    assert http.put("/queries/one", content=circle).status_code == 201
+    circle = MAKER.format(made="m", read="n")
+    assert http.put("/queries/maker", content=circle).status_code == 409
+    assert http.get("/queries/maker").json()["text"] == maker  # it goes on
+    server.feed(0, 4)
+    wait(lambda: values(server, "reader") == ["0", "1", "2"])
+    http.delete("/queries/maker")
+    assert http.get("/queries/reader").json()["state"] == "running"
+
+
+def test_why_says_where_the_way_to_answers_ends(server: Served) -> None:
+    text = QUERY.replace("?x <http://e/p> ?v", '?x <http://e/p> ?v FILTER(?v = "none")')
+    server.http.put("/queries/jam", content=text)
+    server.feed(0, 3)
+    found = server.http.get("/queries/jam/why").json()
+    assert found["answers"] == 0
+    assert found["streams"][0]["events"] == 3
+    assert [cause["kind"] for cause in found["causes"]] == ["filter-false"]
+    shown = server.http.get("/queries/jam/why", headers={"Accept": "text/plain"})
+    assert shown.headers["content-type"].startswith("text/plain")
+    assert "3 events" in shown.text
+    found = server.http.get("/queries/jam/why", params={"event": "http://e/g1"}).json()
+    assert found["answers"] == 0
+    assert server.http.get("/queries/other/why").status_code == 404
+
+
 def test_a_text_is_checked_without_running(server: Served) -> None:
     assert server.http.post("/check", content=QUERY).json() == {"diagnostics": []}
     found = server.http.post("/check", content=QUERY.replace("ON S {", "ON T {")).json()

@@ -210,10 +210,19 @@ class StandingRun:
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
-    def stop(self) -> None:
-        """Save the state and end; what has ended the run before, if it has failed."""
+    @property
+    def stopping(self) -> bool:
+        """Whether the run is to end."""
+        return self._stop.is_set()
+
+    def begin_stop(self) -> None:
+        """Let the run end soon: who waits for it gets a RunError."""
         self._stop.set()
         self._loop.wake()
+
+    def stop(self) -> None:
+        """Save the state and end; what has ended the run before, if it has failed."""
+        self.begin_stop()
         self._thread.join()
         self._stack.close()
         if self._failure is not None:
