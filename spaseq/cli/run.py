@@ -74,21 +74,8 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
     progress = ProgressLine()
     with ExitStack() as stack:
         sides = stack.enter_context(SideOutputs(chosen[SideOptions], options.follow is not None))
-        sources = [kb_source(text, plans) for text in chosen[InputTexts].kbs]
         streams = _streams(plans, options, chosen, stack)
-        known = streams if options.follow is None else (None,)
-        job = Job(
-            plans=plans,
-            streams=streams,
-            knowledge=load_knowledge(plans, sources, options.knowledge, known),
-            options=options.stages,
-            watch=watch_knowledge(sources, options.knowledge),
-            on_bad=sides.on_bad,
-            on_late=sides.on_late,
-            on_partial=sides.on_partial,
-            on_note=progress.note,
-            on_progress=progress,
-        )
+        job = _job(plans, streams, options, chosen, sides, progress)
         stack.enter_context(_metrics(job, output.metrics_port))
         stack.push(partial(_write_stats, job, output.stats))
         stack.callback(progress.clear)
@@ -102,6 +89,31 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
         if output.why is not None:
             write_report(output.why, checked, job)
         sides.refuse(only_bad)
+
+
+def _job(
+    plans: tuple[QueryPlan, ...],
+    streams: tuple[Source, ...],
+    options: RunOptions,
+    chosen: Chosen,
+    sides: SideOutputs,
+    progress: ProgressLine,
+) -> Job:
+    """The job of a run, with its knowledge base loaded."""
+    sources = [kb_source(text, plans) for text in chosen[InputTexts].kbs]
+    known = streams if options.follow is None else (None,)
+    return Job(
+        plans=plans,
+        streams=streams,
+        knowledge=load_knowledge(plans, sources, options.knowledge, known),
+        options=options.stages,
+        watch=watch_knowledge(sources, options.knowledge),
+        on_bad=sides.on_bad,
+        on_late=sides.on_late,
+        on_partial=sides.on_partial,
+        on_note=progress.note,
+        on_progress=progress,
+    )
 
 
 def _follow_set(

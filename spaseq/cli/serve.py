@@ -80,7 +80,7 @@ SERVER = OptionGroup(
     help="Write an example that runs as it is into a new directory, and end.",
 )
 def serve(configuration: Path | None, check: bool, init: Path | None, chosen: Chosen) -> None:
-    """Keep queries running over live streams: HTTP, a page to watch them, sources and sinks.
+    """Keep queries running over live streams: HTTP, a page, sources and sinks.
 
     \b
     An example that runs as it is:
