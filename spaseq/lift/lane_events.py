@@ -23,6 +23,7 @@ from spaseq.lift.lane_terms import LaneNames
 from spaseq.lift.lanes import Lane, LaneForm, NotColumns, lane_of
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, TemplateTriple
 from spaseq.lift.lifted_graphs import LiftedEvents, LiftedGraphs
+from spaseq.lift.pruned_lifts import needed_variables
 from spaseq.limits import Limits
 from spaseq.rdf.columns.term_columns import text_array
 from spaseq.rdf.events.instants import InstantCounter
@@ -98,6 +99,7 @@ class LaneEvents:
             raise NotColumns
         self._time = timed[0]
         self._inside: list[TemplateTriple] = [t for t in plan.template if t.inside]
+        self._needed = plan.fields.terms if asked is None else needed_variables(plan, asked)
         self._kept = [asked is None or str(t.terms[1])[1:-1] in asked for t in self._inside]
 
     def events(self, block: TableBlock) -> tuple[LiftedEvents, Sequence[str], Int64s]:
@@ -139,7 +141,7 @@ class LaneEvents:
         for name in fields.terms:
             if name not in columns:
                 raise NotColumns
-            lanes[name] = lane_of(columns[name])
+            lanes[name] = lane_of(columns[name], name in self._needed)
         numbers = np.arange(block.first, block.first + len(block), dtype=np.int64)
         lanes[ROW_NUMBER] = Lane(LaneForm.INTEGER, pa.array(numbers))
         return self._where.typed(lanes, len(block))

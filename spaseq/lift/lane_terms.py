@@ -192,7 +192,8 @@ class LaneTerms(TermTable):
         return texts
 
     def strings(self, codes: Int32s) -> TextArray:
-        parts, places = [], []
+        parts: list[TextArray] = []
+        places: list[Any] = []
         for part, rows in self._by_part(codes):
             own = pa.array(codes[rows] - self._starts[part])
             if part:
@@ -208,14 +209,14 @@ class LaneTerms(TermTable):
         order[np.concatenate(places)] = np.arange(len(codes))
         return pa.concat_arrays(parts).take(pa.array(order))
 
-    def _by_part(self, codes: Int32s) -> list[tuple[int, Indices]]:
+    def _by_part(self, codes: Int32s) -> list[tuple[int, Indices | slice]]:
         """(0 for constants or 1 + group, rows whose codes are its) of nonnegative codes [n]."""
         if not len(codes):
             return []
         ends = np.array([codes.min(), codes.max()])
         first, last = (np.searchsorted(self._starts, ends, side="right") - 1).tolist()
         if first == last:
-            return [(first, np.arange(len(codes)))]
+            return [(first, slice(None))]
         parts = np.searchsorted(self._starts, codes, side="right") - 1
         return [(int(part), np.flatnonzero(parts == part)) for part in np.unique(parts)]
 
@@ -231,25 +232,26 @@ class LaneTerms(TermTable):
         return self._constants.index(text) if text in self._constants else ABSENT
 
     def numbers(self, codes: Int32s) -> Numbers:
+        if len(codes) and codes.min() >= 0:
+            parts = self._by_part(codes)
+            if len(parts) == 1:
+                return self._numbers(parts[0][0], codes)
         values, kinds = np.full(len(codes), np.nan), np.full(len(codes), OTHER, np.int8)
         bound = np.flatnonzero(codes >= 0)
-        if len(bound) == len(codes):
-            parts = self._by_part(codes)
-            if len(parts) == 1 and parts[0][0]:
-                own = codes - np.int32(self._starts[parts[0][0]])
-                value, kind = self._groups[parts[0][0] - 1].numbers
-                return value[own], kind[own]
-        else:
-            parts = self._by_part(codes[bound])
-        for part, rows in parts:
+        for part, rows in self._by_part(codes[bound]):
             places = bound[rows]
-            if part:
-                own = codes[places] - self._starts[part]
-                known = self._groups[part - 1].numbers
-                values[places], kinds[places] = known[0][own], known[1][own]
-            else:
-                kinds[places] = UNKNOWN
+            values[places], kinds[places] = self._numbers(part, codes[places])
         return values, kinds
+
+    def _numbers(self, part: int, codes: Int32s) -> Numbers:
+        """The numbers of codes of one part, 0 for constants or 1 + group."""
+        if not part:
+            return np.full(len(codes), np.nan), np.full(len(codes), UNKNOWN, np.int8)
+        values, kinds = self._groups[part - 1].numbers
+        own = codes - np.int32(self._starts[part])
+        if len(kinds) and (kinds == kinds[0]).all():
+            return values.take(own), np.full(len(own), kinds[0])
+        return values.take(own), kinds.take(own)
 
     @property
     def has_blank(self) -> bool:

@@ -197,8 +197,8 @@ def _decimals(values: Any) -> tuple[Float64s, Int8s]:
     return low / 10.0**scale, kinds
 
 
-def lane_of(column: Any) -> Lane:
-    """The lane of a field's Arrow array.
+def lane_of(column: Any, compared: bool = True) -> Lane:
+    """The lane of a field's Arrow array; `compared` says that somebody may ask for its codes.
 
     Raises:
         NotColumns: a value would make its row bad, or the type has no lane.
@@ -211,7 +211,8 @@ def lane_of(column: Any) -> Lane:
     if t.is_dictionary(kind):
         return _dictionary(column)
     if t.is_string(kind) or t.is_large_string(kind):
-        return Lane(LaneForm.STRING, _with_dictionary(_text(column)))
+        texts = _text(column)
+        return Lane(LaneForm.STRING, _with_dictionary(texts) if compared else texts)
     if t.is_boolean(kind):
         return Lane(LaneForm.BOOLEAN, column)
     if t.is_integer(kind):

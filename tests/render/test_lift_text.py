@@ -36,7 +36,10 @@ def said(pattern: str, lift: str = LIFT, **options: object) -> list[str]:
             "?a ?b ?c . ?a ?d ?e . ?a ?f ?g",
             "triples are made: the template matches in too many ways",
         ),
-        ("?a :v ?b OPTIONAL { ?a :tag 7 }", None),
+        (
+            "?a :v ?b OPTIONAL { ?a :tag 7 }",
+            "1 triple pattern from ?id, ?v; 1 triple pattern from ?id, ?w, ?x in 2 ways",
+        ),
     ],
 )
 def test_how_a_pattern_is_evaluated(pattern: str, words: str) -> None:
