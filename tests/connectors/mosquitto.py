@@ -62,7 +62,9 @@ class Mosquitto:
         self._process.send_signal(signal.SIGTERM)
         self._process.wait()
 
-    def publish(self, topic: str, payloads: Sequence[bytes], **given: Any) -> None:
+    def publish(
+        self, topic: str, payloads: Sequence[bytes], ca: Path | None = None, **given: Any
+    ) -> None:
         """Publish with QoS 1 unless it says otherwise; the broker has all when this returns."""
         from paho.mqtt import client as mqtt
 
@@ -70,6 +72,8 @@ class Mosquitto:
         client.max_inflight_messages_set(1000)
         if self.login:
             client.username_pw_set(**self.login)
+        if ca is not None:
+            client.tls_set(str(ca))
         client.connect("127.0.0.1", self.port)
         client.loop_start()
         sent = [client.publish(topic, payload, **{"qos": 1, **given}) for payload in payloads]
