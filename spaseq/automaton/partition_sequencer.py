@@ -153,6 +153,9 @@ class PartitionSequencer:
         for key, partition in self._partitions.items():
             if wanted is None or wanted(key):
                 waiting.update(partition.live_states(places))
+        for _, _, key, match in self._pending:
+            if wanted is None or wanted(key):
+                waiting[places.end(match.trace[-1][0])] += 1
         return LiveStates(program, +waiting, self._machine.work.taken_so_far(wanted))
 
     def _instant(self, instant: Instant, entries: Iterable[Entry]) -> Iterator[SequenceMatch]:

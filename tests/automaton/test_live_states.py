@@ -108,3 +108,20 @@ def test_a_bracket_shows_how_far_its_operands_are(text: str, left: int, right: i
         begun = text.count("b") if name else 0
         assert complete == text.count("a") * begun
         assert inside == (left, right), name
+
+
+@pytest.mark.parametrize("sequence", ["A: B; C!", "A: (B | C); D!"])
+def test_matches_that_wait_for_the_close_of_their_window_are_in_its_last_state(
+    sequence: str,
+) -> None:
+    gpms, events = letters("a1 b1 a2 b2", "ABCD")
+    for name, plan in plans(query(sequence, gpms, "10 SECONDS")).items():
+        if name == "lazy":
+            continue
+        stage = fed(plan, events, False)
+        last = "bracket" if "|" in sequence else "B"
+        assert by_step(stage) == {"A": 2, last: 3}, name
+        list(stage.advance(10_500))  # the window of a1 has closed
+        assert by_step(stage)[last] == 1, name
+        list(stage.advance(13_000))
+        assert last not in by_step(stage), name

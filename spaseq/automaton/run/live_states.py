@@ -25,7 +25,8 @@ class LiveStates:
     """Where the partial matches of a query are now.
 
     `waiting` counts partial matches by the state that they have reached. A partial match that is in
-    several states at once counts in each. `taken` counts, by GPM, the solutions that partial
+    several states at once counts in each; a match that waits for the close of its window counts
+    where it ends. `taken` counts, by GPM, the solutions that partial
     matches or matches have taken since the process began. Under the lazy evaluator there are no
     partial matches: `waiting` counts the solutions that it stores for each step, and `taken` all
     solutions. `taken` is None if only some partitions are asked for.
@@ -46,6 +47,8 @@ class StatePlaces:
         self.source: dict[int, StateKey] = {}
         self.target: dict[int, StateKey] = {}
         self._ends: dict[int, list[StateKey]] = {}
+        self._end_of: dict[int, StateKey] = {}  # by GPM
+        self._whole = program.automaton.id
         before = dict[int, StateKey]()  # by automaton of an operand
         for automaton in sequence_automata(program.automaton):
             first = before.get(automaton.id, (automaton.id, 0))
@@ -55,8 +58,15 @@ class StatePlaces:
                 for edge in state.edges:
                     self.source[edge.id] = (automaton.id, number) if number else first
                     self.target[edge.id] = automaton.id, edge.target
+                    if automaton.id == self._whole and automaton.states[edge.target].acceptances:
+                        for gpm in _last_gpms(edge):
+                            self._end_of.setdefault(gpm, (automaton.id, edge.target))
                     for operand in operands(edge):
                         before.setdefault(operand.id, self.source[edge.id])
+
+    def end(self, gpm: int) -> StateKey:
+        """The state in which a match ends whose last solution is of a GPM."""
+        return self._end_of.get(gpm, self._ends[self._whole][0])
 
     def ends(self, automaton: Automaton) -> list[StateKey]:
         """The states in which an automaton accepts."""
@@ -79,3 +89,14 @@ def sequence_automata(automaton: Automaton) -> Iterator[Automaton]:
 def operands(edge: Edge) -> tuple[Automaton, ...]:
     """The automata of the operands of the bracket that an edge takes."""
     return edge.label.operands if isinstance(edge.label, BracketLabel) else ()
+
+
+def _last_gpms(edge: Edge) -> Iterator[int]:
+    """The GPMs whose solutions may be the last ones that an edge takes."""
+    if not isinstance(edge.label, BracketLabel):
+        yield edge.label.gpm
+    for operand in operands(edge):
+        for state in operand.states:
+            for inner in state.edges:
+                if operand.states[inner.target].acceptances:
+                    yield from _last_gpms(inner)

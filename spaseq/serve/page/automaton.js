@@ -59,7 +59,7 @@ export function automaton(text) {
       const middle = (start.x + end.x) / 2;
       const at = level
         ? { x: middle, y: end.y + 23, "text-anchor": "middle" }
-        : { x: end.x + 7, y: end.y + (down ? -4 : 14) };
+        : { x: end.x - 6, y: end.y + (down ? -3 : 13), "text-anchor": "end" };
       const label = svg("text", { ...at, class: "count" });
       picture.append(label);
       edges.set(path.dataset.edge, label);

@@ -17,6 +17,7 @@ import numpy as np
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
+from spaseq.automaton.batch.live_closings import closing_states
 from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
 from spaseq.automaton.batch.numbered_matches import NumberedMatches, stored
 from spaseq.automaton.batch.outer_checks import OuterNegations
@@ -270,6 +271,8 @@ class RunSequencer:
         counts = np.bincount(self._runs.last_edges(floor, slots)).tolist()
         for step, count in zip(self._tables.steps, counts, strict=False):
             waiting[places.target[step.id]] += count
+        if self._outer is not None:
+            waiting += closing_states(self._outer.waiting, self._builder, places, wanted)
         return LiveStates(program, +waiting, self._machine.work.taken_so_far(wanted))
 
     def snapshot(self) -> object:

@@ -15,6 +15,7 @@ import numpy as np
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
+from spaseq.automaton.batch.live_closings import closing_states
 from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
 from spaseq.automaton.batch.numbered_matches import NumberedMatches, stored
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
@@ -165,6 +166,8 @@ class SetSequencer:
         for names, live in self._state.live(self._lowest, slots) if used else ():
             for key in {k for name in names for k in states_of(waits, name, places)}:
                 waiting[key] += live
+        if self._outer is not None:
+            waiting += closing_states(self._outer.waiting, self._builder, places, wanted)
         return LiveStates(program, +waiting, self._machine.work.taken_so_far(wanted))
 
     def snapshot(self) -> object:
