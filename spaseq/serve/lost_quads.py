@@ -13,23 +13,33 @@ from spaseq.rdf.terms.term import iri_text
 
 
 class Damage(NamedTuple):
-    """Text without the quads of damaged events, and the event that a malformed line belongs to."""
+    """What is left of a text.
+
+    Attributes:
+        text: without the quads of damaged events, and without most malformed lines, if many.
+        events: the event that a malformed line belongs to, by the number of the line.
+        dropped: how many malformed lines were left out.
+    """
 
     text: bytes
-    events: dict[int, str]  # by the number of the line
+    events: dict[int, str]
+    dropped: int = 0
 
 
-def without_damaged(text: bytes, suspects: Collection[int], time_predicate: str) -> Damage:
+def without_damaged(
+    text: bytes, suspects: Collection[int], time_predicate: str, most: int = 1000
+) -> Damage:
     r"""N-Quads without the quads of events that have lost one; other lines keep their numbers.
 
     Args:
         text: the lines.
         suspects: the numbers, from 1, of all lines that are malformed, and perhaps of others.
         time_predicate: the predicate of the times of events.
+        most: how many malformed lines are kept.
 
     >>> text = b'<s:> <p:> "1" <e:1> .\n<s:> <p:> .\n<s:> <p:> "2" <e:2> .'
     >>> without_damaged(text, {2}, "t:")
-    Damage(text=b'\n<s:> <p:> .\n<s:> <p:> "2" <e:2> .', events={2: '<e:1>'})
+    Damage(text=b'\n<s:> <p:> .\n<s:> <p:> "2" <e:2> .', events={2: '<e:1>'}, dropped=0)
     """
     lines = text.split(b"\n")
     malformed = {
@@ -41,12 +51,12 @@ def without_damaged(text: bytes, suspects: Collection[int], time_predicate: str)
         return Damage(text, {})
     runs, names = _runs(lines, malformed, iri_text(time_predicate))
     damaged = {runs[n - 1] for n in malformed} - {0}
-    kept = [
-        b"" if run in damaged and number not in malformed else line
-        for number, (line, run) in enumerate(zip(lines, runs, strict=True), 1)
-    ]
-    events = {n: names[runs[n - 1]] for n in sorted(malformed) if runs[n - 1] in damaged}
-    return Damage(b"\n".join(kept), events)
+    shown = sorted(malformed)[:most]
+    kept = {number for number, run in enumerate(runs, 1) if run not in damaged} - malformed
+    kept.update(shown)
+    left = [line if number in kept else b"" for number, line in enumerate(lines, 1)]
+    events = {n: names[runs[n - 1]] for n in shown if runs[n - 1] in damaged}
+    return Damage(b"\n".join(left), events, len(malformed) - len(shown))
 
 
 def _runs(

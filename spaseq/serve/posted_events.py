@@ -57,6 +57,7 @@ class PostedStream:
         name = media_type.partition(";")[0].strip().lower()
         events: dict[int, str] = {}
         lines: list[int] | None = None
+        more = 0
         if self.rows and name in _LINES:
             numbered = [(n, line) for n, line in enumerate(body.split(b"\n"), 1) if line.strip()]
             lines, payloads = [n for n, _ in numbered], [line for _, line in numbered]
@@ -65,15 +66,16 @@ class PostedStream:
         count, bad = self._count(media_type, payloads)
         suspects = {one.line for one in bad if one.line is not None}
         if suspects and self._format(media_type) is Format.NQUADS:
-            damage = without_damaged(body, suspects, self.time_predicate)
-            if damage.events:
-                payloads, events = [damage.text], damage.events
+            damage = without_damaged(body, suspects, self.time_predicate, REPORTS)
+            if damage.text != body:
+                payloads, events, more = [damage.text], damage.events, damage.dropped
                 count, bad = self._count(media_type, payloads)
         if not payloads:
             bad = [BadInput("", None, "there is no event in it")]
         reports = [_report(one, lines, events) for one in bad[:REPORTS]]
-        if len(bad) > REPORTS:
-            reports.append({"line": None, "reason": f"and {len(bad) - REPORTS:,} more"})
+        more += len(bad) - len(reports)
+        if more:
+            reports.append({"line": None, "reason": f"and {more:,} more"})
         messages = [Message(payload, 0, UNNUMBERED, media_type) for payload in payloads]
         return messages, {"accepted": count, "bad": reports}
 

@@ -310,6 +310,15 @@ def test_an_event_that_lost_a_quad_is_bad_and_the_others_count(server: Served) -
     assert server.http.get("/streams").json()[0]["bad"] == 2
 
 
+def test_a_body_of_nothing_but_mistakes_is_reported_in_part(server: Served) -> None:
+    reply = server.post("nothing\n" * 5000 + event(1)).json()
+    assert reply["accepted"] == 1
+    assert [bad["line"] for bad in reply["bad"]] == [*range(1, 1001), None]
+    assert "4,000 more" in reply["bad"][-1]["reason"]
+    (message,) = server.run.records("S")
+    assert message.payload.count(b"nothing") == 1000  # they do not keep the run busy
+
+
 def test_formats_by_their_content_type(server: Served) -> None:
     prov = "http://www.w3.org/ns/prov#generatedAtTime"
     trig = (
