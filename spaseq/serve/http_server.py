@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -19,28 +20,43 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from spaseq.errors import InputError, UsageError
 
 HEAD_S = 10.0
-"""How long a client may take for the head of its first request."""
+"""How long a client may take for the head of a request."""
 
 _BACKLOG = 2048
 _LAST_S = 5  # for requests that are under way when the server stops
 
 
 class ImpatientProtocol(H11Protocol):
-    """HTTP/1.1 that closes connections whose first request does not come."""
+    """HTTP/1.1 that closes connections on which the head of a request does not come to its end."""
+
+    _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for the head."""
+        """Wait for the first head."""
         super().connection_made(transport)
-        self._waiting = self.loop.call_later(HEAD_S, self._give_up)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Take data; wait on if it ends within a head."""
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
+            self._wait()
+        elif self.cycle is not None:
+            self._wait_no_more()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody waits any more."""
-        self._waiting.cancel()
+        """Wait for nothing."""
+        self._wait_no_more()
         super().connection_lost(exc)
 
-    def _give_up(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
-            self.transport.close()
+    def _wait(self) -> None:
+        if self._waiting is None:
+            self._waiting = self.loop.call_later(HEAD_S, self.transport.close)
+
+    def _wait_no_more(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
 
 
 class HttpServer(uvicorn.Server):

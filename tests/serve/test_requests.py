@@ -428,6 +428,15 @@ def test_a_head_that_comes_slowly(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with served(tmp_path) as server, server.connect() as one:
         one.sendall(b"GET /live HTTP/1.1\r\nHo")
         assert one.recv(4096) == b""  # it is closed
+        with server.connect() as other:
+            for _ in range(2):
+                other.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                reply = b""
+                while not reply.endswith(b'{"status":"live"}'):
+                    reply += other.recv(4096)
+                time.sleep(1)  # it may stay silent between two requests
+            other.sendall(b"GET /live HTTP/1.1\r\nHo")
+            assert other.recv(4096) == b""
 
 
 # --- who may ask ----------------------------------------------------------------------------------
