@@ -38,6 +38,9 @@ class ProgressLine:
             text += f"  waiting for {one_line(stats.waits_for)}"
         if stats.state_bytes:
             text += f"  state {sum(stats.state_bytes.values()) / 2**20:,.1f} MB"
+        if stats.slowest is not None:
+            name, share = stats.slowest
+            text += f"  {share:.0%} of the work is {one_line(name)}"
         if stats.bad or stats.late:
             text += f"  {stats.bad:,} bad  {stats.late:,} late"
         self._write(f"\r{text:<{self._width}}")

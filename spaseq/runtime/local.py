@@ -69,7 +69,7 @@ class SortedInput:
     """The input of one query's second stage: sorted solutions of its graph patterns."""
 
     def __init__(self, plan: QueryPlan, job: Job) -> None:
-        self.streams = plan.inputs.streams
+        self.streams, self.title = plan.inputs.streams, plan.identity.title
         self._plan, self._stats = plan, job.stats
         kept = KEPT_BYTES // len(job.plans)
         self.sorter = RowSorter(plan.patterns.columns, kept_bytes=kept)
@@ -88,6 +88,7 @@ class FamilyInput:
     def __init__(self, family: Family, job: Job) -> None:
         self.family, self.is_done = family, False
         self.streams = family.plan.inputs.streams
+        self.title = family.plan.identity.title
         self.plans, self._stats = {n: job.plans[n] for n in family.members}, job.stats
         self.sorter = RowSorter(family.plan.patterns.columns)
         limits = job.options.limits
@@ -136,9 +137,10 @@ def _read_stream(job: Job, source: Source, inputs: Inputs) -> None:
         stats.filtered += batch.filtered
         index = VerticalPartition(batch)  # which all queries share
         for each in inputs:
+            at = time.perf_counter()
             each.take(batch, index)
+            stats.add_work("graph patterns", each.title, time.perf_counter() - at)
         at = time.perf_counter()
-        stats.add("graph patterns", at - read)
         job.on_progress(stats)
     stats.add("ingest", time.perf_counter() - at)
 
@@ -166,10 +168,10 @@ def _hold(job: Job, own: FamilyInput, held: HeldAnswers) -> None:
             stage.push(rows)
             found = stage.advance(watermark)
             job.stats.watermark = watermark
-        job.stats.add("sequence", time.perf_counter() - at)
+        job.stats.add_work("sequence", own.title, time.perf_counter() - at)
         for number, pieces in found.items():
             for answers in pieces:
-                job.stats.matches += len(answers)
+                job.stats.count_answers(own.plans[number].identity.title, len(answers))
                 held.add(number, answers)
         job.on_progress(job.stats)
     job.stats.suppressed += stage.suppressed
@@ -182,7 +184,7 @@ def _sequence(
     stream = None if plan.identity.register is None else RegisteredStream(plan.identity.register)
     readers = [each for each in dict.fromkeys(inputs) if plan.identity.register in each.streams]
     for answers in _answers(job, number, own.sorter):
-        job.stats.matches += len(answers)
+        job.stats.count_answers(plan.identity.title, len(answers))
         if stream is not None and readers and answers:
             at = time.perf_counter()
             events = stream.events(answers)
@@ -201,7 +203,7 @@ def _answers(job: Job, number: int, sorter: RowSorter) -> Iterator[Sequence[Answ
         stage.push(rows)
         answers = stage.advance(watermark)
         seconds = time.perf_counter() - at
-        job.stats.add("sequence", seconds)
+        job.stats.add_work("sequence", job.plans[number].identity.title, seconds)
         watch.take(rows, len(answers), seconds)
         job.stats.watermark = watermark
         job.take_partials(number, stage.partials())

@@ -132,7 +132,8 @@ class LiveRun:
         return answers
 
     def _counted(self, answers: Answered) -> Answered:
-        self._job.stats.matches += len(answers)
+        for number, _ in answers:
+            self._job.stats.count_answers(self._job.plans[number].identity.title, 1)
         for number, partial in self._queries.partials():
             self._job.take_partials(number, [partial])
         if answers:

@@ -125,3 +125,13 @@ def test_an_event_beyond_a_limit_is_so_for_each_member() -> None:
     assert run(["query-families"]) == together
     assert [(b.file, b.text) for b in bad] == reported
     assert any(answer.end[0] == 70_000 for _, answer in together)
+
+
+def test_answers_and_work_are_counted_by_query() -> None:
+    several = spaseq.run(texts(), {"S": EVENTS}, runtime="local")
+    counts: dict[str, int] = {}
+    for match in several:
+        counts[match.query] = counts.get(match.query, 0) + 1
+    assert several.stats.answers == counts
+    assert several.stats.matches == sum(counts.values()) > 0
+    assert [*several.stats.query_seconds] == ["query1 and 11 more of its family"]

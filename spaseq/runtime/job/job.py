@@ -58,6 +58,8 @@ class Stats:
     watermarks: dict[str, int | None] = field(default_factory=dict)  # by stream that is followed
     stages: dict[str, float] = field(default_factory=dict)
     solutions: dict[str, dict[str, int]] = field(default_factory=dict)  # by query and GPM
+    answers: dict[str, int] = field(default_factory=dict)  # by query
+    query_seconds: dict[str, float] = field(default_factory=dict)  # of both stages; see `add_work`
     live_runs: dict[str, int] = field(default_factory=dict)  # by query that is followed
     state_bytes: dict[str, int] = field(default_factory=dict)  # likewise
     batches: int = 0  # of a followed run
@@ -70,6 +72,27 @@ class Stats:
         if len(set(marks.values())) < 2:
             return None
         return min(marks, key=lambda stream: _time_or_never(marks[stream]))
+
+    @property
+    def slowest(self) -> tuple[str, float] | None:
+        """(name, share) of a query or family that takes most of the work of several; else None."""
+        total = sum(self.query_seconds.values())
+        if len(self.query_seconds) < 2 or total < _SLOW_SECONDS:
+            return None
+        name = max(self.query_seconds, key=self.query_seconds.__getitem__)
+        share = self.query_seconds[name] / total
+        return (name, share) if share > _MOST_WORK else None
+
+    def count_answers(self, query: str, count: int) -> None:
+        """Count answers of a query, which is given by its title."""
+        self.matches += count
+        if count:
+            self.answers[query] = self.answers.get(query, 0) + count
+
+    def add_work(self, stage: str, query: str, seconds: float) -> None:
+        """Add work done in a stage for a query; members of a family share its title."""
+        self.add(stage, seconds)
+        self.query_seconds[query] = self.query_seconds.get(query, 0.0) + seconds
 
     def count_solutions(self, plan: QueryPlan, rows: SolutionBatch) -> None:
         """Count the rows that stage 1 hands on, by GPM."""
@@ -111,6 +134,13 @@ class Stats:
     def add(self, stage: str, seconds: float) -> None:
         """Add work done in a stage."""
         self.stages[stage] = self.stages.get(stage, 0.0) + seconds
+
+
+_SLOW_SECONDS = 1.0
+"""With less work together, no query is slow."""
+
+_MOST_WORK = 0.5
+"""The share of the work beyond which a query is named."""
 
 
 def _time_or_never(mark: int | None) -> float:

@@ -43,6 +43,12 @@ def prometheus_text(stats: Stats) -> str:
         stats.phases,
         "phase",
     )
+    answers, seconds = stats.answers, stats.query_seconds
+    add("query_answers_total", "counter", "Answers found, by query.", answers, "query")
+    about = "Seconds of work, by query or family."
+    add("query_seconds_total", "counter", about, seconds, "query")
+    slow = {} if stats.slowest is None else dict([stats.slowest])
+    add("slow_query", "gauge", "Share of the work, of a query that takes most.", slow, "query")
     add("partial_matches", "gauge", "Waiting partial matches.", stats.live_runs, "query")
     add("state_bytes", "gauge", "State in the state store.", stats.state_bytes, "query")
     known = {s: m / 1000 for s, m in stats.watermarks.items() if m is not None}

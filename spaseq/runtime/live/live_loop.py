@@ -326,7 +326,7 @@ class LiveLoop:
             if self._behind and self._behind[logged.id]:
                 self._behind -= Counter((logged.id,))  # and without what is used up
                 continue
-            self.job.stats.matches += 1
+            self.job.stats.count_answers(logged.title, 1)
             found.append(logged)
         self._commit_answers(found)
 
@@ -444,7 +444,7 @@ class LiveLoop:
         fresh = [logged for logged in found if not self.index.has(logged.title, logged.id)]
         for logged in fresh:
             self.answered[logged.title] += 1
-        self.job.stats.matches += len(fresh)
+            self.job.stats.count_answers(logged.title, 1)
         self._commit_answers(fresh)
 
     def _join(self, name: str, places: Mapping[str, int]) -> None:

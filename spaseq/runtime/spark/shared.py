@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from spaseq.errors import InputError, SpaseqError
 from spaseq.expr.extension import modules_from_files
@@ -13,6 +14,8 @@ from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import Job, LateEvent, Stats
 from spaseq.runtime.spark.rows.stage_rows import Message
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+
+N = TypeVar("N", int, float)
 
 KB_FILE = "spaseq-kb-"
 """The names of stored knowledge bases begin with this; their hash follows."""
@@ -87,6 +90,8 @@ def add_stats(total: Stats, part: Stats) -> None:
     total.events += part.events
     total.triples += part.triples
     total.matches += part.matches
+    total.answers = _summed(total.answers, part.answers)
+    total.query_seconds = _summed(total.query_seconds, part.query_seconds)
     total.suppressed += part.suppressed
     total.bad += part.bad
     total.filtered += part.filtered
@@ -95,3 +100,8 @@ def add_stats(total: Stats, part: Stats) -> None:
     total.add_solutions(part.solutions)
     for stage, seconds in part.stages.items():
         total.add(stage, seconds)
+
+
+def _summed(one: Mapping[str, N], other: Mapping[str, N]) -> dict[str, N]:
+    """The sum of two counts, by query."""
+    return {**one, **{name: one.get(name, 0) + value for name, value in other.items()}}

@@ -28,6 +28,27 @@ def test_each_count_is_a_line_with_its_labels() -> None:
     assert not any("http://c" in line for line in lines)
 
 
+def test_a_query_that_takes_most_of_the_work_is_named() -> None:
+    stats = Stats()
+    stats.count_answers("quick", 2)
+    stats.count_answers("slow", 0)
+    stats.add_work("sequence", "slow", 0.6)
+    stats.add_work("graph patterns", "quick", 0.2)
+    assert stats.slowest is None  # it is little work
+    stats.add_work("graph patterns", "slow", 0.8)
+    assert stats.slowest == ("slow", pytest.approx(7 / 8))
+    lines = prometheus_text(stats).splitlines()
+    assert 'spaseq_query_answers_total{query="quick"} 2' in lines
+    assert 'spaseq_query_seconds_total{query="quick"} 0.2' in lines
+    assert next(line for line in lines if "slow_query{" in line).startswith(
+        'spaseq_slow_query{query="slow"} 0.87'
+    )
+    assert stats.stages == {"sequence": 0.6, "graph patterns": pytest.approx(1.0)}
+    stats.add_work("sequence", "quick", 2.0)
+    stats.add_work("sequence", "third", 1.0)
+    assert stats.slowest is None  # none takes most
+
+
 def test_the_counts_are_those_of_the_moment() -> None:
     stats = Stats()
     with metrics_served(stats, 0) as port:

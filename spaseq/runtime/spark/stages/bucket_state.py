@@ -394,7 +394,7 @@ class Buckets:
             for query, answers in found:
                 if answers:
                     yield answer_rows(query, answers).to_pandas()
-                stats.matches += len(answers)
+                stats.count_answers(state.units.queries[query].identity.title, len(answers))
             for query, closed in partials:
                 if closed:
                     yield partial_rows(query, closed).to_pandas()
@@ -406,7 +406,8 @@ class Buckets:
         for unit, runs in stage.live_runs().items():
             stats.live_runs[stage.plans[unit].identity.name] = runs
         stats.state_bytes[state.group.title(state.units)] = meta.size
-        stats.add("sequence", time.perf_counter() - start)
+        title = state.group.title(state.units)
+        stats.add_work("sequence", title, time.perf_counter() - start)
         yield side.batch([*bad, stats]).to_pandas()[OUTPUT.names]
 
 

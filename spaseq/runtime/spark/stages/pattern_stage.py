@@ -62,7 +62,8 @@ class Solver:
             for unit, matcher in self._matchers:
                 start = time.perf_counter()
                 solutions = matcher.match(batch, index)
-                self._stats.add("graph patterns", time.perf_counter() - start)
+                title = self._units.plans[unit].identity.title
+                self._stats.add_work("graph patterns", title, time.perf_counter() - start)
                 if len(solutions):
                     self._stats.count_unit(self._units, unit, solutions)
                     yield unit, solutions

@@ -142,7 +142,8 @@ class SequenceTask:
         batches = []
         for query, pieces in found.items():
             for answers in pieces:
-                self.stats.matches += len(answers)
+                title = self.units.queries[query].identity.title
+                self.stats.count_answers(title, len(answers))
                 if group.held is not None:
                     group.held.add(query, answers)
                 elif answers:
@@ -150,7 +151,8 @@ class SequenceTask:
         partials = group.stage.partials()
         if partials:
             batches.append(partial_rows(group.unit, partials))
-        self.stats.add("sequence", time.perf_counter() - start)
+        title = self.units.plans[group.unit].identity.title
+        self.stats.add_work("sequence", title, time.perf_counter() - start)
         yield from batches
 
 
