@@ -6,7 +6,6 @@ same messages again gives the same events again.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -21,6 +20,7 @@ from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.file_messages import PartOfFile, part_of_file
 from spaseq.rdf.inputs.message_options import MessageOptions
 from spaseq.runtime.live.message_events import message_events, name_of
+from spaseq.runtime.live.seen_graphs import SeenGraphs
 from spaseq.sources.broker_stream import BrokerStream
 
 
@@ -33,8 +33,7 @@ class StreamEvents:
 
     def __init__(self, how: MessageOptions) -> None:
         self._how = how
-        self._seen: OrderedDict[str, int] = OrderedDict()  # by IRI: the last arrival, ms; ascending
-        self._now = -(2**62)  # the greatest arrival so far
+        self._seen = None if how.dedup_ms is None else SeenGraphs(how.dedup_ms)
         self.duplicates = 0
 
     def read(
@@ -47,7 +46,7 @@ class StreamEvents:
             batches = _lifted(source, small, name, on_bad)
         else:
             batches = message_events(small, source.options, name, on_bad)
-        return batches if self._how.dedup_ms is None else self._first_ones(batches, arrival)
+        return batches if self._seen is None else self._first_ones(batches, arrival, self._seen)
 
     def _is_small(self, message: Message, source: str, on_bad: OnBad) -> bool:
         size, most = len(message.payload), self._how.max_bytes
@@ -57,36 +56,26 @@ class StreamEvents:
         on_bad(BadInput(name_of(source, [message]), None, reason))
         return False
 
-    def _first_ones(self, batches: Iterator[EventBatch], arrival: int) -> Iterator[EventBatch]:
+    def _first_ones(
+        self, batches: Iterator[EventBatch], arrival: int, seen: SeenGraphs
+    ) -> Iterator[EventBatch]:
         """The events whose graphs have not been seen for so long; those without a name, too."""
-        assert self._how.dedup_ms is not None
-        self._now = max(self._now, arrival)
-        self._forget(self._now - self._how.dedup_ms)
+        seen.advance(arrival)
         for batch in batches:
             names = batch.names(np.arange(len(batch))).to_pylist()
-            kept = [at for at, name in enumerate(names) if name is None or self._is_new(name)]
+            kept = [at for at, name in enumerate(names) if name is None or seen.is_new(name)]
             self.duplicates += len(names) - len(kept)
             yield batch if len(kept) == len(names) else batch.take(np.array(kept, np.int64))
 
-    def _is_new(self, name: str) -> bool:
-        """Whether a graph has not been seen; it has from now on."""
-        before = len(self._seen)
-        self._seen[name] = self._now
-        self._seen.move_to_end(name)
-        return len(self._seen) > before
-
-    def _forget(self, before: int) -> None:
-        while self._seen and next(iter(self._seen.values())) <= before:
-            self._seen.popitem(last=False)
-
     def as_json(self) -> list[Any]:
-        """What it remembers, as JSON values; `restore` takes them."""
-        return [self._now, self.duplicates, list(self._seen.items())]
+        """What it remembers, as a value for a state; `restore` takes it."""
+        return [self.duplicates, None if self._seen is None else self._seen.as_json()]
 
     def restore(self, value: list[Any]) -> None:
         """Go on from what `as_json` gave."""
-        self._now, self.duplicates, seen = value
-        self._seen = OrderedDict((name, at) for name, at in seen)
+        self.duplicates, seen = value
+        if self._seen is not None and seen is not None:
+            self._seen.restore(seen)
 
 
 def _lifted(

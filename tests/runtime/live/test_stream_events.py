@@ -13,8 +13,11 @@ from spaseq.logs.stream_log import Message
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.message_options import MessageOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.runtime.live import seen_graphs
+from spaseq.runtime.live.seen_graphs import SeenGraphs
 from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.sources.broker_stream import BrokerStream
+from spaseq.storage.safe_pickles import dump_plain, load_plain
 
 
 def stream(**given: Any) -> BrokerStream:
@@ -53,8 +56,11 @@ def test_graphs_without_names_are_all_taken() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_is_dropped_does_not_depend_on_restarts(seed: int) -> None:
+def test_what_is_dropped_does_not_depend_on_restarts(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By the definition: seen means that a message with the graph arrived in the time before."""
+    monkeypatch.setattr(seen_graphs, "_PIECE", 7)
     chance, source = random.Random(seed), stream(dedup_ms=60)
     events, seen, arrival = StreamEvents(source.options.messages), dict[int, int](), 0
     for _ in range(400):
@@ -64,7 +70,7 @@ def test_what_is_dropped_does_not_depend_on_restarts(seed: int) -> None:
         seen[number] = arrival
         assert taken(events, source, message(number, arrival)) == expected
         if chance.random() < 0.1:
-            state = events.as_json()
+            state = load_plain(dump_plain(events.as_json()))
             events = StreamEvents(source.options.messages)
             events.restore(state)
 
@@ -101,3 +107,23 @@ def test_a_broker_that_gives_no_times_cannot_give_them() -> None:
                 BrokerStream.of((url,), options)
         else:
             assert BrokerStream.of((url,), options) is not None
+
+
+def test_points_of_the_past_share_their_memory() -> None:
+    """Saved together, twenty points are hardly larger than one."""
+    seen, points = SeenGraphs(10**9), list[Any]()
+    for number in range(100_000):
+        seen.advance(number)
+        assert seen.is_new(f"http://e/g{number}")
+        if number % 5000 == 4999:
+            points.append(seen.as_json())
+    assert len(dump_plain(points)) < 1.6 * len(dump_plain(points[-1]))
+    assert len(dump_plain(points[-1])) < 25 * 100_000
+
+
+def test_what_is_too_long_ago_takes_no_memory() -> None:
+    seen = SeenGraphs(1000)
+    for number in range(50_000):
+        seen.advance(number)
+        seen.is_new(f"http://e/g{number}")
+    assert len(dump_plain(seen.as_json())) < 25 * 10_000
