@@ -80,8 +80,8 @@ function details(answer, start) {
   return el("details", {}, el("summary", {}, "Events"),
     el("div", { class: "wide" },
       el("table", {},
-        el("thead", {}, el("tr", {}, ["Step", "After", "Time", "Event", "Stream"].map((title) =>
-          el("th", { scope: "col" }, title)))),
+        el("thead", {}, el("tr", {}, ["Step", "After", "Time", "Event", "Stream"].map((title, i) =>
+          el("th", { scope: "col", class: i === 1 ? "number" : null }, title)))),
         el("tbody", {}, rows))),
     answer.id ? el("p", { class: "quiet" }, "Answer ", data(answer.id)) : null);
 }

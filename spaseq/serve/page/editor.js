@@ -5,11 +5,11 @@ import { el, say } from "./dom.js";
 import { findings } from "./findings.js";
 
 const CHECK_MS = 250;
-const EXAMPLE = `PREFIX : <http://example/>
+const example = (iri) => `PREFIX : <http://example/>
 
 SELECT *
 WITHIN 10 MINUTES
-FROM STREAM S <http://example/stream>
+FROM STREAM S <${iri}>
 WHERE {
   SEQ (A; B)
 
@@ -56,8 +56,13 @@ export function editor(name) {
   text.addEventListener("input", changed);
   text.addEventListener("scroll", () => (numbers.scrollTop = text.scrollTop));
   if (name) load();
-  else {
-    text.value = EXAMPLE;
+  else begin();
+
+  // An example that reads the first stream of the server.
+  async function begin() {
+    const streams = await api.streams().catch(() => []);
+    if (text.value) return;
+    text.value = example(streams[0]?.iri || "http://example/stream");
     changed();
   }
 

@@ -33,7 +33,8 @@ export function queryView(name) {
       "Under an arrow, or at the left of a box: the solutions that took that step since the server began."),
     el("details", {}, el("summary", {}, "As a table"), el("div", { class: "wide" },
       el("table", { id: "states-of-automaton" }, el("thead", {}, el("tr", {},
-        ["State", "Streams", "Partial matches", "Taken"].map((t) => el("th", { scope: "col" }, t)))),
+        ["State", "Streams", "Partial matches", "Taken"].map((t, i) =>
+          el("th", { scope: "col", class: i > 1 ? "number" : null }, t)))),
       states))),
     whyPart(name), answers.node,
     el("h2", {}, "Query"), found.node, text, plan);
@@ -69,7 +70,7 @@ export function queryView(name) {
     showFacts(facts, [
       ["Answers", grouped(query.answers)],
       ["Rate", perSecond(known.answered.of(name))],
-      ["Partial matches", short(query.live)],
+      ["Partial matches", short(waiting(query))],
       ["Window", query.plan?.window?.text || "\u2013"],
       ["Since", time(query.since?.replace(/\.\d+/, ""))],
     ]);
@@ -99,6 +100,12 @@ function showFacts(list, facts) {
   keep(list, facts.filter(([, value]) => value), ([title]) => title,
     ([title]) => el("div", {}, el("dt", {}, title), el("dd")),
     (node, [, value]) => say(node.lastChild, value));
+}
+
+// The partial matches in all states; a query whose states are not known has its own count.
+function waiting(query) {
+  const counts = query.automaton ? flat(query.automaton).map((state) => state.partial_matches) : [];
+  return counts.some((count) => count != null) ? counts.reduce((sum, n) => sum + (n || 0), 0) : query.live;
 }
 
 function planWords({ sequence, knowledge }) {
@@ -133,7 +140,7 @@ function streamWords(query, known) {
 }
 
 function whyPart(name) {
-  const report = el("pre", { class: "code", tabindex: "0", hidden: true, "aria-label": "Report" });
+  const report = el("pre", { class: "code report", tabindex: "0", hidden: true, "aria-label": "Report" });
   const event = el("input", { id: "why-event", placeholder: "IRI of an event, if you mean one", spellcheck: "false" });
   const ask = el("button", {}, "Why does it not match?");
   const asked = async (submitted) => {
