@@ -167,6 +167,8 @@ def _access(configuration: Configuration) -> Access:
         path = server["token_file"]
         try:
             token = path.read_text("utf-8").strip()
+            if path.stat().st_mode & 0o077:
+                _LOG.warning("token_file %s can be read by others; run: chmod 600 %s", path, path)
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"token_file {path}: {error}") from None
         if not token or not token.isascii() or any(c.isspace() for c in token):

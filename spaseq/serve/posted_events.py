@@ -100,7 +100,7 @@ def _report(
     line, reason = bad.line, bad.reason
     if line in events:
         reason += f"; so the event {events[line]} is bad"
-    if lines is not None and line is None:
+    if lines is not None:
         line = _line_of(bad, lines)
     return {"line": line, "reason": reason}
 

@@ -16,6 +16,8 @@ from spaseq.logs.segment_log import LogNotWritten
 from spaseq.serve import bodies, http_server
 from tests.serve.servers import NQUADS, Served, event, served, subscribed, wait
 
+XSD_LONG = "http://www.w3.org/2001/XMLSchema#long"
+
 QUERY = (
     "SELECT ?v WITHIN 1 HOURS FROM STREAM S <http://e/s> WHERE { SEQ(A) "
     "DEFINE GPM A ON S { ?x <http://e/p> ?v } }"
@@ -345,6 +347,33 @@ def test_formats_by_their_content_type(server: Served) -> None:
     found = server.http.post("/streams/S", content=event(1), headers=form)
     assert found.status_code == 415
     assert "n-quads" in found.json()["hint"]
+
+
+def test_rows_are_posted_to_streams_with_a_lift_or_a_context(tmp_path: Path) -> None:
+    (tmp_path / "lift.rq").write_text(
+        "PREFIX prov: <http://www.w3.org/ns/prov#> CONSTRUCT { GRAPH ?g { ?g <http://e/p> ?v ; "
+        "prov:generatedAtTime ?at } } WHERE { BIND(IRI(CONCAT('http://e/', STR(?id))) AS ?g) }"
+    )
+    terms = {
+        "id": "@id",
+        "v": "http://e/p",
+        "at": {"@id": "http://www.w3.org/ns/prov#generatedAtTime", "@type": XSD_LONG},
+    }
+    (tmp_path / "context.jsonld").write_text(json.dumps({"@context": terms}))
+    more = '[streams.L]\niri = "http://e/l"\nlift = "lift.rq"\n'
+    more += '[streams.J]\niri = "http://e/j"\ncontext = "context.jsonld"\n'
+    rows = [json.dumps({"id": f"http://e/{n}", "v": str(n), "at": n}) for n in range(3)]
+    lines = "\n".join([rows[0], "oops", rows[1], "", rows[2]])
+    with served(tmp_path, more) as server:
+        for name in ("L", "J"):
+            server.http.put(f"/queries/{name}", content=QUERY.replace("/s>", f"/{name.lower()}>"))
+            one = {"Content-Type": "application/json"}
+            many = {"Content-Type": "application/x-ndjson"}
+            reply = server.http.post(f"/streams/{name}", content=rows[0], headers=one).json()
+            assert reply == {"accepted": 1, "bad": []}, name
+            reply = server.http.post(f"/streams/{name}", content=lines, headers=many).json()
+            assert (reply["accepted"], [bad["line"] for bad in reply["bad"]]) == (3, [2]), name
+            wait(lambda name=name: values(server, name)[-1:] == ["1"])
 
 
 def test_a_key_makes_a_request_safe_to_repeat(server: Served) -> None:
