@@ -22,6 +22,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.logs.stream_log import UNNUMBERED, Message, StreamLog
 from spaseq.options import FileSourceSettings, PlanningOptions, RuntimeOptions, StateLimits
+from spaseq.plan import families
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
@@ -36,6 +37,7 @@ from spaseq.sources.files import FileSource
 from tests.runtime.live.live_jobs import IRI, QUERY, events, expected_lines, job_of, lines
 
 OTHER = "http://example/other"
+NAMES = "abc"
 ARRIVAL = 1_767_225_600_000  # 2026-01-01
 AT_ONCE = StandingOptions(sync_ms=0)
 MAKER = QUERY.replace(
@@ -254,8 +256,15 @@ class Span(NamedTuple):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_kills_change_nothing(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Queries come, change and go at random; the run is killed now and then, before a save."""
+@pytest.mark.parametrize("fewest", [2, 8])
+def test_kills_change_nothing(
+    tmp_path: Path, seed: int, fewest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Queries come, change and go at random; the run is killed now and then, before a save.
+
+    They run by themselves, or as a family of two or more.
+    """
+    monkeypatch.setattr(families, "FEWEST", fewest)
     save_every(0.05, monkeypatch)
     chance, given = random.Random(seed), events(300, seed, disorder_ms=700)
     texts = [QUERY.replace('"cold"', f'"{word}"') for word in ("cold", "hot", "none")]
@@ -264,8 +273,8 @@ def test_kills_change_nothing(tmp_path: Path, seed: int, monkeypatch: pytest.Mon
     now: dict[str, Span] = {}
     for number, payload in enumerate(given, 1):
         server.feed([payload])
-        if chance.random() < 0.08:
-            name, text = chance.choice("ab"), chance.choice(texts)
+        if chance.random() < 0.1:
+            name, text = chance.choice(NAMES), chance.choice(texts)
             old = now.pop(name, None)
             until(lambda: old is None or server.run.query(name).state == "running")  # noqa: B023
             since = _time(given[chance.randrange(number)]) if chance.random() < 0.3 else None
@@ -284,7 +293,7 @@ def test_kills_change_nothing(tmp_path: Path, seed: int, monkeypatch: pytest.Mon
     spans += [own._replace(end=len(given)) for own in now.values()]
     assert len(spans) > 5
     until(lambda: all(view.state == "running" for view in server.run.queries()))
-    found = {name: server.lines(name) for name in "ab"}
+    found = {name: server.lines(name) for name in NAMES}
     unnumbered = {n: sorted(map(_without_k, own)) for n, own in found.items()}
     assert unnumbered == _answers_of(tmp_path, spans, given)
     until(lambda: len(lines(server.out)) == sum(map(len, found.values())))
@@ -300,7 +309,7 @@ def _answers_of(directory: Path, spans: list[Span], given: list[bytes]) -> dict[
     times = [_time(payload) for payload in given]
     marks = [latest - 500 for latest in accumulate(times, max)]  # after each event
     in_time = [n for n, t in enumerate(times) if n == 0 or t >= marks[n - 1]]
-    found: dict[str, set[str]] = {"a": set(), "b": set()}
+    found: dict[str, set[str]] = {name: set() for name in NAMES}
     for number, (name, text, begin, since, end) in enumerate(spans):
         place = directory / f"expected{number}"
         place.mkdir()
