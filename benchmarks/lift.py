@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Runs over lifted tables and JSON lines, against the same events as N-Quads.
+"""Runs over lifted tables, JSON lines, DataFrames and dicts, against the same events as N-Quads.
 
     python benchmarks/lift.py [--events 200000] [--runs 3] [--formats parquet csv]
     python benchmarks/lift.py --others
 
 The queries are `queries/synthetic/sequence.rq` (few events match), `matching.rq` (each event has
 solutions, few answers), and a V-shape: a value, a lower one, and one above the first. Each
-variant runs in this process. The table shows million events per second of CPU time of the
-process, the best of the runs after a warm-up run. All formats must give equally many answers.
+variant runs in this process, `spark` in a local session with one core. The table shows million
+events per second of CPU time of all processes, the best of the runs after a warm-up run. All
+formats must give equally many answers.
 
 `--others` compares Parquet with DuckDB, one thread, joining the same file in SQL (`pip install
 duckdb`), and with a conversion by `spaseq lift` to N-Quads and a run over these. DuckDB must find
@@ -19,10 +20,8 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import resource
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -33,6 +32,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
+from end_to_end import cpu_seconds
 
 import spaseq
 
@@ -126,10 +126,30 @@ def _quads(row: dict[str, object]) -> str:
     )
 
 
-def cpu_seconds() -> float:
-    """CPU time of this process and those that it has run."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
+def inputs(files: dict[str, Path], forms: list[str]) -> dict[str, object]:
+    """The inputs of local runs, by form."""
+    given: dict[str, object] = {"nq": str(files["nq"])}
+    table = pq.read_table(files["parquet"])
+    for form in forms:
+        data: object = files.get(form)
+        if form == "pandas":
+            data = table.to_pandas()
+        elif form == "dicts":
+            data = table.to_pylist()
+        elif form == "polars":
+            import polars  # only here, so that the other forms need it not
+
+            data = polars.from_arrow(table)
+        if form not in ("nq", "spark"):
+            given[form] = spaseq.Lifted(data, lift(form in ("csv", "jsonl")))
+    return given
+
+
+def answers_on_spark(query: str, path: str) -> int:
+    """Number of answers of a run over a Spark DataFrame, in a session with one core."""
+    spark = spaseq.spark.session("local[1]", config={"spark.ui.enabled": False})
+    frame = spark.read.parquet(path)
+    return spaseq.spark.answers(spark, query, {"S1": frame}, lifts={"S1": lift(False)}).count()
 
 
 def measured(run: Callable[[], int], runs: int) -> tuple[float, int]:
@@ -225,7 +245,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--runs", type=int, default=3)
-    formats = ["nq", "parquet", "arrow", "csv", "jsonl"]
+    formats = ["nq", "parquet", "arrow", "csv", "jsonl", "pandas", "polars", "dicts", "spark"]
     parser.add_argument("--formats", nargs="+", choices=formats, default=formats)
     parser.add_argument("--others", action="store_true")
     options = parser.parse_args()
@@ -239,13 +259,16 @@ def main() -> None:
         if options.others:
             compare(files, queries, options.events, options.runs)
             return
+        given = inputs(files, options.formats)
         for name, query in queries.items():
             counts = set()
             for form in options.formats:
-                path = str(files[form])
-                cast = form in ("csv", "jsonl")
-                data = path if form == "nq" else spaseq.Lifted(path, lift(cast))
-                seconds, answers = measured(partial(answers_of, query, data), options.runs)
+                run = (
+                    partial(answers_on_spark, query, str(files["parquet"]))
+                    if form == "spark"
+                    else partial(answers_of, query, given[form])
+                )
+                seconds, answers = measured(run, options.runs)
                 counts.add(answers)
                 rate = options.events / seconds / 1e6
                 print(f"{name:10} {form:8} {rate:6.2f} M events/s  {answers:,} answers", flush=True)

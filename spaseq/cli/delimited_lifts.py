@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from glob import glob
 from itertools import chain
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def uncast_findings(lifts: Mapping[Path, str], chosen: Chosen) -> list[tuple[Dia
     """
     texts = chosen[InputTexts]
     pairs = filter(None, (split_assignment(text, ()) for text in texts.streams))
-    streams = {name for name, path in pairs if table_format(path) in DELIMITERS}
+    streams = {name for name, path in pairs if _is_delimited(path)}
     names = {name: name for name in streams}
     typed = [(of, field_types(text)) for of, text in (named_value(t, names) for t in texts.types)]
     given: list[tuple[str | None, Path, str]] = [(None, p, text) for p, text in lifts.items()]
@@ -49,3 +50,10 @@ def uncast_findings(lifts: Mapping[Path, str], chosen: Chosen) -> list[tuple[Dia
         types = dict(chain.from_iterable(own))
         found.append(uncast_fields(text, str(path), types, predicate))
     return found
+
+
+def _is_delimited(path: str) -> bool:
+    """Whether files of a stream are CSV or TSV: by its name, or by those of a directory or glob."""
+    place = Path(path)
+    inner = [*place.iterdir()] if place.is_dir() else glob(path, recursive=True)
+    return any(table_format(str(file)) in DELIMITERS for file in (path, *inner))

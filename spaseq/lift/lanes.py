@@ -197,6 +197,12 @@ def _decimals(values: Any) -> tuple[Float64s, Int8s]:
     return low / 10.0**scale, kinds
 
 
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of strings; Polars gives views."""
+    t = pa.types
+    return bool(t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind))
+
+
 def lane_of(column: Any, compared: bool = True) -> Lane:
     """The lane of a field's Arrow array; `compared` says that somebody may ask for its codes.
 
@@ -210,7 +216,7 @@ def lane_of(column: Any, compared: bool = True) -> Lane:
         raise NotColumns
     if t.is_dictionary(kind):
         return _dictionary(column)
-    if t.is_string(kind) or t.is_large_string(kind):
+    if is_text(kind):
         texts = _text(column)
         return Lane(LaneForm.STRING, _with_dictionary(texts) if compared else texts)
     if t.is_boolean(kind):
@@ -250,7 +256,7 @@ def _cast(column: Any, kind: Any) -> Any:
 
 def _dictionary(column: Any) -> Lane:
     values = column.dictionary
-    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+    if not is_text(values.type):
         raise NotColumns
     texts = _text(values)
     unique = texts.dictionary_encode()

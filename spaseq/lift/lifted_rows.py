@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from spaseq.compiled.mode import interpreted
 from spaseq.lift.cells import TABLE_ROWS, RowBlock, TableBlock
 from spaseq.lift.lifted_source import LiftedSource
 from spaseq.lift.python_rows import arrow_table, dict_blocks
@@ -30,7 +31,7 @@ class _RowSource(LiftedSource):
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         maker = self.maker()
-        for item in self.items():
+        for item in self.items(not interpreted() and maker.makes_columns):
             if isinstance(item, BadInput):
                 on_bad(item)
                 continue
@@ -43,8 +44,8 @@ class _RowSource(LiftedSource):
                 if len(batch.events) or batch.events.filtered:
                     yield batch.events
 
-    def items(self) -> Iterator[RowBlock | TableBlock | BadInput]:
-        """Blocks of rows, and the rows that are bad already."""
+    def items(self, columns: bool = False) -> Iterator[RowBlock | TableBlock | BadInput]:
+        """Blocks of rows, and the rows that are bad already; with `columns`, dicts are tables."""
         raise NotImplementedError
 
 
@@ -59,7 +60,7 @@ class LiftedRows(_RowSource):
         if table is not None:
             self._check_schema(table.schema)
 
-    def items(self) -> Iterator[RowBlock | TableBlock | BadInput]:
+    def items(self, columns: bool = False) -> Iterator[RowBlock | TableBlock | BadInput]:
         table = self._table()
         if table is not None:
             yield from self._of_table(table)
@@ -69,7 +70,7 @@ class LiftedRows(_RowSource):
         def report(number: int, reason: str, text: str) -> None:
             bad.append(BadInput(OF_PROGRAM, number, reason, text))
 
-        for block in dict_blocks(self.data, self.plan.fields, report):
+        for block in dict_blocks(self.data, self.plan.fields, report, columns=columns):
             yield from bad
             bad.clear()
             yield block
@@ -120,7 +121,7 @@ class StoredRows(_RowSource):
 
     path: str
 
-    def items(self) -> Iterator[RowBlock | TableBlock | BadInput]:
+    def items(self, columns: bool = False) -> Iterator[RowBlock | TableBlock | BadInput]:
         with open(self.path, "rb") as file:
             while True:
                 try:

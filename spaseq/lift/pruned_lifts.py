@@ -72,7 +72,7 @@ def _is_harmless(kind: Any, short: bool) -> bool:
 
     if t.is_dictionary(kind):
         kind = kind.value_type
-    if t.is_string(kind) or t.is_large_string(kind):
+    if t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind):
         return short
     number = t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind)
     return bool(number or t.is_boolean(kind))

@@ -10,6 +10,7 @@ import numpy as np
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError, UsageError
+from spaseq.lift.cells import RowBlock
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted import text_of
 from spaseq.lift.lifted_events import EventMaker
@@ -62,6 +63,7 @@ class RowLifter:
         if not isinstance(row, Mapping):
             raise UsageError(f"a lifted stream has rows that are dicts, not {type(row).__name__}")
         for block in dict_blocks([row], self._plan.fields, _refuse, self.rows + 1):
+            assert isinstance(block, RowBlock)
             times = None if time is None else np.array([time], np.int64)
             batch = self._maker.events(block, _refused_row, times).events
             if not len(batch):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
 from spaseq.errors import UsageError
 from spaseq.expr.numbers import MOST_DIGITS, Float, write_decimal, write_double
 from spaseq.expr.temporal import Duration, write_duration
-from spaseq.lift.cells import BLOCK_ROWS, Cell, Items, RowBlock, Wrong, has_surrogate
+from spaseq.lift.cells import BLOCK_ROWS, Cell, Items, RowBlock, TableBlock, Wrong, has_surrogate
 from spaseq.lift.flattening import OBJECT, Flattening, element
 from spaseq.lift.lift_plan import Fields
 from spaseq.rdf.terms.term import literal_text
@@ -20,19 +21,44 @@ from spaseq.rdf.terms.vocabulary import XSD
 Report = Callable[[int, str, str], None]
 
 _SHOWN = 300
+_FEW_ROWS = 64
+"""Fewer rows than this are no table."""
 
 _MOST_BITS = 13_000  # of integers, which Python writes in up to 4,300 digits
 
 
 def dict_blocks(
-    rows: Iterable[object], fields: Fields, report: Report, first: int = 1
-) -> Iterator[RowBlock]:
+    rows: Iterable[object],
+    fields: Fields,
+    report: Report,
+    first: int = 1,
+    columns: bool = False,
+) -> Iterator[RowBlock | TableBlock]:
     """Rows that are dicts as blocks; a missing field is unbound. `first` is the first one's number.
+
+    With `columns`, rows become tables, as far as they can.
 
     Raises:
         UsageError: a row is no dict.
     """
     flatten = Flattening(fields.wanted | fields.taken, python_cell, _members)
+    rest = iter(rows)
+    while some := list(islice(rest, BLOCK_ROWS)):
+        table = None
+        if columns and len(some) >= _FEW_ROWS:
+            from spaseq.lift.dict_columns import dict_table
+
+            table = dict_table(some, fields)
+        if table is not None:
+            yield TableBlock(table, first)
+        else:
+            yield from _row_block(some, fields, flatten, report, first)
+        first += len(some)
+
+
+def _row_block(
+    rows: Sequence[object], fields: Fields, flatten: Flattening, report: Report, first: int
+) -> Iterator[RowBlock]:
     places: list[int] = []
     kept: list[dict[str, Cell]] = []
     for number, row in enumerate(rows, first):
@@ -50,9 +76,6 @@ def dict_blocks(
             continue
         places.append(number)
         kept.append(cells)
-        if len(places) == BLOCK_ROWS:
-            yield RowBlock(places, places, {v: [r.get(v) for r in kept] for v in fields.wanted})
-            places, kept = [], []
     if places:
         yield RowBlock(places, places, {v: [r.get(v) for r in kept] for v in fields.wanted})
 

@@ -29,11 +29,14 @@ class KafkaMock:
         payloads: Sequence[bytes | None],
         partition: int = 0,
         headers: Mapping[str, str] | None = None,
+        **more: Any,
     ) -> None:
+        """Write messages; `more` has their key and timestamp (ms)."""
         settings = {"bootstrap.servers": self.host, "log_level": 0, "message.max.bytes": 20_000_000}
         producer: Any = self._kafka.Producer(settings)
         for payload in payloads:
-            producer.produce(topic, payload, partition=partition, headers=dict(headers or {}))
+            given = {"partition": partition, "headers": dict(headers or {}), **more}
+            producer.produce(topic, payload, **given)
             producer.poll(0)
         assert producer.flush(30) == 0
 

@@ -103,6 +103,45 @@ def test_wrong_rows_lose_no_other_row(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "found", "bad"),
+    [
+        ("a,b", [], []),  # a header without rows
+        ("a,b\n\n\n", [], []),
+        ("\n\na,b\nx,1\n", [['"x"']], []),  # the header is the first line that is not blank
+        ('"a","b"\nx,1\n', [['"x"']], []),
+        ("a,,b\nx,y,1\n", [['"x"']], []),  # a column without a name
+        ("a,c d,c_d,b\nx,1,2,3\n", [['"x"']], []),  # two columns of one name that nobody reads
+        ("b,a\n1,x\n", [['"x"']], []),
+        ("a,b\n# a comment\nx,1\n", [['"x"']], [(2, "1 cell, but the header has 2")]),
+        ("a,b\n#,1\n", [['"#"']], []),
+        ("a,b\nx,1,\ny,1\n", [['"y"']], [(2, "3 cells, but the header has 2")]),
+        ("a,b\n \nx,1\n", [['"x"']], [(2, "1 cell, but the header has 2")]),  # not blank
+        ("a,b\n,\nx,1\n", [[], ['"x"']], []),  # a row of empty cells
+        ('a,b\n "x",1\n', [['" \\"x\\""']], []),  # a quote behind a space is text
+        ('a,b\n"x" ,1\ny,1\n', [['"y"']], [(2, "text after a closing quote")]),
+        ("a,b\nx\ry,1\n", [['"x\\ry"']], []),  # a lone carriage return is text
+        ("a,b\nx\0,1\n", [['"x\\u0000"']], []),
+        ("a,b\n\u00a0x\u2028,1\n", [['"\u00a0x\u2028"']], []),
+        ("a,b\n'x,1\n", [['"\'x"']], []),  # an apostrophe is no quote
+        ("a,b\nx\\,1\n", [['"x\\\\"']], []),  # a backslash escapes nothing
+        ("a,b\n1 000,1\n", [['"1 000"']], []),
+    ],
+)
+def test_odd_files(
+    text: str, found: list[list[str]], bad: list[tuple[int, str]], tmp_path: Path
+) -> None:
+    for newline in ("\n", "\r\n"):
+        odd = file(tmp_path, text.replace("\n", newline))
+        assert objects(odd, lift_of(":r :n 1 . :r :v ?a")) == (found, bad)
+
+
+@pytest.mark.parametrize("header", ["a;b", " a,b", "a ,b", "a\tb", "'a',b", "# a,b", "A,b"])
+def test_headers_without_the_field(header: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no field for \?a of the lift"):
+        objects(file(tmp_path, f"{header}\nx,1\n"), lift_of(":r :v ?a"))
+
+
 def test_number_of_a_row_counts_bad_rows_but_no_blank_lines(tmp_path: Path) -> None:
     lift = lift_of(":r :v ?_line . :r :w ?a")
     found, _ = objects(file(tmp_path, "a,b\nx,1\n\nx\nx,2\n"), lift)

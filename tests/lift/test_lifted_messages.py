@@ -12,12 +12,15 @@ from typing import Any
 
 import pytest
 
+from spaseq.connectors import source_at
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted import Lifted, lifted_source
 from spaseq.lift.lifted_messages import LiftedBroker
 from spaseq.logs.stream_log import Message
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from tests.connectors.intake import ListIntake
+from tests.connectors.kafka_mock import KafkaMock
 from tests.connectors.nats_server import NatsServer, serving
 from tests.rdf.streams import Event, events_of
 
@@ -64,6 +67,43 @@ def test_fields_of_the_message_hide_those_of_the_object() -> None:
     assert (values["topic"], values["key"]) == ('"t"', '"k"')
     assert (values["partition"][:3], values["offset"][:3]) == ('"3"', '"7"')
     assert event.time == 5
+
+
+def test_messages_of_kafka() -> None:
+    kafka = KafkaMock()
+    try:
+        kafka.publish("road", [b'{"speed": 7}'], 2, key="k\u00e4", timestamp=1_767_603_600_123)
+        kafka.publish("road", [b'{"speed": 8, "_key": "no"}'], 3, timestamp=1_767_603_600_000)
+        intake = ListIntake(source_at(f"kafka://{kafka.host}/road"))
+        messages = sorted(intake.wait(2), key=lambda message: message.partition)
+        intake.stop()
+    finally:
+        kafka.close()
+    lift = FIELDS.replace("ex:offset ?_offset ;", "ex:offset ?_offset ; ex:speed ?speed ;")
+    events, bad = lifted(lift, *messages)
+    assert bad == []
+    assert [event.time for event in events] == [1_767_603_600_123, 1_767_603_600_000]
+    found = [
+        {p.rpartition("/")[2][:-1]: o.partition("^")[0] for _, p, o in event.triples}
+        for event in events
+    ]
+    time_of_day = "2026-01-05T09:00:00"
+    shared = {"topic": '"road"', "offset": '"0"'}
+    assert found == [
+        {
+            **shared,
+            "key": '"k\u00e4"',
+            "partition": '"2"',
+            "speed": '"7"',
+            "prov#generatedAtTime": f'"{time_of_day}.123Z"',
+        },
+        {
+            **shared,
+            "partition": '"3"',
+            "speed": '"8"',
+            "prov#generatedAtTime": f'"{time_of_day}Z"',
+        },
+    ]
 
 
 def test_fields_that_the_message_lacks_are_unbound() -> None:

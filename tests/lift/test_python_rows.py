@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -10,10 +11,14 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from spaseq.lift.cells import Wrong
-from spaseq.lift.python_rows import python_cell
+from spaseq.lift.cells import TableBlock, Wrong
+from spaseq.lift.lift_plan import Fields
+from spaseq.lift.python_rows import dict_blocks, python_cell
 from tests.lift.lifting import integer, typed
+from tests.sizes import sizes
 
 VIENNA = dt.timezone(dt.timedelta(hours=1))
 
@@ -53,3 +58,50 @@ def test_term(value: Any, term: str | None) -> None:
 )
 def test_no_term(value: Any) -> None:
     assert isinstance(python_cell(value), Wrong)
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.sampled_from(["x", "", "\ud800", True, 7, 2**63, 1.5, math.nan, pd.NaT, [1], {"b": 1}]),
+    st.sampled_from([Decimal("1.50"), UUID(int=1), dt.date(2020, 1, 1), np.int8(3), 10**5000]),
+    st.datetimes(timezones=st.sampled_from([None, dt.UTC, VIENNA])),
+    st.text(),
+    st.integers(),
+    st.floats(),
+)
+FIELDS = Fields(
+    frozenset("abc"), frozenset(), frozenset({"t", "b_x"}), frozenset("abc"), frozenset()
+)
+
+
+@sizes(100, 3000)
+def test_dicts_as_columns_give_what_they_give_one_by_one(examples: int) -> None:
+    one_kind = st.sampled_from([st.text(), st.integers(), st.floats(), st.booleans(), VALUES])
+
+    @settings(max_examples=examples, deadline=None, database=None)
+    @given(st.data())
+    def check(data: Any) -> None:
+        kinds = [data.draw(one_kind) for _ in "abc"]
+        keys = data.draw(st.sampled_from([["a", "c"], ["a", "b", "c", "d"], ["a", "t"], ["a", 3]]))
+        value = {key: data.draw(st.sampled_from(kinds)) for key in keys}
+        row = st.fixed_dictionaries({}, optional=value)
+        rows = data.draw(st.lists(row, min_size=1, max_size=6)) * 64
+        read = []
+        for columns in (True, False):
+            reports: list[Any] = []
+            cells = []
+            for block in dict_blocks(
+                rows, FIELDS, lambda *report, to=reports: to.append(report), 1, columns
+            ):
+                found = block.rows(FIELDS.wanted) if isinstance(block, TableBlock) else block
+                cells.append((found.lines, found.numbers, found.columns))
+            read.append((cells, reports))
+        assert read[0] == read[1]
+
+    check()
+
+
+def test_plain_dicts_are_a_table() -> None:
+    rows = [{"a": 1, "b": "x", "c": 1 if n % 2 else 0.5, "d": object()} for n in range(100)]
+    blocks = [*dict_blocks(rows, FIELDS, lambda *_: None, columns=True)]
+    assert [type(block) for block in blocks] == [TableBlock]

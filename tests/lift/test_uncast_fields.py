@@ -63,6 +63,9 @@ WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://e/p> ?v } }"""
         (["t.lift.rq", "--stream", "S=t.csv", "--types", "volume=integer"], 0),
         (["t.lift.rq", "--stream", "S=t.csv", "--types", "S=volume=integer"], 0),
         (["t.lift.rq", "--stream", "S=t.csv", "--lift", "S=t.lift.rq"], 1),
+        (["t.lift.rq", "--stream", "S=tables"], 1),
+        (["t.lift.rq", "--stream", "S=tables/*"], 1),
+        (["t.lift.rq", "--stream", "S=others"], 0),
     ],
 )
 def test_check(
@@ -74,6 +77,9 @@ def test_check(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.lift.rq").write_text(lift("FILTER (?volume > 0)"))
+    for name in ("tables/t.csv", "others/t.jsonl"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("")
     with pytest.raises(SystemExit) as done:
         main(["check", *words])
     found = capsys.readouterr()
