@@ -150,7 +150,7 @@ def replayed(path: Path, texts: list[str], way: str, disable: list[str]) -> dict
     }
 
 
-def pushed(path: Path, texts: list[str], workload: str, disable: list[str]) -> dict[str, float]:
+def pushed(path: Path, workload: str, texts: list[str], disable: list[str]) -> dict[str, float]:
     """An `Engine` that gets the events a thousand at a time, and then two more queries."""
     given = [
         ("S", spaseq.Event("".join(f"{triple} .\n" for triple in triples), ms))
@@ -169,8 +169,8 @@ def pushed(path: Path, texts: list[str], workload: str, disable: list[str]) -> d
     last, after = given[-1][1], given[-1][1].time
     engine.push("S", last.graph, after)
     for name, text in (
-        ("known", texts[0].replace(":k", ":k1")),
-        ("new", query(99, Random(8), True)),
+        ("known", texts[0] if workload == "shapes" else query(0, Random(8), True)),
+        ("new", query(199, Random(8), True)),
     ):
         begin = time.process_time()
         engine.push("S", last.graph, after)
@@ -186,7 +186,7 @@ def measure(path: Path, one: list[str], disable: list[str]) -> dict[str, float]:
     workload, number, kind, way = one
     texts = queries(workload, int(number), kind == "few")
     if way == "pushed":
-        return pushed(path, texts, workload, disable)
+        return pushed(path, workload, texts, disable)
     return replayed(path, texts, way, disable)
 
 

@@ -16,6 +16,7 @@ from spaseq.lang.format import format_query
 from spaseq.lang.parser import MOST_CHARACTERS
 from spaseq.options import PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.stages.collection_pause import collection_paused
 
 QueryInput: TypeAlias = str | Path | ast.Query
 """The text of a query, the path of a query file, or what `spaseq.parse` gives."""
@@ -52,7 +53,9 @@ def check_queries(
             partial=planning.partial,
             several=several or len(queries) > 1,
         )
-        yield check_query(_text(item), name, options)
+        with collection_paused():  # plans are many objects, and all of them stay
+            checked = check_query(_text(item), name, options)
+        yield checked
 
 
 def _text(query: QueryInput) -> str:

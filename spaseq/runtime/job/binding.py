@@ -95,9 +95,10 @@ def bind_streams(plans: Sequence[QueryPlan], given: Mapping[str, V]) -> dict[str
 
 
 def _streams(plans: Iterable[QueryPlan]) -> Iterator[tuple[str, str]]:
-    """(name, IRI) of each stream of each query."""
-    for plan in plans:
-        yield from zip(plan.inputs.stream_names, plan.inputs.streams, strict=True)
+    """(name, IRI) of each stream of each query; once for queries that read the same ones."""
+    known = dict.fromkeys((plan.inputs.stream_names, plan.inputs.streams) for plan in plans)
+    for names, iris in known:
+        yield from zip(names, iris, strict=True)
 
 
 def _no_input_wanted(plans: Sequence[QueryPlan], names: Collection[str], name: str) -> str:

@@ -83,6 +83,8 @@ def reading_order(plans: Sequence[QueryPlan]) -> tuple[QueryPlan, ...]:
     Raises:
         UsageError: queries read each other's streams in a circle.
     """
+    if all(plan.identity.register is None for plan in plans):
+        return tuple(plans)
     reads = queries_read(plans)
     readers: dict[int, list[int]] = {}
     for number, read in enumerate(reads):
