@@ -165,8 +165,5 @@ def _check_messages(given: MessageOptions, reason: str) -> None:
 def check_broker_output(chosen: Chosen) -> None:
     """UsageError if answers go to a broker and the run does not follow streams in this process."""
     out = chosen[OutputOptions].out
-    followed = chosen[FollowFlags].follow and chosen[RuntimeOptions].name == "local"
-    if is_sink(out) and not followed:
-        raise UsageError(
-            f"--out {Address.of(out)}: answers go there with --runtime local --follow only"
-        )
+    if is_sink(out) and not chosen[FollowFlags].follow:
+        raise UsageError(f"--out {Address.of(out)}: answers go there with --follow only")

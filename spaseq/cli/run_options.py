@@ -164,7 +164,7 @@ OUTPUT = OptionGroup(
             "--out",
             show_default=True,
             metavar="FILE|-",
-            help="Where answers go; with --runtime local --follow also a URL: kafka://, mqtt://, "
+            help="Where answers go; with --follow also a URL: kafka://, mqtt://, "
             "nats://, postgresql:// or http[s]://.",
         ),
         PartOption(

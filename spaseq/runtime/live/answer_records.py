@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any, NamedTuple
 
 from spaseq.algebra.answers import Answer, TraceItem
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.sinks.answer_ids import answer_id
 
 _encoded = json.JSONEncoder(separators=(",", ":")).encode
 _decoder = json.JSONDecoder()
@@ -23,6 +26,13 @@ class LoggedAnswer(NamedTuple):
     id: str
     answer: Answer
     logged_ms: int
+
+    @classmethod
+    def of(cls, plan: QueryPlan, answer: Answer) -> LoggedAnswer:
+        """An answer of a query, which is logged now."""
+        identity = plan.identity
+        name = answer_id(identity.name, identity.canonical, answer)
+        return cls(identity.title, identity.name, name, answer, int(time.time() * 1000))
 
     def to_bytes(self) -> bytes:
         """The record; `of_bytes` is the inverse."""

@@ -17,7 +17,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TextIO, TypeVar
 
-from spaseq.algebra.answers import Answer
 from spaseq.errors import SpaseqError, UsageError
 from spaseq.kb.service_failure import RetryCount
 from spaseq.logs.segment_log import LogNotWritten, LogReader, SegmentLog
@@ -44,7 +43,6 @@ from spaseq.runtime.live.query_changes import (
     as_values,
     of_values,
 )
-from spaseq.sinks.answer_ids import answer_id
 from spaseq.storage.output_sizes import cut_to, is_regular, size_of
 
 T = TypeVar("T")
@@ -321,7 +319,7 @@ class LiveLoop:
     def _log_answers(self) -> None:
         found = []
         for plan, answer in self.engine.advance():
-            logged = _logged(plan, answer)
+            logged = LoggedAnswer.of(plan, answer)
             self.answered[logged.title] += 1
             if self._behind and self._behind[logged.id]:
                 self._behind -= Counter((logged.id,))  # and without what is used up
@@ -439,7 +437,7 @@ class LiveLoop:
                 self.change(ChangeKind.JOINED, self.queries[name])
 
     def _read_on(self, own: CatchUp, until: Mapping[str, int]) -> None:
-        found = [_logged(own.plan, answer) for answer in own.advance(until)]
+        found = [LoggedAnswer.of(own.plan, answer) for answer in own.advance(until)]
         # After a restart, or under a name that had another text, the log may have some already.
         fresh = [logged for logged in found if not self.index.has(logged.title, logged.id)]
         for logged in fresh:
@@ -480,10 +478,3 @@ class LiveLoop:
         self.answers.close()
         if self._changes is not None:
             self._changes.close()
-
-
-def _logged(plan: QueryPlan, answer: Answer) -> LoggedAnswer:
-    """An answer of a query for the log."""
-    identity = plan.identity
-    name = answer_id(identity.name, identity.canonical, answer)
-    return LoggedAnswer(identity.title, identity.name, name, answer, int(time.time() * 1000))

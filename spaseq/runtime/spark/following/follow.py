@@ -14,15 +14,17 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import Any, Protocol, TextIO
 
 from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.connectors import is_sink
 from spaseq.errors import RunError, UsageError
 from spaseq.options import FileSourceSettings, FollowOptions, RuntimeOptions, StateLimits
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.job.interrupts import until_interrupted
@@ -30,6 +32,7 @@ from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
 from spaseq.runtime.spark.following.kb_refresh import Refresh
+from spaseq.runtime.spark.following.logged_output import LoggedOutput
 from spaseq.runtime.spark.following.offset_checks import OffsetChecks
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, PARTIAL, Item, items_of
 from spaseq.runtime.spark.session.early_workers import (
@@ -136,7 +139,7 @@ def run(
     sides: dict[str, TextIO] | None = None,
     runtime: RuntimeOptions | None = None,
 ) -> None:
-    """Follow a job and write its answers to a file or `-`; a resumed run appends to the file.
+    """Follow a job and write its answers to a file, `-` or a sink; a resumed run goes on.
 
     An interrupt (SIGINT) or SIGTERM ends the run after the present batch. `columns` are those of a
     table, all variables if None. `sides` are further output files, open for appending, which are
@@ -153,20 +156,48 @@ def run(
         columns = [item.name for item in job.plans[0].answers.projection]
     with ExitStack() as stack:
         stack.callback(checkpoint.release)
-        begins = out == "-" or not resumed or begins_now(out, form, columns)
         spark = session(master=runtime.master, verbose=runtime.verbose)
-        lines = standard_lines() if out == "-" else _opened(out, resumed)
-        file = stack.enter_context(lines)
         for side in () if resumed else (sides or {}).values():
             side.truncate(0)
-        files = {**(sides or {}), **({} if out == "-" else {os.path.abspath(out): file})}
-        sink = open_sink(form, file, columns)
-        if begins:
-            sink.open()
-        output = OutputPositions(options.checkpoint, files)
+        output: LoggedOutput | _FileOutput
+        if is_sink(out):
+            output = LoggedOutput(options.checkpoint, out, form, sides or {}, job.on_note)
+        else:
+            output = _FileOutput(checkpoint, out, form, columns, sides or {})
+        stack.push(output.__exit__)
         stop = stack.enter_context(until_interrupted())
         for query, answer in follow(job, options, output=output, spark=spark, stop=stop):
-            sink.write(job.plans[query].identity.name, answer)
+            output.write(job.plans[query], answer)
+
+
+class _FileOutput(OutputPositions):
+    """The answers of a followed run on their way to a file."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        out: str,
+        form: str,
+        columns: Sequence[str],
+        sides: Mapping[str, TextIO],
+    ) -> None:
+        resumed = checkpoint.resumed
+        begins = out == "-" or not resumed or begins_now(out, form, columns)
+        self._lines = standard_lines() if out == "-" else _opened(out, resumed)
+        file = self._lines.__enter__()
+        super().__init__(
+            checkpoint.directory, {**sides, **({} if out == "-" else {os.path.abspath(out): file})}
+        )
+        self._sink = open_sink(form, file, columns)
+        if begins:
+            self._sink.open()
+
+    def write(self, plan: QueryPlan, answer: Answer) -> None:
+        """Take an answer of a batch."""
+        self._sink.write(plan.identity.name, answer)
+
+    def __exit__(self, *given: Any) -> None:
+        self._lines.__exit__(*given)
 
 
 def _opened(path: str, resumed: bool) -> TextIO:
