@@ -26,7 +26,7 @@ class _Posted:
     done: Future[None] = field(default_factory=Future)
 
 
-class Acceptance:
+class MessageAcceptance:
     """Logs messages. All that come within some ms are committed together.
 
     `accept` may be called from any thread, the rest from the run's only.

@@ -24,7 +24,7 @@ from spaseq.logs.stream_log import MessageReader, StreamLog
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.live.acceptance import Acceptance
+from spaseq.runtime.live.acceptance import MessageAcceptance
 from spaseq.runtime.live.answer_index import AnswerIndex
 from spaseq.runtime.live.answer_records import LoggedAnswer
 from spaseq.runtime.live.catch_up import CatchUp, CatchUps
@@ -114,7 +114,9 @@ class LiveLoop:
         self._saved_at, self._save_s = time.monotonic(), 0.0
         self.deliveries: Deliveries | None = None
         how = keeping.sync_ms, keeping.endures
-        self.acceptance = Acceptance(streams, self.logs, self._idle, how, self._work.set, self.note)
+        self.acceptance = MessageAcceptance(
+            streams, self.logs, self._idle, how, self._work.set, self.note
+        )
         self._readers, self._behind = self._resumed()
 
     # --- resuming ---------------------------------------------------------------------------------
