@@ -12,7 +12,6 @@ from typing import Any
 from spaseq.api.prepare import load_knowledge, plan_standing
 from spaseq.api.streams import stream_source
 from spaseq.api.why import report_on
-from spaseq.compiled import mode
 from spaseq.compiled.cache import has_kernels
 from spaseq.diagnosis.report import Report
 from spaseq.diagnosis.watched_event import AskedEvent
@@ -107,10 +106,10 @@ def _retain(server: Mapping[str, Any]) -> int:
 
 def _knowledge(configuration: Configuration) -> KnowledgeBase:
     services = ServiceOptions(allow=configuration.server.get("service_allow", ()))
-    knowledge = load_knowledge((), configuration.kb, KnowledgeOptions(services))
-    if not has_kernels():
-        mode.interpret()  # the first answers need not wait for a compiler
-    return knowledge
+    # The first answers need not wait for a compiler: without compiled kernels, all is interpreted
+    # until that takes too long.
+    sources = (None,) if has_kernels() else ()
+    return load_knowledge((), configuration.kb, KnowledgeOptions(services), sources)
 
 
 def _stream(name: str, table: Mapping[str, Any]) -> LiveStream:

@@ -263,7 +263,10 @@ def test_passwords_are_not_shown(configuration: Path) -> None:
     assert "hidden" not in text
 
 
-def test_an_example_runs_as_it_is(tmp_path: Path) -> None:
+def test_an_example_runs_as_it_is_without_compiled_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
     demo = tmp_path / "demo"
     found = spaseq("serve", "--init", str(demo))
     assert (found.returncode, found.stdout) == (0, f"spaseq serve {demo / 'spaseq.toml'}\n")
