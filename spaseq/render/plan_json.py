@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spaseq.automaton.program.window import Counted, Tumbling
 from spaseq.message_text import public_address
@@ -10,10 +10,12 @@ from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.plan.rules import NAMES
 from spaseq.render.memory import memory_text
 from spaseq.render.picture.diagram import BRACKETS, Diagram, Picture, StateBox
-from spaseq.render.picture.live import DrawnCounts
 from spaseq.render.plan_text import kernel_of, projected_text
 from spaseq.render.query_words import QueryWords, window_text
 from spaseq.render.rule_effects import effects, shared_patterns
+
+if TYPE_CHECKING:
+    from spaseq.render.picture.live import DrawnCounts  # NumPy, which `explain` need not import
 
 Json: TypeAlias = dict[str, Any]
 
