@@ -19,6 +19,9 @@ from spaseq.connectors.address import Address
 from spaseq.errors import InputError, RunError
 from spaseq.logs.stream_log import Message
 
+AWAY, BACK = "connecting again", "connected again"
+"""The ends of notes that a broker is away, and back."""
+
 FIRST_PAUSE, MOST_PAUSE = 0.5, 30.0
 """Seconds before a broker that does not answer is asked again: the first pause, and the longest."""
 
@@ -91,7 +94,7 @@ class Intake(Protocol):
         ...
 
     def note(self, text: str) -> None:
-        """Tell the user that the broker is away, or back."""
+        """Tell the user something: a text that ends in `AWAY` or `BACK` says that the broker is."""
         ...
 
 

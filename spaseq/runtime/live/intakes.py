@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from spaseq.connectors.base import MessageSource, pauses
+from spaseq.connectors.base import AWAY, BACK, MessageSource, pauses
 from spaseq.errors import SpaseqError
 from spaseq.logs.stream_log import Message, StreamLog
 
@@ -38,8 +38,9 @@ class StreamIntake:
         on_note: Callable[[str], None],
         again: Callable[[], MessageSource | None] | None = None,
     ) -> None:
-        self._source, self._wake, self.note = source, wake, on_note
+        self._source, self._wake, self._on_note = source, wake, on_note
         self._log, self._again, self._problem, self._began = log, again, "", time.monotonic()
+        self._away = ""
         self.places: Mapping[int, int] = log.places
         self.marks: Mapping[str, str] = log.marks
         self.identity = log.identity
@@ -62,14 +63,23 @@ class StreamIntake:
 
     @property
     def problem(self) -> str:
-        """Why the source has failed; "" if it has not, or goes on since some time."""
+        """Why the source brings nothing; "" if it has not failed, or goes on since some time."""
+        if self._away:
+            return self._away
         return self._problem if time.monotonic() - self._began < _GOES_ON_S else ""
+
+    def note(self, text: str) -> None:
+        if text.endswith(AWAY):
+            self._away = text
+        elif text.endswith(BACK):
+            self._away = ""
+        self._on_note(text)
 
     def has_partitions(self, count: int) -> None:
         self.partitions, self._problem = count, ""
 
     def offer(self, messages: Sequence[Message]) -> bool:
-        self._problem = ""
+        self._problem = self._away = ""
         if self._bytes > _ROOM:
             return False
         with self._lock:
@@ -143,6 +153,7 @@ class StreamIntake:
         assert source is not None, "it was there before"
         self._source = source
         self.places, self.marks = self._log.places, self._log.marks
+        self._away = ""
 
     def _fail(self, error: BaseException) -> None:
         self._failure = error

@@ -1,66 +1,64 @@
-"""An intake tells its source what is on disk; a source that has failed goes on behind that."""
+"""What an intake says of a source that is away, or fails."""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
-from itertools import chain, repeat
+from collections.abc import Callable
 from pathlib import Path
 
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import Intake, MessageSource
-from spaseq.connectors.reconnecting import offer
 from spaseq.errors import InputError
 from spaseq.logs.stream_log import UNNUMBERED, Message, StreamLog
 from spaseq.runtime.live.intakes import StreamIntake
 
 
-class CountingSource(MessageSource):
-    """Gives messages with the numbers that follow its mark; fails after `fails_after` of them."""
+class Flaky(MessageSource):
+    """Fails at first; then it is away for a while, twice."""
 
-    def __init__(self, fails_after: int, told: list[int]) -> None:
-        super().__init__(Address("", "", "numbers"))
-        self._fails_after, self._told = fails_after, told
+    attempts = 0
+
+    def __init__(self, steps: list[threading.Event]) -> None:
+        super().__init__(Address("flaky", "h", "x"))
+        self._steps = steps
 
     def read(self, intake: Intake) -> None:
-        self._told.append(0)
+        Flaky.attempts += 1
+        if Flaky.attempts == 1:
+            raise InputError("nobody answers")
+        intake.note("flaky://h/x: connection lost; connecting again")
+        self._steps[0].wait(20)
+        intake.note("flaky://h/x: connected again")
+        self._steps[1].wait(20)
+        intake.note("flaky://h/x: connection lost; connecting again")
+        self._steps[2].wait(20)
+        intake.offer([Message(b"", 0, UNNUMBERED)])
+        while not intake.stopped:
+            time.sleep(0.01)
 
-        def tell(count: int) -> None:
-            self._told[-1] = count
 
-        intake.tell_committed(tell)
-        first = int(intake.marks.get("last", "0")) + 1
-        numbers = range(first, first + self._fails_after)
-        marked = [(b"%d" % n, (("last", str(n)),)) for n in numbers]
-        offer(intake, [Message(text, 0, UNNUMBERED, marks=marks) for text, marks in marked])
-        raise InputError("it has failed")
-
-
-def drained(intake: StreamIntake, log: StreamLog, count: int) -> Sequence[bytes]:
-    """The messages of an intake that go into a log, when there are so many."""
-    end = time.monotonic() + 30
-    found: list[Message] = []
-    while len(found) < count:
+def until(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not done():
         assert time.monotonic() < end
-        some = intake.drain()
-        if some:
-            time.sleep(0.1)  # what is drained is not on disk yet
-            log.append(some, 0)
-            log.commit()
-            intake.committed()
-        found += some
         time.sleep(0.01)
-    return [message.payload for message in found]
 
 
-def test_a_source_that_fails_goes_on_behind_what_is_on_disk(tmp_path: Path) -> None:
-    log, told, notes = StreamLog(tmp_path), list[int](), list[str]()
-    made = [CountingSource(count, told) for count in (5, 4, 3)]
-    rest = chain(made[1:], repeat(CountingSource(0, told)))
-    intake = StreamIntake(made[0], log, lambda: None, notes.append, lambda: next(rest))
-    assert drained(intake, log, 12) == [b"%d" % n for n in range(1, 13)]
+def test_a_source_that_fails_or_is_away_is_a_problem_until_it_is_back(tmp_path: Path) -> None:
+    steps, notes = [threading.Event() for _ in range(3)], list[str]()
+    log = StreamLog(tmp_path / "log")
+    Flaky.attempts = 0
+    intake = StreamIntake(Flaky(steps), log, lambda: None, notes.append, again=lambda: Flaky(steps))
+    until(lambda: "nobody answers" in intake.problem)
+    until(lambda: "connection lost" in intake.problem)
+    steps[0].set()
+    until(lambda: "connected again" in notes[-1])
+    assert "connection lost" not in intake.problem
+    steps[1].set()
+    until(lambda: "connection lost" in intake.problem)
+    steps[2].set()
+    until(lambda: intake.problem == "")
     intake.stop()
     intake.join()
-    assert told[:3] == [5, 4, 3]
-    assert notes[0] == "it has failed; trying again"
     log.close()
