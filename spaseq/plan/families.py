@@ -78,18 +78,21 @@ class Family:
     def changed(self, come: Mapping[int, QueryPlan], gone: Collection[int]) -> Family:
         """The family with other members, each in a row of its own, and without some.
 
-        A row without members is not in the table, but counted.
+        The table of the plan stays; see `tabled`.
         """
-        if not come and not gone:
-            return self
-        owners = [tuple(n for n in some if n not in gone) for some in self.owners]
-        rows = [*self.rows]
+        owners, rows = [*self.owners], [*self.rows]
+        if gone:
+            owners = [tuple(n for n in some if n not in gone) for some in owners]
         for number, plan in come.items():
             rows.append(self.row(plan))
             owners.append((number,))
-        used = {row: rows[row] for row, some in enumerate(owners) if some}
-        plan = with_rows(self.plan, self.places, used)
-        return replace(self, plan=plan, rows=tuple(rows), owners=tuple(owners))
+        return replace(self, rows=tuple(rows), owners=tuple(owners))
+
+    def tabled(self, first: int = 0) -> Family:
+        """The family of the members in rows from `first` on, with a table of these rows."""
+        rows = {n: self.rows[n] for n in range(first, len(self.rows)) if self.owners[n]}
+        owners = ((),) * first + self.owners[first:]
+        return replace(self, plan=with_rows(self.plan, self.places, rows), owners=owners)
 
 
 def row_term(row: int) -> str:

@@ -179,6 +179,10 @@ class QueryUnit:
         self._sequence.restore(sequence)
 
 
+_RECENT = 64
+"""The most rows of the table of members that have come lately, in a family that is small."""
+
+
 class FamilyUnit:
     """The queries of a family. They may come and go; a row of the table is never used twice."""
 
@@ -191,7 +195,8 @@ class FamilyUnit:
         self._holding: set[int] = set()  # members that hold answers
         self._come: dict[int, QueryPlan] = {}  # members that have no row yet
         self._gone: list[int] = []  # numbers whose rows are not needed any more
-        self._set_rows()
+        self._tabled = len(family.rows)  # rows that are in the first table, or in none
+        self._tables = [self._patterns(family.tabled())]
 
     @property
     def queries(self) -> Sequence[PushedQuery]:
@@ -199,15 +204,25 @@ class FamilyUnit:
 
     def _set_rows(self) -> None:
         """Let the table have the rows of the members that there are."""
+        has_gone = bool(self._gone)
         self._family = self._family.changed(self._come, self._gone)
         for number in self._gone:
             del self._plans[number]
         self._come.clear()
         self._gone.clear()
-        how, family = self._how, self._family
+        self._sequence.use(self._family)
+        count = len(self._family.rows)
+        # Members that have come lately are in a table of their own, which is small.
+        if has_gone or count - self._tabled > max(_RECENT, self._tabled // 16):
+            self._tabled = count
+            self._tables = [self._patterns(self._family.tabled())]
+        else:
+            self._tables[1:] = [self._patterns(self._family.tabled(self._tabled))]
+
+    def _patterns(self, family: Family) -> FamilyPatterns:
+        how = self._how
         limits = how.options.limits
-        self._patterns = FamilyPatterns(family, self._plans, how.knowledge, how.on_bad, limits)
-        self._sequence.use(family)
+        return FamilyPatterns(family, self._plans, how.knowledge, how.on_bad, limits)
 
     def takes(self, plan: QueryPlan) -> bool:
         """Whether a query can become a member."""
@@ -243,7 +258,8 @@ class FamilyUnit:
     ) -> SolutionBatch:
         if self._come or self._gone:
             self._set_rows()
-        return self._patterns.match(events, index)
+        found = [table.match(events, index) for table in self._tables]
+        return SolutionBatch.concat(found, self._family.plan.patterns.columns)
 
     def push(self, rows: Rows) -> None:
         self._sequence.push(rows)
