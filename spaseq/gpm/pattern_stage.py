@@ -308,9 +308,10 @@ def _without(bindings: EventSolutions, private: frozenset[str]) -> EventSolution
     """The solutions without private variables, unless an event has several solutions."""
     if not private or not len(bindings.event):
         return bindings
-    several = _are_several(bindings)
     columns = {v: bindings.columns[v] for v in bindings.columns if v not in private}
-    if several.any():
+    event = bindings.event
+    if (event[1:] == event[:-1]).any():
+        several = _are_several(bindings)
         given = ((v, bindings.columns[v]) for v in private & bindings.columns.keys())
         columns.update((v, np.where(several, c, UNBOUND).astype(np.int32)) for v, c in given)
     return EventSolutions(bindings.event, columns, bindings.terms)

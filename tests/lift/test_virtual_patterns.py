@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, event, given, settings
+from hypothesis import strategies as st
 
 import spaseq
 from spaseq.errors import InputError, QueryError
@@ -67,22 +68,26 @@ def test_columns_triples_and_rows_give_equal_answers(
     examples: int, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @settings(max_examples=examples, deadline=None, database=None)
-    @given(lifted_queries.cases())
-    def check(case: tuple[str, Any, str]) -> None:
+    @given(lifted_queries.cases(), st.integers(0, 3))
+    def check(case: tuple[str, Any, str], entailed: int) -> None:
         lift, rows, query = case
+        more: dict[str, Any] = {}
+        if not entailed:
+            more = {"ontology": [place / "onto.ttl"], "entailment": "rdfs"}
         table = pa.Table.from_batches([rows])
         try:
-            virtual = answers(query, table, lift, place)
+            virtual = answers(query, table, lift, place, **more)
         except (QueryError, InputError):
             assume(False)
         event(f"{min(len(virtual[0]), 3)} answers, {min(len(virtual[1]), 1)} bad")
-        assert virtual == answers(query, table, lift, place, disable=["virtual-triples"])
+        off = ["virtual-triples"]
+        assert virtual == answers(query, table, lift, place, disable=off, **more)
         path = place / "t.parquet"
         pq.write_table(table, path, row_group_size=2)
-        assert virtual == answers(query, path, lift, place)
+        assert virtual == answers(query, path, lift, place, **more)
         with monkeypatch.context() as patched:
             patched.setattr(EventMaker, "_columns", lambda _: None)
-            assert virtual == answers(query, table, lift, place)
+            assert virtual == answers(query, table, lift, place, **more)
 
     check()
 
