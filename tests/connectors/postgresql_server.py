@@ -66,6 +66,24 @@ class PostgresqlServer:
         return f"postgresql://me:{password.replace(':', '%3A')}@{self.host}/{rest}"
 
     def start(self) -> None:
+        """Start the server, again if parts of a killed one are still there."""
+        self._launch()
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            if self._process.poll() is not None:
+                self._launch()
+            try:
+                self.ask("select 1", database="postgres")
+                return
+            except OSError:
+                time.sleep(0.05)
+            except Exception as error:  # the server says that it starts, or closes the connection
+                if not (getattr(error, "sqlstate", None) or "").startswith(("57P03", "08")):
+                    raise
+                time.sleep(0.05)
+        raise AssertionError((self.directory / "log").read_text())
+
+    def _launch(self) -> None:
         with (self.directory / "log").open("a") as log:
             self._process = subprocess.Popen(
                 [self._postgres, "-D", str(self._data)],
@@ -74,18 +92,6 @@ class PostgresqlServer:
                 stderr=log,
                 start_new_session=True,
             )
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            try:
-                self.ask("select 1", database="postgres")
-                return
-            except OSError:
-                time.sleep(0.05)
-            except Exception as error:  # the server says that it starts
-                if getattr(error, "sqlstate", "") != "57P03":
-                    raise
-                time.sleep(0.05)
-        raise AssertionError((self.directory / "log").read_text())
 
     def kill(self) -> None:
         """End the server and all that it has started, at once."""
