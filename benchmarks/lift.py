@@ -10,9 +10,9 @@ variant runs in this process, `spark` in a local session with one core. The tabl
 events per second of CPU time of all processes, the best of the runs after a warm-up run. All
 formats must give equally many answers.
 
-`--others` compares Parquet with DuckDB, one thread, joining the same file in SQL (`pip install
-duckdb`), and with a conversion by `spaseq lift` to N-Quads and a run over these. DuckDB must find
-equally many answers.
+`--others` compares Parquet with DuckDB, one thread, joining the same file in SQL (extra
+`benchmarks`), and with a conversion by `spaseq lift` to N-Quads and a run over these. DuckDB must
+find equally many answers.
 """
 
 from __future__ import annotations
