@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,9 @@ from spaseq.rdf.terms.times import parse_time
 
 if TYPE_CHECKING:
     from spaseq.lift.lane_events import LaneEvents
+
+_SOLUTION_BITS = 40
+"""A place has up to so many bits of solutions."""
 
 _FEW_ROWS = 512
 """Up to this number of rows, one that is not usual is lifted with all of them."""
@@ -182,9 +186,13 @@ class EventMaker:
             on_bad(row, bad[row])
         return self._batch(made, filtered, present)
 
-    def number_from(self, first: int) -> None:
-        """Number solutions from `first` on; the labels of blank nodes have the numbers."""
-        self._solutions = first
+    def number_after(self, *place: object) -> None:
+        """Number solutions from a number on that only this place has.
+
+        The labels of blank nodes have the numbers, so no two places share a blank node.
+        """
+        digest = blake2b(repr((self._stream, *place)).encode(errors="replace"), digest_size=8)
+        self._solutions = int.from_bytes(digest.digest()) << _SOLUTION_BITS
 
     def _batch(self, made: _Made, filtered: int, rows: Int64s) -> LiftedBatch:
         kept = np.ones(len(made.time), np.bool_)

@@ -35,7 +35,7 @@ class LiftedFiles(LiftedSource):
             raise InputError(f"stream <{self.iri}>: {error}") from None
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
-        for batch in self.lifted(on_bad):
+        for batch in self.lifted(on_bad, self.numbered_maker()):
             if len(batch.events) or batch.events.filtered:
                 yield batch.events
 

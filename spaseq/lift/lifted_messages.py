@@ -76,6 +76,7 @@ class LiftedBroker(BrokerStream):
     ) -> Iterator[EventBatch]:
         fields, limits = self.plan.fields, self.options.limits
         maker = EventMaker(self.plan, self.iri, limits=limits)
+        maker.number_after(*identity_of(messages[0]))
 
         def report(line: int, reason: str, text: str) -> None:
             on_bad(BadInput(_name(source, messages[line - 1]), None, reason, text))
@@ -107,6 +108,12 @@ class LiftedBroker(BrokerStream):
         given = (m.arrival if rule == "arrival" else m.time for m in messages)
         times = [NO_TIME if time is None else time for time in given]
         return maker.events(rows, refuse, np.array(times, np.int64)).events
+
+
+def identity_of(message: Message) -> tuple[object, ...]:
+    """What tells a message from all others of its stream, and is the same when it is read again."""
+    place = message.topic, message.partition, message.offset
+    return (*place, message.arrival, message.key, message.payload)
 
 
 def _name(source: str, message: Message) -> str:

@@ -47,6 +47,7 @@ def events_of_part(
         limits=options.limits,
         asked=options.predicates,
     )
+    maker.number_after(path, part.line, part.row)
     form = _FORMATS.get(part.format, TableFormat.JSON_LINES)
     table = _PartOfTable(path, form, message.payload)
     wanted = stream.plan.fields.wanted if options.messages.time == "arrival" else None

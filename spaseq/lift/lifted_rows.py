@@ -30,7 +30,7 @@ class _RowSource(LiftedSource):
         return OF_PROGRAM
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
-        maker = self.maker()
+        maker = self.numbered_maker()
         for item in self.items(not interpreted() and maker.makes_columns):
             if isinstance(item, BadInput):
                 on_bad(item)

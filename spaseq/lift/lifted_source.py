@@ -34,5 +34,11 @@ class LiftedSource(Source):
         limits, asked = self.options.limits, self.options.predicates
         return EventMaker(self.plan, self.iri, dict(self.types), limits=limits, asked=asked)
 
+    def numbered_maker(self) -> EventMaker:
+        """A maker whose blank nodes are those of no other stream."""
+        maker = self.maker()
+        maker.number_after()
+        return maker
+
     def keeping(self, predicates: tuple[str, ...] | None) -> Source:
         return replace(self, options=replace(self.options, predicates=predicates))

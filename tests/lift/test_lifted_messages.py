@@ -147,6 +147,7 @@ def test_labels_do_not_depend_on_the_messages_before() -> None:
     alone, _ = lifted(lift, message(2, row("b", 2, at=1)))
     after, _ = lifted(lift, message(1, row("a", 1, at=1)), message(2, row("b", 2, at=1)))
     assert after[1].triples == alone[0].triples
+    assert {s for s, _, _ in after[0].triples}.isdisjoint(s for s, _, _ in after[1].triples)
 
 
 def test_the_lift_belongs_to_what_a_checkpoint_keeps() -> None:

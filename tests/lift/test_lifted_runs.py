@@ -222,3 +222,17 @@ def test_a_literal_beyond_the_limit_makes_its_row_bad() -> None:
         with pytest.raises(spaseq.errors.InputError, match="max-literal"):
             engine.push("S", rows[1])
         engine.close()
+
+
+def test_streams_share_no_blank_node() -> None:
+    lift = """PREFIX ex: <http://e/> PREFIX prov: <http://www.w3.org/ns/prov#>
+    CONSTRUCT { [] ex:v ?v ; prov:generatedAtTime ?at } WHERE { }"""
+    query = """SELECT ?v ?w WITHIN 1 HOURS FROM STREAM S <http://e/s> FROM STREAM T <http://e/t>
+    WHERE { SEQ(A: B) DEFINE GPM A ON S { ?x <http://e/v> ?v }
+            DEFINE GPM B ON T { %s <http://e/v> ?w } }"""
+    streams = {
+        name: spaseq.Lifted([{"v": n, "at": 1000 * n + (name == "T")} for n in range(3)], lift)
+        for name in "ST"
+    }
+    assert len(list(spaseq.run(query % "?y", streams, runtime="local"))) == 6
+    assert list(spaseq.run(query % "?x", streams, runtime="local")) == []

@@ -35,7 +35,6 @@ TIME = "spaseq time"
 """The column with the time (ms) of each row's event; any number for a row that is none."""
 
 _MOST_PARTITIONS = 1 << 20
-_SOLUTIONS = 1 << 40  # of a task, for the labels of its blank nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +62,12 @@ class FrameRows:
                 times[made.rows] = made.events.time
             yield batch.append_column(TIME, pa.array(times))
 
-    def events(self, batches: Iterator[pa.RecordBatch], on_bad: OnBad) -> Iterator[EventBatch]:
-        """The events of rows; `?_line` is refused, so their numbers do not matter."""
+    def events(
+        self, batches: Iterator[pa.RecordBatch], on_bad: OnBad, place: object
+    ) -> Iterator[EventBatch]:
+        """The events of rows at a place; `?_line` is refused, so their numbers do not matter."""
         maker = self.maker(self.options.predicates)
-        maker.number_from(_partition() * _SOLUTIONS)
+        maker.number_after(place)
 
         def report(row: int, reason: str) -> None:
             on_bad(BadInput(f"<{self.iri}>", None, reason))
@@ -143,7 +144,7 @@ class FrameRowSolve:
         stats, repeats, bad = Stats(), RetryCount(), list[BadInput]()
         untimed = (batch.drop_columns(TIME) for batch in batches)
         try:
-            events = self.rows.events(untimed, bad.append)
+            events = self.rows.events(untimed, bad.append, _partition())
             for packs in self.solve.solved(self.rows.iri, events, stats, bad.append):
                 yield packs
                 if bad:
@@ -196,7 +197,8 @@ def events_of_stored(
         whole = whole.sort_by([(order, "ascending")])
     times = [batch.column(TIME) for batch in source.timed(iter(whole.to_batches()))]
     places = np.argsort(pa.chunked_array(times, pa.int64()).to_numpy(), kind="stable")
-    yield from source.events(iter(whole.take(pa.array(places)).to_batches()), on_bad)
+    ordered = whole.take(pa.array(places)).to_batches()
+    yield from source.events(iter(ordered), on_bad, [*map(bytes, stored)])
 
 
 def _table(stored: bytes) -> pa.Table:
