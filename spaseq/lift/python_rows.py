@@ -72,12 +72,19 @@ def _row_block(
         except RecursionError:
             reason = "nested too deep"
         if reason is not None:
-            report(number, reason, repr(row)[:_SHOWN] if reason[0] == "t" else "")
+            report(number, reason, _shown(row))
             continue
         places.append(number)
         kept.append(cells)
     if places:
         yield RowBlock(places, places, {v: [r.get(v) for r in kept] for v in fields.wanted})
+
+
+def _shown(row: object) -> str:
+    try:
+        return repr(row)[:_SHOWN]
+    except (ValueError, RecursionError):  # a long integer, or deep nesting
+        return ""
 
 
 def _members(value: Any) -> Iterable[tuple[str, Any]] | None:
