@@ -218,11 +218,12 @@ class NatsFeed:
 class KafkaFeed:
     """librdkafka's mock cluster, which keeps few messages, so that it is fed as the run goes on."""
 
-    AHEAD = 16_000
+    AHEAD = 24_000
 
     def __init__(self) -> None:
         self._mock = KafkaMock()
-        self.url = f"kafka://{self._mock.host}/bench"
+        # The mock cluster answers a waiting fetch late; a broker answers once there is a message.
+        self.url = f"kafka://{self._mock.host}/bench?fetch.wait.max.ms=5"
         settings = {"bootstrap.servers": self._mock.host, "linger.ms": 2}
         self._producer, self._sent = Producer(settings), 0
 
