@@ -102,7 +102,7 @@ class Soak:
         self._stack.callback(self._kafka.close)
         self._stack.callback(self._hook.close)
         self._database = PostgresqlServer()
-        self._stack.callback(self._database.close)
+        self._stack.callback(self._database.end)
         self._sent: dict[str, list[str]] = {name: [] for name in STREAMS}
         self._configure()
         self._server = Command(directory / "spaseq.toml")
