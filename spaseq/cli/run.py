@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -120,7 +120,7 @@ def _follow_set(
     queries: Sequence[Path], files: Sequence[Path], options: RunOptions, chosen: Chosen
 ) -> None:
     """Run the queries of a directory, as it changes, until it is interrupted."""
-    from spaseq.cli.run_standing import first_queries, follow_set, standing_job
+    from spaseq.cli.run_standing import first_queries, follow_set
 
     if queries:
         raise UsageError("--queries DIR with --follow has all queries; leave the others out")
@@ -136,7 +136,7 @@ def _follow_set(
     progress = ProgressLine()
     with ExitStack() as stack:
         sides = stack.enter_context(SideOutputs(chosen[SideOptions], append=True))
-        job = standing_job(plans, options, chosen, sides, progress)
+        job = replace(_job(plans, (), options, chosen, sides, progress), plans=())
         stack.enter_context(_metrics(job, chosen[OutputOptions].metrics_port))
         stack.push(partial(_write_stats, job, chosen[OutputOptions].stats))
         stack.callback(progress.clear)

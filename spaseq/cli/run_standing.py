@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from spaseq.api.prepare import load_knowledge, plan_standing
+from spaseq.api.prepare import plan_standing
 from spaseq.api.queries import check_queries
 from spaseq.cli.messages import tell
 from spaseq.cli.option_groups import Chosen
 from spaseq.cli.progress import ProgressLine
-from spaseq.cli.run_inputs import kb_source, standing_streams
+from spaseq.cli.run_inputs import standing_streams
 from spaseq.cli.run_parts import InputTexts, OutputOptions, QuerySet
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.compile import Checked
@@ -41,28 +41,6 @@ def first_queries(files: Sequence[Path], options: RunOptions) -> list[Checked]:
         else:
             found.append(checked)
     return found
-
-
-def standing_job(
-    plans: Sequence[QueryPlan],
-    options: RunOptions,
-    chosen: Chosen,
-    sides: SideOutputs,
-    progress: ProgressLine,
-) -> Job:
-    """The knowledge base of a set of queries, and who is told what."""
-    sources = [kb_source(text, plans) for text in chosen[InputTexts].kbs]
-    return Job(
-        (),
-        (),
-        load_knowledge((), sources, options.knowledge),
-        options.stages,
-        on_bad=sides.on_bad,
-        on_late=sides.on_late,
-        on_partial=sides.on_partial,
-        on_note=progress.note,
-        on_progress=progress,
-    )
 
 
 def follow_set(
