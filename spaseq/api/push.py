@@ -118,6 +118,17 @@ class Engine:
         # The events of one stream have different instants, so each is processed when it comes.
         self._alone = len(plans) == 1 and len(plans[0].inputs.streams) == 1
 
+    def _knows(self, plan: QueryPlan) -> bool:
+        """Whether a query has no other streams or names, and looks at no other predicates."""
+        for name, iri in zip(plan.inputs.stream_names, plan.inputs.streams, strict=True):
+            if self._names.get(name) != iri or self._names.get(iri) != iri:
+                return False
+            kept = self._texts[iri].predicates if iri in self._texts else None
+            wanted = stream_predicates((plan,), iri)
+            if kept is not None and (wanted is None or not kept.issuperset(wanted)):
+                return False
+        return True
+
     @property
     def _plans(self) -> list[QueryPlan]:
         return [query.plan for query in self._queries.queries]
@@ -160,7 +171,10 @@ class Engine:
         if old is not None and old.failure is None and _same(old.plan, plan):
             return name
         self._queries.add(plan, old)
-        self._set_streams()
+        if old is None and plan.identity.register is None and self._knows(plan):
+            self._alone = False
+        else:
+            self._set_streams()
         return name
 
     def remove(self, name: str) -> None:

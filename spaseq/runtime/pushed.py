@@ -92,7 +92,7 @@ class PushedQueries:
 
     def query_of(self, title: str) -> PushedQuery | None:
         """The query with a title."""
-        return next((q for q in self.queries if q.plan.identity.title == title), None)
+        return self._titled.get(title)
 
     def check_plan(self, plan: QueryPlan, coming: Sequence[QueryPlan] = ()) -> None:
         """Check that a query can be added, perhaps in the place of the one with its title.
@@ -102,6 +102,8 @@ class PushedQueries:
         Raises:
             UsageError: as from `add`.
         """
+        if not coming and not self._is_chained(plan):
+            return
         others = [*(query.plan for query in self.queries), *coming]
         title = plan.identity.title
         reading_order([*(own for own in others if own.identity.title != title), plan])
@@ -113,18 +115,31 @@ class PushedQueries:
             UsageError: it registers a stream that another one registers, or queries would read each
                 other's streams in a circle. Nothing has changed.
         """
+        if instead is None and not self._is_chained(plan):
+            query = self._query(plan)
+            self._connect_last(query, self._unit_for(query))
+            return
         others = [query for query in self.queries if query is not instead]
         plans = reading_order([*(query.plan for query in others), plan])
         query = self._query(plan)
         known = {id(own.plan): own for own in [*others, query]}
         if instead is not None:
             self.remove(instead)
+        self._unit_of[query] = self._unit_for(query)
+        self._connect([known[id(own)] for own in plans])
+
+    def _is_chained(self, plan: QueryPlan) -> bool:
+        """Whether a query makes a stream, or reads one that another makes."""
+        made = {iri for some in self._made.values() for iri in some}
+        return plan.identity.register is not None or not made.isdisjoint(plan.inputs.streams)
+
+    def _unit_for(self, query: PushedQuery) -> Unit:
+        """What evaluates a query that is added; a family takes it, if there is one."""
         families = (unit for unit in self._units if isinstance(unit, FamilyUnit))
-        family = next((unit for unit in families if unit.takes(plan)), None)
+        family = next((unit for unit in families if unit.takes(query.plan)), None)
         if family is not None:
             family.add(query)
-        self._unit_of[query] = family or self._begun(query) or QueryUnit(query, self._how)
-        self._connect([known[id(own)] for own in plans])
+        return family or self._begun(query) or QueryUnit(query, self._how)
 
     def adopt(self, plan: QueryPlan, snapshot: bytes) -> None:
         """Take another query with its state, the snapshot of a unit that had it alone.
@@ -157,9 +172,21 @@ class PushedQueries:
             self._suppressed += unit.suppressed
         self._connect([own for own in self.queries if own is not query])
 
+    def _connect_last(self, query: PushedQuery, unit: Unit) -> None:
+        """Let one more query read its streams, of which no other query makes one."""
+        self._unit_of[query] = unit
+        self._numbers[query] = len(self.queries)
+        self._titled[query.plan.identity.title] = query
+        self.queries.append(query)
+        if len(unit.queries) == 1:  # the unit is new
+            self._units.append(unit)
+            for iri in query.plan.inputs.streams:
+                self._readers.setdefault(iri, []).append(unit)
+
     def _connect(self, queries: Sequence[PushedQuery]) -> None:
         """Let queries read their streams; they are in reading order."""
         self.queries = [*queries]
+        self._titled = {query.plan.identity.title: query for query in queries}
         self._numbers = {query: number for number, query in enumerate(self.queries)}
         # A family comes after the streams that its first member reads, and all read the same.
         self._units = [*dict.fromkeys(self._unit_of[query] for query in self._running)]

@@ -224,3 +224,17 @@ def content(match: object) -> object:
     """An answer without the numbers of its events, which the engine counts from its start."""
     answer = match.answer  # type: ignore[attr-defined]
     return answer.first[0], answer.end[0], answer.bindings
+
+
+def test_a_query_that_is_added_sees_what_no_other_looks_at() -> None:
+    """Batches of text keep only the triples that some query reads, also of one that came later."""
+    engine = Engine(PLAIN)
+    batch = [("S", Event(reading(80), 1000 + n)) for n in range(40)]
+    assert len([*engine.push_many(batch), *engine.advance(8000)]) == 40
+    engine.add(PLAIN.replace("temperature", "humidity"), name="humid")
+    text = reading(80).replace("temperature", "humidity")
+    found = engine.push_many([("S", Event(text, 9000 + n)) for n in range(40)])
+    assert {match.query for match in [*found, *engine.advance(9999)]} == {"humid"}
+    other = PLAIN.replace(f"S <{EX}s>", f"T <{EX}other>").replace("ON S", "ON T")
+    engine.add(other, name="t")
+    assert [m.query for m in [*engine.push("T", reading(80), 20_000), *engine.close()]] == ["t"]

@@ -33,6 +33,7 @@ class TextEvents:
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._limits = limits
+        self.predicates = None if predicates is None else frozenset(predicates)
         constants = tuple(map(iri_text, predicates or ()))
         self._reader = StatementReader(
             False, ArenaPool(1), constants, only_constants=predicates is not None, limits=limits
