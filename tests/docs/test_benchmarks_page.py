@@ -19,8 +19,9 @@ def test_programs() -> None:
 
 
 def test_commands_name_programs_that_are_there() -> None:
-    for program in re.findall(r"^    python (\S+)", PAGE, re.MULTILINE):
-        assert (ROOT / program).is_file()
+    for module, program in re.findall(r"^    python (-m )?(\S+)", PAGE, re.MULTILINE):
+        path = f"{program.replace('.', '/')}.py" if module else program
+        assert (ROOT / path).is_file(), program
 
 
 def test_rules() -> None:
