@@ -15,7 +15,7 @@ SOME = "run query.rq --runtime local --kb kb.ttl"
 # (the command, status, what the message says)
 MISTAKES = [
     ("rnu query.rq", 2, "No such command 'rnu'. Did you mean 'run'?"),
-    ("run", 2, "Missing argument 'QUERY.rq...'"),
+    ("run", 2, "there is no query: give query files, or --queries DIR with some"),
     ("run nosuch.rq", 3, "cannot read the query nosuch.rq: No such file or directory"),
     (SOME, 2, "no input for stream S1 <http://example/stream?a=1>: give --stream S1=PATH"),
     (f"{SOME} --stream S1", 2, "--stream S1: expected NAME=PATH"),
