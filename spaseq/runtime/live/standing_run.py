@@ -72,7 +72,8 @@ class QueryView:
         since: when it was added, ms since the epoch.
         streams: the IRIs of the streams that it reads.
         answers: how many answers it has given, over restarts.
-        live: how many partial matches wait; None if it is evaluated together with others.
+        live: how many partial matches wait in the states of its automaton; None if it is evaluated
+            together with others.
         reason: why it has failed; "" if it has not.
     """
 
@@ -329,7 +330,11 @@ class StandingRun:
         assert plan is not None
         failure = "" if query is None or query.failure is None else query.failure
         state: State = "catching up" if query is None else "failed" if failure else "running"
-        unit = queries.unit(query) if query is not None and not failure else None
+        live = None
+        if query is not None and not failure:
+            unit = queries.unit(query)
+            if isinstance(unit, QueryUnit):  # a family would count all its members' for each
+                live = sum(unit.live_states(query).waiting.values())
         return QueryView(
             name,
             own.text,
@@ -337,7 +342,7 @@ class StandingRun:
             own.since,
             tuple(plan.inputs.streams),
             self._loop.answered[name],
-            unit.live_runs() if isinstance(unit, QueryUnit) else None,
+            live,
             failure,
         )
 
