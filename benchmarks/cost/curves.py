@@ -45,7 +45,7 @@ def scenario(compared: bool, steps: int, window: int, keys: int) -> Scenario:
 
 
 def by_events(folder: Path, effort: Effort) -> Figure:
-    sizes = [effort.longest // divisor for divisor in (30, 10, 3, 1)]
+    sizes = [effort.longest // divisor for divisor in (100, 30, 10, 3, 1)]
     curves = []
     for workload in WORKLOADS.values():
         paths = write(folder, workload.case("high"), workload.keys, sizes)
