@@ -129,6 +129,7 @@ def test_kills_lose_no_event_and_repeat_no_answer(configuration: Path) -> None:
     assert found == wanted
 
 
+@pytest.mark.thorough
 def test_the_first_queries_see_all_that_sources_bring(configuration: Path) -> None:
     texts = [event(n) for n in range(20)]
     (configuration.parent / "events.nq").write_text("".join(texts))
@@ -144,6 +145,7 @@ def test_the_first_queries_see_all_that_sources_bring(configuration: Path) -> No
         assert posted.status_code == 409
 
 
+@pytest.mark.thorough
 def test_one_server_at_a_time_uses_a_directory(configuration: Path) -> None:
     with running(configuration):
         second = Command(configuration, wait=False)
@@ -160,6 +162,7 @@ def test_log_lines_may_be_json(configuration: Path) -> None:
     assert any(each["level"] == "error" and "wrong.rq" in each["message"] for each in found)
 
 
+@pytest.mark.thorough
 def test_addresses_that_cannot_be_served(configuration: Path) -> None:
     found = spaseq("serve", str(configuration), "--listen", "0.0.0.0:0")
     assert (found.returncode, "token_file" in found.stderr) == (2, True)
@@ -172,6 +175,7 @@ def test_addresses_that_cannot_be_served(configuration: Path) -> None:
     assert spaseq("serve").returncode == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is missing")
 def test_tls(configuration: Path) -> None:
     subprocess.run(
@@ -245,6 +249,7 @@ def test_a_wrong_sink_is_named(configuration: Path, sink: str, reason: str) -> N
     assert "secret" not in found.stderr
 
 
+@pytest.mark.thorough
 def test_passwords_are_not_shown(configuration: Path) -> None:
     more = '[sinks.hook]\nto = "http://me:secret@127.0.0.1:1/x?key=hidden"\n'
     more += '[streams.T]\niri = "http://e/t"\nsource = "nats://me:secret@127.0.0.1:1/x?stream=Y"\n'

@@ -10,7 +10,7 @@ import pytest
 
 from tests.serve.soak import QUERIES, soak, without_ids
 
-SECONDS = float(os.environ.get("SPASEQ_SERVE_SOAK_S", "40"))
+SECONDS = float(os.environ.get("SPASEQ_SERVE_SOAK_S", "20"))
 SEED = int(os.environ.get("SPASEQ_SERVE_SEED", "1"))
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.runtime.live.live_jobs import QUERY, events, expected_lines, lines
 from tests.runtime.live.test_sources_without_places import Command
+from tests.sizes import first_of
 
 LIFT = """PREFIX e: <http://example/> PREFIX prov: <http://www.w3.org/ns/prov#>
 CONSTRUCT { ?x e:is ?state ; e:row ?_line ; prov:generatedAtTime ?at }
@@ -76,7 +77,7 @@ def test_kills_over_a_file_that_grows_change_nothing(tmp_path: Path, kills: int)
     assert (bad["file"], bad["line"]) == (str(path), line)
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("form", first_of(["csv", "jsonl"], 1))
 def test_lifted_rows_of_files_that_arrive(tmp_path: Path, form: str) -> None:
     given = rows(200)
 
