@@ -60,7 +60,7 @@ class LaneGroup:
         if self._least is None:
             return self._encoded[1]
         first = self.lanes[0]
-        values = pa.array(np.arange(self._least, self._least + self.room))
+        values = pa.array(self._least + np.arange(self.room, dtype=np.int64))
         return Lane(first.form, values, first.prefix, first.suffix)
 
     @cached_property

@@ -36,7 +36,8 @@ def place(tmp_path: Path) -> Path:
 
 
 def _texts(place: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    files = (path for path in place.rglob("*") if path.is_file())
+    return {path: path.read_bytes() for path in files if path.suffix != ".pyc"}
 
 
 def _run(place: Path, *arguments: str, stream: str = "S=s.nq") -> tuple[int, str]:

@@ -226,6 +226,17 @@ def test_a_cast_of_usual_texts_is_a_column() -> None:
             assert cast_of_strings(both, name) is None
 
 
+def test_the_greatest_integer_has_a_code() -> None:
+    lift = (
+        "PREFIX prov: <http://www.w3.org/ns/prov#>\n"
+        "CONSTRUCT { <http://e/s> <http://e/p> ?j . <http://e/t> prov:generatedAtTime ?m } WHERE {}"
+    )
+    batch = pa.record_batch(
+        {"j": pa.array([2**63 - 1], pa.int64()), "m": pa.array([0], pa.timestamp("ms"))}
+    )
+    assert lifted(lift, batch, columns=True) == lifted(lift, batch, columns=False)
+
+
 def test_triples_that_nobody_asks_for_are_counted() -> None:
     lift = lift_of(":s :i ?i ; :m ?m ; :c :d")
     table = pa.record_batch({"i": [1, None, 3], "m": [7, 8, None]})
