@@ -50,7 +50,7 @@ WHERE {{ SEQ (A; B)
   DEFINE GPM B ON S1 {{ ?b :of ?thing ; :state "done" }} }}
 """
 PERIOD = 100
-"""One match ends among so many events."""
+"""Every so many events, a match ends."""
 
 WARM_UP_S = 2.0
 

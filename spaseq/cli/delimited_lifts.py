@@ -53,7 +53,7 @@ def uncast_findings(lifts: Mapping[Path, str], chosen: Chosen) -> list[tuple[Dia
 
 
 def _is_delimited(path: str) -> bool:
-    """Whether files of a stream are CSV or TSV: by its name, or by those of a directory or glob."""
+    """Whether a stream is CSV or TSV. A directory or a glob is, if its files are."""
     place = Path(path)
     inner = [*place.iterdir()] if place.is_dir() else glob(path, recursive=True)
     return any(table_format(str(file)) in DELIMITERS for file in (path, *inner))

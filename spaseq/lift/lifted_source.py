@@ -35,7 +35,7 @@ class LiftedSource(Source):
         return EventMaker(self.plan, self.iri, dict(self.types), limits=limits, asked=asked)
 
     def numbered_maker(self) -> EventMaker:
-        """A maker whose blank nodes are those of no other stream."""
+        """A maker whose blank nodes belong to this stream only."""
         maker = self.maker()
         maker.number_after()
         return maker
