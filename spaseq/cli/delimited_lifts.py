@@ -53,7 +53,7 @@ def uncast_findings(lifts: Mapping[Path, str], chosen: Chosen) -> list[tuple[Dia
 
 
 def _is_delimited(path: str) -> bool:
-    """Whether a stream is CSV or TSV. A directory or a glob is, if its files are."""
+    """Whether a stream is CSV or TSV. A directory or a glob is, if one of its files is."""
     place = Path(path)
     inner = [*place.iterdir()] if place.is_dir() else glob(path, recursive=True)
     return any(table_format(str(file)) in DELIMITERS for file in (path, *inner))
