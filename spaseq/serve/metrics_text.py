@@ -34,6 +34,8 @@ def metrics_text(run: StandingRun) -> str:
     add("stream_bad_total", "counter", "Malformed input of a stream.", bad, "stream")
     late = {stream.name: stream.late for stream in streams}
     add("stream_late_total", "counter", "Late events of a stream.", late, "stream")
+    dropped = {stream.name: stream.duplicates for stream in streams}
+    add("stream_duplicates_total", "counter", "Events dropped by dedup.", dropped, "stream")
     lag = {stream.name: stream.lag for stream in streams}
     add("stream_lag", "gauge", "Messages that wait to be evaluated.", lag, "stream")
     parts.append(

@@ -38,6 +38,7 @@ def stream_json(stream: StreamView) -> Json:
         "accepted": stream.accepted,
         "bad": stream.bad,
         "late": stream.late,
+        "duplicates": stream.duplicates,
         "watermark": _time(stream.watermark),
         "source": stream.source,
         "lag": stream.lag,

@@ -67,7 +67,7 @@ class _PlainUnpickler(SafeUnpickler):
 
 
 def dump_plain(value: object) -> bytes:
-    """A value of numbers, texts, bytes, lists and tuples as bytes with a checksum."""
+    """A value of numbers, texts, bytes, lists, tuples and dicts as bytes with a checksum."""
     return sealed(pickle.dumps(value, protocol=5))
 
 

@@ -73,10 +73,10 @@ class Served:
 
 
 @contextmanager
-def served(directory: Path, more: str = "") -> Iterator[Served]:
-    """A server with the stream S; `more` goes into the table `[server]`."""
+def served(directory: Path, more: str = "", stream: str = "") -> Iterator[Served]:
+    """A server with the stream S; `more` goes into `[server]`, `stream` behind the stream's IRI."""
     path = directory / "spaseq.toml"
-    path.write_text(CONFIGURATION.format(more=more))
+    path.write_text(CONFIGURATION.format(more=more) + stream)
     parts = parts_of(read_configuration(path, {}), directory)
     listening = bound_socket("127.0.0.1:0")
     url = url_of(listening, False)

@@ -37,7 +37,8 @@ WHERE {{
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    streams = "".join(map(STREAM.format, STREAMS))
+    streams = "".join(map(STREAM.format, STREAMS)) + "[streams.twice]\n"
+    streams += 'iri = "http://e/twice"\ndedup = "1 HOURS"\n'
     with serve_command(tmp_path_factory.mktemp("serve"), streams) as found:
         yield found
 
@@ -235,6 +236,10 @@ def test_whom_everybody_waits_for(page: playwright.Page, url: str) -> None:
     fast = page.get_by_role("row", name=re.compile("^fast"))
     expect(fast.locator(".late")).to_have_text("1")
     expect(fast.locator(".bad")).to_have_text("1")
+    for _ in range(3):
+        post(url, "twice", event(1, "<http://e/a> <http://e/b> <http://e/c>"))
+    twice = page.get_by_role("row", name=re.compile("^twice"))
+    expect(twice.locator(".duplicate")).to_have_text("2")
     page.goto(f"{url}/#/query/both")
     expect(page.locator("main")).to_contain_text("slow (59 min behind: the query waits for it)")
 

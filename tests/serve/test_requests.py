@@ -293,10 +293,21 @@ def test_events_are_accepted_as_a_whole(server: Served) -> None:
     wait(lambda: server.http.get("/streams").json()[0]["accepted"] == 2)
     (stream,) = server.http.get("/streams").json()
     assert stream.keys() == {
-        "name", "iri", "accepted", "bad", "late", "watermark", "source", "lag"
+        "name", "iri", "accepted", "bad", "late", "duplicates", "watermark", "source", "lag"
     }  # fmt: skip
     assert stream["watermark"] == "2026-01-01T00:00:02Z"
     assert server.http.post("/streams/T", content=text, headers=NQUADS).status_code == 404
+
+
+def test_duplicates_are_counted_over_restarts(tmp_path: Path) -> None:
+    for restarted in range(2):
+        with served(tmp_path, stream='dedup = "1 HOURS"') as server:
+            server.post(event(1) + event(2 + restarted))
+            server.post(event(2 + restarted))
+            counts = {"accepted": 2 + restarted, "duplicates": 1 + 2 * restarted}
+            wait(lambda: server.http.get("/streams").json()[0].items() >= counts.items())  # noqa: B023
+            dropped = f'spaseq_stream_duplicates_total{{stream="S"}} {counts["duplicates"]}'
+            assert dropped in server.http.get("/metrics").text
 
 
 def test_an_event_that_lost_a_quad_is_bad_and_the_others_count(server: Served) -> None:

@@ -22,7 +22,7 @@ from spaseq.storage.checksums import with_checksum_line
 from spaseq.storage.durable_files import write_durably
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 _MANIFEST = "live.json"
 
@@ -93,7 +93,7 @@ class LiveDirectory:
             raise damaged(path, error) from error
 
     def save_state(self, value: object) -> None:
-        """Save a value of numbers, texts, bytes, lists and tuples; RunError if the disk is full."""
+        """Save a value of numbers, texts, bytes, lists and dicts; RunError if the disk is full."""
         _write(self.path / "state", dump_plain(value))
 
 

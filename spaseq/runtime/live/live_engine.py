@@ -185,6 +185,10 @@ class LiveEngine:
         self.queries.push(found)
         self._job.stats.add("graph patterns", time.perf_counter() - at)
 
+    def duplicates(self, iri: str) -> int:
+        """How many events of a stream were dropped, because their graph was seen before."""
+        return self._events[iri].duplicates
+
     def clocks(self) -> dict[tuple[str, int], StreamClock]:
         """The clock of each partition, by stream IRI and the partition's number."""
         return {

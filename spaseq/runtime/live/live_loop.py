@@ -43,6 +43,7 @@ from spaseq.runtime.live.query_changes import (
     as_values,
     of_values,
 )
+from spaseq.runtime.live.saved_run import SavedRun
 from spaseq.storage.output_sizes import cut_to, is_regular, size_of
 
 T = TypeVar("T")
@@ -123,36 +124,38 @@ class LiveLoop:
 
     def _resumed(self) -> tuple[dict[str, MessageReader], Counter[str]]:
         """The readers of the logs, from the last saved state on, and the answers after it."""
+        places: Mapping[str, int] = {}
+        self._saved_answers = self._changed = 0  # the next change to take effect
         state = self.directory.state()
-        places: dict[str, int] = {}
-        self._saved_answers = changed = 0
-        if state is not None:
-            engine, places_then, self._saved_answers, sizes, changed, queries, answered, *past = (
-                state
-            )
-            places = dict(places_then)
-            self.queries, self.answered = of_values(queries), Counter(dict(answered))
-            self.catch_ups.points, starts, knowledge = PastPoints(past[0]), past[1], past[2]
-            self.engine.restore(engine, self._plans([name for name, _ in starts]))
-            for name, point in starts:
-                self._begin_catch_up(self.queries[name], PastPoint(*point))
-            for name, size in sizes:
-                if name in self._sides:
-                    cut_to(self._sides[name], size)
-        else:
+        if state is None:
             for file in self._sides.values():
                 file.truncate(0)
-        self._due = deque(() if self._changes is None else self._changes.after(changed))
-        self._changed = changed  # the index of the next change to take effect
+        else:
+            saved = SavedRun.of_value(state)
+            places = saved.places
+            self._restore(saved)
+        self._due = deque(() if self._changes is None else self._changes.after(self._changed))
         readers = {iri: log.reader(places.get(iri, 0)) for iri, log in self.logs.items()}
-        if state is not None and knowledge != self.job.knowledge.hash:
-            self._check_read(places)
         behind: Counter[str] = Counter()
         reader = LogReader(self.answers, self._saved_answers)
         while some := reader.read():
             behind.update(LoggedAnswer.of_bytes(record).id for _, record in some)
         reader.close()
         return readers, behind
+
+    def _restore(self, saved: SavedRun) -> None:
+        """Go on from the state that an earlier run has saved."""
+        if saved.knowledge != self.job.knowledge.hash:
+            self._check_read(saved.places)
+        self._saved_answers, self._changed = saved.answers, saved.changes
+        self.queries, self.answered = of_values(saved.queries), Counter(saved.answered)
+        self.catch_ups.points = PastPoints(saved.points)
+        self.engine.restore(saved.engine, self._plans([name for name, _ in saved.catch_ups]))
+        for name, point in saved.catch_ups:
+            self._begin_catch_up(self.queries[name], PastPoint(*point))
+        for name, size in saved.sides.items():
+            if name in self._sides:
+                cut_to(self._sides[name], size)
 
     def _check_read(self, places: Mapping[str, int]) -> None:
         """UsageError if there are messages that the knowledge base of an earlier run is for."""
@@ -176,15 +179,23 @@ class LiveLoop:
         for file in self._sides.values():
             file.flush()
             os.fsync(file.fileno())
-        sizes = [(name, size_of(file)) for name, file in self._sides.items()]
-        state = [self.engine.snapshot(), [*self._places().items()], self.answers.end, sizes]
-        state += [self._changed, as_values(self.queries), [*self.answered.items()]]
+        engine = self.engine.snapshot()
         if self._changes is not None:
             point = PastPoint(self._places(), self.engine.streams_as_json())
             self.catch_ups.points.add(point)
-        state += [self.catch_ups.points.as_values(), self.catch_ups.starts()]
-        state.append(self.job.knowledge.hash)
-        self.directory.save_state(state)
+        saved = SavedRun(
+            engine=engine,
+            places=self._places(),
+            answers=self.answers.end,
+            sides={name: size_of(file) for name, file in self._sides.items()},
+            changes=self._changed,
+            queries=as_values(self.queries),
+            answered=dict(self.answered),
+            points=self.catch_ups.points.as_values(),
+            catch_ups=self.catch_ups.starts(),
+            knowledge=self.job.knowledge.hash,
+        )
+        self.directory.save_state(saved.as_value())
         self._saved_answers = self.answers.end
         self._drop()
         for title, reason in self.engine.check_limits().items():

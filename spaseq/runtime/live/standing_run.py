@@ -97,6 +97,8 @@ class StreamView:
         accepted: how many events it has brought, over restarts.
         bad: how many parts of messages were no events.
         late: how many events were late.
+        duplicates: how many events were dropped, because their graph was seen before; the others
+            are `accepted`.
         watermark: ms since the epoch; None before its first event.
         source: where its messages come from, without secrets; None if they are posted.
         lag: how many records of its log have not been evaluated yet.
@@ -107,6 +109,7 @@ class StreamView:
     accepted: int
     bad: int
     late: int
+    duplicates: int
     watermark: int | None
     source: str | None
     lag: int
@@ -387,7 +390,7 @@ class StandingRun:
         return StreamView(
             stream.name,
             stream.iri,
-            *(counts.accepted, counts.bad, counts.late),
+            *(counts.accepted, counts.bad, counts.late, loop.engine.duplicates(stream.iri)),
             self._job.stats.watermarks.get(stream.iri),
             None if source.connector() is None else source.describe(),
             loop.lag(stream.iri),

@@ -43,22 +43,22 @@ export function streamsView() {
   const body = el("tbody");
   const titles = [
     "Stream", "Events/s", "Last minute", "Accepted", "Not evaluated yet", "Watermark", "Behind",
-    "Late", "Bad", "Source",
+    "Late", "Duplicate", "Bad", "Source",
   ];
   const words = el("p", { class: "lead" });
   const empty = el("p", { class: "empty", hidden: true }, "The configuration names no streams.");
   const table = el("table", { class: "list" },
     el("thead", {}, el("tr", {}, titles.map((title, i) =>
-      el("th", { scope: "col", class: [1, 2, 3, 4, 6, 7, 8].includes(i) ? "number" : null }, title)))),
+      el("th", { scope: "col", class: [1, 2, 3, 4, 6, 7, 8, 9].includes(i) ? "number" : null }, title)))),
     body);
   const node = el("section", {}, el("h1", {}, "Streams"), words,
     el("div", { class: "wide" }, table), empty,
     el("p", { class: "quiet" }, "A query waits for the slowest of its streams: a match may still need an event of it. ",
-      "Late events came behind the watermark; bad messages were no events."));
+      "Late events came behind the watermark; duplicate ones were dropped, as their graph had been seen before (dedup); bad messages were no events."));
 
   function row(stream) {
     const kinds = ["number", "number", "number", "number", "", "number behind", "number late",
-      "number bad", ""];
+      "number duplicate", "number bad", ""];
     return el("tr", {},
       el("th", { scope: "row" }, stream.name, el("div", { class: "quiet" }, data(stream.iri, 80))),
       kinds.map((kind) => el("td", { class: kind || null })));
@@ -67,7 +67,7 @@ export function streamsView() {
   function update({ queries, streams, accepted }) {
     const found = waits(queries, streams);
     keep(body, streams, (s) => s.name, row, (node, stream) => {
-      const [, rate, curve, count, lag, mark, gap, late, bad, source] = node.children;
+      const [, rate, curve, count, lag, mark, gap, late, duplicate, bad, source] = node.children;
       node.classList.toggle("slowest", found.get(stream.name).queries.length > 0);
       say(rate, perSecond(accepted.of(stream.name)));
       curve.replaceChildren(accepted.curve(stream.name));
@@ -76,6 +76,7 @@ export function streamsView() {
       say(mark, time(stream.watermark));
       say(gap, behind(found.get(stream.name)));
       say(late, grouped(stream.late));
+      say(duplicate, grouped(stream.duplicates));
       say(bad, grouped(stream.bad));
       late.classList.toggle("alarm", stream.late > 0);
       bad.classList.toggle("alarm", stream.bad > 0);

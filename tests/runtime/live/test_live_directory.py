@@ -1,0 +1,31 @@
+"""The directory of a live run: what an earlier version of spaseq has left is refused by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spaseq.errors import RunError, UsageError
+from spaseq.runtime.live.live_directory import FORMAT_VERSION, LiveDirectory
+from spaseq.runtime.live.saved_run import SavedRun
+from spaseq.storage.checksums import with_checksum_line
+
+
+def test_a_directory_of_another_version_is_refused(tmp_path: Path) -> None:
+    earlier = json.dumps({"version": FORMAT_VERSION - 1, "queries": "a set that changes"})
+    (tmp_path / "live.json").write_text(with_checksum_line(earlier))
+    with pytest.raises(UsageError, match=f"version {FORMAT_VERSION - 1}; .* {FORMAT_VERSION}$"):
+        LiveDirectory.open(tmp_path, {"queries": "a set that changes"})
+
+
+def test_a_state_has_the_fields_that_it_was_saved_with(tmp_path: Path) -> None:
+    directory = LiveDirectory.open(tmp_path, {})
+    saved = SavedRun([], {"http://e/s": 7}, 3, {}, 0, [], {"q": 3}, [], [], "hash")
+    directory.save_state(saved.as_value())
+    directory.release()
+    assert SavedRun.of_value(directory.state()) == saved
+    for other in ([1, 2, 3], {"engine": []}, {**saved.as_value(), "more": 1}):
+        with pytest.raises(RunError, match="not one that this version"):
+            SavedRun.of_value(other)
