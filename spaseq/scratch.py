@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 try:
@@ -32,14 +35,17 @@ class ScratchDirectory(tempfile.TemporaryDirectory[str]):
 
     def __init__(self, purpose: str) -> None:
         sweep(Path(tempfile.gettempdir()))
-        super().__init__(prefix=f"{_PREFIX}{purpose}-{os.getpid()}-", ignore_cleanup_errors=True)
-        self._lock = _locked(Path(self.name))
+        prefix = f"{_PREFIX}{purpose}-{os.getpid()}-"
+        with _signals_wait():
+            super().__init__(prefix=prefix, ignore_cleanup_errors=True)
+            self._lock = _locked(Path(self.name))
 
     def cleanup(self) -> None:
-        super().cleanup()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        with _signals_wait():
+            super().cleanup()
+            if self._lock is not None:
+                os.close(self._lock)
+                self._lock = None
 
 
 def sweep(place: Path, new_seconds: float = _NEW_SECONDS) -> None:
@@ -61,6 +67,30 @@ def sweep(place: Path, new_seconds: float = _NEW_SECONDS) -> None:
             if lock is not None:
                 shutil.rmtree(path, ignore_errors=True)
                 os.close(lock)
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """SIGINT and SIGTERM that arrive meanwhile are handled at the end.
+
+    A handler that raises between the making of a directory and the note that it is to be removed,
+    or while it is removed, would leave it behind.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread gets signals
+        return
+    arrived: list[int] = []
+    handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    raising = {n: handler for n, handler in handlers.items() if callable(handler)}
+    for number in raising:
+        signal.signal(number, lambda number, _frame: arrived.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in raising.items():
+            signal.signal(number, handler)
+        for number in arrived:
+            raising[signal.Signals(number)](number, None)
 
 
 def _locked(path: Path) -> int | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,3 +67,30 @@ def test_other_directories_and_links_stay(place: Path) -> None:
     (place / "spaseq-run-link").symlink_to(place / "target")
     sweep(place, new_seconds=-10)
     assert len(list(place.iterdir())) == 3
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # it is removed when it is deleted
+@pytest.mark.parametrize("part", ["mkdtemp", "rmtree"])
+def test_an_interrupt_while_it_is_made_or_removed_leaves_nothing(
+    place: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    owner = tempfile if part == "mkdtemp" else shutil
+    real = getattr(owner, part)
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        if part == "rmtree":
+            signal.raise_signal(signal.SIGINT)
+        result = real(*args, **options)
+        signal.raise_signal(signal.SIGINT)
+        return result
+
+    monkeypatch.setattr(owner, part, interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), ScratchDirectory("sort"):
+            assert part == "rmtree"
+    finally:
+        signal.signal(signal.SIGINT, before)
+    monkeypatch.undo()
+    gc.collect()
+    assert list(place.iterdir()) == []

@@ -145,5 +145,7 @@ def _exit(arguments: list[str] | None) -> None:
 
 def _end(terminated: bool) -> NoReturn:
     """Exit after SIGTERM or SIGINT."""
+    # An object whose making was interrupted may raise when it is deleted; pyparsing's do.
+    sys.unraisablehook = lambda _: None
     tell("spaseq: terminated" if terminated else "spaseq: interrupted")
     sys.exit(TERMINATED if terminated else INTERRUPTED)

@@ -99,3 +99,24 @@ def test_a_followed_run_ends_after_the_present_batch() -> None:
         assert not asked.is_set()
         os.kill(os.getpid(), signal.SIGTERM)
         assert asked.wait(10)
+
+
+def test_objects_whose_making_was_interrupted_say_nothing() -> None:
+    code = """
+import signal
+from spaseq.cli.main import cli, main
+
+class Half:
+    def __init__(self):
+        signal.raise_signal(signal.SIGINT)
+        self.whole = True
+
+    def __del__(self):
+        self.whole
+
+cli.main = lambda *args, **options: Half()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main(["run"])
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (130, "spaseq: interrupted\n")
