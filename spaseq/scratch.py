@@ -82,15 +82,19 @@ def _signals_wait() -> Iterator[None]:
     arrived: list[int] = []
     handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
     raising = {n: handler for n, handler in handlers.items() if callable(handler)}
+
+    def arrives(number: int, _frame: object) -> None:
+        arrived.append(number)
+
     for number in raising:
-        signal.signal(number, lambda number, _frame: arrived.append(number))
+        signal.signal(number, arrives)
     try:
         yield
     finally:
         for number, handler in raising.items():
             signal.signal(number, handler)
-        for number in arrived:
-            raising[signal.Signals(number)](number, None)
+        for late in arrived:
+            raising[signal.Signals(late)](late, None)
 
 
 def _locked(path: Path) -> int | None:
