@@ -86,6 +86,20 @@ def plan_lift(lift: LiftQuery, name: str, time_predicate: str) -> LiftPlan:
     )
 
 
+def time_field(plan: LiftPlan) -> str | None:
+    """The field that is the time of each row as it stands; None if there is no such one."""
+    objects = {t.terms[2] for t in plan.template if t.terms[1] == plan.time_predicate}
+    if len(objects) != 1 or any(isinstance(t.terms[1], ast.Var) for t in plan.template):
+        return None
+    (term,) = objects
+    name = term.name if isinstance(term, ast.Var) else None
+    binds = {e.var.name: e.expr for e in plan.elements if isinstance(e, ast.Bind)}
+    while name in binds:
+        expr = binds[name]
+        name = expr.name if isinstance(expr, ast.Var) else None
+    return name if name in plan.fields.needed else None
+
+
 def _terms(triple: ast.Triple) -> tuple[PatternTerm, PatternTerm, PatternTerm]:
     assert isinstance(triple.predicate, ast.Var | ast.Iri), "templates have no property paths"
     return pattern_term(triple.subject), pattern_term(triple.predicate), pattern_term(triple.object)

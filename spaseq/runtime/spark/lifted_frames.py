@@ -1,11 +1,14 @@
 """Stage 1 over DataFrames whose rows are events by a lift. Their columns stay Arrow columns.
 
-Events of equal time are numbered in one task. So a first pass finds the time of each row, and Spark
-brings rows of equal time together, in the order of a column that the user names.
+Rows go to Python once, and only their solutions go on: each partition numbers its events of equal
+time, and stage 2 adds those of other partitions. If the user names a column that orders such rows,
+Spark brings them together first. Then it needs their times, which Python finds in a pass before, if
+they are not simply a column.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -21,20 +24,31 @@ from spaseq.lang import ast
 from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import walk
 from spaseq.lift.cells import TABLE_ROWS, TableBlock, inner_name, variable_of
-from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
+from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, time_field
 from spaseq.lift.lifted_events import EventMaker
+from spaseq.lift.row_groups import bounds
 from spaseq.lift.table_files import check_names
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.runtime.arrivals.tie_tables import PartTimes, TieTable
 from spaseq.runtime.job.job import Stats
-from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, SideRows, rows
+from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, TIES, SideRows, rows
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 
 TIME = "spaseq time"
-"""The column with the time (ms) of each row's event; any number for a row that is none."""
+"""The column with the time (ms) of each row's event; anything for a row that is none."""
 
 _MOST_PARTITIONS = 1 << 20
+
+_MOST_EXACT = 2**53
+
+_COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+             "=": operator.eq}  # fmt: skip
+
+_SAFE = {f"{name}Type" for name in ("Byte", "Short", "Integer", "Long", "Double", "Boolean",
+                                    "String", "Timestamp")}  # fmt: skip
+"""The types of Spark of which no value makes a row bad that has no solution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +116,48 @@ class LiftedFrame:
             hint = f"; did you mean {near}?" if near else ""
             raise UsageError(f"{where} has no column {self.order} for order{hint}")
         names = [n for n in known if n == self.order or not plan.fields.wanted.isdisjoint(known[n])]
-        return self.frame.select(*map(_quoted, names or [*known][:1]))
+        frame = self.frame.select(*map(_quoted, names or [*known][:1]))
+        for test in self._tests():
+            frame = frame.where(test)
+        return frame
+
+    def time_column(self) -> Any:
+        """The column of the rows' times, in ms; None if it is not simply a column."""
+        from pyspark.sql import functions as sf
+        from pyspark.sql.types import IntegralType, TimestampType
+
+        name = time_field(self.rows.plan)
+        kind = self._types().get(name) if name is not None else None
+        if kind is None:
+            return None
+        column, of = kind
+        if isinstance(of, TimestampType):
+            return sf.unix_millis(_quoted(column))
+        return sf.col(_quoted(column)).cast("bigint") if isinstance(of, IntegralType) else None
+
+    def _tests(self) -> Iterator[Any]:
+        """FILTERs of the lift that Spark evaluates alike, if they can hide no bad row."""
+        from pyspark.sql import functions as sf
+        from pyspark.sql.types import DoubleType, IntegralType
+
+        types = self._types()
+        if not all(type(types.get(n, ("", None))[1]).__name__ in _SAFE for n in self._read()):
+            return
+        for bound in bounds(self.rows.plan):
+            column, kind = types[bound.field]
+            if abs(bound.number) > _MOST_EXACT or not isinstance(kind, DoubleType | IntegralType):
+                continue
+            value, other = sf.col(_quoted(column)), sf.lit(bound.number)
+            if isinstance(kind, DoubleType):  # of which Spark takes NaN for the greatest
+                yield ~sf.isnan(value)
+            yield _COMPARED[bound.op](value, other)
+
+    def _read(self) -> frozenset[str]:
+        return self.rows.plan.fields.wanted
+
+    def _types(self) -> dict[str, tuple[str, Any]]:
+        """(column, type) by variable."""
+        return {variable_of(f.name): (f.name, f.dataType) for f in self.frame.schema}
 
 
 def lifted_solutions(given: LiftedFrame, solve: BoundedSolve, number: int) -> Any:
@@ -110,18 +165,24 @@ def lifted_solutions(given: LiftedFrame, solve: BoundedSolve, number: int) -> An
 
     `number` counts the lifted DataFrames of a run.
     """
-    from pyspark.sql.types import LongType, StructField, StructType
-
     frame = given.selected()
     task = FrameRowSolve(solve, given.rows, number)
-    timed = frame.mapInArrow(
-        lambda batches: task.timed(batches),
-        StructType([*frame.schema.fields, StructField(TIME, LongType())]),
-    )
-    order = [] if given.order is None else [_quoted(given.order)]
-    count = frame.sparkSession.sparkContext.defaultParallelism
-    placed = timed.repartition(count, TIME).sortWithinPartitions(TIME, *order)
-    return placed.mapInArrow(lambda batches: task.solved(batches), PACKS_DDL)
+    if given.order is not None:
+        count = frame.sparkSession.sparkContext.defaultParallelism
+        placed = _timed(frame, given, task).repartition(count, TIME)
+        frame = placed.sortWithinPartitions(TIME, _quoted(given.order)).drop(TIME)
+    return frame.mapInArrow(lambda batches: task.solved(batches), PACKS_DDL)
+
+
+def _timed(frame: Any, given: LiftedFrame, task: FrameRowSolve) -> Any:
+    """The rows with the column `TIME`: equal for equal times, and in their order."""
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    column = given.time_column()
+    if column is not None:
+        return frame.withColumn(TIME, column)
+    schema = StructType([*frame.schema.fields, StructField(TIME, LongType())])
+    return frame.mapInArrow(lambda batches: task.timed(batches), schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +199,14 @@ class FrameRowSolve:
         yield from self.rows.timed(batches)
 
     def solved(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow`: rows in order of time to rows of `PACKS`."""
+        """For `mapInArrow`: the rows of a partition to rows of `PACKS`."""
         self.solve.kernels.take()
-        side = SideRows(PACKS, (self.number + 1) * _MOST_PARTITIONS + _partition())
+        part = (self.number + 1) * _MOST_PARTITIONS + _partition()
+        side, times = SideRows(PACKS, part), PartTimes(self.number, part)
         stats, repeats, bad = Stats(), RetryCount(), list[BadInput]()
-        untimed = (batch.drop_columns(TIME) for batch in batches)
         try:
-            events = self.rows.events(untimed, bad.append, _partition())
-            for packs in self.solve.solved(self.rows.iri, events, stats, bad.append):
+            events = times.watch(self.rows.events(batches, bad.append, _partition()))
+            for packs in self.solve.solved(self.rows.iri, events, stats, bad.append, part):
                 yield packs
                 if bad:
                     stats.bad += len(bad)
@@ -158,6 +219,14 @@ class FrameRowSolve:
         stats.bad += len(bad)
         stats.repeated = repeats.take()
         yield side.batch([*bad, stats])
+        for table in times.tables():
+            yield self._for_all(table)
+
+    def _for_all(self, table: TieTable) -> pa.RecordBatch:
+        """A tie table for each task of stage 2."""
+        count, first = self.solve.parts, int(table.times[0])
+        part, data = np.arange(count, dtype=np.int32), [table.data()] * count
+        return rows(PACKS, count, part=part, query=TIES, time=[first] * count, payload=data)
 
 
 STORED_DDL = "stream string, time bigint, k int, event string, graph binary"

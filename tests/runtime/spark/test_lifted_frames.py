@@ -93,6 +93,53 @@ def test_rows_of_equal_time_are_in_the_order_of_the_column(spark: Any) -> None:
     }
 
 
+EACH = """PREFIX : <http://e/>
+SELECT ?price WITHIN 1 HOURS FROM STREAM S <http://e/s> SEQ (A) {
+  DEFINE GPM A ON S { ?who :price ?price }
+}"""
+
+
+def test_without_an_order_events_of_equal_time_in_all_partitions_are_numbered(spark: Any) -> None:
+    rows = [{"id": n, "name": "x", "price": 1 + n % 2, "at": at(n % 3)} for n in range(30)]
+    frame = spark.createDataFrame(pa.Table.from_pylist(rows)).repartition(4)
+    found = answers(spark, EACH, {"S": frame}, lifts={"S": LIFT}).collect()
+    # 30 events at three times: ten at each, which have the numbers from 0 to 9
+    assert sorted((row.start.timestamp(), row.trace[0].k) for row in found) == [
+        (at(second).timestamp(), k) for second in range(3) for k in range(10)
+    ]
+    assert len({row.trace[0].event for row in found}) == 30
+
+
+@pytest.mark.parametrize(
+    ("test", "kept"),
+    [
+        ("?d > 1", [1.5, float("inf")]),
+        ("2 > ?d", [-1.0, 1.5]),
+        ("?i >= 2 && ?d < 2", [1.5]),
+        ("?i = 1", [-1.0]),
+        ("?d > -9007199254740993", [-1.0, 1.5, float("inf")]),
+    ],
+)
+def test_filters_of_numbers_mean_the_same_in_spark(
+    spark: Any, test: str, kept: list[float]
+) -> None:
+    table = pa.table(
+        {
+            "i": [1, 2, 3, 4, None],
+            "d": [-1.0, 1.5, float("nan"), float("inf"), None],
+            "at": [*range(5)],
+        }
+    )
+    lift = f"{PREFIXES}CONSTRUCT {{ :s :price ?d ; prov:generatedAtTime ?at }} WHERE {{"
+    frame = spark.createDataFrame(table)
+    found = answers(spark, EACH, {"S": frame}, lifts={"S": f"{lift} FILTER ({test}) }}"})
+    texts = {row.bindings["price"] for row in found.collect()}
+    assert texts == {
+        f'"{text}"^^<http://www.w3.org/2001/XMLSchema#double>'
+        for text in ({-1.0: "-1.0E0", 1.5: "1.5E0", float("inf"): "INF"}[d] for d in kept)
+    }
+
+
 TWO = """PREFIX : <http://e/>
 SELECT ?low ?n
 WITHIN 1 HOURS

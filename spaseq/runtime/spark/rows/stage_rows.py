@@ -8,7 +8,8 @@ Four kinds of row share a schema, so that one pass over the input yields everyth
 * A *side row* has a pickled message: counts, bad input, a late event or an error. Its query is
   `SIDE`.
 
-Rows of the queries `EXTENT` and `OVERLAP` number ties; see `arrivals.tie_numbering`.
+Rows of the queries `EXTENT` and `OVERLAP` number ties; see `arrivals.tie_numbering`. So do those of
+`TIES`; see `arrivals.tie_tables`.
 """
 
 from __future__ import annotations
@@ -49,6 +50,9 @@ EXTENT = -2
 
 OVERLAP = -3
 """`query` of the row that says that splits overlap, so that their events are numbered wrongly."""
+
+TIES = -4
+"""`query` of rows that hold a `TieTable`; they come before all others, in order of time."""
 
 PARTIAL = 2**30
 """Added to the number of a query in the rows of its partial matches, which come after answers."""

@@ -25,6 +25,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
     PACKS,
     PACKS_DDL,
     SIDE,
+    TIES,
     SideRows,
     ordered_answers,
 )
@@ -89,7 +90,7 @@ def chained_output(
     reads = queries_read(plans)
     inputs, outputs = [keep(solutions)], []
     for level in levels(plans):
-        fed = _union([frame.where(frame["query"].isin([EXTENT, *level])) for frame in inputs])
+        fed = _union([frame.where(frame["query"].isin([TIES, EXTENT, *level])) for frame in inputs])
         output = keep(sequence(fed))
         outputs.append(output)
         read = [number for number in level if any(number in others for others in reads)]

@@ -7,8 +7,9 @@ The packs of a partition come sorted by query, bucket and least time. The task p
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +22,14 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, Overlap, TimeExtent, earlier
+from spaseq.runtime.arrivals.tie_tables import OtherTies, TieMerge, TieTable
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.spark.rows.stage_rows import (
     EXTENT,
     OUTPUT,
     OVERLAP,
     SIDE,
+    TIES,
     SideRows,
     answer_rows,
     partial_rows,
@@ -37,6 +40,8 @@ from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.stages.held_answers import HeldAnswers
 from spaseq.stages.query_units import QueryUnits
 from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
+
+Ties: TypeAlias = EarlierTies | OtherTies
 
 SOURCE = 2**31
 """The order of side rows: this stage comes after all streams."""
@@ -70,10 +75,13 @@ class SequenceTask:
     options: StageOptions = StageOptions()
     knowledge: StoredKnowledge | None = None
     on_bad: OnBad = warn
-    ties: dict[int, EarlierTies] | None = None  # by split; from the rows' extents if not given
+    ties: Mapping[int, Ties] | None = (
+        None  # by split; from the rows' extents and tables if not given
+    )
     _columns: dict[int, SolutionColumns] = field(init=False)
     _group: _Group | None = None
     _extents: list[TimeExtent] = field(default_factory=list)
+    _merge: TieMerge = field(default_factory=TieMerge)
 
     def __post_init__(self) -> None:
         self._columns = {n: plan.patterns.columns for n, plan in self.units.plans.items()}
@@ -82,6 +90,10 @@ class SequenceTask:
         """Answer rows and side rows of a partition."""
         for batch in batches:
             query = batch.column("query").to_numpy()
+            if (query == TIES).any():
+                found = batch.filter(pa.array(query == TIES)).column("payload").to_pylist()
+                for data in found:
+                    self._merge.add(TieTable.of(data))
             if (query == EXTENT).any():
                 found = batch.filter(pa.array(query == EXTENT)).column("payload").to_pylist()
                 self._extents += [TimeExtent.of(data) for data in found]
@@ -117,9 +129,9 @@ class SequenceTask:
         yield from self._out(group, answers, began)
 
     def _numbered(self, split: int, solutions: SolutionBatch) -> SolutionBatch:
-        """Solutions numbered as in the whole stream; all extents come before the first pack."""
+        """Solutions numbered as in the whole stream; extents and tables come before packs."""
         if self.ties is None:
-            self.ties = earlier(self._extents)
+            self.ties = {**earlier(self._extents), **self._merge.ties()}
         known = self.ties.get(split)
         return solutions if known is None else known.renumber(solutions)
 
