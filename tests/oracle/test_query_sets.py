@@ -115,13 +115,13 @@ def test_sets_on_spark(
 
 
 @pytest.mark.spark
-@sizes(5, 60)
+@pytest.mark.thorough
 def test_followed_sets_on_spark(
-    spark: Any, tmp_path: Path, examples: int, monkeypatch: pytest.MonkeyPatch
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run is resumed twice."""
     monkeypatch.setattr(families_module, "FEWEST", 2)
-    queries = sets_of(f"followed{SEED}", SETS or examples)
+    queries = sets_of(f"followed{SEED}", SETS or 60)
     files, random, found = tmp_path / "files", Random(1), []
     work = job_of(queries, files)
     cases = [*{id(own): own for _, own, _ in queries}.values()]

@@ -61,7 +61,7 @@ def shuffled_into(spark: Any, partitions: int) -> Iterator[None]:
         spark.conf.set(name, before)
 
 
-@pytest.mark.parametrize("partitions", [1, 2])
+@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.thorough), 2])
 def test_bounded(spark: Any, tmp_path: Path, partitions: int) -> None:
     check_bounded(spark, tmp_path, 30, f"bounded{partitions}:{SEED}", partitions)
 
