@@ -4,10 +4,10 @@ Hypothesis draws the same examples in every run, so results are repeatable. If `
 set, it draws different examples each time.
 
 pytest-xdist runs the tests in three processes. All tests on Spark go to one process, which starts
-one session and often waits for it. They run first because they take longest. The tests of any other
-file stay together. The kernels are compiled before the processes start; otherwise each would compile
-them. Tests that start the command line in a process of its own run it as users do: small input needs
-no compiled kernels.
+one session and often waits for it. They run first because they take longest. The tests of any
+other file stay together. The kernels are compiled before the processes start; otherwise each would
+compile them. Tests that start the command line in a process of its own run it as users do: small
+input needs no compiled kernels.
 """
 
 from __future__ import annotations
