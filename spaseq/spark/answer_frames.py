@@ -32,7 +32,7 @@ from spaseq.runtime.spark.following.checkpoint import Checkpoint
 from spaseq.runtime.spark.following.follow import following_output, sequenced
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.frames import frame_packs, frame_solutions
-from spaseq.runtime.spark.lifted_frames import lifted_solutions
+from spaseq.runtime.spark.lifted_frames import LiftedFrame, lifted_solutions
 from spaseq.runtime.spark.rows.answer_rows import (
     ANSWER_DDL,
     ANSWER_SCHEMA,
@@ -213,19 +213,23 @@ class _Call:
         if self.frame is not None:
             given = frame_solutions(self.frame, solve)
             return bounded_output(self.spark, solve, solutions=given)
-        frames = self.rows.frames(job.plans, self.streams, self.options)
+        frames = self._lifted(job)
         found = [lifted_solutions(each, solve, n) for n, each in enumerate(frames)]
         if job.streams or not found:
             found.append(file_solutions(self.spark, solve))
         return bounded_output(self.spark, solve, solutions=reduce(_both, found))
 
+    def _lifted(self, job: Job) -> list[LiftedFrame]:
+        """The DataFrames of rows."""
+        return self.rows.frames(job.plans, self.streams, self.options)
+
     def _streaming(self, job: Job) -> DataFrame:
         assert self.checkpoint is not None
         arrivals, delay_ms = self.arrivals, self.arrivals.delay_ms
-        state = Checkpoint.open(Path(self.checkpoint).absolute(), job, delay_ms)
-        frame: Any = self.frame
-        if frame is None:
-            frame = self.rows.frames(job.plans, self.streams, self.options)
+        lifted = [] if self.frame is not None else self._lifted(job)
+        lifts = {each.rows.iri: each.identity() for each in lifted}
+        state = Checkpoint.open(Path(self.checkpoint).absolute(), job, delay_ms, lifts=lifts)
+        frame: Any = lifted if self.frame is None else self.frame
         if frame != []:
             packed = frame_packs(self.spark, frame, job, state, delay_ms, arrivals.idle_ms)
             return sequenced(self.spark, job, state, packed)

@@ -62,8 +62,9 @@ class LiftedInputs:
                     "a DataFrame of events is given alone"
                 )
             how = replace(stream_options(iri, options), predicates=stream_predicates(plans, iri))
-            plan = compiled_lift(*text_of(lifts[iri]), how.time_predicate)
-            found.append(LiftedFrame(frame, FrameRows(how, plan), order.get(iri)))
+            text, name = text_of(lifts[iri])
+            plan = compiled_lift(text, name, how.time_predicate)
+            found.append(LiftedFrame(frame, FrameRows(how, plan), order.get(iri), text))
         return found
 
 

@@ -8,6 +8,7 @@ they are not simply a column.
 
 from __future__ import annotations
 
+import hashlib
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -93,11 +94,20 @@ class FrameRows:
 
 @dataclass(frozen=True, slots=True)
 class LiftedFrame:
-    """A DataFrame, the source of its rows, and the column that orders rows of equal time."""
+    """A DataFrame, the source of its rows, and the column that orders rows of equal time.
+
+    `text` is the lift's.
+    """
 
     frame: Any
     rows: FrameRows
     order: str | None
+    text: str
+
+    def identity(self) -> list[str]:
+        """What must stay the same for a run to resume."""
+        digest = hashlib.sha256(self.text.encode()).hexdigest()
+        return [digest, *([] if self.order is None else [self.order])]
 
     def selected(self) -> Any:
         """The DataFrame with the columns that the lift reads, and the order's.

@@ -252,6 +252,9 @@ def test_streaming_dataframes(spark: Any, tmp_path: Path, idle_ms: int | None) -
             sleep(1)
         query.stop()
     assert plain(spark.table(name).collect()) == final
+    for other in ({"lifts": {"S": LIFT.replace("> 0", "> 1")}}, {"order": {"S": "price"}}):
+        with pytest.raises(UsageError, match="the lift of stream http://e/s has changed"):
+            answers(spark, RISE, {"S": stream}, checkpoint=checkpoint, **{**given, **other})
 
 
 COLUMNS: dict[str, tuple[Any, pa.DataType]] = {

@@ -47,21 +47,27 @@ class Checkpoint:
 
     @classmethod
     def open(
-        cls, directory: Path, job: Job, watermark_ms: int, buckets: int | None = None
+        cls,
+        directory: Path,
+        job: Job,
+        watermark_ms: int,
+        buckets: int | None = None,
+        lifts: Mapping[str, Sequence[str]] | None = None,
     ) -> Checkpoint:
         """Make a checkpoint, or resume from one. `release` it when the run ends.
 
         Args:
             buckets: number per query with a key. By default the existing checkpoint's number, or
                 `BUCKETS` for a new one.
+            lifts: the identity of the lift of each stream that is a DataFrame of rows, by IRI.
 
         Raises:
-            UsageError: the checkpoint has other queries, streams or knowledge, or another watermark
-                or number of buckets; the message says which.
+            UsageError: the checkpoint has other queries, streams, lifts or knowledge, or another
+                watermark or number of buckets; the message says which.
             RunError: the directory cannot be read or written, or another run uses it.
         """
         manifest = directory / _MANIFEST
-        wanted = _description(job, watermark_ms)
+        wanted = {**_description(job, watermark_ms), "lifts": dict(lifts or {})}
         try:
             directory.mkdir(parents=True, exist_ok=True)
             if not manifest.exists() and any(p.name[0] != "." for p in directory.iterdir()):
@@ -138,6 +144,9 @@ def _check(
             f"spaseq reads {wanted['version']}"
         )
     changes = [*_differences("stream", found["streams"], wanted["streams"])]
+    changes += _differences(
+        "the lift of stream", found.get("lifts", wanted["lifts"]), wanted["lifts"]
+    )
     if found.get("partial", False) != wanted["partial"]:
         before, now = ("with", "without") if found.get("partial") else ("without", "with")
         changes.append(f"it was started {before} partial matches, and is resumed {now} them")

@@ -117,6 +117,19 @@ def test_other_knowledge_is_refused(tmp_path: Path) -> None:
         Checkpoint.open(tmp_path, replace(job_of(), knowledge=other), 0, 8)
 
 
+def test_another_lift_of_a_dataframe_is_refused(tmp_path: Path) -> None:
+    Checkpoint.open(tmp_path, job_of(), 0, 8, {"http://s": ["1"], "http://t": ["2"]})
+    Checkpoint.open(tmp_path, job_of(), 0, 8, {"http://s": ["1"], "http://t": ["2"]})
+    change = "the lift of stream http://s has changed"
+    with pytest.raises(UsageError, match=f"cannot be resumed: {change}. Start again with an empty"):
+        Checkpoint.open(tmp_path, job_of(), 0, 8, {"http://s": ["9"], "http://t": ["2"]})
+    manifest = tmp_path / "spaseq.json"
+    older = read_json(manifest, dict)
+    del older["lifts"]
+    write_json(manifest, older)  # an older checkpoint does not know its lifts
+    Checkpoint.open(tmp_path, job_of(), 0, 8, {"http://s": ["9"], "http://t": ["2"]})
+
+
 def test_another_format_version_is_refused(tmp_path: Path) -> None:
     Checkpoint.open(tmp_path, job_of(), 0, 8)
     manifest = tmp_path / "spaseq.json"
