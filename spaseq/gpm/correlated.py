@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from spaseq.algebra.correlation import EVENT
+from spaseq.algebra.remote import asks_endpoints
 from spaseq.algebra.substitution import substituted
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
@@ -61,7 +62,10 @@ class CorrelatedEvaluator:
     ) -> None:
         """It calls `on_bad` for each event that lacks an endpoint's answer or exceeds a limit."""
         self._plan, self._on_bad, self._limits = plan, on_bad, limits
-        self.solve = lru_cache(_REMEMBERED)(self._solve)
+        asks = any(asks_endpoints(own.pattern, knowledge.endpoints) for own in plan.patterns.gpms)
+        # Whoever keeps account of what endpoints answer must see each use of an answer.
+        remembered = 0 if asks and knowledge.asked is not None else _REMEMBERED
+        self.solve = lru_cache(remembered)(self._solve)
         self.use(knowledge)
 
     def use(self, knowledge: KnowledgeBase) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from math import inf
 from urllib.parse import urlencode
 
 from spaseq.kb.answer_rows import AnswerError, AnswerRow, answer_rows
@@ -36,20 +37,23 @@ class Endpoint:
     options: ServiceOptions = ServiceOptions()
     network: Network = NETWORK
 
-    def select(self, query: str, variables: Sequence[str]) -> list[AnswerRow]:
+    def select(
+        self, query: str, variables: Sequence[str], within_s: float = inf
+    ) -> list[AnswerRow]:
         """The solutions of a SELECT as rows of N-Triples texts, None where a variable is unbound.
 
-        Blank nodes get labels that depend on the request, so equal requests give equal labels.
+        Blank nodes get labels that depend on the request, so equal requests give equal labels. All
+        attempts together take at most `within_s`.
 
         Raises:
             ServiceFailure: the request failed, and so did the repeated requests.
         """
-        wait = self.options.backoff_s
+        wait, end = self.options.backoff_s, time.monotonic() + within_s
         for left in range(self.options.retries, -1, -1):
             try:
-                return self._rows(self._ask(query), variables, query)
+                return self._rows(self._ask(query, end - time.monotonic()), variables, query)
             except ServiceFailure as failure:
-                if not left or not failure.again:
+                if not left or not failure.again or time.monotonic() + wait >= end:
                     raise
                 where = public_address(self.url)
                 _LOG.warning("%s: %s; asking again in %g s", where, one_line(str(failure)), wait)
@@ -66,13 +70,13 @@ class Endpoint:
         """
         self.select("SELECT * WHERE { } LIMIT 1", [])
 
-    def _ask(self, query: str) -> bytes:
+    def _ask(self, query: str, within_s: float) -> bytes:
         """The bytes of a complete answer with the right content type."""
         request = HttpRequest(
             self.url,
             urlencode({"query": query}).encode(),
             _HEADERS,
-            self.options.timeout_s,
+            min(self.options.timeout_s, within_s),
             self.options.max_bytes,
         )
         answer = request.send(self.network)

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
 from spaseq.kb.dictionary import KbTerms
+from spaseq.kb.endpoint_answers import EndpointAnswers
 from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.term_columns import TextArray, text_array
 from spaseq.records import record
@@ -87,8 +88,9 @@ class KnowledgeBase:
         addresses: URL by IRI, for all endpoints that SERVICE may call by IRI.
         file: path of the compiled file, if `open` mapped one.
         services: how to ask endpoints.
+        asked: what asks them, instead of a cache of the process.
 
-    `endpoints`, `addresses` and `services` are not part of the file or the hash.
+    `endpoints`, `addresses`, `services` and `asked` are not part of the file or the hash.
     """
 
     terms: KbTerms
@@ -98,6 +100,7 @@ class KnowledgeBase:
     addresses: Mapping[str, str] = field(default_factory=dict)
     file: str | None = None
     services: ServiceOptions = field(default_factory=ServiceOptions)
+    asked: EndpointAnswers | None = None
 
     @classmethod
     def empty(cls) -> KnowledgeBase:

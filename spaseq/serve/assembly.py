@@ -105,7 +105,12 @@ def _retain(server: Mapping[str, Any]) -> int:
 
 
 def _knowledge(configuration: Configuration) -> KnowledgeBase:
-    services = ServiceOptions(allow=configuration.server.get("service_allow", ()))
+    server = configuration.server
+    services = ServiceOptions(
+        timeout_s=server.get("service_timeout", 10_000) / 1000,
+        required=server.get("kb_required", False),
+        allow=server.get("service_allow", ()),
+    )
     # The first answers need not wait for a compiler: without compiled kernels, all is interpreted
     # until that takes too long.
     sources = (None,) if has_kernels() else ()

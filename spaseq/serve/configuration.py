@@ -249,6 +249,8 @@ _SERVER = {
     "retain": "duration",
     "max_body": "size",
     "service_allow": "texts",
+    "service_timeout": "duration",
+    "kb_required": "flag",
 }
 _TLS = {"cert": "path", "key": "path"}
 _STREAM = {

@@ -14,6 +14,7 @@ import pytest
 
 from spaseq.logs.segment_log import LogNotWritten
 from spaseq.serve import bodies, http_server
+from tests.kb.sparql_server import serving, status
 from tests.serve.servers import NQUADS, Served, event, served, subscribed, wait
 
 XSD_LONG = "http://www.w3.org/2001/XMLSchema#long"
@@ -280,6 +281,26 @@ def test_a_thousand_idle_subscribers(server: Served) -> None:
     finally:
         for one in idle:
             one.close()
+
+
+def test_endpoints_that_are_allowed_are_asked(tmp_path: Path) -> None:
+    with serving('<http://e/x> <http://e/v> "7" .') as endpoint:
+        asking = f"SERVICE <{endpoint.url}> {{ ?x <http://e/v> ?v }} ?x <http://e/p> ?p }} }}"
+        query = QUERY.replace("?x <http://e/p> ?v } }", asking)
+        host = httpx.URL(endpoint.url).netloc.decode()
+        with served(tmp_path) as server:
+            refused = server.http.put("/queries/q", content=query)
+            assert refused.status_code == 409
+            assert f'service_allow = ["{host}"]' in refused.json()["error"]
+        allowed = f'service_allow = ["{host}"]\nkb_required = true\nservice_timeout = "5 SECONDS"'
+        with served(tmp_path, allowed) as server:
+            assert server.http.put("/queries/q", content=query).status_code == 201
+            server.feed(0, 3)
+            wait(lambda: values(server, "q") == ["7", "7"])
+            endpoint.always = status(410)
+            server.post(event(9, "other").replace("http://e/x", "http://e/y"))
+            wait(lambda: server.http.get("/queries").json()[0]["state"] == "failed")
+            assert "410" in server.http.get("/queries").json()[0]["reason"]
 
 
 # --- streams --------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from spaseq.gpm.patterns.conjunction import (
     has_repetition,
 )
 from spaseq.gpm.patterns.exists import ExistsTests
-from spaseq.gpm.patterns.services import Services
+from spaseq.gpm.patterns.services import Services, services_of
 from spaseq.gpm.solutions import joins, modifiers
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.gpm.solutions.solutions import Solutions, none, unit
@@ -79,7 +79,7 @@ class PatternOperators:
         self._conjunctions: dict[int, tuple[n.Pattern, Conjunction]] = {}
         self._exists: dict[int, tuple[ast.Expr, ExistsTests]] = {}
         self._asking: dict[int, tuple[n.Pattern, bool]] = {}
-        self.services = services or Services(knowledge.addresses, knowledge.services)
+        self.services = services or services_of(knowledge)
 
     def solutions(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
         """The pattern's solutions, either of events or holding for every event.

@@ -22,8 +22,9 @@ from spaseq.errors import RunError
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.gpm.solutions.modifiers import encoded
 from spaseq.gpm.solutions.solutions import Solutions, none
-from spaseq.kb.answer_cache import shared_cache
 from spaseq.kb.answer_rows import AnswerRow
+from spaseq.kb.endpoint_answers import Answered, CachedAnswers, EndpointAnswers
+from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.service_address import AllowedHosts
 from spaseq.kb.service_failure import ServiceFailure
 from spaseq.message_text import public_address
@@ -63,17 +64,18 @@ class Services:
         self,
         addresses: Mapping[str, str],
         options: ServiceOptions,
+        answers: EndpointAnswers,
         failed: list[FailedRequest] | None = None,
     ) -> None:
         """`addresses` are endpoint URLs by IRI; failed requests are added to `failed`."""
-        self._addresses, self._options = addresses, options
+        self._addresses, self._options, self._known = addresses, options, answers
         self._allowed = AllowedHosts.of(options, addresses.values())
         self._texts: dict[int, tuple[n.Pattern, str]] = {}
         self._failed: list[FailedRequest] = [] if failed is None else failed
 
     def apart(self) -> Services:
         """An evaluator for patterns that occur only once, which shares the list of failures."""
-        return Services(self._addresses, self._options, self._failed)
+        return Services(self._addresses, self._options, self._known, self._failed)
 
     def take_failures(self) -> list[FailedRequest]:
         """The failed requests since the last call."""
@@ -164,11 +166,10 @@ class Services:
         bound: list[str],
         free: list[str],
         combinations: Sequence[_BindingCombination],
-    ) -> list[list[AnswerRow] | ServiceFailure]:
-        """The free variables' values for each combination, from the cache or the endpoint."""
-        cache = shared_cache(self._options)
+    ) -> list[Answered]:
+        """The free variables' values for each combination, known or from the endpoint."""
         keys = [(url, text, *bound, *(q.bound[v] for v in bound)) for q in combinations]
-        found: list[list[AnswerRow] | ServiceFailure | None] = [cache.get(key) for key in keys]
+        found = [self._known.get(key) for key in keys]
         unknown = [i for i, rows in enumerate(found) if rows is None]
         for start in range(0, len(unknown), self._options.batch):
             some = unknown[start : start + self._options.batch]
@@ -177,22 +178,19 @@ class Services:
             ]
             for i, rows in zip(some, self._request(url, text, bound, free, values), strict=True):
                 found[i] = rows
-                if not isinstance(rows, ServiceFailure):
-                    cache.put(keys[i], rows)
+                self._known.put(keys[i], rows)
         return [rows for rows in found if rows is not None]
 
     def _request(
         self, url: str, text: str, bound: list[str], free: list[str], values: list[list[str]]
-    ) -> Sequence[list[AnswerRow] | ServiceFailure]:
-        from spaseq.kb.endpoint import Endpoint  # loads the HTTP library
-
+    ) -> Sequence[Answered]:
         table = values_text([f"?{v}" for v in (_NUMBER, *bound)], values)
         names = " ".join(f"?{v}" for v in (_NUMBER, *free))
         query = f"SELECT {names} WHERE {{ {table} {text} }}"
         answers: list[list[AnswerRow]] = [[] for _ in values]
         try:
             with current_budget().waiting():
-                rows = [*Endpoint(url, self._options).select(query, [_NUMBER, *free])]
+                rows = self._known.select(url, query, [_NUMBER, *free])
             for number, *row in rows:
                 answers[_number(number, len(values))].append(tuple(row))
         except ServiceFailure as failure:
@@ -206,6 +204,12 @@ class Services:
         # Next to VALUES, an operator other than a join would see the values; in braces it does not.
         apart = isinstance(pattern, n.Extend) or sensitive(pattern) & set(bound)
         return f"{{ {known[1]} }}" if apart else known[1]
+
+
+def services_of(knowledge: KnowledgeBase) -> Services:
+    """Asks the endpoints of a knowledge base."""
+    answers = knowledge.asked or CachedAnswers(knowledge.services)
+    return Services(knowledge.addresses, knowledge.services, answers)
 
 
 def _number(text: str | None, count: int) -> int:

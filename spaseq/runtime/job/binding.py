@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
+from spaseq.algebra import remote
 from spaseq.algebra.remote import remote_parts, unsayable_paths
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
@@ -134,6 +135,12 @@ def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
         _check_paths(plan, knowledge)
 
 
+def asks_endpoints(plan: QueryPlan, knowledge: KnowledgeBase) -> bool:
+    """Whether evaluating a query asks a SPARQL endpoint."""
+    patterns = [gpm.pattern for gpm in plan.patterns.gpms]
+    return any(remote.asks_endpoints(pattern, knowledge.endpoints) for pattern in patterns)
+
+
 def _check_service(iri: str, allowed: AllowedHosts) -> None:
     """Refuse a constant of SERVICE that no request can be sent to."""
     shown = public_address(iri)
@@ -145,7 +152,10 @@ def _check_service(iri: str, allowed: AllowedHosts) -> None:
         raise InputError(f"SERVICE <{shown}> has no valid address: {error}") from error
     if iri not in allowed:
         host = address.host_and_port
-        raise InputError(f"SERVICE <{shown}> may not be asked: give --service-allow {host}")
+        raise InputError(
+            f"SERVICE <{shown}> may not be asked: give --service-allow {host} (or, in the "
+            f'configuration of a server, service_allow = ["{host}"])'
+        )
 
 
 def _check_paths(plan: QueryPlan, knowledge: KnowledgeBase) -> None:

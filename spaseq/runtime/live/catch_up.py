@@ -13,6 +13,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.errors import UsageError
 from spaseq.logs.stream_log import MessageReader, StreamLog
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.runtime.job.binding import asks_endpoints
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
 from spaseq.runtime.live.past_points import HistoryGone, PastPoint, PastPoints
@@ -96,8 +97,13 @@ class CatchUps(dict[str, CatchUp]):
 
         Raises:
             HistoryGone: some of them may have been dropped from the logs.
-            UsageError: it reads a stream that another query registers.
+            UsageError: it reads a stream that another query registers, or asks an endpoint.
         """
+        if asks_endpoints(plan, self._job.knowledge):
+            raise UsageError(
+                f"query {plan.identity.title} cannot begin in the past: it asks an endpoint, which "
+                "need not answer as it would have answered then. Add it without from"
+            )
         for iri in plan.inputs.streams:
             if iri not in self._logs:
                 raise UsageError(

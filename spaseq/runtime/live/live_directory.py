@@ -1,7 +1,8 @@
 """The directory of a live run: its logs, its state, and how far its answers have gone.
 
 `live.json` has the settings that stay the same. `streams/` has a log for each stream, `answers/`
-the log of answers, `queries/` that of queries that come and go. `state` is the last snapshot of the
+the log of answers, `queries/` that of queries that come and go, `endpoints/` that of
+what SPARQL endpoints have answered. `state` is the last snapshot of the
 engine. `sent/` says which answers each output has, and `failed/` what it did not take. `.lock` is
 locked by the run that uses the directory.
 """
@@ -77,6 +78,11 @@ class LiveDirectory:
     def changes(self) -> Path:
         """The directory of the log of queries that came, changed and went."""
         return self.path / "queries"
+
+    @property
+    def endpoints(self) -> Path:
+        """The directory of the log of what endpoints have answered."""
+        return self.path / "endpoints"
 
     def state(self) -> Any:
         """The value that `save_state` saved last; None if there is none.

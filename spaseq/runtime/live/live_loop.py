@@ -29,6 +29,7 @@ from spaseq.runtime.live.answer_index import AnswerIndex
 from spaseq.runtime.live.answer_records import LoggedAnswer
 from spaseq.runtime.live.catch_up import CatchUp, CatchUps
 from spaseq.runtime.live.deliveries import Deliveries, SinkSettings
+from spaseq.runtime.live.endpoint_log import EndpointLog, place_of
 from spaseq.runtime.live.idle_streams import IdleStreams
 from spaseq.runtime.live.live_directory import LiveDirectory
 from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
@@ -94,9 +95,11 @@ class LiveLoop:
         engine: LiveEngine,
         streams: Sequence[LiveStream],
         directory: LiveDirectory,
+        endpoints: EndpointLog,
         keeping: Persistence = Persistence(),
     ) -> None:
         self.job, self.engine, self.directory, self._keeping = job, engine, directory, keeping
+        self._endpoints = endpoints
         self.streams = {stream.iri: stream for stream in streams}
         self._idle = IdleStreams({s.iri: s.settings.idle_ms for s in streams})
         sides = keeping.sides.items()
@@ -125,7 +128,8 @@ class LiveLoop:
     def _resumed(self) -> tuple[dict[str, MessageReader], Counter[str]]:
         """The readers of the logs, from the last saved state on, and the answers after it."""
         places: Mapping[str, int] = {}
-        self._saved_answers = self._changed = 0  # the next change to take effect
+        self._saved_answers = self._saved_endpoints = 0
+        self._changed = 0  # the next change to take effect
         state = self.directory.state()
         if state is None:
             for file in self._sides.values():
@@ -134,6 +138,7 @@ class LiveLoop:
             saved = SavedRun.of_value(state)
             places = saved.places
             self._restore(saved)
+        self._endpoints.read_again(self._saved_endpoints, self.logs)
         self._due = deque(() if self._changes is None else self._changes.after(self._changed))
         readers = {iri: log.reader(places.get(iri, 0)) for iri, log in self.logs.items()}
         behind: Counter[str] = Counter()
@@ -147,7 +152,8 @@ class LiveLoop:
         """Go on from the state that an earlier run has saved."""
         if saved.knowledge != self.job.knowledge.hash:
             self._check_read(saved.places)
-        self._saved_answers, self._changed = saved.answers, saved.changes
+        self._saved_answers, self._saved_endpoints = saved.answers, saved.endpoints
+        self._changed = saved.changes
         self.queries, self.answered = of_values(saved.queries), Counter(saved.answered)
         self.catch_ups.points = PastPoints(saved.points)
         self.engine.restore(saved.engine, self._plans([name for name, _ in saved.catch_ups]))
@@ -176,6 +182,7 @@ class LiveLoop:
     def _save(self) -> None:
         """Save the engine's state; drop what no restart needs."""
         at = time.monotonic()
+        self._commit_answers([])  # that an earlier commit has not taken
         for file in self._sides.values():
             file.flush()
             os.fsync(file.fileno())
@@ -187,6 +194,7 @@ class LiveLoop:
             engine=engine,
             places=self._places(),
             answers=self.answers.end,
+            endpoints=self._endpoints.end,
             sides={name: size_of(file) for name, file in self._sides.items()},
             changes=self._changed,
             queries=as_values(self.queries),
@@ -196,7 +204,8 @@ class LiveLoop:
             knowledge=self.job.knowledge.hash,
         )
         self.directory.save_state(saved.as_value())
-        self._saved_answers = self.answers.end
+        self._saved_answers, self._saved_endpoints = saved.answers, saved.endpoints
+        self._endpoints.saved()
         self._drop()
         for title, reason in self.engine.check_limits().items():
             self.change(ChangeKind.FAILED, self.queries[title], reason=reason)
@@ -213,6 +222,7 @@ class LiveLoop:
         taken = self._saved_answers if self.deliveries is None else self.deliveries.next
         self.answers.drop_before(min(taken, self._saved_answers), before)
         self.index.forget_before(self.answers.first)
+        self._endpoints.drop_before(self._saved_endpoints, before)
         if self._changes is not None:
             self._changes.log.drop_before(self._changed, before)
 
@@ -248,7 +258,7 @@ class LiveLoop:
                 self.job.stats.repeated += repeats.take()
                 self.job.on_progress(self.job.stats)
                 self.deliveries.check()
-            if not self._behind:
+            if not self._is_behind:
                 self._save()
         self._tell()
 
@@ -296,8 +306,10 @@ class LiveLoop:
 
     def _catch_up(self, stop: threading.Event) -> None:
         """Read what an earlier run has logged and not evaluated."""
-        while not stop.is_set() and self._due:
-            if not self._advance(self._due[0].places):
+        while not stop.is_set() and (self._due or self._endpoints.next_repeated):
+            if self._repeats_first():
+                self._repeat(stop)
+            elif not self._advance(self._due[0].places):
                 self._apply(self._due.popleft())
             self.requests.serve_looks()
         while not stop.is_set() and self._waits():
@@ -305,6 +317,24 @@ class LiveLoop:
             self.requests.serve_looks()
         if not stop.is_set():
             self._behind.clear()
+
+    def _repeats_first(self) -> bool:
+        """Whether a batch is to be repeated before the next change of queries."""
+        batch = self._endpoints.next_repeated
+        if batch is None or not self._due:
+            return batch is not None
+        return place_of(batch.before, self.logs) < place_of(self._due[0].places, self.logs)
+
+    def _repeat(self, stop: threading.Event) -> None:
+        """Evaluate a batch again that has asked endpoints, with what they answered."""
+        batch = self._endpoints.next_repeated
+        assert batch is not None
+        while self._advance(batch.before):
+            if stop.is_set():
+                return
+        self._endpoints.begin_repeating()
+        self._advance(batch.after)
+        self._endpoints.end_repeating()
 
     def _waits(self) -> bool:
         return any(self._readers[iri].next < log.log.end for iri, log in self.logs.items())
@@ -316,6 +346,7 @@ class LiveLoop:
         """
         self._tell()
         self._commit_answers([])  # that an earlier commit has not taken
+        self._endpoints.begin_batch(self._places())
         read = False
         for iri, reader in self._readers.items():
             end = None if until is None else until.get(iri, reader.next)
@@ -339,11 +370,13 @@ class LiveLoop:
                 continue
             self.job.stats.count_answers(logged.title, 1)
             found.append(logged)
+        self._endpoints.end_batch(self._places())
         self._commit_answers(found)
 
     def _commit_answers(self, found: list[LoggedAnswer]) -> None:
         """Log answers, and those that an earlier call could not log."""
         self._unlogged = [*self._unlogged, *found]
+        self._endpoints.commit()
         if not self._unlogged:
             return
         first = self.answers.append([answer.to_bytes() for answer in self._unlogged])
@@ -361,8 +394,13 @@ class LiveLoop:
 
     def _save_if_due(self) -> None:
         due = max(SNAPSHOT_S, _SHARE * self._save_s)
-        if time.monotonic() - self._saved_at > due and not self._behind:
+        if time.monotonic() - self._saved_at > due and not self._is_behind:
             self._save()
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether there are logged answers, or batches, that the engine must repeat."""
+        return bool(self._behind) or self._endpoints.is_repeating
 
     # --- changes ----------------------------------------------------------------------------------
 
@@ -489,5 +527,6 @@ class LiveLoop:
             self._readers[iri].close()
             log.close()
         self.answers.close()
+        self._endpoints.close()
         if self._changes is not None:
             self._changes.close()

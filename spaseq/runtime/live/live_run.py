@@ -7,14 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, TextIO
 
-from spaseq.errors import UsageError
-from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import FollowOptions
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import Terms
+from spaseq.runtime.live.endpoint_log import EndpointLog
 from spaseq.runtime.live.live_directory import LiveDirectory
 from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
 from spaseq.runtime.live.live_loop import LiveLoop, Persistence
@@ -48,7 +46,6 @@ def run(
         InputError: a broker cannot be reached at the start.
         RunError: a limit is exceeded, or the disk is full. What was accepted is in the logs.
     """
-    check_endpoints(job.plans, job.knowledge)
     sources = [stream for stream in job.streams if isinstance(stream, BrokerStream)]
     directory = LiveDirectory.open(options.checkpoint, _settings(job, sources, options))
     with ExitStack() as stack:
@@ -57,8 +54,10 @@ def run(
         terms = Terms(patient=False)
         output = SinkSettings(out, terms, form, tuple(columns), overwrites=not directory.resumed)
         streams = [LiveStream(s.describe(), s, options.arrivals) for s in sources]
-        engine = LiveEngine(job, streams, options.limits)
-        loop = LiveLoop(job, engine, streams, directory, Persistence(sides=sides or {}))
+        endpoints = EndpointLog(directory.endpoints, job.knowledge.services)
+        job.knowledge = endpoints.used_by(job.knowledge)
+        engine, keeping = LiveEngine(job, streams, options.limits), Persistence(sides=sides or {})
+        loop = LiveLoop(job, engine, streams, directory, endpoints, keeping)
         loop.run(stop, lambda: loop.deliveries_to({"out": output}))
 
 
@@ -70,15 +69,3 @@ def _settings(job: Job, sources: Iterable[BrokerStream], options: FollowOptions)
         "streams": [source.identity() for source in sources],
         "watermark": options.arrivals.delay_ms,
     }
-
-
-def check_endpoints(plans: Iterable[QueryPlan], knowledge: KnowledgeBase) -> None:
-    """UsageError if a query asks an endpoint, whose answers no log has."""
-    for plan in plans:
-        asked = [*plan.inputs.services]
-        asked += [iri for iri in plan.inputs.kbs if iri in knowledge.endpoints]
-        if asked:
-            raise UsageError(
-                f"query {plan.identity.title} asks the endpoint <{asked[0]}>: a run on brokers "
-                "cannot, because after a restart the endpoint may answer differently"
-            )

@@ -17,6 +17,7 @@ class SavedRun:
         engine: what `LiveEngine.snapshot` gave.
         places: the next record of each stream's log, by IRI.
         answers: the next record of the answer log.
+        endpoints: the next record of the log of endpoints.
         sides: the size of each further output file, by path.
         changes: the next change of queries to take effect.
         queries: what `as_values` gave of the queries.
@@ -29,6 +30,7 @@ class SavedRun:
     engine: list[Any]
     places: Mapping[str, int]
     answers: int
+    endpoints: int
     sides: Mapping[str, int]
     changes: int
     queries: list[Any]

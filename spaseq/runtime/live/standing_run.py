@@ -14,7 +14,6 @@ from typing import Any, Literal, TextIO, TypeVar
 
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.errors import UsageError
-from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.logs.stream_log import Message
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
@@ -23,10 +22,10 @@ from spaseq.runtime.job.job import Job, LateEvent, Stats
 from spaseq.runtime.live.answer_index import AnswerIndex
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import DeliveryView
+from spaseq.runtime.live.endpoint_log import EndpointLog
 from spaseq.runtime.live.live_directory import LiveDirectory
 from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
 from spaseq.runtime.live.live_loop import LiveLoop, Persistence
-from spaseq.runtime.live.live_run import check_endpoints
 from spaseq.runtime.live.query_changes import ChangeKind, Planner, StandingQuery
 from spaseq.runtime.pushed import Tolerated
 from spaseq.runtime.pushed_units import QueryUnit
@@ -151,7 +150,7 @@ class StandingRun:
         sides: Mapping[str, TextIO] | None = None,
     ) -> None:
         self._path, self._streams, self._sinks = directory, list(streams), sinks
-        self._planner, self._options = self._checked(planner, job.knowledge), options
+        self._planner, self._options = planner, options
         self._iris = {stream.name: stream.iri for stream in streams}
         self._own_sides = sides is None
         if sides is None:
@@ -160,15 +159,6 @@ class StandingRun:
         self._stack = ExitStack()
         self._failure: BaseException | None = None
         self._sides = dict(sides or {})
-
-    @staticmethod
-    def _checked(planner: Planner, knowledge: KnowledgeBase) -> Planner:
-        def plan(name: str, text: str) -> QueryPlan:
-            found = planner(name, text)
-            check_endpoints([found], knowledge)
-            return found
-
-        return plan
 
     # --- beginning and end ------------------------------------------------------------------------
 
@@ -191,10 +181,12 @@ class StandingRun:
                 file = open_lines(str(self._path / name), os.O_APPEND)
                 self._sides[str(self._path / name)] = file
                 stack.callback(file.close)
+            endpoints = EndpointLog(directory.endpoints, job.knowledge.services)
+            job.knowledge = endpoints.used_by(job.knowledge)
             engine = LiveEngine(job, self._streams, options.limits, Tolerated.ALL)
             kept = self._planner, self._sides, options.sync_ms, options.retain_ms
             keeping = Persistence(*kept, options.endures, waits=not sources)
-            self._loop = LiveLoop(job, engine, self._streams, directory, keeping)
+            self._loop = LiveLoop(job, engine, self._streams, directory, endpoints, keeping)
             self._stack = stack.pop_all()
         self._thread = threading.Thread(target=self._run, name="evaluation", daemon=True)
         self._thread.start()
