@@ -29,7 +29,7 @@ from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
 from spaseq.sources.iterables import Event
 
 if TYPE_CHECKING:
-    from spaseq.lift.pushed_rows import RowLifter
+    from spaseq.lift.pushed_rows import LiftedMany, RowLifter
     from spaseq.rdf.in_memory.text_events import TextEvents
 
 _FEW = 16
@@ -256,8 +256,11 @@ class Engine:
             raise UsageError("an event needs a time: push(stream, graph, time)")
         return self._checked(time), None, triples_of(given, self._limits)
 
-    def push_many(self, batch: Iterable[tuple[str, Event]]) -> list[Match]:
+    def push_many(self, batch: Iterable[tuple[str, Event | Mapping[str, Any]]]) -> list[Match]:
         """Push (stream, event) pairs in order of time; returns the certain answers, in order.
+
+        A stream with a lift has rows, which are dicts, or the graphs of events whose times count
+        if the lift makes none.
 
         Raises:
             BadEvents: some events were refused, for a reason that `push` gives. All others were
@@ -267,11 +270,8 @@ class Engine:
         """
         self._check_open()
         given = list(batch)
-        taken, bad = self._taken(given, parsed=False)
-        found = None if bad else self._found_if_read(taken)
-        if found is None:
-            taken, bad = self._taken(given, parsed=True)
-            found = self._found(taken)
+        with self._rows_counted():
+            taken, bad, found = self._taken_and_found(given)
         self._queries.push(found)
         if taken:
             self._now = self._floor = taken[-1].time
@@ -280,36 +280,112 @@ class Engine:
             raise BadEvents(bad, matches)
         return matches
 
+    def _taken_and_found(
+        self, given: Sequence[Any]
+    ) -> tuple[list[_Pushed], list[tuple[int, SpaseqError]], Found]:
+        """The good events of a batch, place and error of each bad one, and the solutions."""
+        before = [(lifter, lifter.position) for lifter in self._lifters.values()]
+        lifted = self._lifted(given)
+        if lifted is not None:
+            taken, bad = self._taken(given, False, lifted)
+            found = None if bad else self._found_if_read(taken, lifted)
+            if found is not None:
+                return taken, bad, found
+        for lifter, position in before:
+            lifter.return_to(position)
+        taken, bad = self._taken(given, True, {})
+        return taken, bad, self._found(taken, {})
+
+    def _lifted(self, given: Sequence[Any]) -> dict[str, LiftedMany] | None:
+        """The events of all rows among the items, by stream; None if one needs a closer look."""
+        rows: dict[str, list[Any]] = {}
+        if self._lifters:
+            for item in given:
+                iri = self._names.get(item[0]) if _is_pair(item) else None
+                if iri in self._lifters:
+                    rows.setdefault(iri, []).append(item[1])
+        found = {}
+        for iri, own in rows.items():
+            many = self._lifters[iri].events(own) if len(given) > _FEW else None
+            if many is None:
+                return None
+            found[iri] = many
+        return found
+
     def _taken(
-        self, given: Sequence[tuple[str, Event]], parsed: bool
+        self, given: Sequence[Any], parsed: bool, lifted: Mapping[str, LiftedMany]
     ) -> tuple[list[_Pushed], list[tuple[int, SpaseqError]]]:
         """The good events of a batch; place and error of each bad one.
 
-        With `parsed`, graphs become triples, so that bad ones are found.
+        With `parsed`, graphs become triples, so that bad ones are found. Of streams that are
+        `lifted` already, the times of the rows are known.
         """
+        times = {iri: iter(many.times) for iri, many in lifted.items()}
         taken: list[_Pushed] = []
         bad: list[tuple[int, SpaseqError]] = []
         floor = self._floor
         for place, item in enumerate(given):
             try:
                 stream, event = _pair(item)
-                iri, time = self._iri(stream), _not_before(floor, event.time)
-                triples = triples_of(event.graph, self._limits) if parsed else None
+                iri = self._iri(stream)
+                if iri in self._lifters:
+                    pushed = self._row(iri, event, floor, times.get(iri))
+                elif isinstance(event, Event):
+                    time = _not_before(floor, event.time)
+                    triples = triples_of(event.graph, self._limits) if parsed else None
+                    pushed = _Pushed(iri, time, event.iri, event.graph, triples)
+                else:
+                    raise UsageError(f"stream {stream} has no lift, so it takes no rows")
             except SpaseqError as error:
                 bad.append((place, error))
             else:
-                floor = time
-                taken.append(_Pushed(iri, time, event.iri, event.graph, triples))
+                if pushed is not None:
+                    floor = pushed.time
+                    taken.append(pushed)
         return taken, bad
 
-    def _found_if_read(self, taken: Sequence[_Pushed]) -> Found | None:
+    def _row(
+        self, iri: str, given: Any, floor: int, times: Iterator[int | None] | None
+    ) -> _Pushed | None:
+        """The event of a row; None if it has no solution."""
+        if times is not None:
+            time = next(times)
+            return None if time is None else _Pushed(iri, _not_before(floor, time), None, None, [])
+        lifter, own = self._lifters[iri], None
+        position = lifter.position
+        if isinstance(given, Event):
+            given, own = given.graph, time_ms(given.time)
+        try:
+            event = lifter.event(given, own)
+            if event is not None:
+                _not_before(floor, event[0])
+        except SpaseqError:
+            lifter.return_to(position)
+            raise
+        lifter.rows += 1
+        return None if event is None else _Pushed(iri, event[0], event[1], None, event[2])
+
+    @contextmanager
+    def _rows_counted(self) -> Iterator[None]:
+        """If the context raises, its rows have not been counted."""
+        before = [(lifter, lifter.position) for lifter in self._lifters.values()]
+        try:
+            yield
+        except BaseException:
+            for lifter, position in before:
+                lifter.return_to(position)
+            raise
+
+    def _found_if_read(
+        self, taken: Sequence[_Pushed], lifted: Mapping[str, LiftedMany]
+    ) -> Found | None:
         """The solutions of events; None if a graph is not RDF."""
         try:
-            return self._found(taken)
+            return self._found(taken, lifted)
         except InputError:
             return None
 
-    def _found(self, taken: Sequence[_Pushed]) -> Found:
+    def _found(self, taken: Sequence[_Pushed], lifted: Mapping[str, LiftedMany]) -> Found:
         """The solutions of events, stream by stream."""
         events_of: dict[str, list[_Pushed]] = {}
         for event in taken:
@@ -317,7 +393,11 @@ class Engine:
         found: Found = []
         with self._counted(*events_of):
             for iri, events in events_of.items():
-                if len(events) > _FEW and all(event.is_text for event in events):
+                if iri in lifted:
+                    for batch in lifted[iri].batches:
+                        numbered = batch.with_k(self._counters[iri].assign(batch.time))
+                        found += self._queries.match_batch(numbered)
+                elif len(events) > _FEW and all(event.is_text for event in events):
                     texts = [(event.time, event.name, event.graph) for event in events]
                     found += self._queries.match_batch(self._reader(iri).batch(texts))
                 else:
@@ -443,11 +523,17 @@ class _Pushed:
         return self.triples is None and isinstance(self.graph, str)
 
 
-def _pair(item: object) -> tuple[str, Event]:
+def _is_pair(item: object) -> bool:
+    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
+
+
+def _pair(item: object) -> tuple[str, Event | Mapping[str, Any]]:
     """The (stream, event) pair that an item of a batch is."""
     match item:
         case (str() as stream, Event() as event) if event.iri is None or isinstance(event.iri, str):
             return stream, event
+        case (str() as stream, Mapping() as row):
+            return stream, row
     raise UsageError(f"a batch has (stream, spaseq.Event) pairs, not {repr(item)[:100]}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,13 +13,22 @@ from spaseq.errors import InputError, UsageError
 from spaseq.lift.cells import RowBlock
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted import text_of
-from spaseq.lift.lifted_events import EventMaker
+from spaseq.lift.lifted_events import NO_TIME, EventMaker
 from spaseq.lift.python_rows import dict_blocks
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+from spaseq.records import record
+
+
+@record
+class LiftedMany:
+    """The events of n rows; `times` [n] in ms, None for rows without a solution."""
+
+    batches: Sequence[EventBatch]
+    times: Sequence[int | None]
 
 
 class RowLifter:
@@ -48,6 +57,32 @@ class RowLifter:
     def filtered(self) -> int:
         """How many rows had no solution."""
         return self._maker.filtered
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Where the lifter stands, for `return_to`."""
+        return self.rows, self.filtered
+
+    def return_to(self, position: tuple[int, int]) -> None:
+        """Forget the rows since the lifter stood there."""
+        self.rows, self._maker.filtered = position
+
+    def events(self, rows: Sequence[object]) -> LiftedMany | None:
+        """The events of many rows, as columns as far as they can be; None if one of them is bad."""
+        position, first = self.position, self.rows + 1
+        times = np.full(len(rows), NO_TIME, np.int64)
+        batches = []
+        try:
+            for block in dict_blocks(rows, self._plan.fields, _refuse, first, columns=True):
+                start = block.lines[0] - first
+                for made in self._maker.lifted(block, _refused_row):
+                    times[start + made.rows] = made.events.time
+                    batches.append(made.events)
+        except (InputError, UsageError):
+            self.return_to(position)
+            return None
+        self.rows += len(rows)
+        return LiftedMany(batches, [None if t == NO_TIME else t for t in times.tolist()])
 
     def event(
         self, row: Mapping[str, Any], time: int | None

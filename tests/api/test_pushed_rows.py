@@ -117,3 +117,78 @@ def test_mistakes() -> None:
         engine({"S": Path("nowhere.rq")})
     with pytest.raises(UsageError, match="needs a time"):
         engine().push("T", '<http://e/a> <http://e/price> "6" .')
+
+
+# --- many at a time ---------------------------------------------------------------------------
+
+
+def prices(count: int) -> list[dict[str, Any]]:
+    """Prices that go up and down, two in each second; some are 0 or null."""
+    given = [7 * n % 11 if n % 9 else None for n in range(count)]
+    return [row(n, price, at=500 * n) for n, price in enumerate(given)]
+
+
+def one_by_one(rows: list[dict[str, Any]]) -> tuple[list[tuple[Any, ...]], int]:
+    engine_ = engine()
+    matches = [match for each in rows for match in engine_.push("S", each)]
+    return found(matches + engine_.close()), engine_.filtered
+
+
+@pytest.mark.parametrize("size", [1, 16, 17, 63, 64, 300])
+def test_many_rows_have_the_answers_of_single_ones(size: int) -> None:
+    rows, engine_ = prices(300), engine()
+    matches: list[spaseq.Match] = []
+    for start in range(0, len(rows), size):
+        matches += engine_.push_many([("S", each) for each in rows[start : start + size]])
+    expected, filtered = one_by_one(rows)
+    assert found(matches + engine_.close()) == expected
+    assert engine_.filtered == filtered
+    # the price is null for every ninth row, and 0 for every eleventh
+    assert filtered == len({*range(0, 300, 9), *range(0, 300, 11)})
+    assert len(expected) > 100
+
+
+def test_many_rows_become_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine_ = engine()
+    monkeypatch.setattr("spaseq.lift.pushed_rows.RowLifter.event", None)
+    engine_.push_many([("S", each) for each in prices(100)])
+    assert engine_.filtered == len({*range(0, 100, 9), *range(0, 100, 11)})
+
+
+def test_bad_rows_among_many() -> None:
+    rows = [("S", each) for each in prices(80)]
+    rows[20:20] = [("S", row(1, 5)), ("S", row(1, 5, at=0)), ("S", 7), ("T", row(1, 5, at=9999))]  # type: ignore[list-item]
+    engine_ = engine()
+    with pytest.raises(spaseq.errors.BadEvents) as refused:
+        engine_.push_many(rows)
+    assert [(place, type(error)) for place, error in refused.value.bad] == [
+        (20, InputError),  # no time
+        (21, UsageError),  # it goes back
+        (22, UsageError),  # no dict
+        (23, UsageError),  # no lift
+    ]
+    expected, filtered = one_by_one(prices(80))
+    assert found([*refused.value.matches, *engine_.close()]) == expected
+    assert engine_.filtered == filtered
+
+
+@pytest.mark.parametrize("groups", [1, 10])
+def test_rows_beside_graphs_and_times_of_events(groups: int) -> None:
+    integer = '"6"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    text = f'<http://e/a> <http://e/price> {integer} .\n<http://e/a> <http://e/row> "x" .'
+    some: list[tuple[str, Any]] = []
+    for group in range(groups):
+        at = 20_000 * group
+        some += [
+            ("S", row(1, 5, at=at)),
+            ("T", spaseq.Event(text, at + 1)),
+            ("S", spaseq.Event(row(2, 4), at + 2)),  # the lift makes no time
+            ("S", spaseq.Event(row(3, 8, at=at + 3), 0)),  # the lift's time counts
+        ]
+    engine_ = engine()
+    matches = engine_.push_many(some) + engine_.close()
+    assert found(matches) == [
+        match
+        for group in range(groups)
+        for match in [(5, 6, "x", None), (4, 8, 3 * group + 3, "http://e/3")]
+    ]
