@@ -1,8 +1,9 @@
 """A soak of the server: four sources, ten queries, a sink of each kind, and SIGKILLs at random.
 
-Two streams come from NATS, one is posted, and one is a file that grows. The server, the NATS server
-and the database are killed at moments drawn from a seed, and started again. In the end the answers
-of the log and of each sink must be those of a bounded run over all events.
+One stream comes from NATS, one from MQTT, one is posted, and one is a file that grows. The server,
+the NATS server and the database are killed at moments drawn from a seed, and started again; so is
+the MQTT broker, by SIGTERM, because it keeps its sessions only then. In the end the answers of the
+log and of each sink must be those of a bounded run over all events.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import httpx
 
 from tests.connectors.hook import Hook
 from tests.connectors.kafka_mock import KafkaMock
+from tests.connectors.mosquitto import Mosquitto
+from tests.connectors.mqtt_subscriber import Subscriber
 from tests.connectors.nats_server import NatsServer
 from tests.connectors.postgresql_server import PostgresqlServer
 from tests.runtime.machines import Row, nquads
@@ -93,7 +96,12 @@ class Soak:
     def __init__(self, directory: Path, seed: int) -> None:
         self._directory, self._chance = directory, Random(seed)
         self._stack = ExitStack()
-        (directory / "nats").mkdir()
+        for name in ("nats", "mqtt"):
+            (directory / name).mkdir()
+        self._mqtt = Mosquitto(directory / "mqtt")
+        self._stack.callback(lambda: self._mqtt.stop())
+        self._subscriber = Subscriber(self._mqtt, "out")
+        self._stack.callback(self._subscriber.close)
         self._nats = NatsServer(directory / "nats")
         self._stack.callback(lambda: self._nats.kill())
         self._nats.make_stream("IN", "in.>")
@@ -106,8 +114,9 @@ class Soak:
         self._sent: dict[str, list[str]] = {name: [] for name in STREAMS}
         self._configure()
         self._server = Command(directory / "spaseq.toml")
+        self._subscribed()
         self._posts = 0
-        self.kills = {"server": 0, "nats": 0, "database": 0}
+        self.kills = {"server": 0, "nats": 0, "database": 0, "mqtt": 0}
 
     def _configure(self) -> None:
         directory = self._directory
@@ -117,13 +126,14 @@ class Soak:
         (directory / "grows.nq").touch()
         sources = {
             "A": f"nats://{self._nats.host}/in.a?stream=IN",
-            "B": f"nats://{self._nats.host}/in.b?stream=IN",
+            "B": f"mqtt://{self._mqtt.host}/in/b?qos=1",
             "D": "grows.nq",
         }
         sinks = {
             "file": "answers.jsonl",
             "nats": f"nats://{self._nats.host}/out",
             "kafka": f"kafka://{self._kafka.host}/out",
+            "mqtt": f"mqtt://{self._mqtt.host}/out",
             "hook": f"http://127.0.0.1:{self._hook.port}/hook",
             "table": self._database.url("road/answers?sslmode=disable"),
         }
@@ -136,9 +146,20 @@ class Soak:
             lines.append(
                 f'[streams.{name}]\niri = "http://m.example/{name}"{source}\n'
                 f'watermark = "{WATERMARK_MS} MILLISECONDS"'
+                + ('\ndedup = "1 HOURS"' if name == "B" else "")
             )
         lines += [f'[sinks.{name}]\nto = "{to}"' for name, to in sinks.items()]
         (directory / "spaseq.toml").write_text("\n".join(lines) + "\n")
+
+    def _subscribed(self) -> None:
+        """Wait until the server has its session at the broker of MQTT."""
+
+        def is_there() -> bool:
+            self._mqtt.publish("in/b", [b"no event"])
+            with self._server.client() as client:
+                return any(stream["bad"] for stream in client.get("/streams").json())
+
+        self._until(is_there)
 
     # --- events -----------------------------------------------------------------------------------
 
@@ -151,8 +172,8 @@ class Soak:
         """Send a text to each stream, whoever is away."""
         for name, text in texts.items():
             self._sent[name].append(text)
-        for name in "AB":
-            self._nats.publish(f"in.{name.lower()}", [texts[name].encode()])
+        self._nats.publish("in.a", [texts["A"].encode()])
+        self._mqtt.publish("in/b", [texts["B"].encode()])
         with (self._directory / "grows.nq").open("a") as file:
             file.write(texts["D"])
         self._post(texts["C"])
@@ -178,14 +199,17 @@ class Soak:
 
     def kill_somebody(self) -> None:
         """Kill one of the processes, and start it again."""
-        who = self._chance.choices(("server", "nats", "database"), (6, 2, 2))[0]
+        who = self._chance.choices(("server", "nats", "database", "mqtt"), (6, 2, 2, 2))[0]
         self.kills[who] += 1
         if who == "server":
             self._server.kill()
             self._server = Command(self._directory / "spaseq.toml")
             return
-        other: Any = self._nats if who == "nats" else self._database
-        other.kill()
+        other: Any = {"nats": self._nats, "database": self._database, "mqtt": self._mqtt}[who]
+        if who == "mqtt":
+            self._mqtt.stop()
+        else:
+            other.kill()
         time.sleep(self._chance.uniform(0, 0.5))
         other.start()
 
@@ -228,6 +252,7 @@ class Soak:
             "nats": [name for name, _ in self._nats.messages("out")],
             "kafka": [json.loads(m.value())["id"] for m in self._kafka.messages("out")],
             "hook": self._hook.keys,
+            "mqtt": self._subscriber.ids,
             "table": [row[0] for row in self._database.ask("select id from answers")],
         }
 

@@ -283,6 +283,7 @@ def test_a_thousand_idle_subscribers(server: Served) -> None:
             one.close()
 
 
+@pytest.mark.thorough
 def test_endpoints_that_are_allowed_are_asked(tmp_path: Path) -> None:
     with serving('<http://e/x> <http://e/v> "7" .') as endpoint:
         asking = f"SERVICE <{endpoint.url}> {{ ?x <http://e/v> ?v }} ?x <http://e/p> ?p }} }}"

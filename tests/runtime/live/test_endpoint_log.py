@@ -154,6 +154,7 @@ def test_pairs_are_those_of_a_run_without_kills(tmp_path: Path, endpoint: Sparql
 # --- failures -------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_query_that_needs_its_endpoint_fails_and_others_go_on(
     tmp_path: Path, endpoint: SparqlServer
 ) -> None:
@@ -238,6 +239,7 @@ def test_a_query_that_asks_cannot_begin_in_the_past(tmp_path: Path, endpoint: Sp
     running.run.stop()
 
 
+@pytest.mark.thorough
 def test_a_full_disk_delays_answers_and_asks_nobody_again(
     tmp_path: Path, endpoint: SparqlServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
