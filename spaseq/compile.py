@@ -18,6 +18,7 @@ from spaseq.plan.planner import plan_query
 from spaseq.plan.planning_options import AS_USUAL, CompileOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.rules import known_rules
+from spaseq.plan.templates import QueryTemplates
 from spaseq.records import record
 
 __all__ = ["Checked", "CompileOptions", "check_query", "compile_query"]
@@ -25,12 +26,22 @@ __all__ = ["Checked", "CompileOptions", "check_query", "compile_query"]
 
 @record
 class Checked:
-    """A query text with its findings; `plan` is None if there are errors."""
+    """A query text with its findings; `plan` is None if there are errors.
+
+    `parsed` is None if the text cannot be read, or has not been, as it fits a template.
+    """
 
     source: QueryText
-    query: ast.Query | None
+    parsed: ast.Query | None
     plan: QueryPlan | None
     diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def query(self) -> ast.Query | None:
+        """The syntax tree; None if the text cannot be read."""
+        if self.parsed is None and self.plan is not None:
+            return parse_source(self.source).query
+        return self.parsed
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -41,10 +52,16 @@ class Checked:
         return tuple(d for d in self.diagnostics if d.severity == "warning")
 
 
-def check_query(text: str, name: str = "query", options: CompileOptions = AS_USUAL) -> Checked:
+def check_query(
+    text: str,
+    name: str = "query",
+    options: CompileOptions = AS_USUAL,
+    templates: QueryTemplates | None = None,
+) -> Checked:
     """Parse, resolve and plan a query, collecting all errors and warnings.
 
-    `name` is what its answers are called unless the query registers a stream.
+    `name` is what its answers are called unless the query registers a stream. A query that fits one
+    of `templates` is not parsed; any other may become one.
 
     Raises:
         UsageError: the evaluator that `options` asks for cannot run the query, or there is no rule
@@ -52,6 +69,17 @@ def check_query(text: str, name: str = "query", options: CompileOptions = AS_USU
     """
     known_rules(options.disable)
     source = QueryText(text, options.file or "<query>")
+    known = None if templates is None else templates.plan(text, name, options)
+    if known is not None:
+        return Checked(source, None, known, ())
+    checked = _checked(source, name, options)
+    if templates is not None and checked.plan is not None and not checked.diagnostics:
+        templates.learn(text, checked.plan, options)
+    return checked
+
+
+def _checked(source: QueryText, name: str, options: CompileOptions) -> Checked:
+    """A query that is parsed."""
     parsed = parse_source(source)
     found = list(parsed.diagnostics)
     query = parsed.query

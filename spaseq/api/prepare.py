@@ -17,9 +17,11 @@ from spaseq.kb.refresh import KbWatch
 from spaseq.kb.service_address import is_url
 from spaseq.options import KbInput, KnowledgeOptions, PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.templates import QueryTemplates
 from spaseq.runtime.job.binding import check_kbs, check_mapping
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.sources.base import Source
+from spaseq.stages.collection_pause import collection_paused
 
 _TRIPLE_BYTES = 200
 
@@ -38,11 +40,12 @@ def plan_queries(
     planning: PlanningOptions,
     pushed: bool = False,
     several: bool = False,
+    templates: QueryTemplates | None = None,
 ) -> tuple[QueryPlan, ...]:
     """The plans of one query or several, each after those whose registered streams it reads.
 
     `pushed` says that events come one by one, and `several` that others may run beside a single
-    query.
+    query. `templates` has the queries of earlier calls.
 
     Raises:
         QueryError: with all errors of all queries.
@@ -50,7 +53,9 @@ def plan_queries(
         UsageError: the options of planning contradict each other, or queries read each other's
             streams in a circle.
     """
-    return reading_order(plans_of(list(check_queries(query, planning, pushed, several))))
+    with collection_paused():  # plans are many objects, and all of them stay
+        checked = list(check_queries(query, planning, pushed, several, templates))
+    return reading_order(plans_of(checked))
 
 
 def named(plans: Sequence[QueryPlan], name: str) -> tuple[QueryPlan, ...]:
@@ -63,21 +68,37 @@ def named(plans: Sequence[QueryPlan], name: str) -> tuple[QueryPlan, ...]:
         raise UsageError("name is for a single query; several are called by their files")
     (plan,) = plans
     identity = replace(plan.identity, name=plan.identity.register or name, title=name)
-    return (replace(plan, identity=identity),)
+    return (plan.with_identity(identity),)
 
 
-def plan_standing(
-    query: QueryInput, name: str, planning: PlanningOptions, knowledge: KnowledgeBase
-) -> QueryPlan:
-    """The plan of a query under a name, which others may run beside.
+class StandingPlanner:
+    """Plans queries under names, which others may run beside.
 
-    Raises:
-        QueryError: it has errors.
-        InputError: it cannot be read, or names a graph that the knowledge base has not.
+    Args:
+        planning: the options of all queries.
+        knowledge: has the graphs that they name.
+        templates: the queries that have been planned already.
     """
-    plans = named(plan_queries(query, planning, pushed=True, several=True), name)
-    check_kbs(plans, knowledge)
-    return plans[0]
+
+    def __init__(
+        self,
+        planning: PlanningOptions,
+        knowledge: KnowledgeBase,
+        templates: QueryTemplates | None = None,
+    ) -> None:
+        self._planning, self._knowledge = planning, knowledge
+        self._templates = QueryTemplates() if templates is None else templates
+
+    def __call__(self, name: str, query: QueryInput) -> QueryPlan:
+        """The plan of a query.
+
+        Raises:
+            QueryError: it has errors.
+            InputError: it cannot be read, or names a graph that the knowledge base has not.
+        """
+        plans = named(plan_queries(query, self._planning, True, True, self._templates), name)
+        check_kbs(plans, self._knowledge)
+        return plans[0]
 
 
 def load_knowledge(

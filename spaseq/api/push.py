@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from spaseq.algebra.answers import Answer
 from spaseq.api.match import Match, PartialMatch
-from spaseq.api.prepare import load_knowledge, named, plan_queries, plan_standing
+from spaseq.api.prepare import StandingPlanner, load_knowledge, named, plan_queries
 from spaseq.api.queries import QueryInput
 from spaseq.errors import BadEvents, InputError, SpaseqError, UsageError
 from spaseq.lang.spelling import suggested
 from spaseq.options import KbInput, PushKeywords, RunOptions
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.templates import QueryTemplates
 from spaseq.rdf.in_memory.program_events import triples_of
 from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.rdf.terms.program_times import Time, time_ms
@@ -84,14 +85,14 @@ class Engine:
             UsageError: an option is unknown or contradicts another.
         """
         chosen = RunOptions.of("Engine", PushKeywords, options)
-        plans = plan_queries(query, chosen.planning, pushed=True)
+        templates, planning = QueryTemplates(), chosen.planning
+        plans = plan_queries(query, planning, pushed=True, templates=templates)
         if name is not None:
             plans = named(plans, name)
-        self._planning, self._limits = chosen.planning, chosen.limits
-        self._knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
-        self._queries = PushedQueries(
-            plans, self._knowledge, chosen.stages, on_bad, True, Tolerated.OTHERS
-        )
+        knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
+        self._planner = StandingPlanner(planning, knowledge, templates)
+        stages, tolerated = chosen.stages, Tolerated.OTHERS
+        self._queries = PushedQueries(plans, knowledge, stages, on_bad, True, tolerated)
         self._names: dict[str, str] = {}
         self._set_streams()
         self._lifters: dict[str, RowLifter] = {}
@@ -100,11 +101,11 @@ class Engine:
 
             for name, lift in lifts.items():
                 iri = self._iri(name)
-                self._lifters[iri] = RowLifter(iri, lift, self._limits)
+                self._lifters[iri] = RowLifter(iri, lift, chosen.limits)
         self._now: int | None = None  # time of the latest event
         # No event at or before `_done`, or below `_floor`, follows.
         self._done = self._floor = -(2**63)
-        self._closed = False
+        self._limits, self._closed = chosen.limits, False
 
     def _set_streams(self) -> None:
         """Take note of the streams of the queries; those of queries that have gone stay known."""
@@ -166,7 +167,7 @@ class Engine:
         self._check_open()
         if name is None:
             name = query.stem if isinstance(query, Path) else self._free_name()
-        plan = plan_standing(query, name, self._planning, self._knowledge)
+        plan = self._planner(name, query)
         old = self._queries.query_of(name)
         if old is not None and old.failure is None and _same(old.plan, plan):
             return name

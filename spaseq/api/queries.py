@@ -16,6 +16,7 @@ from spaseq.lang.format import format_query
 from spaseq.lang.parser import MOST_CHARACTERS
 from spaseq.options import PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.templates import QueryTemplates
 from spaseq.stages.collection_pause import collection_paused
 
 QueryInput: TypeAlias = str | Path | ast.Query
@@ -29,20 +30,21 @@ def check_queries(
     planning: PlanningOptions,
     pushed: bool = False,
     several: bool = False,
+    templates: QueryTemplates | None = None,
 ) -> Iterator[Checked]:
     """Each query parsed, checked and, if it has no errors, planned.
 
     A query file gives its stem as the query's name, with as many of its directories before it as
     tell it from the other files. A text or a parsed query is called `query`, or `query1`, `query2`
     and so on among several. `pushed` says that events come one by one, and `several` that others
-    may run beside a single query.
+    may run beside a single query. `templates` has the queries of earlier calls.
 
     Raises:
         InputError: a query file or an ontology cannot be read.
         UsageError: the options of planning contradict each other, a file is given twice, a text
             looks like a path, or something is no query.
     """
-    schema = _schema(planning)
+    schema, templates = _schema(planning), templates or QueryTemplates()
     queries = [query] if isinstance(query, str | Path | ast.Query) else list(query)
     for item, name in zip(queries, _names(queries), strict=True):
         options = CompileOptions(
@@ -54,7 +56,7 @@ def check_queries(
             several=several or len(queries) > 1,
         )
         with collection_paused():  # plans are many objects, and all of them stay
-            checked = check_query(_text(item), name, options)
+            checked = check_query(_text(item), name, options, templates)
         yield checked
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from spaseq.api.prepare import plan_standing
+from spaseq.api.prepare import StandingPlanner
 from spaseq.api.queries import check_queries
 from spaseq.cli.messages import tell
 from spaseq.cli.option_groups import Chosen
@@ -76,8 +76,7 @@ def follow_set(
     new = not (follow.checkpoint / "live.json").exists()
     sink = SinkSettings(output.out, Terms(patient=False), output.form, overwrites=new)
 
-    def plan(name: str, text: str) -> QueryPlan:
-        return plan_standing(text, name, options.planning, job.knowledge)
+    plan = StandingPlanner(options.planning, job.knowledge)
 
     kept = StandingOptions(follow.limits, sync_ms=0, retain_ms=0, endures=False)
     run = StandingRun(follow.checkpoint, streams, job, plan, {"out": sink}, kept, sides.files())

@@ -108,9 +108,13 @@ def row_of(term: str) -> int:
 def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
     """The families of at least `FEWEST` queries each, in order of their first members."""
     alike: dict[object, list[int]] = {}
+    known: dict[tuple[int, tuple[str, ...]], list[int]] = {}  # by the identity of a shape
     for number, plan in enumerate(plans):
         if plan.shaped is not None and plan.is_member:
-            alike.setdefault((plan.shaped.shape, plan.disabled), []).append(number)
+            place = id(plan.shaped.shape), plan.disabled
+            if place not in known:
+                known[place] = alike.setdefault((plan.shaped.shape, plan.disabled), [])
+            known[place].append(number)
     found = (_family(plans, numbers) for numbers in alike.values() if len(numbers) >= FEWEST)
     return tuple(family for family in found if family is not None)
 

@@ -107,9 +107,15 @@ def _functions(query: ast.Query) -> tuple[Function, ...]:
 
 def with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
     """The plan with the hash of all that its state depends on."""
-    identity, schema = plan.identity, plan.expressions.schema
-    evaluator = plan.sequence.evaluator.name
-    text = format_query(query)
+    return replace(plan, identity=identified(plan, plan.identity, format_query(query)))
+
+
+def identified(plan: QueryPlan, identity: Identity, text: str) -> Identity:
+    """The identity of a query with its hashes, given its canonical text.
+
+    Nothing else of `plan` counts but what queries of one family have in common.
+    """
+    schema, evaluator = plan.expressions.schema, plan.sequence.evaluator.name
     state = f"{STATE_FORMAT}\n{evaluator}\n{identity.title}\n{text}"
     if plan.sequence.program.bounds:
         state += "\ncounted"
@@ -120,9 +126,7 @@ def with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
     if plan.levels:
         names = (level.plan.sequence.evaluator.name for level in plan.levels)
         state += f"\npartial {' '.join(names)}"
-    return replace(
-        plan, identity=replace(identity, fingerprint=_hash(state), canonical=_hash(text))
-    )
+    return replace(identity, fingerprint=_hash(state), canonical=_hash(text))
 
 
 def _hash(text: str) -> str:

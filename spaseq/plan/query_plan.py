@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from spaseq.algebra.construct import Template
@@ -220,6 +221,14 @@ class QueryPlan:
     levels: tuple[Level, ...] = ()
     shaped: Shaped | None = None
     is_member: bool = False
+
+    def with_identity(self, identity: Identity) -> QueryPlan:
+        """The plan under other names."""
+        return replace(self, identity=identity)
+
+    def without_shape(self) -> QueryPlan:
+        """The plan without what only the planner reads: workers get less."""
+        return replace(self, shaped=None)
 
 
 @record

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from spaseq.api.prepare import load_knowledge, plan_standing
+from spaseq.api.prepare import StandingPlanner, load_knowledge
 from spaseq.api.streams import stream_source
 from spaseq.api.why import report_on
 from spaseq.compiled.cache import has_kernels
@@ -29,7 +29,6 @@ from spaseq.options import (
     RuntimeOptions,
     ServiceOptions,
 )
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.inputs.message_options import MessageOptions
@@ -76,8 +75,7 @@ def parts_of(configuration: Configuration, directory: Path) -> ServerParts:
     knowledge = _knowledge(configuration)
     streams = [_stream(name, table) for name, table in configuration.streams.items()]
 
-    def plan(name: str, text: str) -> QueryPlan:
-        return plan_standing(text, name, PlanningOptions(), knowledge)
+    plan = StandingPlanner(PlanningOptions(), knowledge)
 
     run = StandingRun(
         data,

@@ -258,9 +258,15 @@ class _MemberAnswers:
         return filters
 
     def _answer_plan(self, plan: QueryPlan) -> QueryPlan:
-        """The plan of a member, with the evaluator that the family has."""
-        evaluator = self.family.plan.sequence.evaluator
-        return replace(plan, sequence=replace(plan.sequence, evaluator=evaluator))
+        """What the answers of a member ask its plan for, with the evaluator of the family."""
+        first, evaluator = self.family.first, self.family.plan.sequence.evaluator
+        return replace(
+            first,
+            identity=plan.identity,
+            answers=plan.answers,
+            expressions=plan.expressions,
+            sequence=replace(first.sequence, evaluator=evaluator),
+        )
 
 
 def _own(names: Iterable[str]) -> tuple[str, ...]:

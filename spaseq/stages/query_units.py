@@ -56,10 +56,10 @@ class QueryUnits:
     def shipped(self) -> QueryUnits:
         """The units without what only the planner reads: workers get less."""
         families = {
-            n: replace(family, first=replace(family.first, shaped=None))
+            n: replace(family, first=family.first.without_shape())
             for n, family in self.families.items()
         }
-        return QueryUnits.of([replace(q, shaped=None) for q in self.queries], [*families.values()])
+        return QueryUnits.of([q.without_shape() for q in self.queries], [*families.values()])
 
     def members(self, unit: int) -> tuple[int, ...]:
         """The queries of a unit."""

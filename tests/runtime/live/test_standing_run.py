@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from spaseq.api.prepare import plan_standing
+from spaseq.api.prepare import StandingPlanner
 from spaseq.api.run import answers_of
 from spaseq.compile import compile_query
 from spaseq.errors import QueryError, RunError, UsageError
@@ -23,7 +23,6 @@ from spaseq.logs.segment_log import SegmentLog
 from spaseq.logs.stream_log import UNNUMBERED, Message, StreamLog
 from spaseq.options import FileSourceSettings, PlanningOptions, RuntimeOptions, StateLimits
 from spaseq.plan import families
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live import live_loop
@@ -46,9 +45,7 @@ MAKER = QUERY.replace(
     f"REGISTER STREAM <{OTHER}/made> AS CONSTRUCT {{ ?x <http://example/is> 1 }}",
 )
 
-
-def planned(name: str, text: str) -> QueryPlan:
-    return plan_standing(text, name, PlanningOptions(), KnowledgeBase.empty())
+planned = StandingPlanner(PlanningOptions(), KnowledgeBase.empty())
 
 
 def stream(name: str = "S", iri: str = IRI, delay_ms: int = 500) -> LiveStream:

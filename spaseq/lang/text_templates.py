@@ -1,0 +1,208 @@
+"""Recognises queries whose texts are equal but for constants, without parsing them.
+
+A `TextTemplate` is made of one query that has been parsed. It is a regular expression of the
+query's text, with a group in the place of each constant that another query may replace. A group
+takes constants of the form that the query itself has there, such as whole numbers or the local
+parts of prefixed names with one prefix. A text that fits has the same tokens up to these constants,
+and so the same syntax tree. Forms are narrow: whatever could have an error, a warning or another
+meaning does not fit, and is parsed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from spaseq.errors import NOWHERE
+from spaseq.lang import ast
+from spaseq.lang.format import format_query
+from spaseq.lang.format_terms import TermText
+from spaseq.lang.rewriting import rewritten
+from spaseq.lang.shapes import Constant
+from spaseq.lang.unresolved import RDF
+from spaseq.lang.variables import walk
+from spaseq.records import record
+
+_CONSTANT = re.compile(
+    r"""<[^<>"{}|^`\\\s]*>|"[^"\n]*"|'[^'\n]*'|(?<=:)\w[\w-]*|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"""
+)
+_CUT = "\0"
+"""Stands for a constant in an outline, and around the number of one in a canonical text."""
+
+_SLOT = re.compile(f"<{_CUT}([0-9]+){_CUT}>")
+
+_NUMBERS = (
+    r"[0-9]{1,15}",
+    r"[0-9]{0,9}\.[0-9]{1,6}",
+    r"[0-9]{1,9}\.?[0-9]{0,6}[eE][+-]?[0-9]{1,2}",
+)
+_TEXT = r"(?![-+.0-9])[^{quote}\\\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]+"
+_IRI = r"[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9/#?_.~%:=&+,;@!$*()-]*"
+_LOCAL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?"
+_SIGN = re.compile(r"[+-]\s*")
+
+
+def outline(text: str) -> str:
+    """The text without what looks like a constant: texts of one template have equal ones.
+
+    >>> outline("FILTER (?v > 5)") == outline("FILTER (?v > 17)")
+    True
+    """
+    return _CONSTANT.sub(_CUT, text)
+
+
+@record
+class _Form:
+    """How a constant is written: `start` and `end` stay, and a text that fits `middle` varies.
+
+    `made` has the constant for such a text.
+    """
+
+    start: str
+    middle: str
+    end: str
+    made: Callable[[str], Constant]
+
+
+@record
+class TextTemplate:
+    """The texts of queries that differ from one in constants, and these constants.
+
+    `slots` has the group of each constant of the shape; -1 for one that all have. `pattern` says
+    which groups have equal constants. No group has one of `others`.
+    """
+
+    expression: re.Pattern[str]
+    forms: tuple[_Form, ...]
+    slots: tuple[int, ...]
+    own: tuple[Constant, ...]
+    pattern: tuple[int, ...]
+    others: frozenset[Constant]
+    pieces: tuple[str, ...]  # the canonical text, with the number of a group at each odd place
+    terms: TermText
+
+    @classmethod
+    def of(cls, text: str, query: ast.Query, constants: Sequence[Constant]) -> TextTemplate | None:
+        """The template of a query without findings; None if none of its constants may vary.
+
+        Args:
+            text: the query's text.
+            query: the query, with the spans of this text.
+            constants: those of its shape, with their spans.
+        """
+        if "\\" in text or _CUT in text:
+            return None
+        spans = sorted({(c.span.start, c.span.end) for c in constants if c.span != NOWHERE})
+        of_span = {(c.span.start, c.span.end): c for c in constants}
+        found = {s: f for s in spans if (f := _form(text[slice(*s)], of_span[s])) is not None}
+        if not found:
+            return None
+        places = {span: number for number, span in enumerate(found)}
+        own = [of_span[span] for span in found]
+        template = cls(
+            re.compile(_expression(text, found)),
+            tuple(found.values()),
+            tuple(places.get((c.span.start, c.span.end), -1) for c in constants),
+            tuple(constants),
+            _pattern(own),
+            frozenset(_others(query, places)),
+            _pieces(query, places, _pattern(own)),
+            TermText(query.prologue),
+        )
+        fits = template.canonical(constants) == format_query(query)
+        return template if fits and template.constants(text) == template.own else None
+
+    def constants(self, text: str) -> tuple[Constant, ...] | None:
+        """The constants of the shape of a text; None if it does not fit."""
+        match = self.expression.fullmatch(text)
+        if match is None:
+            return None
+        found = [form.made(given) for form, given in zip(self.forms, match.groups(), strict=True)]
+        if _pattern(found) != self.pattern or not self.others.isdisjoint(found):
+            return None
+        pairs = zip(self.slots, self.own, strict=True)
+        return tuple([own if slot < 0 else found[slot] for slot, own in pairs])
+
+    def canonical(self, constants: Sequence[Constant]) -> str:
+        """The canonical text of the query with these constants."""
+        known = dict(zip(self.slots, constants, strict=True))
+        pieces = [*self.pieces]
+        for place in range(1, len(pieces), 2):
+            pieces[place] = self.terms.term(known[int(pieces[place])])
+        return "".join(pieces)
+
+
+def _expression(text: str, found: dict[tuple[int, int], _Form]) -> str:
+    """The regular expression of a text with some constants."""
+    parts, copied = list[str](), 0
+    for (begin, end), form in found.items():
+        parts.append(re.escape(text[copied:begin] + form.start))
+        parts.append(f"({form.middle}){re.escape(form.end)}")
+        copied = end
+    return "".join([*parts, re.escape(text[copied:])])
+
+
+def _pattern(constants: Sequence[Constant]) -> tuple[int, ...]:
+    """For each constant the number of the first that equals it."""
+    seen: dict[Constant, int] = {}
+    return tuple([seen.setdefault(c, place) for place, c in enumerate(constants)])
+
+
+def _others(query: ast.Query, places: dict[tuple[int, int], int]) -> Iterator[Constant]:
+    """The constants of a query that all queries of the template have, and the end of RDF lists."""
+    yield ast.Iri(f"{RDF}nil")
+    constants = (node for node in walk(query) if isinstance(node, ast.Iri | ast.Literal))
+    for constant in constants:
+        if (constant.span.start, constant.span.end) not in places:
+            yield constant
+
+
+def _pieces(
+    query: ast.Query, places: dict[tuple[int, int], int], pattern: Sequence[int]
+) -> tuple[str, ...]:
+    """The canonical text of a query in pieces, with numbers of groups between them."""
+
+    def marked(node: ast.Node) -> ast.Node | None:
+        if isinstance(node, ast.Iri | ast.Literal):
+            place = places.get((node.span.start, node.span.end))
+            if place is not None:
+                return ast.Iri(f"{_CUT}{pattern[place]}{_CUT}", span=node.span)
+        return None
+
+    return tuple(_SLOT.split(format_query(rewritten(query, marked))))
+
+
+def _form(text: str, constant: Constant) -> _Form | None:
+    """The form of a constant, given its text; None if it has no form that may vary."""
+    for form in _forms(text, constant):
+        varies = text[len(form.start) : len(text) - len(form.end)]
+        if re.fullmatch(form.middle, varies) and form.made(varies) == constant:
+            return form
+    return None
+
+
+def _forms(text: str, constant: Constant) -> Iterator[_Form]:
+    """The forms that a constant may have."""
+    if isinstance(constant, ast.Iri):
+        yield _Form("<", _IRI, ">", ast.Iri)
+        prefix, colon, local = text.partition(":")
+        if colon and constant.value.endswith(local):
+            namespace = constant.value[: len(constant.value) - len(local)]
+            yield _Form(prefix + colon, _LOCAL, "", lambda given: ast.Iri(namespace + given))
+        return
+    own = replace(constant, span=NOWHERE)
+    if text[:1] not in "\"'":
+        sign = _SIGN.match(text)
+        written = "" if sign is None else sign.group()
+        for middle in _NUMBERS:
+            yield _Form(written, middle, "", lambda g: replace(own, lexical=written.strip() + g))
+        return
+    quote = text[0]
+    end = text.rfind(quote)
+    if text[:3] == 3 * quote or end < 2:
+        return
+    # A number in quotes may be an error, so other texts of the same datatype do not fit.
+    middles = _NUMBERS if constant.datatype else (_TEXT.replace("{quote}", quote),)
+    for middle in middles:
+        yield _Form(quote, middle, text[end:], lambda given: replace(own, lexical=given))
