@@ -107,13 +107,15 @@ class ReadingOptions:
 
     `time_predicate` is the IRI whose object is an event's time. `triples_per_event` is the number
     of triples of an event in formats without graphs. `base` is the IRI that relative IRIs of
-    Turtle, TriG, RDF/XML and JSON-LD are relative to. `threads` read N-Quads and N-Triples in the
-    local runtime; None leaves the number to the runtime.
+    Turtle, TriG, RDF/XML and JSON-LD are relative to. `context_map` has the file of each context
+    that JSON-LD may name, by its IRI; nothing is fetched. `threads` read N-Quads and N-Triples in
+    the local runtime; None leaves the number to the runtime.
     """
 
     time_predicate: str = GENERATED_AT_TIME
     triples_per_event: int | None = None
     base: str | None = None
+    context_map: Mapping[str, str | PathLike[str]] = field(default_factory=dict)
     threads: int | None = None
 
 
@@ -298,6 +300,7 @@ class StreamKeywords(EngineKeywords, total=False):
     time_predicate: str
     triples_per_event: int | None
     base: str | None
+    context_map: Mapping[str, str | PathLike[str]]
 
 
 class RunKeywords(StreamKeywords, total=False):

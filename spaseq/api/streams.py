@@ -13,7 +13,7 @@ from spaseq.rdf.inputs.stream_options import StreamOptions, reading_threads
 from spaseq.sources import source_of
 from spaseq.sources.base import Source
 from spaseq.sources.iterables import Event
-from spaseq.sources.json_ld import JsonLd, json_ld_source
+from spaseq.sources.json_ld import JsonLd, json_ld_source, named_contexts
 
 StreamInput: TypeAlias = (
     str | PathLike[str] | Sequence[str | PathLike[str]] | Iterable[Event] | Lifted | JsonLd
@@ -31,6 +31,7 @@ def stream_options(iri: str, options: RunOptions) -> StreamOptions:
         time_predicate=reading.time_predicate,
         triples_per_event=reading.triples_per_event,
         base=reading.base,
+        contexts=named_contexts(reading.context_map, options.limits),
         limits=options.limits,
         threads=(reading.threads or reading_threads()) if local else 1,
         messages=DEFAULT_MESSAGES if options.follow is None else options.follow.messages,

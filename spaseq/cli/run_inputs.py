@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from spaseq.api.streams import bounded_sources, stream_source
-from spaseq.cli.json_streams import with_contexts
+from spaseq.cli.json_streams import with_context_map, with_contexts
 from spaseq.cli.lifted_streams import named_value, with_lifts
 from spaseq.cli.option_groups import Chosen
 from spaseq.cli.output_files import NamedPath
@@ -35,10 +35,11 @@ def stream_sources(
         UsageError: a text is no assignment, or a stream of the queries has no input.
         InputError: a path of a bounded run leads to no file.
     """
+    options = with_context_map(options, texts.context_map)
     paths_of = bind_streams(plans, _stream_paths(plans, texts.streams))
     names = stream_names(plans)
     bound = with_lifts(paths_of, texts.lifts, texts.types, names)
-    bound = with_contexts(bound, texts.contexts, texts.context_map, names)
+    bound = with_contexts(bound, texts.contexts, names)
     if options.follow is None:
         return bounded_sources(bound, options)
     if any("-" in paths for paths in paths_of.values()):
@@ -65,8 +66,9 @@ def standing_streams(
                 f"--stream {name}: no query that is there now has a stream of this name; give the "
                 f"stream's IRI, or one of {', '.join(sorted(names))}"
             )
+    options = with_context_map(options, texts.context_map)
     bound = with_lifts(given, texts.lifts, texts.types, names)
-    bound = with_contexts(bound, texts.contexts, texts.context_map, names)
+    bound = with_contexts(bound, texts.contexts, names)
     found: dict[str, BrokerStream] = {}
     for iri, paths in bound.items():
         source = stream_source(iri, paths, options)

@@ -93,7 +93,7 @@ INPUT = OptionGroup(
             "--context-map",
             multiple=True,
             metavar="IRI=FILE",
-            help="The file of a context that JSON names by its IRI; nothing is fetched. "
+            help="The file of a context that JSON-LD names by its IRI; nothing is fetched. "
             "Repeatable.",
         ),
         PartOption(

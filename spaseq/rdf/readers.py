@@ -124,7 +124,7 @@ def _document_events(
     cut = False
     size = 0
     for block in document_blocks(
-        data, file.path, file.format, on_bad, options.base, options.limits
+        data, file.path, file.format, on_bad, options.base, options.limits, options.contexts
     ):
         assembly.add(block)
         sizes.add(block, assembly.open)

@@ -8,8 +8,9 @@ from dataclasses import field, replace
 from os import PathLike, fspath
 
 from spaseq.errors import InputError, UsageError
+from spaseq.limits import Limits
 from spaseq.rdf.documents.context_files import context_text
-from spaseq.rdf.inputs.contexts import JsonLdContexts, NamedContexts
+from spaseq.rdf.inputs.contexts import NO_CONTEXTS, JsonLdContexts, NamedContexts
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.records import record
@@ -32,6 +33,18 @@ class JsonLd:
     named: Mapping[str, str | PathLike[str]] = field(default_factory=dict)
 
 
+def named_contexts(files: Mapping[str, str | PathLike[str]], limits: Limits) -> JsonLdContexts:
+    """The contexts in files that JSON-LD may name, by their IRIs.
+
+    Raises:
+        InputError: a file cannot be read, or is no JSON.
+    """
+    if not files:
+        return NO_CONTEXTS
+    found = ((iri, context_text(fspath(file), limits.nesting)) for iri, file in files.items())
+    return JsonLdContexts(None, tuple(found))
+
+
 def json_ld_source(given: JsonLd, options: StreamOptions) -> Source:
     """The source of a stream of JSON.
 
@@ -41,7 +54,7 @@ def json_ld_source(given: JsonLd, options: StreamOptions) -> Source:
     """
     nesting, most = options.limits.nesting, options.limits.event_bytes
     own = context_text(fspath(given.context), nesting)
-    named = tuple((iri, context_text(fspath(f), nesting)) for iri, f in given.named.items())
+    named = (*options.contexts.named, *named_contexts(given.named, options.limits).named)
     try:
         NamedContexts(dict(named), most).inlined({"@context": json.loads(own)})
     except ValueError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import IO, cast
@@ -18,6 +20,12 @@ from spaseq.rdf.columns.quad_block import (
 )
 from spaseq.rdf.documents.measured_document import MeasuredDocument
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad, syntax_reason
+from spaseq.rdf.inputs.contexts import (
+    NO_CONTEXTS,
+    NOT_FETCHED,
+    JsonLdContexts,
+    NamedContexts,
+)
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import UNREADABLE_TOKEN, literal_size, long_literal
@@ -51,6 +59,7 @@ def document_blocks(
     on_bad: OnBad,
     base: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    contexts: JsonLdContexts = NO_CONTEXTS,
 ) -> Iterator[QuadBlock]:
     """The quads of a file as blocks, in parser order.
 
@@ -58,7 +67,8 @@ def document_blocks(
     limit, is reported and ends the file: the last block has the quads before it and is marked
     `cut`. A triple with a literal that is too long is reported, and the file goes on; in a format
     without graphs the triple keeps its row. Blank nodes without a label have a random one (see
-    `blank_labels`). Line numbers are unknown.
+    `blank_labels`). Line numbers are unknown. JSON-LD may name `contexts`; it is then in memory as
+    a whole.
     """
 
     def report(line: int | None, reason: str, text: str) -> None:
@@ -66,9 +76,29 @@ def document_blocks(
             reason = f"the rest of the file is not read: {reason}"
             if base is None and "No scheme found" in reason:
                 reason += "; relative IRIs need a base (--base IRI, or base= in Python)"
+            if "No LoadDocumentCallback" in reason:
+                reason = f"the rest of the file is not read: a context that it names {NOT_FETCHED}"
         on_bad(BadInput(file, line, reason, text))
 
+    if form is Format.JSONLD and contexts.named:
+        try:
+            data = _with_contexts(data, contexts, limits)
+        except (*PARSER_ERRORS, RecursionError) as error:
+            report(None, parser_reason(error), "")
+            yield BlockBuilder().block(cut=True)
+            return
     yield from parsed_blocks(data, form, base, limits, report)
+
+
+def _with_contexts(data: IO[bytes], contexts: JsonLdContexts, limits: Limits) -> IO[bytes]:
+    """A JSON-LD document with contexts in the place of their IRIs."""
+    measured = MeasuredDocument(data, Format.JSONLD, limits, int)
+    parts = []
+    while part := measured.read(1 << 20):  # it refuses what is nested too deep
+        parts.append(part)
+    value = json.loads(b"".join(parts))
+    named = NamedContexts(dict(contexts.named), limits.event_bytes)
+    return io.BytesIO(json.dumps(named.inlined(value)).encode())
 
 
 def parsed_blocks(

@@ -24,8 +24,8 @@ class JsonLdContexts:
 
     @property
     def identity(self) -> list[str]:
-        """What must stay the same for a followed run to resume; empty without an own context."""
-        if self.own is None:
+        """What must stay the same for a followed run to resume; empty without contexts."""
+        if self == NO_CONTEXTS:
             return []
         return [hashlib.sha256(repr((self.own, self.named)).encode()).hexdigest()]
 
@@ -33,13 +33,17 @@ class JsonLdContexts:
 NO_CONTEXTS = JsonLdContexts()
 
 
+NOT_FETCHED = (
+    "is remote, and nothing is fetched; give it in a file (--context-map IRI=FILE, or context_map= "
+    "in Python)"
+)
+
+
 class UnknownContext(ValueError):
     """A text names a context that is not known."""
 
     def __init__(self, iri: str) -> None:
-        super().__init__(
-            f"the context {iri[:200]} is remote, and nothing is fetched (--context-map IRI=FILE)"
-        )
+        super().__init__(f"the context {iri[:200]} {NOT_FETCHED}")
 
 
 class NamedContexts:

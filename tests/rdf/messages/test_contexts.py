@@ -16,7 +16,8 @@ from spaseq.logs.stream_log import Message
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.live.message_events import message_events
-from spaseq.sources.json_ld import JsonLd, json_ld_source
+from spaseq.sources import source_of
+from spaseq.sources.json_ld import JsonLd, json_ld_source, named_contexts
 from tests.rdf.streams import TIME, XSD, Event, events_of
 
 CONTEXT: dict[str, Any] = {
@@ -151,7 +152,7 @@ def test_runs(runtime: Any, tmp_path: Path) -> None:
         (["--context", "S=c.jsonld"], 0, '"5"'),
         (["--context", "c.jsonld"], 2, "expected NAME=FILE"),
         (["--context", "S=nowhere"], 3, "cannot read the context nowhere"),
-        (["--context-map", "http://x/=c.jsonld"], 2, "goes with --context"),
+        (["--context-map", "http://x/=nowhere"], 3, "cannot read the context nowhere"),
         (["--context", "S=c.jsonld", "--context-map", "x"], 2, "expected IRI=FILE"),
         (["--context", "S=c.jsonld", "--context", "S=c.jsonld"], 2, "a context already"),
         (["--context", "S=c.jsonld", "--lift", "S=l.rq"], 2, "has a lift or a context"),
@@ -173,6 +174,72 @@ def test_command_line(
         main(["run", "q.rq", "--stream", "S=s.jsonl", "--runtime", "local", *options])
     shown = capsys.readouterr()
     assert (done.value.code, words in shown.out + shown.err) == (status, True), shown.err
+
+
+DOCUMENT = {
+    "@context": ["https://contexts.example/road", {"v": "http://e/speed"}],
+    "@graph": [
+        {"id": f"http://e/{n}", "at": at(n), "@graph": [{"id": "http://e/x", "v": n}]}
+        for n in (1, 2)
+    ],
+}
+
+
+@pytest.mark.parametrize("ending", ["jsonld", "ndjsonld", "json"])
+def test_documents_name_contexts_that_are_in_files(ending: str, tmp_path: Path) -> None:
+    _, road = files(tmp_path)
+    data = tmp_path / f"d.{ending}"
+    data.write_text(json.dumps(DOCUMENT, indent=None if ending == "ndjsonld" else 1))
+    found = spaseq.run(
+        QUERY, {"S": data}, runtime="local", context_map={"https://contexts.example/road": road}
+    )
+    # In NDJSON-LD a line is one message, and each graph in it an event.
+    assert [match.bindings["v"].to_python() for match in found] == [1, 2]
+
+
+def refusals(data: Path, known: dict[str, Path]) -> list[str]:
+    """Why nothing of a file becomes an event."""
+    options = StreamOptions("http://e/s", (), contexts=named_contexts(known, Limits()))
+    bad: list[BadInput] = []
+    assert not list(events_of(source_of([str(data)], options).open(bad.append)))
+    return [one.reason for one in bad]
+
+
+@pytest.mark.parametrize("ending", ["jsonld", "ndjsonld"])
+@pytest.mark.parametrize("others", [0, 1])
+def test_other_remote_contexts_are_refused_with_what_to_write(
+    ending: str, others: int, tmp_path: Path
+) -> None:
+    _, other = files(tmp_path)
+    data = tmp_path / f"d.{ending}"
+    data.write_text(json.dumps(DOCUMENT))
+    known = dict([("https://contexts.example/other", other)] * others)
+    (reason,) = refusals(data, known)
+    assert "is remote, and nothing is fetched; give it in a file" in reason
+    assert "(--context-map IRI=FILE, or context_map= in Python)" in reason
+    if others or ending == "ndjsonld":
+        assert "the context https://contexts.example/road is remote" in reason
+
+
+@pytest.mark.parametrize("text", ["{", '{"a": ' + "[" * 5000 + "]" * 5000 + "}", "\udc80"])
+def test_a_document_that_is_no_json_or_too_deep(text: str, tmp_path: Path) -> None:
+    _, road = files(tmp_path)
+    data = tmp_path / "d.jsonld"
+    data.write_bytes(text.encode(errors="surrogateescape"))
+    (reason,) = refusals(data, {"https://x.example/": road})
+    assert "the rest of the file is not read" in reason
+
+
+def test_messages_of_a_broker_name_contexts(tmp_path: Path) -> None:
+    _, road = files(tmp_path)
+    contexts = named_contexts({"https://contexts.example/road": road}, Limits())
+    options = StreamOptions("http://e/s", (), contexts=contexts)
+    payload = json.dumps({"@context": "https://contexts.example/road", "at": at(1), "speed": 5})
+    bad: list[BadInput] = []
+    given = [Message(payload.encode(), 0, 1, "application/ld+json")]
+    events = list(events_of(message_events(given, options, "nats://h", bad.append)))
+    assert [len(event.triples) for event in events] == [2]
+    assert bad == []
 
 
 def test_data_is_paths(tmp_path: Path) -> None:
