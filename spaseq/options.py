@@ -250,8 +250,8 @@ class RunOptions:
         Traceback (most recent call last):
             ...
         spaseq.errors.UsageError: run() has no option 'thread', did you mean threads? Options: \
-base, disable, entailment, kb_cache, limit_per_event, limits, on_partial, ontology, services, \
-threads, time_predicate, triples_per_event, watermark_ms
+base, context_map, disable, entailment, kb_cache, limit_per_event, limits, on_partial, ontology, \
+services, threads, time_predicate, triples_per_event, watermark_ms
         """
         names = sorted(allowed.__annotations__)
         for name in keywords:
