@@ -14,7 +14,7 @@ once an event of a later millisecond has come. The first two seconds do not coun
 
 `throughput` lets `spaseq run --runtime local --follow` read messages as fast as it can: from NATS,
 which has them all before, or from Kafka. It prints the events per second from the first answer to
-the last.
+the last, and the CPU time of the run, all threads together, which other load changes less.
 """
 
 from __future__ import annotations
@@ -156,6 +156,12 @@ def _subscribe(port: int, received: dict[int, float], ended: threading.Event) ->
 # --- throughput -----------------------------------------------------------------------------------
 
 
+def cpu_seconds(pid: int) -> float:
+    """The CPU time that a process has taken, without its children."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def throughput(folder: Path, events: int, broker: str) -> None:
     """Print events per second."""
     query, stats, out = folder / "pair.rq", folder / "stats.json", folder / "out.jsonl"
@@ -169,18 +175,21 @@ def throughput(folder: Path, events: int, broker: str) -> None:
         *("--stats", str(stats)),
     )
     server.begin(payloads)
-    with process(*run):
-        at, before = 0.0, 0
+    with process(*run) as own:
+        at = cpu = 0.0
+        before = 0
         while (now := _lines(out)) < expected:
             if now and not at:
-                at, before = time.perf_counter(), now
+                at, cpu, before = time.perf_counter(), cpu_seconds(own.pid), now
             server.more(payloads, now * PERIOD)
-        seconds = time.perf_counter() - at
+        seconds, cpu = time.perf_counter() - at, cpu_seconds(own.pid) - cpu
     server.close()
-    rate = (expected - before) * PERIOD / seconds
+    taken = (expected - before) * PERIOD
+    rate = taken / seconds
     measured = json.loads(stats.read_text())
     print(f"{events:,} events of five triples from {broker}, one in each message:")
     print(f"  {rate:,.0f} events/s, {5 * rate:,.0f} triples/s")
+    print(f"  CPU of the run: {cpu / taken * 1e6:.1f} us per event, {cpu / seconds:.2f} cores")
     parts = ", ".join(f"{name} {value:.1f}" for name, value in measured["stages"].items())
     print(f"  seconds of the evaluation, of {seconds:.1f}: {parts}")
 

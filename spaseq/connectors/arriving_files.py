@@ -21,7 +21,7 @@ from spaseq.connectors.base import Intake, MessageSource
 from spaseq.connectors.file_cuts import FileCut, cut_of
 from spaseq.connectors.reconnecting import offer
 from spaseq.errors import InputError, UsageError
-from spaseq.logs.stream_log import UNNUMBERED, Message
+from spaseq.logs.messages import UNNUMBERED, Message
 from spaseq.rdf.inputs.file_messages import PartOfFile
 from spaseq.rdf.inputs.files import READ_ERRORS, InputFile
 from spaseq.rdf.inputs.formats import Format

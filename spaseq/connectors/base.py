@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from spaseq.connectors.address import Address
 from spaseq.errors import InputError, RunError
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import Message
 
 AWAY, BACK = "connecting again", "connected again"
 """The ends of notes that a broker is away, and back."""

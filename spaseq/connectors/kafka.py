@@ -10,11 +10,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import Intake, MessageSource, library
 from spaseq.connectors.kafka_connection import check_address, login, silent, without_secrets
 from spaseq.errors import InputError, RunError, UsageError
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import NO_TIME, JoinedTexts, MessageColumns
 
 _TOGETHER = 1000  # messages that are asked for at once
 _WAIT_S = 0.05
@@ -88,7 +90,7 @@ class _KafkaReading:
                 told = False
             if found:
                 self._away = False
-                self._offer([_message(m) for m in found])
+                self._offer(_block(found))
             if time.monotonic() - looked > _LOOK_S:
                 looked = time.monotonic()
                 self._look()
@@ -109,7 +111,7 @@ class _KafkaReading:
             raise RunError(f"{self._address}: {without_secrets(error.str(), self._address)}")
         return False
 
-    def _offer(self, messages: Sequence[Message]) -> None:
+    def _offer(self, messages: MessageColumns) -> None:
         while not self._intake.offer(messages) and not self._intake.stopped:
             time.sleep(_ROOM_S)
 
@@ -179,10 +181,25 @@ class _KafkaReading:
         self._consumer.close()
 
 
-def _message(found: Any) -> Message:
-    headers = dict(found.headers() or ())
-    media = next((v for k, v in headers.items() if k.lower() == "content-type"), b"") or b""
-    place = found.partition(), found.offset()
-    kind, time = found.timestamp()
-    more = {"time": time if kind else None, "key": found.key(), "topic": found.topic()}
-    return Message(found.value() or b"", *place, media.decode("latin-1"), **more)
+def _block(found: Sequence[Any]) -> MessageColumns:
+    """What the library brought, as a block."""
+    count, topics = len(found), [message.topic() for message in found]
+    times = [time if kind else NO_TIME for kind, time in (m.timestamp() for m in found)]
+    return MessageColumns(
+        JoinedTexts.of([message.value() or b"" for message in found]),
+        np.fromiter((message.partition() for message in found), np.int64, count),
+        np.fromiter((message.offset() for message in found), np.int64, count),
+        np.zeros(count, np.int64),
+        np.array(times, np.int64),
+        [_media_type(message.headers()) for message in found],
+        [message.key() for message in found],
+        topics,
+        [()] * count,
+    )
+
+
+def _media_type(headers: Sequence[tuple[str, bytes | None]] | None) -> str:
+    if not headers:
+        return ""
+    given = (v for k, v in dict(headers).items() if k.lower() == "content-type")
+    return (next(given, b"") or b"").decode("latin-1")

@@ -18,7 +18,7 @@ from spaseq.connectors.base import Intake, MessageSource
 from spaseq.connectors.mqtt_connection import MqttConnection, check_address
 from spaseq.connectors.reconnecting import Reconnecting
 from spaseq.errors import InputError, UsageError
-from spaseq.logs.stream_log import UNNUMBERED, Message
+from spaseq.logs.messages import UNNUMBERED, Message
 
 _WAIT_S = 0.2
 _TIMEOUT_S = 5.0

@@ -25,7 +25,7 @@ from spaseq.connectors.base import (
     pauses,
 )
 from spaseq.errors import InputError, RunError, SpaseqError, UsageError
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import Message
 
 _TOGETHER = 2000  # messages that are offered at once
 _ROOM_S = 0.01  # before messages are offered again

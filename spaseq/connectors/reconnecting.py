@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import Intake, pauses
 from spaseq.errors import InputError, UsageError
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import Message
 
 _LOOK_S = 0.1
 _ROOM_S = 0.01  # before messages are offered again

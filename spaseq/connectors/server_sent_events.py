@@ -19,7 +19,7 @@ from spaseq.connectors.base import MOST_PAUSE, Intake, MessageSource
 from spaseq.connectors.event_stream import EventStreamParser, ServerSentEvent
 from spaseq.connectors.reconnecting import Reconnecting, basic_login, check_one_host, offer
 from spaseq.errors import InputError
-from spaseq.logs.stream_log import UNNUMBERED, Message
+from spaseq.logs.messages import UNNUMBERED, Message
 
 _MARK = "Last-Event-ID"
 _MEDIA_TYPE = "text/event-stream"

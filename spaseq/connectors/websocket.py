@@ -12,7 +12,7 @@ from spaseq.connectors.address import Address
 from spaseq.connectors.base import Intake, MessageSource, library
 from spaseq.connectors.reconnecting import Reconnecting, basic_login, check_one_host, offer
 from spaseq.errors import InputError
-from spaseq.logs.stream_log import UNNUMBERED, Message
+from spaseq.logs.messages import UNNUMBERED, Message
 
 _TOGETHER = 1000  # messages that are offered at once
 _WAIT_S = 0.1

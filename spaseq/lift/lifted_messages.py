@@ -18,7 +18,7 @@ from spaseq.lift.json_rows import JsonRows
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.lifted_events import NO_TIME, EventMaker
 from spaseq.lift.text_lines import Report
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import Message
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.terms.term import literal_text

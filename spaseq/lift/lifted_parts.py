@@ -17,7 +17,7 @@ from spaseq.lift.lifted_messages import LiftedBroker
 from spaseq.lift.table_files import TableFile
 from spaseq.lift.table_formats import TableFormat
 from spaseq.limits import Limits
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import Message
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.file_messages import CSV, TSV, PartOfFile

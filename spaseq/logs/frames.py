@@ -1,9 +1,10 @@
 """Frames: what a segment of a log consists of. A commit writes one frame with all its records.
 
 A frame has a head of 28 bytes and a body. The head has a mark, the body's length, the number of
-records, the index of the first one, the CRC-32 of the body, and that of the head itself. In the
-body each record follows its length. The first frame of a segment holds no records but the segment's
-notes.
+indexes that its records take, the first one of them, the CRC-32 of the body, and that of the head
+itself. In the body each record follows its length. A record that takes several indexes follows its
+length with the highest bit set, and their number. The first frame of a segment holds no records but
+the segment's notes.
 
 A commit syncs its frame before the next one is written. So only the last frame of a log can be
 *torn*: cut short, or with blocks that the file system never wrote, which read as zeros. A torn
@@ -26,6 +27,7 @@ RECORDS, NOTES = b"spqr", b"spqn"
 
 _HEAD = struct.Struct("<4sIIQII")
 _LENGTH = struct.Struct("<I")
+_WIDE = 2**31  # in a length: the number of indexes follows
 _SECTOR = 512  # bytes that a disk writes at once
 _LEAST_ZEROS = 32  # of a part of a sector
 
@@ -40,26 +42,40 @@ class TornFrame(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A whole frame: its first record's index, how many there are, its body, and where it ends."""
+    """A whole frame: its first index, how many there are, its body, and where it ends."""
 
     index: int
     count: int
     body: bytes
     end: int
 
-    def records(self) -> Iterator[tuple[int, bytes]]:
-        """Each record with its index."""
-        body, at = self.body, 0
-        for index in range(self.index, self.index + self.count):
+    def records(self, begin: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Each record with its first index, but those that end at or before the index `begin`."""
+        body, at, index, end = self.body, 0, self.index, self.index + self.count
+        while index < end:
             (length,) = _LENGTH.unpack_from(body, at)
-            at += _LENGTH.size + length
-            yield index, body[at - length : at]
+            at += _LENGTH.size
+            width = 1
+            if length & _WIDE:
+                length -= _WIDE
+                (width,) = _LENGTH.unpack_from(body, at)
+                at += _LENGTH.size
+            at += length
+            if index + width > begin:
+                yield index, body[at - length : at]
+            index += width
 
 
-def frame_of(index: int, records: Sequence[bytes]) -> bytes:
-    """The bytes of a frame with these records, the first of which has the index."""
-    parts = [part for record in records for part in (_LENGTH.pack(len(record)), record)]
-    return _framed(RECORDS, index, len(records), b"".join(parts))
+def framed_record(record: bytes, width: int = 1) -> bytes:
+    """A record that takes `width` indexes, as a part of a frame's body."""
+    if width == 1:
+        return _LENGTH.pack(len(record)) + record
+    return b"".join((_LENGTH.pack(len(record) | _WIDE), _LENGTH.pack(width), record))
+
+
+def frame_of(index: int, count: int, records: Sequence[bytes]) -> bytes:
+    """The bytes of a frame with framed records, which take `count` indexes from `index` on."""
+    return _framed(RECORDS, index, count, b"".join(records))
 
 
 def notes_frame(index: int, notes: bytes) -> bytes:

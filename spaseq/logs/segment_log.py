@@ -23,6 +23,7 @@ from spaseq.logs.frames import (
     Frame,
     TornFrame,
     frame_of,
+    framed_record,
     notes_frame,
     read_frame,
 )
@@ -92,7 +93,8 @@ class SegmentLog:
     ) -> None:
         self.directory, self._segment_bytes, self._notes = directory, segment_bytes, notes
         self._lock = threading.Lock()  # over `_segments` and `_end`
-        self._pending: list[bytes] = []
+        self._pending: list[bytes] = []  # framed records
+        self._pending_count = 0  # the indexes that they take
         self._broken = False
         self.cut = 0
         try:
@@ -150,10 +152,14 @@ class SegmentLog:
         with self._lock:
             return sum(segment.size for segment in self._segments)
 
-    def append(self, records: Sequence[bytes]) -> int:
-        """Hand in records, which the next `commit` writes all or none of; the first one's index."""
-        index = self._end + len(self._pending)
-        self._pending.extend(records)
+    def append(self, records: Sequence[bytes], width: int = 1) -> int:
+        """Hand in records, which the next `commit` writes all or none of; the first one's index.
+
+        Each takes `width` indexes: a record may hold several things that are to be counted.
+        """
+        index = self._end + self._pending_count
+        self._pending.extend(framed_record(record, width) for record in records)
+        self._pending_count += width * len(records)
         return index
 
     def commit(self) -> int:
@@ -176,17 +182,18 @@ class SegmentLog:
                 self._begin_segment()
                 self._file.close()
                 self._file = self._segments[-1].path.open("r+b", buffering=0)
-            self._write(frame_of(self._end, self._pending))
+            self._write(frame_of(self._end, self._pending_count, self._pending))
         except OSError as error:
             raise LogNotWritten(f"cannot write {self.directory}: {error.strerror}") from error
         with self._lock:
-            self._end += len(self._pending)
-        self._pending.clear()
+            self._end += self._pending_count
+        self.discard()
         return self._end
 
     def discard(self) -> None:
         """Give up what was appended since the last commit."""
         self._pending.clear()
+        self._pending_count = 0
 
     def _write(self, data: bytes) -> None:
         segment, descriptor = self._segments[-1], self._file.fileno()
@@ -200,7 +207,7 @@ class SegmentLog:
             self._cut_back(descriptor, segment.size)
             raise
         segment.size += len(view)
-        segment.mark(self._end + len(self._pending), segment.size)
+        segment.mark(self._end + self._pending_count, segment.size)
 
     def _cut_back(self, descriptor: int, size: int) -> None:
         """Take away what a failed commit has written."""
@@ -218,7 +225,7 @@ class SegmentLog:
 
     def close(self) -> None:
         """Close the files; what was not committed is given up."""
-        self._pending.clear()
+        self.discard()
         self._file.close()
 
     # --- retention --------------------------------------------------------------------------------
@@ -292,7 +299,7 @@ class LogReader:
                 self._segment.mark(self._expected, self._at)
             if self._expected <= wanted:
                 continue
-            found += [pair for pair in frame.records() if pair[0] >= wanted]
+            found += frame.records(wanted)
             self.next = self._expected
             taken += len(frame.body)
         return found

@@ -3,139 +3,34 @@
 The place is what the source reads from: a partition's number, and an offset in it. The log knows
 the last place of each partition, so a source goes on behind it, whatever its broker believes. The
 messages of a source without places are numbered here. A source whose places are no numbers has
-them in *marks*: names with texts, of which the log knows the last one each.
+them in *marks*: names with texts, of which the log knows the last one each. Messages are handed in
+and read in blocks.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
+import numpy as np
+
+from spaseq.compiled.arrays import Bools
 from spaseq.errors import RunError
 from spaseq.logs.frames import DamagedLog
+from spaseq.logs.messages import UNNUMBERED, Message, MessageColumns, arrived_at
 from spaseq.logs.segment_log import SEGMENT_BYTES, LogReader, SegmentLog
+from spaseq.logs.stream_records import (
+    Entry,
+    Marks,
+    Partitions,
+    Raised,
+    block_record,
+    entry_of,
+)
 from spaseq.storage.durable_files import write_durably
-
-_HEAD = struct.Struct("<BqIqH")
-_MORE = struct.Struct("<qqI")
-_MESSAGE, _PARTITIONS, _RAISED, _MESSAGE_WITH_MORE, _MARKS = 1, 2, 3, 4, 5
-_NONE = -(2**63)
-
-UNNUMBERED = -1
-"""The offset of a message whose source has no places: the log numbers it, from 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """What a source brought.
-
-    Attributes:
-        payload: its bytes.
-        partition: the partition of the source; 0 if it has none.
-        offset: the place in the partition; it grows, perhaps with gaps. Or it is `UNNUMBERED`.
-        media_type: what the message says that its bytes are; "" if it does not.
-        arrival: when it came, ms since the epoch.
-        time: the time that the broker gives it, ms since the epoch; None if there is none.
-        key: its key, if it has one.
-        topic: the topic or subject that it was sent to.
-        marks: (name, text) of the marks that change with the message; an empty text takes a mark
-            away. A message that is read from a log has none.
-    """
-
-    payload: bytes
-    partition: int
-    offset: int
-    media_type: str = ""
-    arrival: int = 0
-    time: int | None = None
-    key: bytes | None = None
-    topic: str = ""
-    marks: tuple[tuple[str, str], ...] = ()
-
-    def to_bytes(self, arrival: int | None = None) -> bytes:
-        """The message as a record, with another arrival if given; `entry_of` is the inverse."""
-        media = self.media_type.encode()[:1000]
-        at = self.arrival if arrival is None else arrival
-        if self.time is None and self.key is None and not self.topic:
-            head = _HEAD.pack(_MESSAGE, at, self.partition, self.offset, len(media))
-            return head + media + self.payload
-        head = _HEAD.pack(_MESSAGE_WITH_MORE, at, self.partition, self.offset, len(media))
-        time = _NONE if self.time is None else self.time
-        key, topic = self.key or b"", self.topic.encode()
-        size = -1 if self.key is None else len(key)
-        return head + media + _MORE.pack(time, size, len(topic)) + key + topic + self.payload
-
-
-@dataclass(frozen=True, slots=True)
-class Partitions:
-    """The source has this many partitions from here on."""
-
-    count: int
-
-    def to_bytes(self) -> bytes:
-        """The number as a record."""
-        return _HEAD.pack(_PARTITIONS, 0, self.count, 0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Raised:
-    """The watermark of a partition rises to a time (ms), because the partition is idle."""
-
-    partition: int
-    time: int
-
-    def to_bytes(self) -> bytes:
-        """The decision as a record."""
-        return _HEAD.pack(_RAISED, self.time, self.partition, 0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """The marks that the messages before this entry have changed."""
-
-    changed: Mapping[str, str]
-
-    def to_bytes(self) -> bytes:
-        """The marks as a record."""
-        return _HEAD.pack(_MARKS, 0, 0, 0, 0) + json.dumps(dict(self.changed)).encode()
-
-
-Entry: TypeAlias = Message | Partitions | Raised | Marks
-"""What a stream log has."""
-
-
-def entry_of(record: bytes) -> Entry:
-    """The inverse of `to_bytes`.
-
-    Raises:
-        RunError: a later version wrote the record.
-    """
-    kind, arrival, partition, offset, length = _HEAD.unpack_from(record)
-    if kind == _PARTITIONS:
-        return Partitions(partition)
-    if kind == _RAISED:
-        return Raised(partition, arrival)
-    if kind == _MARKS:
-        return Marks(json.loads(record[_HEAD.size :]))
-    if kind not in (_MESSAGE, _MESSAGE_WITH_MORE):
-        raise RunError(f"a stream log has a record of kind {kind}: a later version wrote it")
-    at = _HEAD.size + length
-    media = record[_HEAD.size : at].decode("utf-8", "replace")
-    if kind == _MESSAGE:
-        return Message(record[at:], partition, offset, media, arrival)
-    time, size, topic_size = _MORE.unpack_from(record, at)
-    at += _MORE.size
-    key = None if size < 0 else record[at : at + size]
-    at += max(size, 0)
-    topic = record[at : at + topic_size].decode("utf-8", "replace")
-    payload = record[at + topic_size :]
-    given = None if time == _NONE else time
-    return Message(payload, partition, offset, media, arrival, given, key, topic)
 
 
 class StreamLog:
@@ -189,22 +84,49 @@ class StreamLog:
         """Hand in messages for the next `commit`, but those that are in the log; how many are new.
 
         A message is in the log if its partition has one with the same or a later offset. They get
-        the `arrival` (ms), if it is given.
+        the `arrival` (ms), if it is given. All messages are `UNNUMBERED`, or none.
         """
-        records, marks = [], dict[str, str]()
-        for message in messages:
-            last = self._pending.get(message.partition, self._places.get(message.partition))
-            if message.offset == UNNUMBERED:
-                message = replace(message, offset=1 if last is None else last + 1)
-            if last is None or message.offset > last:
-                self._pending[message.partition] = message.offset
-                records.append(message.to_bytes(arrival))
-                marks.update(message.marks)
-        self.log.append(records)
+        block = self._numbered(MessageColumns.of(messages))
+        block = block.rows(np.flatnonzero(self._are_new(block)))
+        if not len(block):
+            return 0
+        if arrival is not None:
+            block = arrived_at(block, arrival)
+        last_rows = len(block) - 1 - np.unique(block.partition[::-1], return_index=True)[1]
+        for row in last_rows.tolist():
+            self._pending[int(block.partition[row])] = int(block.offset[row])
+        self.log.append([block_record(block)], len(block))
+        marks = {name: text for changed in block.marks for name, text in changed}
         if marks:
             self._pending_marks.update(marks)
             self.log.append([Marks(marks).to_bytes()])
-        return len(records)
+        return len(block)
+
+    def _last(self, partition: int) -> int | None:
+        """The offset of the last message of a partition that was handed in."""
+        return self._pending.get(partition, self._places.get(partition))
+
+    def _numbered(self, block: MessageColumns) -> MessageColumns:
+        """The messages, with offsets if they have none."""
+        if not len(block) or block.offset[0] != UNNUMBERED:
+            return block
+        offset = np.empty_like(block.offset)
+        for partition in np.unique(block.partition).tolist():
+            own, last = block.partition == partition, self._last(partition)
+            first = 1 if last is None else last + 1
+            offset[own] = np.arange(first, first + np.count_nonzero(own))
+        return replace(block, offset=offset)
+
+    def _are_new(self, block: MessageColumns) -> Bools:
+        """Which messages are behind all of their partition before."""
+        new = np.ones(len(block), bool)
+        for partition in np.unique(block.partition).tolist():
+            own = np.flatnonzero(block.partition == partition)
+            offsets, last = block.offset[own], self._last(partition)
+            new[own[1:]] = offsets[1:] > np.maximum.accumulate(offsets)[:-1]
+            if last is not None:
+                new[own] &= offsets > last
+        return new
 
     def commit(self) -> int:
         """Write what was appended; see `SegmentLog.commit`."""
@@ -255,8 +177,10 @@ class StreamLog:
                     self._partitions = entry.count
                 elif isinstance(entry, Marks):
                     self._mark(entry.changed)
-                elif isinstance(entry, Message):
-                    self._places[entry.partition] = entry.offset
+                elif isinstance(entry, MessageColumns):
+                    self._places.update(
+                        zip(entry.partition.tolist(), entry.offset.tolist(), strict=True)
+                    )
         reader.close()
 
 
@@ -273,7 +197,13 @@ class MessageReader:
 
     def read(self, most_bytes: int = 2**20, until: int | None = None) -> list[Entry]:
         """The next entries, whole commits of about `most_bytes`; see `LogReader.read`."""
-        return [entry_of(record) for _, record in self._reader.read(most_bytes, until)]
+        first, found = self.next, list[Entry]()
+        for index, record in self._reader.read(most_bytes, until):
+            entry = entry_of(record)
+            if isinstance(entry, MessageColumns) and index < first:
+                entry = entry[first - index :]
+            found.append(entry)
+        return found
 
     def close(self) -> None:
         """Close the file."""

@@ -10,6 +10,7 @@ from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.compact import compacted
 from spaseq.rdf.kernels.event_ranges import event_rows, named_events, sized_events
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
+from spaseq.rdf.kernels.message_graphs import find_apart
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
 from spaseq.rdf.lines.line_batches import times_of
 from spaseq.rdf.lines.statements import LineChunk, StatementReader
@@ -52,3 +53,6 @@ def steps() -> Iterator[str]:
     yield "compacted"
     statements.terms.numbers(codes)
     yield "numbers"
+    text, bounds = np.frombuffer(_SAMPLE, np.uint8), np.array([0, size])
+    find_apart(text, bounds[:1], bounds[1:], np.empty(1, bool))
+    yield "find_apart"

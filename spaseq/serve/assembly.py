@@ -19,7 +19,7 @@ from spaseq.errors import InputError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lift.lifted import Lifted
 from spaseq.lift.lifted_messages import LiftedBroker
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import Message
 from spaseq.options import (
     FileSourceSettings,
     FollowOptions,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from spaseq.connectors.base import MessageSource
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import Message
 
 
 class ListIntake:

@@ -16,7 +16,7 @@ from spaseq.connectors import source_at
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted import Lifted, lifted_source
 from spaseq.lift.lifted_messages import LiftedBroker
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import Message
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from tests.connectors.intake import ListIntake

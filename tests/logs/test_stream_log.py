@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.errors import RunError
+from spaseq.logs.messages import UNNUMBERED, Message, MessageColumns, by_partition
 from spaseq.logs.segment_log import SegmentLog
-from spaseq.logs.stream_log import UNNUMBERED, Marks, Message, Partitions, Raised, StreamLog
+from spaseq.logs.stream_log import StreamLog
+from spaseq.logs.stream_records import Marks, Partitions, Raised
 
 
 def message(offset: int, partition: int = 0) -> Message:
@@ -26,11 +33,17 @@ MORE: list[tuple[int | None, bytes | None, str]] = [
 """Time, key and topic."""
 
 
-def offsets(log: StreamLog) -> list[tuple[int, int]]:
-    reader, found = log.reader(), []
+def entries(log: StreamLog, index: int = 0) -> list[Any]:
+    """What a log has from an index on, the messages of blocks one by one."""
+    reader, found = log.reader(index), list[Any]()
     while some := reader.read():
-        found += [(m.partition, m.offset) for m in some if isinstance(m, Message)]
+        for entry in some:
+            found += entry if isinstance(entry, MessageColumns) else [entry]
     return found
+
+
+def offsets(log: StreamLog) -> list[tuple[int, int]]:
+    return [(m.partition, m.offset) for m in entries(log) if isinstance(m, Message)]
 
 
 def test_a_message_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -38,8 +51,64 @@ def test_a_message_comes_back_as_it_was(tmp_path: Path) -> None:
     given_messages += [Message(b"x", 0, n, "a", 5, *more) for n, more in enumerate(MORE, 1)]
     log = StreamLog(tmp_path)
     log.append(given_messages)
+    log.append(given_messages[:0])
+    log.append([message(9, 9)], arrival=17)
     log.commit()
-    assert log.reader().read() == given_messages
+    given_messages.append(replace(message(9, 9), arrival=17))
+    for index in range(8):
+        assert entries(log, index) == given_messages[index:]
+    assert log.log.end == 7
+
+
+def test_a_log_of_an_earlier_version_is_read_and_goes_on(tmp_path: Path) -> None:
+    """It has a record for each message; the version before blocks wrote it."""
+    shutil.copytree(Path(__file__).with_name("earlier_log"), tmp_path, dirs_exist_ok=True)
+    earlier = [
+        Partitions(3),
+        Message(b"a quad", 0, 7, "application/n-quads", 1000),
+        Message(b"", 2, 2**40, "", 1000, -5, b"k", "road.\u00e9"),
+        Raised(1, 77),
+        Message(b"marked", 1, 1, "", 2000),
+        Message(b"\0\xff\n", 0, 8, "", 2000, None, b"", "t"),
+        Marks({"m": "1"}),
+    ]
+    log = StreamLog(tmp_path)
+    assert entries(log) == earlier
+    assert log.places == {0: 8, 1: 1, 2: 2**40}
+    assert log.marks == {"m": "1"}
+    assert log.append([message(8), message(9)]) == 1
+    log.commit()
+    assert entries(log, 5) == [*earlier[5:], message(9)]
+    log.close()
+    assert entries(StreamLog(tmp_path)) == [*earlier, message(9)]
+
+
+PAYLOADS = st.lists(st.binary(max_size=4), max_size=6)
+
+
+@given(st.lists(PAYLOADS, max_size=4), st.data())
+@settings(deadline=None, max_examples=60)
+def test_a_block_is_the_sequence_of_its_messages(parts: list[list[bytes]], data: Any) -> None:
+    given_messages = [
+        [Message(p, n % 2, n, "", part, key=p or None, topic=str(n)) for n, p in enumerate(some)]
+        for part, some in enumerate(parts)
+    ]
+    blocks = [MessageColumns.of(some) for some in given_messages]
+    whole = MessageColumns.concat(blocks)
+    plain = [message for some in given_messages for message in some]
+    assert [*whole] == plain
+    assert [[*block] for block in blocks] == given_messages
+    cut = slice(*sorted(data.draw(st.tuples(st.integers(0, 25), st.integers(0, 25)))))
+    part, rest = whole[cut], plain[cut]
+    assert [*part] == [part[n] for n in range(len(part))] == rest
+    assert part.payload.joined == b"\n".join(message.payload for message in rest)
+    kept = [n for n in range(len(part)) if data.draw(st.booleans())]
+    assert [*part.rows(np.array(kept, np.int64))] == [rest[n] for n in kept]
+    keys = [(m.arrival, m.partition) for m in plain]
+    runs = whole.runs(whole.arrival, whole.partition)
+    assert [len(run) for run in runs] == [len([*some]) for _, some in groupby(keys)]
+    assert [*MessageColumns.concat(runs)] == plain
+    assert [*by_partition(blocks)] == sorted(plain, key=lambda m: m.partition)
 
 
 def test_a_message_that_comes_again_is_in_the_log_once(tmp_path: Path) -> None:
@@ -89,7 +158,7 @@ def test_the_number_of_partitions_is_kept(tmp_path: Path) -> None:
     log.note_partitions(2)
     log.append([message(2)])
     log.commit()
-    assert log.reader().read() == [Partitions(3), message(1), message(2)]
+    assert entries(log) == [Partitions(3), message(1), message(2)]
     log.log.drop_before(3)
     log.close()
     log = StreamLog(tmp_path)
@@ -130,10 +199,7 @@ def test_marks_are_committed_with_their_messages(tmp_path: Path, segment_bytes: 
     log.append([marked(b="", c="3")])
     log.commit()
     log.append([marked(a="never committed")])
-    reader = log.reader()
-    found = []
-    while some := reader.read():
-        found += [entry for entry in some if isinstance(entry, Marks)]
+    found = [entry for entry in entries(log) if isinstance(entry, Marks)]
     assert found == [Marks({"a": "2", "b": "1"}), Marks({"b": "", "c": "3"})]
     log.close()
     log = StreamLog(tmp_path, segment_bytes)

@@ -6,7 +6,7 @@ delay. That depends only on the order of the events, not on how batches divide t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import rank
+from spaseq.runtime.arrivals.time_counts import TimeCounts
 from spaseq.runtime.job.job import LateEvent
 
 _BEFORE_ALL = -(2**62)  # before every time, and far enough from the least int64 to subtract from
@@ -33,7 +34,7 @@ class StreamClock:
 
     delay_ms: int
     latest: int | None = None
-    counts: dict[int, int] = field(default_factory=dict)
+    counts: TimeCounts = field(default_factory=TimeCounts)
     floor: int | None = None
 
     @property
@@ -49,8 +50,7 @@ class StreamClock:
 
     def before(self, times: Int64s) -> StreamClock:
         """This clock with the counts of these times (ms) only, which is enough to judge them."""
-        among = self.counts.keys() & _between(times, self.counts)
-        return replace(self, counts={t: self.counts[t] for t in among})
+        return replace(self, counts=self.counts.among(np.unique(times)))
 
     def pass_over(self, times: Int64s) -> None:
         """Advance the clock as if it had judged events with these times (ms)."""
@@ -92,50 +92,35 @@ class StreamClock:
     def _count(self, times: Int64s) -> Int32s:
         """k of each event; the events are counted."""
         if (times[1:] > times[:-1]).all():  # the usual case
-            k = self._known(times)
+            k = self.counts.of(times)
             self._add(times, np.ones(len(times), np.int64))
             return k.astype(np.int32)
         distinct, inverse, sizes = np.unique(times, return_inverse=True, return_counts=True)
-        k = self._known(distinct)[inverse] + rank(times, inverse, sizes)
+        k = self.counts.of(distinct)[inverse] + rank(times, inverse, sizes)
         self._add(distinct, sizes)
         return k.astype(np.int32)
-
-    def _known(self, distinct: Int64s) -> Int64s:
-        """How many earlier events have each of these ascending times."""
-        known = np.zeros(len(distinct), np.int64)
-        for time in self.counts.keys() & _between(distinct, self.counts):
-            known[np.searchsorted(distinct, time)] = self.counts[time]
-        return known
 
     def _add(self, distinct: Int64s, sizes: Int64s) -> None:
         """Count events at these times; the watermark's past is forgotten."""
         kept = distinct >= self._forget()
-        for time, size in zip(distinct[kept].tolist(), sizes[kept].tolist(), strict=True):
-            self.counts[time] = self.counts.get(time, 0) + size
+        self.counts = self.counts.with_more(distinct[kept], sizes[kept])
 
     def _forget(self) -> int:
         """Drop the counts of times behind the watermark, which is returned."""
         watermark = self.watermark
         assert watermark is not None
-        self.counts = {t: n for t, n in self.counts.items() if t >= watermark}
+        self.counts = self.counts.since(watermark)
         return watermark
 
     def as_json(self) -> list[Any]:
         """The clock as JSON values; `of_json` is the inverse."""
-        return [self.delay_ms, self.latest, self.floor, list(self.counts.items())]
+        return [self.delay_ms, self.latest, self.floor, self.counts.pairs]
 
     @classmethod
     def of_json(cls, value: list[Any]) -> StreamClock:
         """The inverse of `as_json`."""
         delay_ms, latest, floor, counts = value
-        return cls(delay_ms, latest, dict(counts), floor)
-
-
-def _between(times: Int64s, counts: Mapping[int, int]) -> set[int]:
-    """The times between the first and the last counted one."""
-    if not counts:
-        return set()
-    return set(times[(times >= min(counts)) & (times <= max(counts))].tolist())
+        return cls(delay_ms, latest, TimeCounts.of_pairs(counts), floor)
 
 
 def raise_idle(clocks: Iterable[tuple[StreamClock, bool]]) -> bool:

@@ -9,9 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from spaseq.errors import RunError
+from spaseq.logs.messages import Message, MessageColumns, by_partition
 from spaseq.logs.segment_log import LogNotWritten
-from spaseq.logs.stream_log import Message, StreamLog
+from spaseq.logs.stream_log import StreamLog
 from spaseq.runtime.live.idle_streams import IdleStreams
 from spaseq.runtime.live.intakes import StreamIntake
 from spaseq.runtime.live.live_engine import LiveStream
@@ -56,7 +59,7 @@ class MessageAcceptance:
         self._wake, self._on_note = wake, on_note
         self._committed_at = 0.0
         self._intakes: dict[str, StreamIntake] = {}
-        self._held: dict[str, list[Message]] = {}  # messages of sources that no commit has taken
+        self._held: dict[str, list[MessageColumns]] = {}  # of sources, which no commit has taken
         self._posted: deque[_Posted] = deque()
         self._door, self._ended = threading.Lock(), False  # of `_posted`
 
@@ -94,9 +97,8 @@ class MessageAcceptance:
         self._wait_for_sync()
         arrival = int(time.time() * 1000)
         for iri, intake in self._intakes.items():
-            messages = intake.drain()
-            if messages:
-                self._held.setdefault(iri, []).extend(messages)
+            if iri not in self._held and (blocks := intake.drain()):
+                self._held[iri] = blocks
         posted = [self._posted.popleft() for _ in range(len(self._posted))]
         iris = dict.fromkeys([*self._held, *(each.iri for each in posted)])
         failures: list[LogNotWritten] = []
@@ -120,14 +122,14 @@ class MessageAcceptance:
         return bool(iris)
 
     def _commit(self, iri: str, posted: Sequence[_Posted], arrival: int) -> None:
-        log, messages = self._logs[iri], self._held.get(iri, [])
+        log, messages = self._logs[iri], by_partition(self._held.get(iri, []))
         if iri in self._intakes:
             log.note_partitions(self._intakes[iri].partitions)
         log.append(messages, arrival)
         for each in posted:
             log.append(each.messages, arrival)
         log.commit()
-        heard = {message.partition for message in messages} | {0 for each in posted}
+        heard = {*np.unique(messages.partition).tolist()} | {0 for each in posted}
         self._idle.hear({(iri, partition) for partition in heard})
 
     def _wait_for_sync(self) -> None:

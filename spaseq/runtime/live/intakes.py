@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from spaseq.connectors.base import AWAY, BACK, MessageSource, pauses
 from spaseq.errors import SpaseqError
-from spaseq.logs.stream_log import Message, StreamLog
+from spaseq.logs.messages import Message, MessageColumns
+from spaseq.logs.stream_log import StreamLog
 
 _LOOK_S = 0.05
 _ROOM = 16 * 2**20
@@ -45,7 +46,7 @@ class StreamIntake:
         self.marks: Mapping[str, str] = log.marks
         self.identity = log.identity
         self._lock = threading.Lock()
-        self._waiting: list[Message] = []
+        self._waiting: list[MessageColumns] = []
         self.partitions = 1
         self._bytes = 0
         self._offered = self._drained = self._committed = 0  # messages of all sources so far
@@ -82,10 +83,11 @@ class StreamIntake:
         self._problem = self._away = ""
         if self._bytes > _ROOM:
             return False
+        block = MessageColumns.of(messages)
         with self._lock:
-            self._waiting.extend(messages)
-            self._bytes += sum(len(message.payload) for message in messages)
-            self._offered += len(messages)
+            self._waiting.append(block)
+            self._bytes += int(block.payload.sizes.sum())
+            self._offered += len(block)
         self._wake()
         return True
 
@@ -98,7 +100,7 @@ class StreamIntake:
         if self._on_commit is not None:
             self._on_commit(self._committed - self._earlier)
 
-    def drain(self) -> list[Message]:
+    def drain(self) -> list[MessageColumns]:
         """The messages that wait.
 
         Raises:
@@ -106,7 +108,7 @@ class StreamIntake:
         """
         with self._lock:
             found, self._waiting, self._bytes = self._waiting, [], 0
-        self._drained += len(found)
+        self._drained += sum(map(len, found))
         if not found and self._failure is not None:
             raise self._failure
         return found

@@ -19,7 +19,8 @@ import numpy as np
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError
-from spaseq.logs.stream_log import Entry, Message, Partitions, Raised
+from spaseq.logs.messages import MessageColumns
+from spaseq.logs.stream_records import Entry, Partitions, Raised
 from spaseq.options import FileSourceSettings, StateLimits
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
@@ -128,21 +129,23 @@ class LiveEngine:
 
     def take(self, iri: str, entries: Sequence[Entry]) -> None:
         """Take the next entries of a stream's log."""
-        for place, some in groupby(entries, _place):
-            if place is None:
-                for entry in some:
-                    if isinstance(entry, Partitions):
-                        self._clocks[iri].add(entry.count)
-                    elif isinstance(entry, Raised):
-                        self._clocks[iri].of_partition(entry.partition).raise_to(entry.time)
-            else:
-                messages = [entry for entry in some if isinstance(entry, Message)]
-                self._take_messages(iri, *place, messages)
+        for _, some in groupby(entries, type):
+            together = list(some)
+            blocks = [entry for entry in together if isinstance(entry, MessageColumns)]
+            if blocks:
+                block = MessageColumns.concat(blocks)
+                for messages in block.runs(block.arrival, block.partition):
+                    self._take_messages(iri, messages)
+                continue
+            for entry in together:
+                if isinstance(entry, Partitions):
+                    self._clocks[iri].add(entry.count)
+                elif isinstance(entry, Raised):
+                    self._clocks[iri].of_partition(entry.partition).raise_to(entry.time)
 
-    def _take_messages(
-        self, iri: str, arrival: int, partition: int, messages: Sequence[Message]
-    ) -> None:
+    def _take_messages(self, iri: str, messages: MessageColumns) -> None:
         """Take messages of one partition that came together."""
+        arrival, partition = int(messages.arrival[0]), int(messages.partition[0])
         source, clocks, stats = self._sources[iri], self._clocks[iri], self._job.stats
         counts, name, on_bad = self.counts[iri], source.describe(), self._job.take_bad
         at, bad = time.perf_counter(), stats.bad
@@ -289,8 +292,3 @@ class LiveEngine:
 
 def _same(rows: SolutionBatch) -> SolutionBatch:
     return rows
-
-
-def _place(entry: Entry) -> tuple[int, int] | None:
-    """What messages that are read together have in common: their arrival and their partition."""
-    return (entry.arrival, entry.partition) if isinstance(entry, Message) else None

@@ -8,16 +8,16 @@ in a format without graphs, and a JSON object without any, is one event.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import partial
-from itertools import groupby
 from typing import IO
+
+import numpy as np
 
 from spaseq.errors import InputError
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import Message, MessageColumns
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
@@ -31,6 +31,7 @@ from spaseq.rdf.inputs.message_formats import (
     message_format,
 )
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.kernels.message_graphs import find_apart
 from spaseq.rdf.readers import ArrivalClock, read_file
 from spaseq.records import record
 from spaseq.runtime.live.given_times import given_time, with_times
@@ -62,12 +63,12 @@ def message_events(
         on_bad: called for each part of a message that cannot become an event.
     """
     options = replace(options, threads=1)
-    for form, some in groupby(messages, partial(_format_of, options=options)):
-        together = list(some)
+    for some in MessageColumns.of(messages).runs_of_types():
+        form = _format_of(some.media_type[0], options)
         if form is Format.NQUADS:
-            yield from _line_events(together, options, source, on_bad)
+            yield from _line_events(some, options, source, on_bad)
             continue
-        for message in together:
+        for message in some:
             if form is None:
                 reason = f"its media type {message.media_type[:100]} is not one of "
                 names = ", ".join(filter(None, MEDIA_TYPES))
@@ -89,21 +90,21 @@ def name_of(source: str, messages: Sequence[Message]) -> str:
     if len(messages) == 1 and part_of_file(messages[0].media_type) is not None:
         return messages[0].topic
     first, last = messages[0], messages[-1]
-    place = str(first.offset) if first is last else f"{first.offset} to {last.offset}"
+    place = str(first.offset) if len(messages) == 1 else f"{first.offset} to {last.offset}"
     return f"{source} message {place}" + (
         f" of partition {first.partition}" * bool(first.partition)
     )
 
 
-def _format_of(message: Message, options: StreamOptions) -> Format | None:
-    """The format of a message; None if its media type is unknown."""
-    part = part_of_file(message.media_type)
+def _format_of(media_type: str, options: StreamOptions) -> Format | None:
+    """The format of messages of a media type; None if it is unknown."""
+    part = part_of_file(media_type)
     if part is not None:
         return format_of_media(part.format)
     if options.contexts.own is not None:
         return Format.JSONLD
     given = options.messages.format
-    return format_of_media(message.media_type) if given is None else message_format(given)
+    return format_of_media(media_type) if given is None else message_format(given)
 
 
 def _single_events(
@@ -128,7 +129,7 @@ def _single_events(
         is_silent = False
         on_bad(_in_file(bad, message))
 
-    for batch in _events([message], form, options, source, report):
+    for batch in _events(MessageColumns.of([message]), form, options, source, report):
         is_silent = is_silent and not len(batch)
         yield batch
     if is_silent and not is_part:
@@ -136,15 +137,17 @@ def _single_events(
 
 
 def _line_events(
-    messages: list[Message], options: StreamOptions, source: str, on_bad: OnBad
+    messages: MessageColumns, options: StreamOptions, source: str, on_bad: OnBad
 ) -> Iterator[EventBatch]:
     """The events of N-Quads messages. They are read together as long as nothing in them is bad."""
-    for run in _separable(messages):
-        yield from _halved(run, options, source, on_bad)
+    payload, apart = messages.payload, np.empty(len(messages), bool)
+    find_apart(np.frombuffer(payload.data, np.uint8), payload.begins, payload.ends, apart)
+    for together in messages.split(np.flatnonzero(apart[1:]) + 1):
+        yield from _halved(together, options, source, on_bad)
 
 
 def _halved(
-    messages: list[Message], options: StreamOptions, source: str, on_bad: OnBad
+    messages: MessageColumns, options: StreamOptions, source: str, on_bad: OnBad
 ) -> Iterator[EventBatch]:
     """The events of messages, of which a bad one is found by halving."""
     found: list[BadInput] = []
@@ -152,7 +155,8 @@ def _halved(
     if found and options.messages.time is not None:
         messages_then, found_then = with_times(messages, found, options)
         if len(found_then) < len(found) and (not found_then or len(messages) == 1):
-            batches = list(_events(messages_then, Format.NQUADS, options, source, _ignore))
+            then = MessageColumns.of(messages_then)
+            batches = list(_events(then, Format.NQUADS, options, source, _ignore))
             found = found_then
     if not found:
         yield from batches
@@ -171,48 +175,14 @@ def _ignore(_: BadInput) -> None:
 
 
 def _events(
-    messages: Sequence[Message], form: Format, options: StreamOptions, source: str, on_bad: OnBad
+    messages: MessageColumns, form: Format, options: StreamOptions, source: str, on_bad: OnBad
 ) -> Iterator[EventBatch]:
-    name = name_of(source, messages)
-    if not all(message.payload.strip() for message in messages):
+    """The events of a message, or of several that all have some."""
+    name, data = name_of(source, messages), messages.payload.joined
+    if len(messages) == 1 and not data.strip():
         on_bad(BadInput(name, None, _NO_EVENT))
-    data = b"\n".join(message.payload for message in messages)
     text = _MessageText(name, form, data)
     try:
         yield from read_file(text, options, on_bad, InstantCounter(), ArrivalClock())
     except InputError as error:
         on_bad(BadInput(name, None, str(error)))
-
-
-def _separable(messages: Iterable[Message]) -> Iterator[list[Message]]:
-    """Runs of messages in which no message ends with the graph that the next one begins with.
-
-    Read together, they give the events that they give one by one.
-    """
-    run: list[Message] = []
-    last: bytes | None = None
-    for message in messages:
-        first, following = _outer_graphs(message.payload)
-        if run and (first is None or last is None or first == last):
-            yield run
-            run = []
-        run.append(message)
-        last = following
-    if run:
-        yield run
-
-
-def _outer_graphs(payload: bytes) -> tuple[bytes | None, bytes | None]:
-    """The graphs of the first and the last line of a message, as written; None if unclear."""
-    text = payload.strip()
-    return _graph(text.split(b"\n", 1)[0]), _graph(text.rsplit(b"\n", 1)[-1])
-
-
-def _graph(line: bytes) -> bytes | None:
-    """The graph at the end of a line; None if it is not plainly an IRI."""
-    line = line.rstrip(b" \t\r")
-    body = line[:-1].rstrip(b" \t") if line.endswith(b".") else b""
-    begin = body.rfind(b"<")
-    graph = body[begin:]
-    plain = begin > 0 and graph.endswith(b">") and b"\\" not in graph and b'"' not in graph
-    return graph if plain else None

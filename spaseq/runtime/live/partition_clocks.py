@@ -52,7 +52,7 @@ class PartitionClocks:
         """Take note that there are `count` partitions. The watermark never goes back."""
         if len(self._clocks) == 1 < count:
             only = self._clocks[0]
-            self._numbers.latest, self._numbers.counts = only.latest, dict(only.counts)
+            self._numbers.latest, self._numbers.counts = only.latest, only.counts
         mark = self.watermark
         while len(self._clocks) < count:
             self._clocks.append(StreamClock(self._delay_ms))

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TextIO, TypeVar
 
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.errors import UsageError
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import Message, MessageColumns
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import BadInput
@@ -393,7 +394,7 @@ class StandingRun:
         log = self._loop.logs[self._iris[stream]]
         reader, found = log.reader(log.log.first), list[Any]()
         while some := reader.read():
-            found.extend(entry for entry in some if isinstance(entry, Message))
+            found.extend(chain.from_iterable(e for e in some if isinstance(e, MessageColumns)))
         reader.close()
         return found
 

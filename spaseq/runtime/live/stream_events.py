@@ -7,17 +7,17 @@ same messages again gives the same events again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
 
 from spaseq.lift.lifted_messages import LiftedBroker
 from spaseq.lift.lifted_parts import events_of_part
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import Message, MessageColumns
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
-from spaseq.rdf.inputs.file_messages import PartOfFile, part_of_file
+from spaseq.rdf.inputs.file_messages import part_of_file
 from spaseq.rdf.inputs.message_options import MessageOptions
 from spaseq.runtime.live.message_events import message_events, name_of
 from spaseq.runtime.live.seen_graphs import SeenGraphs
@@ -41,20 +41,22 @@ class StreamEvents:
     ) -> Iterator[EventBatch]:
         """The events of messages that arrived together, in their order."""
         name, arrival = source.describe(), messages[0].arrival
-        small = [m for m in messages if self._is_small(m, name, on_bad)]
+        small = self._small(MessageColumns.of(messages), name, on_bad)
         if isinstance(source, LiftedBroker):
             batches = _lifted(source, small, name, on_bad)
         else:
             batches = message_events(small, source.options, name, on_bad)
         return batches if self._seen is None else self._first_ones(batches, arrival, self._seen)
 
-    def _is_small(self, message: Message, source: str, on_bad: OnBad) -> bool:
-        size, most = len(message.payload), self._how.max_bytes
-        if most is None or size <= most:
-            return True
-        reason = f"it has {size} bytes, and a message of this stream has at most {most}"
-        on_bad(BadInput(name_of(source, [message]), None, reason))
-        return False
+    def _small(self, messages: MessageColumns, source: str, on_bad: OnBad) -> MessageColumns:
+        """The messages that are not too large."""
+        most, sizes = self._how.max_bytes, messages.payload.sizes
+        if most is None:
+            return messages
+        for row in np.flatnonzero(sizes > most).tolist():
+            reason = f"it has {sizes[row]} bytes, and a message of this stream has at most {most}"
+            on_bad(BadInput(name_of(source, messages[row : row + 1]), None, reason))
+        return messages.rows(np.flatnonzero(sizes <= most))
 
     def _first_ones(
         self, batches: Iterator[EventBatch], arrival: int, seen: SeenGraphs
@@ -79,16 +81,18 @@ class StreamEvents:
 
 
 def _lifted(
-    source: LiftedBroker, messages: Sequence[Message], name: str, on_bad: OnBad
+    source: LiftedBroker, messages: MessageColumns, name: str, on_bad: OnBad
 ) -> Iterator[EventBatch]:
     """The events of a lifted stream."""
-    for part, some in groupby(messages, _part):
-        if part is None:
-            yield from source.events(list(some), name, on_bad)
-        else:
-            for message in some:
-                yield from events_of_part(source, message, part, on_bad)
+    for is_part, some in groupby(messages.runs_of_types(), _is_part):
+        if not is_part:
+            yield from source.events(MessageColumns.concat(list(some)), name, on_bad)
+            continue
+        for message in chain.from_iterable(some):
+            part = part_of_file(message.media_type)
+            assert part is not None
+            yield from events_of_part(source, message, part, on_bad)
 
 
-def _part(message: Message) -> PartOfFile | None:
-    return part_of_file(message.media_type)
+def _is_part(messages: MessageColumns) -> bool:
+    return part_of_file(messages.media_type[0]) is not None

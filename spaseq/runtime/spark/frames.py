@@ -29,6 +29,7 @@ from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
 from spaseq.runtime.arrivals.stream_clock import StreamClock, late_events, raise_idle
+from spaseq.runtime.arrivals.time_counts import TimeCounts
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.job.job import Job, LateEvent, Stats
@@ -246,15 +247,17 @@ class FrameClock(StatefulProcessor):  # type: ignore[misc]
             yield batch.to_pandas()
         for batch in self.matching.marked(iri, clock):
             yield batch.to_pandas()
-        times = list(clock.counts)
-        self._clock.update((clock.delay_ms, clock.latest, times, list(clock.counts.values())))
+        times, counts = clock.counts.times.tolist(), clock.counts.counts.tolist()
+        self._clock.update((clock.delay_ms, clock.latest, times, counts))
 
     def _stored(self) -> StreamClock:
         known = self._clock.get() if self._clock.exists() else None
         if known is None:
             return StreamClock(self.delay_ms)
         _, latest, times, counts = known
-        return StreamClock(self.delay_ms, latest, dict(zip(times, counts, strict=True)))
+        return StreamClock(
+            self.delay_ms, latest, TimeCounts.of_pairs(zip(times, counts, strict=True))
+        )
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ import spaseq
 from spaseq.cli import main
 from spaseq.errors import InputError, UsageError
 from spaseq.limits import Limits
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import Message
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.live.message_events import message_events

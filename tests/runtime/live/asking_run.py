@@ -15,8 +15,8 @@ from pathlib import Path
 
 from spaseq.api.prepare import plan_standing
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.logs.messages import UNNUMBERED, Message
 from spaseq.logs.segment_log import SegmentLog
-from spaseq.logs.stream_log import UNNUMBERED, Message
 from spaseq.options import FileSourceSettings, PlanningOptions, ServiceOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import StreamOptions

@@ -10,7 +10,8 @@ from pathlib import Path
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import Intake, MessageSource
 from spaseq.errors import InputError
-from spaseq.logs.stream_log import UNNUMBERED, Message, StreamLog
+from spaseq.logs.messages import UNNUMBERED, Message
+from spaseq.logs.stream_log import StreamLog
 from spaseq.runtime.live.intakes import StreamIntake
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.errors import RunError
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import Message, MessageColumns
 from spaseq.options import FileSourceSettings, StateLimits
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
@@ -35,7 +35,7 @@ class Fed:
 
     def feed(self, payloads: list[bytes], arrival: int = ARRIVAL) -> None:
         messages = [Message(p, 0, n, "", arrival) for n, p in enumerate(payloads)]
-        self.engine.take(IRI, messages)
+        self.engine.take(IRI, [MessageColumns.of(messages)])
         self.answers += [answer_json("q", answer) for _, answer in self.engine.advance()]
 
 

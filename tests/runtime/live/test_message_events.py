@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.errors import UsageError
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import Message
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.message_options import MessageOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions

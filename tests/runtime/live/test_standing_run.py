@@ -19,8 +19,9 @@ from spaseq.api.run import answers_of
 from spaseq.compile import compile_query
 from spaseq.errors import QueryError, RunError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.logs.messages import UNNUMBERED, Message
 from spaseq.logs.segment_log import SegmentLog
-from spaseq.logs.stream_log import UNNUMBERED, Message, StreamLog
+from spaseq.logs.stream_log import StreamLog
 from spaseq.options import FileSourceSettings, PlanningOptions, RuntimeOptions, StateLimits
 from spaseq.plan import families
 from spaseq.rdf.inputs.stream_options import StreamOptions
