@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, TypeAlias, overload
 
 import numpy as np
@@ -216,36 +216,46 @@ class AnswerBatch(Sequence[Answer]):
     # --- answers ----------------------------------------------------------------------------------
 
     def _made(self) -> Iterator[Answer]:
-        names, ends = self.names, [0, *self.trace.ends.tolist()]
-        items = self._items()
-        pairs: dict[str, list[Any]] = {
-            v: self.column(v).pairs(v) for v in {*names.projected, *names.singles}
-        }
-        bindings = self._bindings([pairs[v] for v in names.projected])
-        singles = self._bindings([pairs[v] for v in names.singles])
-        lists = self._lists()
-        for i, (begin, end) in enumerate(pairwise(ends)):
-            trace = tuple(items[begin:end])
-            first, last = trace[0][:2], trace[-1][:2]
-            yield _answer((first, last, trace, bindings[i], singles[i], lists[i], None, None))
+        names = self.names
+        given = {v: self.column(v) for v in {*names.projected, *names.singles}}
+        columns = {v: c for v, c in given.items() if c.codes.max(initial=UNBOUND) >= 0}
+        projected = tuple(v for v in names.projected if v in columns)
+        singles = tuple(v for v in names.singles if v in columns)
+        pairs = {v: column.pairs(v) for v, column in columns.items()}
+        optional = {v for v, column in columns.items() if column.codes.min() < 0}
+        bindings = self._bindings(projected, pairs, optional)
+        own = bindings if singles == projected else self._bindings(singles, pairs, optional)
+        ends = self._instants(self.first), self._instants(self.last)
+        fields = *ends, self._traces(), bindings, own, self._lists()
+        return map(_answer, zip(*fields, repeat(None), repeat(None), strict=False))
 
-    def _items(self) -> list[TraceItem]:
-        """The items of all traces, one after the other; equal ones are one object."""
+    def _instants(self, rows: Int64s) -> Iterator[tuple[int, int]]:
+        """The instants of some rows."""
+        return zip(self.rows.time[rows].tolist(), self.rows.k[rows].tolist(), strict=True)
+
+    def _traces(self) -> Iterator[tuple[TraceItem, ...]]:
+        """The traces of all answers; equal items are one object."""
         rows, names = self.rows, self.names
         gpms = np.array(names.gpms, object)[rows.gpm]
         streams = np.array(names.streams, object)[rows.stream]
         columns = [column.tolist() for column in (rows.time, rows.k, gpms, streams)]
         fields = zip(*columns, rows.event.to_pylist(), strict=True)
-        items = np.fromiter(map(_item, fields), object, len(rows))
-        made: list[TraceItem] = items[self.trace.places].tolist()
-        return made
+        made = np.fromiter(map(_item, fields), object, len(rows))
+        items: list[TraceItem] = made[self.trace.places].tolist()
+        width = self.trace.width
+        if width:
+            return zip(*[iter(items)] * width, strict=True)
+        ends = pairwise([0, *self.trace.ends.tolist()])
+        return (tuple(items[begin:end]) for begin, end in ends)
 
-    def _bindings(self, pairs: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-        """For each answer, the pairs of some columns, without None."""
-        if not pairs:
+    def _bindings(
+        self, names: Sequence[str], pairs: Mapping[str, Sequence[Any]], optional: Set[str]
+    ) -> list[tuple[Any, ...]]:
+        """For each answer, the pairs of some variables, without None; `optional` ones may be it."""
+        if not names:
             return [()] * len(self)
-        rows = [*zip(*pairs, strict=True)]
-        if not any(None in column for column in pairs):
+        rows = [*zip(*[pairs[v] for v in names], strict=True)]
+        if optional.isdisjoint(names):
             return rows
         return [tuple([pair for pair in row if pair is not None]) for row in rows]
 

@@ -65,19 +65,20 @@ class Answers(Iterator[Match]):
     # --- iteration --------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Match]:
-        return self if self._kept is None else iter(self._kept)
+        return self._left() if self._kept is None else iter(self._kept)
 
     def __next__(self) -> Match:
-        match = self._next.popleft() if self._next else self._from_run()
-        self._taken += 1
-        return match
+        return next(self._left())
 
-    def _from_run(self) -> Match:
-        try:
-            return next(self._matches)
-        except StopIteration:
-            self._ended = True
-            raise
+    def _left(self) -> Iterator[Match]:
+        """The matches that have not been taken yet."""
+        while True:
+            match = self._next.popleft() if self._next else next(self._matches, None)
+            if match is None:
+                break
+            self._taken += 1
+            yield match
+        self._ended = True
 
     def close(self) -> None:
         """End the run; the matches that were not taken are lost, unless they are kept."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain
 from os import PathLike
 from typing import Any, Literal, Unpack
 
+from spaseq.algebra.answer_batch import PIECE, AnswerBatch
 from spaseq.algebra.answers import Answer
 from spaseq.api.answers import Answers
 from spaseq.api.match import Match, PartialMatch
@@ -20,6 +21,7 @@ from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job, Stats
+from spaseq.stages.collection_pause import collection_paused
 
 _END = object()
 
@@ -132,9 +134,20 @@ def prepare(
 
 def _matches(task: Task) -> Generator[Match]:
     job = replace(task.job, streams=bounded_sources(task.streams, task.options))
-    with closing(answers_of(job, task.options.runtime)) as answers:
-        for number, answer in answers:
-            yield Match(job.plans[number].identity.name, answer)
+    with closing(batches_of(job, task.options.runtime)) as batches:
+        for number, answers in batches:
+            name = job.plans[number].identity.name
+            for first in range(0, len(answers), PIECE):
+                with collection_paused():  # the objects of a piece know no cycles
+                    made = [Match(name, answer) for answer in _piece(answers, first)]
+                yield from made
+
+
+def _piece(answers: Sequence[Answer], first: int) -> Iterable[Answer]:
+    """Some answers, as many as are made at a time."""
+    if isinstance(answers, AnswerBatch):
+        return answers.part(first, min(first + PIECE, len(answers)))
+    return answers[first : first + PIECE]
 
 
 def _streamed(task: Task) -> Generator[Match]:
