@@ -153,7 +153,7 @@ class AnswerBatch(Sequence[Answer]):
 
     def __iter__(self) -> Iterator[Answer]:
         for part in self.parts():
-            yield from part._made()
+            yield from part.made()
 
     def parts(self, size: int = PIECE) -> Iterator[AnswerBatch]:
         """The answers in batches of at most this size."""
@@ -215,7 +215,8 @@ class AnswerBatch(Sequence[Answer]):
 
     # --- answers ----------------------------------------------------------------------------------
 
-    def _made(self) -> Iterator[Answer]:
+    def made(self) -> Iterator[Answer]:
+        """The answers; what they are made of is made at once, for all of them."""
         names = self.names
         given = {v: self.column(v) for v in {*names.projected, *names.singles}}
         columns = {v: c for v, c in given.items() if c.codes.max(initial=UNBOUND) >= 0}

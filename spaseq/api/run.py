@@ -9,7 +9,7 @@ from itertools import chain
 from os import PathLike
 from typing import Any, Literal, Unpack
 
-from spaseq.algebra.answer_batch import PIECE, AnswerBatch
+from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer
 from spaseq.api.answers import Answers
 from spaseq.api.match import Match, PartialMatch
@@ -137,17 +137,20 @@ def _matches(task: Task) -> Generator[Match]:
     with closing(batches_of(job, task.options.runtime)) as batches:
         for number, answers in batches:
             name = job.plans[number].identity.name
-            for first in range(0, len(answers), PIECE):
-                with collection_paused():  # the objects of a piece know no cycles
-                    made = [Match(name, answer) for answer in _piece(answers, first)]
-                yield from made
+            for made in _pieces(answers):
+                for answer in made:
+                    yield Match(name, answer)
 
 
-def _piece(answers: Sequence[Answer], first: int) -> Iterable[Answer]:
-    """Some answers, as many as are made at a time."""
-    if isinstance(answers, AnswerBatch):
-        return answers.part(first, min(first + PIECE, len(answers)))
-    return answers[first : first + PIECE]
+def _pieces(answers: Sequence[Answer]) -> Iterator[Iterable[Answer]]:
+    """All answers, in pieces for which Python's garbage is not collected."""
+    if not isinstance(answers, AnswerBatch):
+        yield answers
+        return
+    for part in answers.parts():
+        with collection_paused():
+            made = part.made()
+        yield made
 
 
 def _streamed(task: Task) -> Generator[Match]:

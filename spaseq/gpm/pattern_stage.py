@@ -225,12 +225,16 @@ class _Rows:
             return SolutionBatch.empty(columns)
         event = np.concatenate([b.event for _, b in self._parts])
         gpm = np.concatenate([np.full(len(b.event), g, np.int32) for g, b in self._parts])
-        order: RowSelection = slice(None)
+        places: list[RowSelection] = [slice(None)]
         if len(self._parts) > 1:
             order = np.argsort(event, kind="stable")
             event, gpm = event[order], gpm[order]
+            place = np.empty(len(order), np.int32)
+            place[order] = np.arange(len(order), dtype=np.int32)
+            ends = np.cumsum([len(b.event) for _, b in self._parts])
+            places = list(np.split(place, ends[:-1]))
         bound = {v for _, b in self._parts for v in b.columns}
-        codes = {v: self._codes(v, order) for v in bound}
+        codes = {v: self._codes(v, places, len(event)) for v in bound}
         return SolutionBatch(
             np.full(len(event), self._stream, dtype=np.int32),
             events.time[event],
@@ -241,19 +245,23 @@ class _Rows:
             {v: self._numbers(codes.get(v), len(event)) for v in columns.numbers},
         )
 
-    def _codes(self, variable: str, order: RowSelection) -> Int32s:
-        parts = []
-        for _, bindings in self._parts:
-            codes = bindings.columns.get(variable)
-            size = len(bindings.event)
-            parts.append(np.full(size, UNBOUND, np.int32) if codes is None else codes)
-        return np.concatenate(parts)[order]
+    def _codes(self, variable: str, places: Sequence[RowSelection], size: int) -> Int32s:
+        """The codes of a variable in all rows, given the places of the rows of each part."""
+        if len(self._parts) == 1:
+            return self._parts[0][1].columns[variable]
+        codes = np.full(size, UNBOUND, np.int32)
+        for (_, bindings), rows in zip(self._parts, places, strict=True):
+            if variable in bindings.columns:
+                codes[rows] = bindings.columns[variable]
+        return codes
 
     def _column(self, codes: Int32s | None, event: Int64s) -> TermColumn:
         if codes is None:
             return TermColumn.unbound(len(event))
-        used, places = compacted(codes, len(self._terms))
-        column = TermColumn(places, self._strings(used))
+        column = self._terms.shared(codes)
+        if column is None:
+            used, places = compacted(codes, len(self._terms))
+            column = TermColumn(places, self._strings(used))
         return self._scoped(column, codes, event) if self._terms.base.has_blank else column
 
     def _strings(self, used: Int32s) -> TextArray:

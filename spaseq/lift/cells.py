@@ -94,7 +94,7 @@ class FilteredRows:
 BLOCK_ROWS = 8192
 """Rows of a block."""
 
-TABLE_ROWS = 65_536
+TABLE_ROWS = 262_144
 """Rows of a block of a table."""
 
 _NAME = NamePattern(lexical.VARIABLE)

@@ -19,7 +19,7 @@ from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.lang import ast
 from spaseq.lift.cells import TableBlock, variable_of
 from spaseq.lift.lane_solutions import Lanes, LaneSolutions
-from spaseq.lift.lane_terms import LaneNames
+from spaseq.lift.lane_terms import LaneNames, SharedTexts
 from spaseq.lift.lanes import Lane, LaneForm, NotColumns, lane_of
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, TemplateTriple
 from spaseq.lift.lifted_graphs import LiftedEvents, LiftedGraphs
@@ -97,7 +97,7 @@ class LaneEvents:
         wrong = not all(map(is_rdf_term, constants)) or any(s[0] != "<" for s in subjects)
         if len(timed) != 1 or blank or varied or wrong or not others:
             raise NotColumns
-        self._time = timed[0]
+        self._time, self._texts = timed[0], SharedTexts()
         self._inside: list[TemplateTriple] = [t for t in plan.template if t.inside]
         self._needed = plan.fields.terms if asked is None else needed_variables(plan, asked)
         self._kept = [asked is None or str(t.terms[1])[1:-1] in asked for t in self._inside]
@@ -116,7 +116,7 @@ class LaneEvents:
         valid = self._valid(lanes, size)
         given = sum(size if own is None else int(own.sum()) for own in valid)
         template = [t.terms for t in compress(self._inside, self._kept)]
-        graphs = LiftedGraphs(size, template, lanes, [*compress(valid, self._kept)])
+        graphs = LiftedGraphs(size, template, lanes, [*compress(valid, self._kept)], self._texts)
         place = self._stream, time, self._counter.assign(time), names
         events = LiftedEvents(place, graphs, triples=given, filtered=len(block) - size)
         return events, texts, rows

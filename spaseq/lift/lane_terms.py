@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lift.lanes import Lane, LaneForm
 from spaseq.rdf.columns.spelled_texts import SpelledTexts
-from spaseq.rdf.columns.term_columns import TextArray, text_array
+from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
 from spaseq.rdf.columns.term_tables import ABSENT, ListedTerms, Numbers, TermTable
 from spaseq.rdf.terms.number_kinds import OTHER, UNKNOWN
 
@@ -23,6 +23,29 @@ _FEW = 8
 
 _SPARSE = 2
 """Integers are their own codes if their range is at most this many times as large."""
+
+_FAR = 2**62
+
+_SHARED = 4096
+"""The texts of up to this number of values are kept from block to block."""
+
+
+class SharedTexts:
+    """The texts of the values of small groups of lanes, kept from block to block.
+
+    Columns that share them need not be compared by text.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[LaneForm, str, str], tuple[Any, TextArray]] = {}
+
+    def of(self, lane: Lane) -> TextArray:
+        """The texts of distinct values; the same object if the last block had the same values."""
+        key, values = (lane.form, lane.prefix, lane.suffix), lane.values
+        known = self._known.get(key)
+        if known is None or not known[0].equals(values):
+            known = self._known[key] = values, lane.texts()
+        return known[1]
 
 
 class LaneGroup:
@@ -33,8 +56,8 @@ class LaneGroup:
     dictionary when somebody asks for codes.
     """
 
-    def __init__(self, lanes: Sequence[Lane]) -> None:
-        self.lanes = lanes
+    def __init__(self, lanes: Sequence[Lane], texts: SharedTexts) -> None:
+        self.lanes, self._shared = lanes, texts
         self._least, self.room = _range(lanes)
 
     @property
@@ -65,8 +88,9 @@ class LaneGroup:
 
     @cached_property
     def numbers(self) -> Numbers:
-        """(values, kinds) of the distinct values as float64."""
-        return self.distinct.numbers()
+        """(values, kinds) of the distinct values as float64, and of an unbound variable."""
+        values, kinds = self.distinct.numbers()
+        return np.append(values, np.nan), np.append(kinds, np.int8(OTHER))
 
     def place(self, text: str) -> int:
         """The code of a term, -1 if it has none."""
@@ -74,7 +98,7 @@ class LaneGroup:
             return -1
         value = None if self.distinct.form is LaneForm.TEXT else self.distinct.value_of(text)
         if value is None:
-            texts = self._texts
+            texts = self.texts
             return int(pc.index(texts, pa.scalar(text, texts.type)).as_py())
         if self._least is not None:
             code = value - self._least
@@ -85,11 +109,17 @@ class LaneGroup:
     @cached_property
     def places(self) -> Mapping[str, int]:
         """The codes of all terms."""
-        return {text: code for code, text in enumerate(self._texts.to_pylist())}
+        return {text: code for code, text in enumerate(self.texts.to_pylist())}
 
     @cached_property
-    def _texts(self) -> TextArray:
-        return self.distinct.texts()
+    def texts(self) -> TextArray:
+        """The texts of all terms, in order of codes."""
+        return self._shared.of(self.distinct) if self.is_small else self.distinct.texts()
+
+    @property
+    def is_small(self) -> bool:
+        """Whether blocks share the texts of all terms."""
+        return self.room <= _SHARED
 
     @cached_property
     def _encoded(self) -> tuple[list[Int32s], Lane]:
@@ -119,6 +149,10 @@ def _range(lanes: Sequence[Lane]) -> tuple[int | None, int]:
     least = min((e["min"] for e in extremes if e["min"] is not None), default=0)
     most = max((e["max"] for e in extremes if e["max"] is not None), default=0)
     span = most - least + 1
+    if span <= _SHARED // 4 and -_FAR < least < _FAR:  # so that most blocks have the same range
+        unit = 1 << (span - 1).bit_length()
+        least -= least % unit
+        return least, most - most % unit + unit - least
     return (least, span) if span <= _SPARSE * size + 1024 else (None, size)
 
 
@@ -134,12 +168,16 @@ class LaneTerms(TermTable):
     of a dictionary that is smaller than its bound belong to no term.
     """
 
-    def __init__(self, constants: Sequence[str], lanes: Mapping[str, Lane]) -> None:
+    def __init__(
+        self, constants: Sequence[str], lanes: Mapping[str, Lane], texts: SharedTexts | None = None
+    ) -> None:
+        """`texts` are kept from block to block."""
+        texts = texts or SharedTexts()
         self._constants = [*dict.fromkeys(constants)]
         self._groups: list[LaneGroup] = []
         self._of_lane: dict[str, tuple[int, int]] = {}  # its group, and its number there
         for number, names in enumerate(_groups(lanes)):
-            self._groups.append(LaneGroup([lanes[name] for name in names]))
+            self._groups.append(LaneGroup([lanes[name] for name in names], texts))
             self._of_lane.update((name, (number, place)) for place, name in enumerate(names))
         rooms = [len(self._constants), *(group.room for group in self._groups)]
         self._starts: Int64s = np.cumsum([0, *rooms], dtype=np.int64)
@@ -209,6 +247,27 @@ class LaneTerms(TermTable):
         order[np.concatenate(places)] = np.arange(len(codes))
         return pa.concat_arrays(parts).take(pa.array(order))
 
+    def shared(self, codes: Int32s) -> TermColumn | None:
+        part, own = self._only_part(codes)
+        if part is None or not part or not self._groups[part - 1].is_small:
+            return None
+        return TermColumn(own, self._groups[part - 1].texts)
+
+    def _only_part(self, codes: Int32s) -> tuple[int | None, Int32s]:
+        """The part that all codes [n], -1 for unbound, belong to, None if there is no such one.
+
+        Also the codes in this part, -1 for unbound; see `_by_part`.
+        """
+        most = int(codes.max(initial=-1))
+        if most < 0:
+            return None, codes
+        least = int(codes.view(np.uint32).min())  # unbound is the greatest one
+        first, last = (np.searchsorted(self._starts, [least, most], side="right") - 1).tolist()
+        if first != last:
+            return None, codes
+        start = np.int32(self._starts[first])
+        return first, np.maximum(codes - start, np.int32(-1)) if start else codes
+
     def _by_part(self, codes: Int32s) -> list[tuple[int, Indices | slice]]:
         """(0 for constants or 1 + group, rows whose codes are its) of nonnegative codes [n]."""
         if not len(codes):
@@ -232,26 +291,24 @@ class LaneTerms(TermTable):
         return self._constants.index(text) if text in self._constants else ABSENT
 
     def numbers(self, codes: Int32s) -> Numbers:
-        if len(codes) and codes.min() >= 0:
-            parts = self._by_part(codes)
-            if len(parts) == 1:
-                return self._numbers(parts[0][0], codes)
+        only, own = self._only_part(codes)
+        if only is not None:
+            return self._numbers(only, own)
         values, kinds = np.full(len(codes), np.nan), np.full(len(codes), OTHER, np.int8)
         bound = np.flatnonzero(codes >= 0)
         for part, rows in self._by_part(codes[bound]):
             places = bound[rows]
-            values[places], kinds[places] = self._numbers(part, codes[places])
+            own = codes[places] - np.int32(self._starts[part])
+            values[places], kinds[places] = self._numbers(part, own)
         return values, kinds
 
-    def _numbers(self, part: int, codes: Int32s) -> Numbers:
-        """The numbers of codes of one part, 0 for constants or 1 + group."""
+    def _numbers(self, part: int, own: Int32s) -> Numbers:
+        """The numbers of codes in one part, 0 for constants or 1 + group; -1 for unbound."""
         if not part:
-            return np.full(len(codes), np.nan), np.full(len(codes), UNKNOWN, np.int8)
-        values, kinds = self._groups[part - 1].numbers
-        own = codes - np.int32(self._starts[part])
-        if len(kinds) and (kinds == kinds[0]).all():
-            return values.take(own), np.full(len(own), kinds[0])
-        return values.take(own), kinds.take(own)
+            kinds = np.where(own < 0, OTHER, UNKNOWN).astype(np.int8)
+            return np.full(len(own), np.nan), kinds
+        numbers, kinds = self._groups[part - 1].numbers
+        return numbers[own], kinds[own]
 
     @property
     def has_blank(self) -> bool:
@@ -260,7 +317,7 @@ class LaneTerms(TermTable):
     def __iter__(self) -> Iterator[str]:
         yield from self._constants
         for group in self._groups:
-            texts = group.distinct.texts().to_pylist()
+            texts = group.texts.to_pylist()
             yield from texts
             yield from [""] * (group.room - len(texts))
 

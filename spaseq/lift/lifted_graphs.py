@@ -15,7 +15,7 @@ import numpy as np
 from spaseq.algebra.nodes import PatternTerm
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lang import ast
-from spaseq.lift.lane_terms import LaneTerms
+from spaseq.lift.lane_terms import LaneTerms, SharedTexts
 from spaseq.lift.lanes import Lane
 from spaseq.rdf.columns.event_batch import EventBatch, LazyGraphNames
 from spaseq.rdf.documents.repeated_triples import repeated_rows
@@ -38,12 +38,14 @@ class LiftedGraphs:
         template: Sequence[Triple],
         lanes: Mapping[str, Lane],
         valid: Sequence[Bools | None],
+        texts: SharedTexts | None = None,
     ) -> None:
+        """`texts` are kept from block to block."""
         self.size, self.template, self.valid = size, tuple(template), tuple(valid)
         terms = [term for triple in template for term in triple]
         names = sorted({t.name for t in terms if isinstance(t, ast.Var) and t.name in lanes})
         constants = [t for t in terms if isinstance(t, str)]
-        self.terms = LaneTerms(constants, {name: lanes[name] for name in names})
+        self.terms = LaneTerms(constants, {name: lanes[name] for name in names}, texts)
         self._bound = frozenset(names)
         self._may_repeat = len({t[1] for t in template}) < len(self.template)
         self._memory: dict[object, Any] = {}

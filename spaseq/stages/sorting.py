@@ -25,7 +25,7 @@ from spaseq.scratch import ScratchDirectory
 CHUNK_ROWS = 16_384
 """Smaller batches are joined to chunks of about this number of rows."""
 
-MOST_ROWS = 65_536
+MOST_ROWS = 262_144
 """The most rows in a chunk of rows that came in order."""
 
 MEMORY_ROWS = 200_000
@@ -207,8 +207,9 @@ def _parts(batches: list[SolutionBatch], columns: SolutionColumns) -> list[Solut
 
 
 def _slices(rows: SolutionBatch, size: int) -> list[SolutionBatch]:
-    """The rows in batches of at most `size`, which share the rows' terms."""
-    return [rows.take(slice(start, start + size)) for start in range(0, len(rows), size)]
+    """The rows in batches of at most `size`, about equally many, which share the rows' terms."""
+    each = -(-len(rows) // max(1, -(-len(rows) // size)))
+    return [rows.take(slice(start, start + each)) for start in range(0, len(rows), each or 1)]
 
 
 @dataclass(slots=True)

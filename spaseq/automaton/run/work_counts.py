@@ -37,9 +37,11 @@ class WorkCounts:
             if taken[0]:
                 self.taken[int(gpm[0])] += 1
             return
-        for number, count in enumerate(np.bincount(gpm[taken == 1]).tolist()):
+        is_taken = taken == 1
+        for number in range(int(gpm.max(initial=-1)) + 1):
+            count = np.count_nonzero(is_taken & (gpm == number))
             if count:
-                self.taken[number] += count
+                self.taken[number] += int(count)
 
     def take_nodes(self, nodes: Iterable[tuple[int, Row, int]]) -> None:
         """Count the solutions in the nodes that an instant has added to a trace, each once."""

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.compiled.arrays import Bytes, Float64s, Int8s, Int32s
-from spaseq.rdf.columns.term_columns import TextArray, concat_texts, text_array
+from spaseq.rdf.columns.term_columns import TermColumn, TextArray, concat_texts, text_array
 from spaseq.rdf.terms.number_kinds import OTHER, UNKNOWN
 from spaseq.rdf.terms.triple_terms import may_have_blank_node
 
@@ -39,6 +39,13 @@ class TermTable(Sequence[str]):
     def strings(self, codes: Int32s) -> TextArray:
         """The texts of nonnegative codes [n] as an Arrow array of large strings."""
         return text_array(self.take(codes))
+
+    def shared(self, codes: Int32s) -> TermColumn | None:
+        """The column of codes [n], -1 for unbound, whose texts the columns of other batches share.
+
+        None if no others share them.
+        """
+        return None
 
     @abstractmethod
     def find(self, texts: Sequence[str]) -> Int32s:
@@ -151,6 +158,9 @@ class ExtendedTerms(TermTable):
         found = concat_texts([self.base.strings(codes[~ours]), text_array(self.take(codes[ours]))])
         places = np.where(ours, np.cumsum(ours) + np.count_nonzero(~ours), np.cumsum(~ours)) - 1
         return found.take(pa.array(places))
+
+    def shared(self, codes: Int32s) -> TermColumn | None:
+        return None if self._added else self.base.shared(codes)
 
     def code(self, text: str) -> int:
         code = self._known.get(text)
