@@ -121,12 +121,10 @@ def _follow_options(chosen: Chosen, runtime: str) -> FollowOptions | None:
         ):
             if given:
                 raise UsageError(f"{option} goes with --follow")
-        _check_messages(chosen[MessageOptions], "it is for messages, which are read with")
+        check_messages(chosen[MessageOptions], "it is for messages, which are read with --follow")
         return None
     if runtime == "local":
         _check_local_follow(chosen)
-    else:
-        _check_messages(chosen[MessageOptions], "messages of brokers are read with")
     if not flags.checkpoint:
         raise UsageError("--follow needs --checkpoint DIR, where it keeps its state")
     return FollowOptions(
@@ -150,7 +148,7 @@ def _check_local_follow(chosen: Chosen) -> None:
             raise UsageError(f"{option} goes with --follow on Spark; leave --runtime local out")
 
 
-def _check_messages(given: MessageOptions, reason: str) -> None:
+def check_messages(given: MessageOptions, reason: str) -> None:
     """UsageError if there are options for messages, and the run reads none."""
     for value, option in (
         (given.format, "--message-format"),
@@ -159,7 +157,7 @@ def _check_messages(given: MessageOptions, reason: str) -> None:
         (given.dedup_ms, "--dedup"),
     ):
         if value is not None:
-            raise UsageError(f"{option}: {reason} --runtime local --follow")
+            raise UsageError(f"{option}: {reason}")
 
 
 def check_broker_output(chosen: Chosen) -> None:

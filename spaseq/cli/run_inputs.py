@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from spaseq.api.streams import bounded_sources, stream_source
+from spaseq.cli.checked_options import check_messages
 from spaseq.cli.json_streams import with_context_map, with_contexts
 from spaseq.cli.lifted_streams import named_value, with_lifts
 from spaseq.cli.option_groups import Chosen
@@ -47,6 +48,11 @@ def stream_sources(
     sources = tuple(stream_source(iri, paths, options) for iri, paths in bound.items())
     for source in sources:
         _check_followed(source, options.runtime.name)
+    is_local = options.runtime.name == "local"
+    if not is_local and not any(isinstance(s, BrokerStream) for s in sources):
+        check_messages(
+            options.follow.messages, "on Spark it is for streams at Kafka, and there is none"
+        )
     return sources
 
 
@@ -82,7 +88,7 @@ def _check_followed(source: Source, runtime: str) -> None:
     """UsageError if a runtime does not follow this source."""
     is_broker = isinstance(source, BrokerStream)
     if runtime != "local" and is_broker:
-        source.check()
+        source.followed()
 
 
 def given_inputs(

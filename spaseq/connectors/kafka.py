@@ -1,7 +1,9 @@
-"""Kafka as a source: `kafka://[user:password@]host[:port][,host...]/topic[?security.protocol=...]`.
+"""Kafka as a source: `kafka://[user:password@]host[:port][,host...]/topic[?start=latest&...]`.
 
 The place of a message is its offset. A source assigns itself all partitions of the topic: it joins
-no consumer group, and commits no offsets. A parameter with a dot is a setting of librdkafka.
+no consumer group, and commits no offsets. The parameter `group` is the group that it names to the
+server, and with `start=latest` a new run leaves out what the topic has. A parameter with a dot is a
+setting of librdkafka.
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ import numpy as np
 
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import Intake, MessageSource, library
-from spaseq.connectors.kafka_connection import check_address, login, silent, without_secrets
+from spaseq.connectors.kafka_connection import (
+    check_source,
+    reading_settings,
+    silent,
+    starts_late,
+    without_secrets,
+)
 from spaseq.errors import InputError, RunError, UsageError
 from spaseq.logs.messages import NO_TIME, JoinedTexts, MessageColumns
 
@@ -23,10 +31,6 @@ _WAIT_S = 0.05
 _ROOM_S = 0.01  # before messages are offered again
 _LOOK_S = 30.0  # how often a source looks for new partitions
 _TIMEOUT_S = 5.0
-_OURS = frozenset(
-    {"group.id", "enable.auto.commit", "auto.offset.reset", "bootstrap.servers", "isolation.level"}
-)
-"""The settings that a URL may not change, because the promises of a run rest on them."""
 
 
 class KafkaSource(MessageSource):
@@ -36,7 +40,7 @@ class KafkaSource(MessageSource):
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
-        check_address(address, _OURS)
+        check_source(address)
 
     def read(self, intake: Intake) -> None:
         reading = _KafkaReading(self.address, intake)
@@ -54,17 +58,7 @@ class _KafkaReading:
         self._address, self._intake = address, intake
         self._away = False
         self._fault = ""  # the last error of the connection
-        settings: dict[str, Any] = {
-            "bootstrap.servers": address.host,
-            "group.id": "spaseq",  # the library wants one; nothing joins it
-            "enable.auto.commit": False,
-            "auto.offset.reset": "error",
-            "isolation.level": "read_committed",
-            "queued.max.messages.kbytes": 16_384,
-            "error_cb": self._on_error,
-            **login(address),
-            **address.parameters,
-        }
+        settings = {**reading_settings(address), "error_cb": self._on_error}
         try:
             self._consumer = self._kafka.Consumer(settings, logger=silent)
         except self._kafka.KafkaException as error:
@@ -90,7 +84,7 @@ class _KafkaReading:
                 told = False
             if found:
                 self._away = False
-                self._offer(_block(found))
+                self._offer(block_of(found))
             if time.monotonic() - looked > _LOOK_S:
                 looked = time.monotonic()
                 self._look()
@@ -124,6 +118,7 @@ class _KafkaReading:
         try:
             self._count = self._partitions()
             self._intake.has_partitions(self._count)
+            self._is_late = starts_late(self._address)
             return [self._place(partition) for partition in range(self._count)]
         except self._kafka.KafkaException as error:
             reason = without_secrets(self._fault or error.args[0].str(), self._address)
@@ -150,7 +145,7 @@ class _KafkaReading:
     def _checked(self, partition: int, low: int, high: int) -> int:
         last = self._intake.places.get(partition)
         if last is None:
-            return low
+            return high if self._is_late else low
         if last >= high:
             raise InputError(
                 f"{self._address}: partition {partition} ends before offset {high}, but the "
@@ -170,6 +165,7 @@ class _KafkaReading:
             count = self._partitions()
             if count > self._count:
                 self._intake.has_partitions(count)
+                self._is_late = False  # a new partition is read from its first message on
                 added = [self._place(partition) for partition in range(self._count, count)]
                 self._consumer.incremental_assign(added)
                 self._count = count
@@ -181,7 +177,7 @@ class _KafkaReading:
         self._consumer.close()
 
 
-def _block(found: Sequence[Any]) -> MessageColumns:
+def block_of(found: Sequence[Any]) -> MessageColumns:
     """What the library brought, as a block."""
     count, topics = len(found), [message.topic() for message in found]
     times = [time if kind else NO_TIME for kind, time in (m.timestamp() for m in found)]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from spaseq.rdf.columns.event_batch import EventBatch
     from spaseq.rdf.inputs.bad_input import OnBad
     from spaseq.rdf.inputs.stream_options import StreamOptions
+    from spaseq.sources.broker_stream import BrokerStream
     from spaseq.sources.growing import GrowingFiles
 
 
@@ -132,13 +133,13 @@ class Source(ABC):
         """
         return self
 
-    def followed(self) -> GrowingFiles:
-        """The same input, read as it grows.
+    def followed(self) -> GrowingFiles | BrokerStream:
+        """The same input, read as it grows: files, or a topic at Kafka.
 
-        Only files grow: a batch that is run again must read the same bytes. A source whose input
-        does not stay is to write it to files, and to follow these.
+        A batch that is run again must read the same bytes. A source whose input does not stay is to
+        write it to files, and to follow these.
 
         Raises:
-            UsageError: the input has an end.
+            UsageError: the input has an end, or does not stay.
         """
         raise UsageError(f"stream <{self.iri}>: {self.describe()} cannot be followed")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from spaseq.connectors import is_source, source_at
+from spaseq.connectors.address import scheme_of
 from spaseq.connectors.arriving_files import ArrivingFiles
 from spaseq.errors import UsageError
 from spaseq.rdf.inputs.bad_input import OnBad
@@ -27,7 +28,7 @@ POSTED = ""
 class BrokerStream(Source):
     """The stream at a URL, or in files that arrive or grow at a path.
 
-    Only `runtime.live` reads it: its messages go into a log first.
+    `runtime.live` reads it: its messages go into a log first. A followed run on Spark reads Kafka.
     """
 
     of_rows: ClassVar[bool] = False
@@ -89,6 +90,21 @@ class BrokerStream(Source):
         """UsageError: the stream has no end, and this run reads to the ends of its streams."""
         raise self._endless()
 
+    def followed(self) -> Self:
+        """This stream, if Spark can read it.
+
+        Raises:
+            UsageError: it is at no Kafka server, or its duplicates are to be dropped.
+        """
+        runs = f"stream <{self.iri}>: {self.describe()}"
+        if scheme_of(self.url) != "kafka":
+            raise UsageError(
+                f"{runs}: a run on Spark follows files and Kafka; others need --runtime local"
+            )
+        if self.options.messages.dedup_ms is not None:
+            raise UsageError(f"{runs}: --dedup needs --runtime local")
+        return self
+
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         raise self._endless()
 
@@ -96,7 +112,8 @@ class BrokerStream(Source):
         return replace(self, options=replace(self.options, predicates=predicates))
 
     def _endless(self) -> UsageError:
+        local = "" if scheme_of(self.url) == "kafka" else "--runtime local "
         return UsageError(
             f"stream <{self.iri}>: {self.describe()} has no end; read it with spaseq run "
-            "--runtime local --follow --checkpoint DIR"
+            f"{local}--follow --checkpoint DIR"
         )

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spaseq.errors import UsageError
 from spaseq.rdf.inputs.files import STDIN
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.records import record
@@ -53,7 +54,7 @@ class StdinSource(FileSource):
         return FileSource(replace(self.options, paths=tuple(paths)))
 
     def followed(self) -> GrowingFiles:
-        return Source.followed(self)
+        raise UsageError(f"stream <{self.iri}>: {self.describe()} cannot be followed")
 
 
 def _copied(directory: Path) -> str:

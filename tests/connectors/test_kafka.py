@@ -58,6 +58,18 @@ def test_a_source_goes_on_behind_the_logged_places(kafka: KafkaMock) -> None:
     assert [(m.partition, m.offset) for m in found] == [(0, n) for n in range(4, 10)]
 
 
+def test_a_source_that_starts_late_leaves_out_what_is_there(kafka: KafkaMock) -> None:
+    kafka.publish("road", numbers(0, 5))
+    intake = ListIntake(source_at(f"kafka://{kafka.host}/road?start=latest&group=mine"))
+    while intake.partitions == 1:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    kafka.publish("road", numbers(5, 7))
+    found = intake.wait(2)
+    intake.stop()
+    assert [m.offset for m in found] == [5, 6]
+
+
 def test_a_reader_without_room_holds_the_source_back(kafka: KafkaMock) -> None:
     kafka.publish("road", numbers(0, 9000))
     intake = ListIntake(source_at(f"kafka://{kafka.host}/road"), room=10)
@@ -100,7 +112,8 @@ def test_an_unreachable_server_is_named_without_the_password() -> None:
         ("kafka://me:secret@h", "give a topic"),
         ("kafka://h/a/b", "give a topic"),
         ("kafka://h,/a", "names no host"),
-        ("kafka://h/a?start=latest", "unknown parameter start"),
+        ("kafka://h/a?begin=latest", "unknown parameter begin"),
+        ("kafka://h/a?start=now", "start is earliest or latest"),
         ("kafka://h/a?group.id=x", "group.id cannot be set"),
     ],
 )

@@ -48,11 +48,14 @@ class StreamProgress:
         stream: the stream's number.
         watermark: in milliseconds; None before any event.
         knowledge: the name of the batch's knowledge base.
+        ties: the name of the file that numbers events of equal time in the partitions of a topic;
+            "" if there are none.
     """
 
     stream: int
     watermark: int | None
     knowledge: str = ""
+    ties: str = ""
 
 
 def arrived_splits(batches: Sequence[ArrivedBatch]) -> list[ArrivedSplit]:

@@ -27,13 +27,18 @@ class TimeCounts:
         found = np.array(sorted(map(tuple, pairs)), np.int64).reshape(-1, 2)
         return cls(found[:, 0], found[:, 1])
 
+    @classmethod
+    def of_times(cls, times: Iterable[Int64s]) -> TimeCounts:
+        """Counts of all these times, in any order."""
+        return cls(*np.unique(np.concatenate([_empty(), *times]), return_counts=True))
+
     @property
     def pairs(self) -> list[tuple[int, int]]:
         """(time, count) of each time."""
         return [*zip(self.times.tolist(), self.counts.tolist(), strict=True)]
 
     def of(self, distinct: Int64s) -> Int64s:
-        """The counts of some ascending times; 0 for those that no event had."""
+        """The counts of some times; 0 for those that no event had."""
         if not len(self.times):
             return np.zeros(len(distinct), np.int64)
         at = np.minimum(np.searchsorted(self.times, distinct), len(self.times) - 1)
@@ -48,6 +53,11 @@ class TimeCounts:
         """The counts of the times from `first` on."""
         begin = int(np.searchsorted(self.times, first))
         return TimeCounts(self.times[begin:], self.counts[begin:]) if begin else self
+
+    def before(self, end: int) -> TimeCounts:
+        """The counts of the times before `end`."""
+        size = int(np.searchsorted(self.times, end))
+        return TimeCounts(self.times[:size], self.counts[:size])
 
     def with_more(self, distinct: Int64s, counts: Int64s) -> TimeCounts:
         """These counts, and further events at some ascending times."""

@@ -195,12 +195,9 @@ class FrameMatching:
                 yield (events if own else judged).take(np.flatnonzero(lateness == 0))
                 stats.filtered += events.filtered
 
-        units = self.groups.units
-        plans = units.plans
-        solver = Solver(units, iri, self.knowledge, stats, found.append, self.limits)
+        solver = Solver(self.groups.units, iri, self.knowledge, stats, found.append, self.limits)
         for unit, solutions in solver.solve(in_time()):
-            columns = plans[unit].patterns.columns
-            yield from packed(self.groups, unit, solutions, columns, self.buckets)
+            yield from packed(self.groups, unit, solutions, self.buckets, (iri, 0))
         stats.bad, stats.late, stats.repeated = len(found), len(late), repeats.take()
         yield SideRows(PACKED, number).batch([*found, *late, stats])
 

@@ -2,8 +2,8 @@
 
 `spaseq.json` describes the job that the state belongs to. `spark/` is the checkpoint of Structured
 Streaming, and `offsets.json` has checksums of its offsets. `arrivals/` is the file source log.
-`output.json` has the sizes of output files at the start of the last batch. `.lock` is locked by the
-run that uses the directory.
+`topics/` is what tasks learn of partitions at Kafka. `output.json` has the sizes of output files at
+the start of the last batch. `.lock` is locked by the run that uses the directory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Spark runtime for files that keep arriving: Structured Streaming, resumed from a checkpoint.
+"""The Spark runtime for files that keep arriving, and topics: Structured Streaming, resumed.
 
 Every micro-batch goes through the two stages (`stages.followed_patterns`, `stages.bucket_state`).
 Its answers and messages come to the driver, which hands them to the caller. The batch is committed
@@ -17,11 +17,14 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import repeat
 from typing import Any, Protocol, TextIO
 
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.connectors import is_sink
+from spaseq.connectors.address import Address
+from spaseq.connectors.kafka_ranges import TopicRanges
 from spaseq.errors import RunError, UsageError
 from spaseq.options import FileSourceSettings, FollowOptions, RuntimeOptions, StateLimits
 from spaseq.plan.query_plan import QueryPlan
@@ -30,6 +33,7 @@ from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
+from spaseq.runtime.spark.connectors.topic_source import FollowedTopics, TopicDataSource
 from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.following.logged_output import LoggedOutput
@@ -48,12 +52,13 @@ from spaseq.runtime.spark.shared import (
     store_knowledge,
     take_message,
 )
-from spaseq.runtime.spark.stages.bucket_state import Buckets
+from spaseq.runtime.spark.stages.bucket_state import TOPICS, Buckets
 from spaseq.runtime.spark.stages.followed_patterns import PACKED_DDL, FollowSolve
 from spaseq.runtime.spark.stages.processor import FollowSequence
 from spaseq.sinks import SINKS, open_sink
 from spaseq.sinks.appending import begins_now
 from spaseq.sinks.line_file import open_lines, standard_lines
+from spaseq.sources.broker_stream import BrokerStream
 from spaseq.sources.growing import GrowingFiles
 
 STATE_SETTINGS = {
@@ -107,8 +112,7 @@ def follow(
         RunError: a limit is exceeded, or Spark fails.
     """
     job = replace(job, streams=followed_streams(job))
-    for stream in job.streams:
-        stream.check()
+    _check_streams(job, options.arrivals)
     checkpoint = Checkpoint.open(
         options.checkpoint, job, options.arrivals.delay_ms, options.buckets
     )
@@ -208,13 +212,32 @@ def _opened(path: str, resumed: bool) -> TextIO:
     return file
 
 
-def followed_streams(job: Job) -> tuple[GrowingFiles, ...]:
+def followed_streams(job: Job) -> tuple[GrowingFiles | BrokerStream, ...]:
     """The job's streams as sources that are read while they grow.
 
     Raises:
-        UsageError: one of them has an end.
+        UsageError: one of them has an end, or cannot be read on Spark.
     """
     return tuple(stream.followed() for stream in job.streams)
+
+
+def _check_streams(job: Job, settings: FileSourceSettings) -> None:
+    """Find out early whether the followed streams are there.
+
+    Raises:
+        UsageError: options do not go with these streams.
+        InputError: a directory does not exist, or a server does not answer.
+    """
+    topics = [stream for stream in job.streams if isinstance(stream, BrokerStream)]
+    if topics and job.watch is not None:
+        raise UsageError("--kb-refresh on Spark goes with streams of files, and not with Kafka")
+    if topics and len(topics) < len(job.streams) and settings.idle_ms is not None:
+        raise UsageError("--idle on Spark goes with streams of files, or of Kafka, and not of both")
+    for stream in job.streams:
+        if isinstance(stream, BrokerStream):
+            TopicRanges(Address.of(stream.url)).extents()
+        else:
+            stream.check()
 
 
 @contextmanager
@@ -258,15 +281,25 @@ def following_output(
     """The streaming DataFrame of `OUTPUT` rows: messages, and answers when they are final."""
     ship_functions()
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
-    streams = followed_streams(job)
-    FileSourceLog(checkpoint.arrivals, streams).use_knowledge(knowledge.name)
+    followed = followed_streams(job)
+    files = [stream for stream in followed if isinstance(stream, GrowingFiles)]
+    topics = [stream for stream in followed if isinstance(stream, BrokerStream)]
     groups = QueryGroups.of(checkpoint.units(job.plans))
+    streams: tuple[GrowingFiles | BrokerStream, ...] = (*files, *topics)
     solve = FollowSolve(groups, streams, knowledge, checkpoint.buckets, job.options.limits)
-    spark.dataSource.register(RdfDataSource)
-    work = spark.readStream.format("rdf").options(
-        **source_options(streams, os.getcwd(), checkpoint.arrivals, settings)
-    )
-    packed = work.load().mapInArrow(lambda batches: solve.run(batches), PACKED_DDL)
+    work = []
+    if files:
+        FileSourceLog(checkpoint.arrivals, files).use_knowledge(knowledge.name)
+        spark.dataSource.register(RdfDataSource)
+        given = source_options(files, os.getcwd(), checkpoint.arrivals, settings)
+        work.append(spark.readStream.format("rdf").options(**given).load())
+    if topics:
+        directory = (checkpoint.directory / TOPICS).absolute()
+        asked = FollowedTopics(tuple(topics), len(files), directory, settings, knowledge.name)
+        spark.dataSource.register(TopicDataSource.of(asked))
+        work.append(spark.readStream.format(TopicDataSource.name()).load())
+    splits = reduce(lambda one, other: one.unionAll(other), work)
+    packed = splits.mapInArrow(lambda batches: solve.run(batches), PACKED_DDL)
     return sequenced(spark, job, checkpoint, packed, limits)
 
 
@@ -282,6 +315,7 @@ def sequenced(
         knowledge,
         job.options,
         limits or StateLimits(),
+        any(isinstance(stream, BrokerStream) for stream in job.streams),
     )
     sequence = FollowSequence(pickle.dumps(stages, pickle.HIGHEST_PROTOCOL))
     for name, value in STATE_SETTINGS.items():

@@ -16,6 +16,7 @@ from spaseq.runtime.job.binding import check_kbs
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
 from spaseq.runtime.spark.shared import KB_FILE, store_knowledge
+from spaseq.sources.growing import GrowingFiles
 
 _PAUSE_SECONDS = 0.5
 
@@ -61,7 +62,8 @@ class Refresh:
     def _use(self, knowledge: KnowledgeBase) -> None:
         directory = Path(self.checkpoint.directory)
         streams = [stream.followed() for stream in self.job.streams]
-        arrivals = FileSourceLog(self.checkpoint.arrivals, streams)
+        files = [stream for stream in streams if isinstance(stream, GrowingFiles)]
+        arrivals = FileSourceLog(self.checkpoint.arrivals, files)
         first = f"{KB_FILE}{self.job.knowledge.hash}"  # stage 2 starts with it
         # A batch may be planned at this moment with the knowledge base that was current so far.
         needed = {*arrivals.knowledge_in_use(), first}

@@ -126,7 +126,7 @@ class SideRows:
         order = [f"{self._source:08x}{first + i:012x}" for i in range(len(messages))]
         payload = [pickle.dumps(m, pickle.HIGHEST_PROTOCOL) for m in messages]
         given: dict[str, Any] = {"query": SIDE, "order": order, "payload": payload}
-        for zero in ("part", "bucket", "reader", "time", "split", "stream"):
+        for zero in ("part", "bucket", "reader", "time", "split", "stream", "partition"):
             given[zero] = 0
         return rows(self._schema, len(messages), **given)
 

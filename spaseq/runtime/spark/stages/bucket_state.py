@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import pandas as pd
@@ -24,6 +25,7 @@ from spaseq.kb.service_failure import RetryCount
 from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions, StateLimits
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.records import record
 from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, QueryGroups
@@ -38,6 +40,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
     unpack,
 )
 from spaseq.runtime.spark.stages.followed_patterns import NEVER, PACKED
+from spaseq.runtime.spark.stages.held_solutions import HeldSolutions, NewPack
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.stages.query_units import QueryUnits
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
@@ -50,6 +53,9 @@ CHUNK_BYTES = 2**20
 LOG_BYTES = 2**20
 """A log of fewer bytes, and of at most `LOG_ENTRIES` entries, is not replaced by a snapshot."""
 LOG_ENTRIES = 500
+
+TOPICS = "topics"
+"""The directory of a checkpoint with what is known of partitions at Kafka."""
 
 _SNAPSHOT, _LOG = 0, 1
 
@@ -241,6 +247,10 @@ class BucketState:
             "a copy, or start again with an empty one"
         ) from cause
 
+    def columns(self, unit: int) -> SolutionColumns:
+        """The columns of the solutions of a unit of queries."""
+        return self.units.plans[unit].patterns.columns
+
     def times(self, meta: Meta) -> tuple[int, ...]:
         """Per stream of the group the time (ms) at or before which no event follows."""
         marks = meta.marks
@@ -317,10 +327,11 @@ class Buckets:
     Attributes:
         groups: of all queries of the run.
         checkpoint: the checkpoint's id.
-        directory: of the checkpoint, for messages.
+        directory: of the checkpoint.
         knowledge: the knowledge base.
         options: of the sequence stages.
         limits: of each bucket's state.
+        has_topics: whether a stream is a topic at Kafka.
     """
 
     groups: QueryGroups
@@ -329,6 +340,7 @@ class Buckets:
     knowledge: StoredKnowledge | None = None
     options: StageOptions = StageOptions()
     limits: StateLimits = field(default_factory=StateLimits)
+    has_topics: bool = False
 
     warm: ClassVar[dict[GroupKey, WarmStage]] = {}
     """The stages that this process keeps."""
@@ -380,16 +392,20 @@ class Buckets:
         start, repeats = time.perf_counter(), RetryCount()
         stage, suppressed = warm.stage, warm.stage.suppressed
         before, marks_before = state.times(meta), list(meta.marks)
-        packs, knowledge = _packs(rows, meta.marks)
+        came = _Came.of(rows, meta.marks)
+        held = HeldSolutions(state.chunks, state.columns, Path(self.directory, TOPICS))
+        packs, knowledge = came.packs, came.knowledge
+        if self.has_topics:
+            packs += tuple(held.turn(came.unnumbered, meta.marks, came.ties))
         entry = Entry(state.times(meta), packs, knowledge)
         stats, renewed = Stats(), state.renew(knowledge, meta, warm)
         if packs or entry.times != before or renewed:
             found, partials = entry.apply(stage), stage.partials()
             state.append(meta, entry, stage, renewed=renewed)
             for unit, runs in stage.live_runs().items():
-                plan, came = stage.plans[unit], partial(entry.solutions, unit, stage)
+                plan, fresh = stage.plans[unit], partial(entry.solutions, unit, stage)
                 limits = self.limits.times(len(state.units.members(unit)))
-                check_state(limits, plan, bucket, runs, meta.size, came)
+                check_state(limits, plan, bucket, runs, meta.size + held.size, fresh)
             warm.version = meta.version
             for query, answers in found:
                 if answers:
@@ -405,25 +421,44 @@ class Buckets:
         stats.repeated = repeats.take()
         for unit, runs in stage.live_runs().items():
             stats.live_runs[stage.plans[unit].identity.name] = runs
-        stats.state_bytes[state.group.title(state.units)] = meta.size
+        stats.state_bytes[state.group.title(state.units)] = meta.size + held.size
         title = state.group.title(state.units)
         stats.add_work("sequence", title, time.perf_counter() - start)
         yield side.batch([*bad, stats]).to_pandas()[OUTPUT.names]
 
 
-def _packs(
-    rows: Iterator[pd.DataFrame], marks: list[int]
-) -> tuple[tuple[tuple[int, bytes], ...], str]:
-    """(query, pack) of all packs, and the name of the knowledge base; moves the marks on."""
-    packs, knowledge = [], ""
-    for frame in rows:
-        columns: Sequence[list[Any]] = [
-            frame[c].tolist() for c in ("reader", "stream", "time", "payload")
-        ]
-        for reader, stream, mark, payload in zip(*columns, strict=True):
-            if stream < 0:
-                packs.append((int(reader), bytes(payload)))
-            else:
-                marks[stream] = max(marks[stream], mark)
-                knowledge = bytes(payload).decode()
-    return tuple(packs), knowledge
+@record
+class _Came:
+    """What a batch brings to a bucket, besides the watermarks.
+
+    Attributes:
+        packs: (query, pack) of solutions whose events are numbered.
+        unnumbered: the packs of further partitions of topics.
+        ties: by stream of the group, the file that numbers events.
+        knowledge: the name of the knowledge base.
+    """
+
+    packs: tuple[tuple[int, bytes], ...]
+    unnumbered: tuple[NewPack, ...]
+    ties: dict[int, str]
+    knowledge: str
+
+    @classmethod
+    def of(cls, rows: Iterator[pd.DataFrame], marks: list[int]) -> _Came:
+        """The contents of rows of `PACKED`; moves the marks on."""
+        packs, unnumbered, ties, knowledge = [], list[NewPack](), dict[int, str](), ""
+        names = ("reader", "stream", "partition", "time", "ties", "payload")
+        for frame in rows:
+            columns: Sequence[list[Any]] = [frame[name].tolist() for name in names]
+            for reader, stream, partition, mark, file, payload in zip(*columns, strict=True):
+                if reader < 0:
+                    marks[stream] = max(marks[stream], mark)
+                    knowledge = bytes(payload).decode()
+                    if file:
+                        ties[stream] = file
+                elif partition == 0:
+                    packs.append((int(reader), bytes(payload)))
+                else:
+                    place = int(stream), int(partition), int(reader)
+                    unnumbered.append(NewPack(*place, bytes(payload)))
+        return cls(tuple(packs), tuple(unnumbered), ties, knowledge)

@@ -9,42 +9,47 @@ read each other's streams are one group, which has one bucket.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 
+from spaseq.compiled.arrays import Int64s
 from spaseq.errors import SpaseqError
 from spaseq.kb.service_failure import RetryCount
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.records import record
 from spaseq.runtime.arrivals.arrived_splits import ArrivedSplit, StreamProgress, read_slice
 from spaseq.runtime.arrivals.stream_clock import late_events
+from spaseq.runtime.arrivals.topics.topic_batch import TopicSplit
 from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.job.job import LateEvent, Stats
 from spaseq.runtime.spark.rows.stage_rows import SideRows, buckets, pack, rows
 from spaseq.runtime.spark.stages.pattern_stage import Solver
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.runtime.spark.stages.topic_events import TopicEvents
+from spaseq.sources.broker_stream import BrokerStream
 from spaseq.sources.growing import GrowingFiles
 
 PACKED = pa.schema(
     [
         ("query", pa.int32()),  # the first unit of the group's
         ("bucket", pa.int32()),
-        ("reader", pa.int32()),  # of a pack: the unit of queries that it is for
-        ("stream", pa.int32()),  # of a mark, as the group counts it; -1 for a pack
+        ("reader", pa.int32()),  # of a pack: the unit of queries that it is for; -1 for a mark
+        ("stream", pa.int32()),  # as the group counts it
+        ("partition", pa.int32()),  # of a pack; if it is not 0, its events are not numbered yet
         ("time", pa.int64()),  # of a mark: the watermark, ms, or NEVER
+        ("ties", pa.string()),  # of a mark: the file that numbers events of further partitions
         ("order", pa.string()),
         ("payload", pa.binary()),  # a pack, or of a mark the name of the knowledge base
     ]
 )
 PACKED_DDL = (
-    "query int, bucket int, reader int, stream int, time bigint, `order` string, payload binary"
+    "query int, bucket int, reader int, stream int, partition int, time bigint, ties string,"
+    " `order` string, payload binary"
 )
 
 HELD_ROWS = 100_000
@@ -56,10 +61,10 @@ NEVER = -(2**63) + 1
 
 @record
 class FollowSolve:
-    """Stage 1. Each row of its input is a pickled `ArrivedSplit` or `StreamProgress`."""
+    """Stage 1. Each row of its input is a pickled split or `StreamProgress`."""
 
     groups: QueryGroups
-    streams: tuple[GrowingFiles, ...]
+    streams: tuple[GrowingFiles | BrokerStream, ...]
     knowledge: StoredKnowledge
     buckets: int  # per query that has a key
     limits: Limits = DEFAULT_LIMITS
@@ -74,84 +79,129 @@ class FollowSolve:
                 else:
                     yield from self._read(split)
 
-    def _read(self, split: ArrivedSplit) -> Iterator[pa.RecordBatch]:
+    def _read(self, split: ArrivedSplit | TopicSplit) -> Iterator[pa.RecordBatch]:
         side = SideRows(PACKED, len(self.streams) + split.number)
+        source, partition = self.streams[split.stream], 0
+        events: _ArrivedEvents | TopicEvents
+        if isinstance(split, TopicSplit):
+            assert isinstance(source, BrokerStream)
+            events, partition = TopicEvents(split, source), split.partition
+        else:
+            events = _ArrivedEvents(split, source)
         stats, found, repeats = Stats(), list[BadInput | LateEvent](), RetryCount()
         try:
-            for packed in self._packs(split, stats, found):
+            for solutions in self._solved(split, events, stats, found):
                 if found:
                     yield side.batch(found)
                     found.clear()
-                yield packed
+                yield from packed(self.groups, *solutions, self.buckets, (source.iri, partition))
+            if isinstance(events, TopicEvents):
+                yield from self._topic_read(events, split)
         except SpaseqError as error:
             yield side.batch([error])
         stats.repeated = repeats.take()
         yield side.batch([*found, stats])
 
-    def _packs(
-        self, split: ArrivedSplit, stats: Stats, found: list[BadInput | LateEvent]
-    ) -> Iterator[pa.RecordBatch]:
+    def _solved(
+        self,
+        split: ArrivedSplit | TopicSplit,
+        events: _ArrivedEvents | TopicEvents,
+        stats: Stats,
+        found: list[BadInput | LateEvent],
+    ) -> Iterator[tuple[int, SolutionBatch]]:
+        """(unit, solutions) of a split, many solutions at a time."""
+
         def on_bad(bad: BadInput) -> None:
             stats.bad += 1
             found.append(bad)
 
         def in_time() -> Iterator[EventBatch]:
-            for piece in split.slices:
-                for batch, lateness in read_slice(piece, source.options, split.at, on_bad):
-                    late = late_events(batch, lateness)
-                    stats.late += len(late)
-                    found.extend(late)
-                    yield batch.take(np.flatnonzero(lateness == 0)) if late else batch
+            for batch, lateness in events.judged(on_bad):
+                late = late_events(batch, lateness)
+                stats.late += len(late)
+                found.extend(late)
+                yield batch.take(np.flatnonzero(lateness == 0)) if late else batch
 
-        source = self.streams[split.stream]
         knowledge = self.knowledge.named(split.knowledge)
-        units = self.groups.units
-        plans = units.plans
-        solver = Solver(units, source.iri, knowledge, stats, on_bad, self.limits)
+        units, iri = self.groups.units, self.streams[split.stream].iri
+        solver = Solver(units, iri, knowledge, stats, on_bad, self.limits)
         held: dict[int, list[SolutionBatch]] = {}
+
+        def together(unit: int) -> tuple[int, SolutionBatch]:
+            columns = units.plans[unit].patterns.columns
+            return unit, SolutionBatch.concat(held.pop(unit), columns)
+
         for unit, solutions in solver.solve(in_time()):
             own = held.setdefault(unit, [])
             own.append(solutions.compact())  # drops the text that was read
             if sum(map(len, own)) >= HELD_ROWS:
-                yield from self._packed(plans, unit, held.pop(unit))
-        for unit, rest in sorted(held.items()):
-            yield from self._packed(plans, unit, rest)
+                yield together(unit)
+        for unit in sorted(held):
+            yield together(unit)
 
-    def _packed(
-        self, plans: Mapping[int, QueryPlan], unit: int, held: list[SolutionBatch]
+    def _topic_read(
+        self, events: TopicEvents, split: ArrivedSplit | TopicSplit
     ) -> Iterator[pa.RecordBatch]:
-        """Rows of the held solutions."""
-        columns = plans[unit].patterns.columns
-        solutions = SolutionBatch.concat(held, columns)
-        yield from packed(self.groups, unit, solutions, columns, self.buckets)
+        """After all messages of a split: keep the clock. The only partition tells it at once."""
+        events.store()
+        if isinstance(split, TopicSplit) and split.is_only:
+            mark = events.clock.watermark
+            yield from self._marks(StreamProgress(split.stream, mark, split.knowledge))
 
     def _marks(self, progress: StreamProgress) -> Iterator[pa.RecordBatch]:
         iri = self.streams[progress.stream].iri
-        name = progress.knowledge
-        yield from marks(self.groups, iri, progress.watermark, self.buckets, name)
+        names = progress.knowledge, progress.ties
+        yield from marks(self.groups, iri, progress.watermark, self.buckets, names)
         stats = Stats(watermarks={iri: progress.watermark})
         yield SideRows(PACKED, progress.stream).batch([stats])
+
+
+@record
+class _ArrivedEvents:
+    """The events of a split of files."""
+
+    split: ArrivedSplit
+    source: GrowingFiles | BrokerStream
+
+    def judged(self, on_bad: OnBad) -> Iterator[tuple[EventBatch, Int64s]]:
+        """The events, each with how late it is; see `read_slice`."""
+        for piece in self.split.slices:
+            yield from read_slice(piece, self.source.options, self.split.at, on_bad)
 
 
 def packed(
     groups: QueryGroups,
     unit: int,
     solutions: SolutionBatch,
-    columns: SolutionColumns,
     count: int,
+    origin: tuple[str, int],
 ) -> Iterator[pa.RecordBatch]:
-    """Solutions of a unit as rows of `PACKED`, one per bucket that has any."""
-    group = groups.home[unit]
+    """Solutions of a unit as rows of `PACKED`, one per bucket that has any.
+
+    Args:
+        groups: of all queries of the run.
+        unit: the unit.
+        solutions: of events of one stream.
+        count: buckets of a query with a key.
+        origin: the stream's IRI, and the partition of its topic; 0 if it has none.
+    """
+    group, (iri, partition) = groups.home[unit], origin
+    columns = groups.units.plans[unit].patterns.columns
     bucket = buckets(solutions, group.key(groups.units), count)
     for b in np.unique(bucket).tolist():
         mine = solutions.take(np.flatnonzero(bucket == b))
         payload = pack(mine, columns)
         whose = {"query": group.first, "bucket": b, "reader": unit}
-        yield rows(PACKED, 1, **whose, stream=-1, time=0, payload=payload)
+        place = {"stream": group.streams.index(iri), "partition": partition}
+        yield rows(PACKED, 1, **whose, **place, time=0, ties="", payload=payload)
 
 
 def marks(
-    groups: QueryGroups, iri: str, watermark: int | None, count: int, knowledge: str = ""
+    groups: QueryGroups,
+    iri: str,
+    watermark: int | None,
+    count: int,
+    names: tuple[str, str] = ("", ""),
 ) -> Iterator[pa.RecordBatch]:
     """Rows of `PACKED` that carry a stream's watermark to every bucket of the groups that read it.
 
@@ -160,7 +210,8 @@ def marks(
         iri: the stream.
         watermark: in ms; None before the first event.
         count: buckets of a query with a key.
-        knowledge: the name of the knowledge base to use from now on; "" for the present one.
+        names: of the knowledge base to use from now on, "" for the present one; and of the file
+            that numbers ties, "" if there is none.
     """
     mark = NEVER if watermark is None else watermark
     for group in groups.every:
@@ -174,6 +225,8 @@ def marks(
                 bucket=bucket,
                 reader=-1,
                 stream=stream,
+                partition=0,
                 time=mark,
-                payload=knowledge.encode(),
+                ties=names[1],
+                payload=names[0].encode(),
             )

@@ -70,7 +70,7 @@ class Driven:
         found: list[str | None] = []
         for rows in self.solve.run(b for part in parts for b in self.source.read(part)):
             for row in rows.to_pylist():
-                if row["query"] != SIDE and row["stream"] < 0:
+                if row["query"] != SIDE and row["reader"] >= 0:
                     solutions = unpack(row["payload"], self.plan.patterns.columns)
                     found += solutions.values["name"].objects().tolist()
         return found

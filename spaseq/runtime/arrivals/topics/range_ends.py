@@ -1,0 +1,150 @@
+"""What is known after a range of a partition was read: its clock, and the times of its events.
+
+The task that reads a range stores that. It depends on the messages and the offsets alone, so a task
+that is run again stores the same. The next batch goes on from there.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from spaseq.errors import RunError
+from spaseq.records import record
+from spaseq.runtime.arrivals.checked_json import damaged
+from spaseq.runtime.arrivals.stream_clock import StreamClock
+from spaseq.runtime.arrivals.time_counts import TimeCounts
+from spaseq.storage.durable_files import write_durably
+from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
+
+_NAME = re.compile(r"(\d+)-(\d+)-(\d+)\.range")
+
+
+@record
+class RangeEnd:
+    """What is known after a range of a partition.
+
+    Attributes:
+        clock: of the partition.
+        events: the times of the range's events that are in time.
+        size: the bytes of its messages.
+    """
+
+    clock: StreamClock
+    events: TimeCounts
+    size: int
+
+    def data(self) -> bytes:
+        """This as bytes, with a checksum."""
+        arrays = self.events.times.tobytes(), self.events.counts.tobytes()
+        return dump_plain((self.clock.as_json(), *arrays, self.size))
+
+    @classmethod
+    def of(cls, data: bytes) -> RangeEnd:
+        """The inverse of `data`."""
+        clock, times, counts, size = load_plain(data)
+        events = TimeCounts(np.frombuffer(times, np.int64), np.frombuffer(counts, np.int64))
+        return cls(StreamClock.of_json(clock), events, size)
+
+
+@record
+class RangeEnds:
+    """The files with what is known after ranges, and those that number ties, in a directory.
+
+    `directory` is one that all tasks reach.
+    """
+
+    directory: Path
+
+    def store(self, topic: int, partition: int, end: int, known: RangeEnd) -> None:
+        """Keep what is known after the message before the offset `end`.
+
+        Raises:
+            RunError: the file cannot be written.
+        """
+        self._write(f"{topic}-{partition}-{end}.range", known.data())
+
+    def load(self, topic: int, partition: int, end: int) -> RangeEnd:
+        """What `store` kept.
+
+        Raises:
+            RunError: the file is missing or damaged.
+        """
+        path = self.directory / f"{topic}-{partition}-{end}.range"
+        try:
+            return RangeEnd.of(path.read_bytes())
+        except BROKEN as error:
+            raise damaged(path, error) from error
+
+    def ends(self) -> dict[tuple[int, int], list[int]]:
+        """The offsets of all files, ascending, by topic and partition."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for path in self.directory.glob("*.range"):
+            match = _NAME.fullmatch(path.name)
+            if match:
+                topic, partition, end = map(int, match.groups())
+                found.setdefault((topic, partition), []).append(end)
+        return {place: sorted(ends) for place, ends in found.items()}
+
+    def store_ties(self, topic: int, batch: int, earlier: Mapping[int, TimeCounts]) -> str:
+        """Keep how many events of earlier partitions have the times of a partition's events.
+
+        Returns:
+            The name for `load_ties`.
+        """
+        name = f"{topic}-{batch}.ties"
+        value = [(p, each.times.tobytes(), each.counts.tobytes()) for p, each in earlier.items()]
+        self._write(name, dump_plain(value))
+        return name
+
+    def load_ties(self, name: str) -> dict[int, TimeCounts]:
+        """What `store_ties` kept; RunError if the file is missing or damaged."""
+        path = self.directory / name
+        try:
+            return {
+                partition: TimeCounts(np.frombuffer(t, np.int64), np.frombuffer(c, np.int64))
+                for partition, t, c in load_plain(path.read_bytes())
+            }
+        except BROKEN as error:
+            raise damaged(path, error) from error
+
+    def forget_ties(self, before: int) -> None:
+        """Remove the ties of the batches before a number."""
+        for path in self.directory.glob("*.ties"):
+            if int(path.stem.split("-")[1]) < before:
+                path.unlink(missing_ok=True)
+
+    def forget(self, topic: int, partition: int, end: int) -> None:
+        """Remove what is known after a range."""
+        (self.directory / f"{topic}-{partition}-{end}.range").unlink(missing_ok=True)
+
+    def _write(self, name: str, data: bytes) -> None:
+        # Two attempts at a task may write the same file at the same time.
+        fresh = self.directory / f".{name}.{uuid.uuid4().hex}"
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            write_durably(fresh, data)
+            fresh.replace(self.directory / name)
+        except OSError as error:
+            raise RunError(f"cannot write {self.directory / name}: {error.strerror}") from error
+
+
+def earlier_ties(partitions: Sequence[TimeCounts]) -> dict[int, TimeCounts]:
+    """For each partition: how many events of earlier partitions have the times of its events.
+
+    >>> earlier_ties([TimeCounts.of_pairs([(5, 2), (7, 1)]), TimeCounts.of_pairs([(5, 1)])])[1].pairs
+    [(5, 2)]
+    """
+    found: dict[int, TimeCounts] = {}
+    before = TimeCounts()
+    for number, own in enumerate(partitions):
+        counts = before.of(own.times)
+        tied = np.flatnonzero(counts)
+        if len(tied):
+            found[number] = TimeCounts(own.times[tied], counts[tied])
+        before = before.with_more(own.times, own.counts)
+    return found

@@ -1,0 +1,148 @@
+"""Solutions of events of topics, held in a bucket's state until their events are numbered.
+
+The first partition of a topic numbers its events itself. A further partition numbers the events of
+a time behind those of all partitions before it. How many these are is known when the stream's
+watermark has passed the time: the mark then names a file that says it (`RangeEnds.load_ties`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spaseq.errors import RunError
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.runtime.arrivals.time_counts import TimeCounts
+from spaseq.runtime.arrivals.topics.range_ends import RangeEnds
+from spaseq.runtime.spark.rows.stage_rows import pack, unpack
+from spaseq.storage.safe_pickles import dump_plain, load_plain
+
+HELD = 2
+"""The kind of the state's entries with held packs; `bucket_state` has the other kinds."""
+
+_DIRECTORY = (HELD, 0)
+
+
+class HeldPack(NamedTuple):
+    """A pack in the state.
+
+    Attributes:
+        number: of its entry in the state, from 1.
+        stream: of the group.
+        partition: of the stream's topic.
+        reader: the unit of queries that it is for.
+        first, last: the times (ms) of its first and last event.
+        size: bytes.
+    """
+
+    number: int
+    stream: int
+    partition: int
+    reader: int
+    first: int
+    last: int
+    size: int
+
+
+class NewPack(NamedTuple):
+    """A pack that a batch brings; see `HeldPack`."""
+
+    stream: int
+    partition: int
+    reader: int
+    payload: bytes
+
+
+@dataclass(slots=True)
+class HeldSolutions:
+    """The held packs of a bucket.
+
+    Attributes:
+        chunks: Spark's map state; see `BucketState`.
+        columns: the columns of the solutions of a unit of queries.
+        ties: the directory with the files of ties.
+        size: the bytes of all held packs.
+    """
+
+    chunks: Any
+    columns: Callable[[int], SolutionColumns]
+    ties: Path
+    size: int = 0
+
+    def turn(
+        self, new: Iterable[NewPack], marks: Sequence[int], ties: Mapping[int, str]
+    ) -> list[tuple[int, bytes]]:
+        """Hold the packs of a batch, and give the solutions that its watermarks have passed.
+
+        Args:
+            new: the packs.
+            marks: the watermarks (ms) of the group's streams after the batch.
+            ties: by stream, the name of the file that numbers the events which it has passed.
+
+        Returns:
+            (unit of queries, pack), with the events' final numbers.
+        """
+        held, next_number = self._held()
+        added = [*new]
+        if not held and not added:
+            return []
+        numbers = {stream: RangeEnds(self.ties).load_ties(name) for stream, name in ties.items()}
+        kept, passed = list[HeldPack](), list[tuple[int, bytes]]()
+        for each in held:
+            if each.first >= marks[each.stream]:
+                kept.append(each)
+                continue
+            solutions = unpack(self._read(each.number), self.columns(each.reader), check=True)
+            early = solutions.time < marks[each.stream]
+            found = solutions.take(np.flatnonzero(early))
+            earlier = numbers.get(each.stream, {}).get(each.partition)
+            passed.append((each.reader, self._packed(each.reader, _numbered(found, earlier))))
+            if early.all():
+                self.chunks.removeKey((HELD, each.number))
+            else:
+                rest = solutions.take(np.flatnonzero(~early))
+                kept.append(self._write(each.number, each[1:4], rest))
+        for pack_ in added:
+            solutions = unpack(pack_.payload, self.columns(pack_.reader))
+            kept.append(self._write(next_number, pack_[:3], solutions))
+            next_number += 1
+        self.size = sum(each.size for each in kept)
+        directory = ([tuple(each) for each in kept], next_number)
+        self.chunks.updateValue(_DIRECTORY, (dump_plain(directory),))
+        return passed
+
+    def _held(self) -> tuple[list[HeldPack], int]:
+        """The held packs, and the number of the next one."""
+        found = self.chunks.getValue(_DIRECTORY)
+        if found is None:
+            return [], 1
+        packs, number = load_plain(bytes(found[0]))
+        return [HeldPack(*each) for each in packs], int(number)
+
+    def _read(self, number: int) -> bytes:
+        found = self.chunks.getValue((HELD, number))
+        if found is None:
+            raise RunError("the state of a bucket lacks a part with solutions of a topic")
+        return bytes(found[0])
+
+    def _write(self, number: int, whose: tuple[int, ...], solutions: SolutionBatch) -> HeldPack:
+        data = self._packed(whose[2], solutions)
+        self.chunks.updateValue((HELD, number), (data,))
+        first, last = int(solutions.time.min()), int(solutions.time.max())
+        stream, partition, reader = whose
+        return HeldPack(number, stream, partition, reader, first, last, len(data))
+
+    def _packed(self, reader: int, solutions: SolutionBatch) -> bytes:
+        return pack(solutions, self.columns(reader))
+
+
+def _numbered(solutions: SolutionBatch, earlier: TimeCounts | None) -> SolutionBatch:
+    """The solutions, with k counted behind the events of earlier partitions."""
+    if earlier is None:
+        return solutions
+    return replace(solutions, k=(solutions.k + earlier.of(solutions.time)).astype(np.int32))
