@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -64,3 +68,36 @@ class KafkaMock:
     def close(self) -> None:
         """End the cluster."""
         self._owner = None
+
+
+class SeparateKafka(KafkaMock):
+    """A mock broker in a process of its own, which can be away for a time."""
+
+    def __init__(self) -> None:
+        self._kafka = pytest.importorskip(
+            "confluent_kafka", reason="confluent-kafka is missing: pip install 'spaseq[kafka]'"
+        )
+        command = [sys.executable, "-m", "tests.connectors.kafka_mock"]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self.host = self._process.stdout.readline().strip()
+        self._owner = self._kafka.Producer({"bootstrap.servers": self.host, "log_level": 0})
+
+    def leave(self) -> None:
+        """Answer nobody from now on."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def come_back(self) -> None:
+        """Answer again."""
+        self._process.send_signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+if __name__ == "__main__":
+    served = KafkaMock()
+    print(served.host, flush=True)
+    while True:
+        time.sleep(60)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from spaseq.connectors.address import Address
 from spaseq.connectors.kafka_ranges import Extent, TopicAway, TopicRanges
 from spaseq.errors import UsageError
-from tests.connectors.kafka_mock import KafkaMock
+from tests.connectors.kafka_mock import KafkaMock, SeparateKafka
 from tests.connectors.nats_server import free_port
 
 
@@ -46,3 +48,21 @@ def test_an_unreachable_server_is_named_without_secrets() -> None:
 def test_parameters_are_checked() -> None:
     with pytest.raises(UsageError, match="start is earliest or latest, not now"):
         TopicRanges(Address.of("kafka://127.0.0.1/road?start=now"))
+
+
+@pytest.mark.thorough
+def test_a_server_that_is_away_for_a_time_is_waited_for() -> None:
+    kafka = SeparateKafka()
+    kafka.publish("road", [b"%d" % n for n in range(3000)], partition=1)
+    topic = TopicRanges(Address.of(f"kafka://{kafka.host}/road"))
+    assert topic.extents()[1] == Extent(0, 3000)
+    kafka.leave()
+    threading.Timer(7, kafka.come_back).start()
+    begun = time.monotonic()
+    with pytest.raises(TopicAway):
+        TopicRanges(Address.of(f"kafka://{kafka.host}/road")).extents()
+    offsets = [message.offset for some in topic.messages(1, 0, 3000) for message in some]
+    assert offsets == [*range(3000)]
+    assert time.monotonic() - begun > 6
+    assert topic.extents()[1] == Extent(0, 3000)
+    kafka.close()

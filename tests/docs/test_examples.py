@@ -21,7 +21,11 @@ ON_SPARK = {"spark.md"}
 """Pages whose examples start a Spark session."""
 
 NOT_RUN = {
-    "spark.md": ["needs a cluster", "goes on until it is interrupted"],
+    "spark.md": [
+        "needs a cluster",
+        "goes on until it is interrupted",
+        "it needs a broker, and goes on until it is interrupted",
+    ],
     "live.md": 2 * ["it needs a broker, and goes on until it is interrupted"],
     "serve.md": [
         "it goes on until it is stopped",
