@@ -136,7 +136,8 @@ class RangeEnds:
 def earlier_ties(partitions: Sequence[TimeCounts]) -> dict[int, TimeCounts]:
     """For each partition: how many events of earlier partitions have the times of its events.
 
-    >>> earlier_ties([TimeCounts.of_pairs([(5, 2), (7, 1)]), TimeCounts.of_pairs([(5, 1)])])[1].pairs
+    >>> two = [TimeCounts.of_pairs([(5, 2), (7, 1)]), TimeCounts.of_pairs([(5, 1)])]
+    >>> earlier_ties(two)[1].pairs
     [(5, 2)]
     """
     found: dict[int, TimeCounts] = {}

@@ -310,7 +310,7 @@ class TopicPlanner:
         if mark is None or (last is not None and mark < last):
             mark = last
         ties = ""
-        if mark != last and len(parts) > 1:
+        if mark is not None and mark != last and len(parts) > 1:
             given = [self._events(number, p).before(mark) for p in range(len(parts))]
             earlier = earlier_ties(given)
             if earlier:

@@ -13,8 +13,8 @@ from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.runtime.arrivals.arrived_splits import before_horizon
 from spaseq.runtime.arrivals.horizon import Horizon
 from spaseq.runtime.arrivals.stream_clock import StreamClock
-from spaseq.runtime.arrivals.topics.range_ends import RangeEnd, RangeEnds
 from spaseq.runtime.arrivals.time_counts import TimeCounts
+from spaseq.runtime.arrivals.topics.range_ends import RangeEnd, RangeEnds
 from spaseq.runtime.arrivals.topics.topic_batch import TopicSplit
 from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.sources.broker_stream import BrokerStream
