@@ -83,6 +83,10 @@ class Doubles:
         """The terms of codes [n] into `terms`, -1 for unbound; each distinct one decoded once."""
         return cls(*_doubles_of(codes, terms))
 
+    def always_decides(self, other: Doubles) -> bool:
+        """Whether comparing any two values gives the same as comparing the two terms."""
+        return bool(_ALWAYS[np.ix_(np.unique(self.kind), np.unique(other.kind))].all())
+
     def decides(self, other: Doubles) -> Bools:
         """[n] whether comparing the two values gives the same as comparing the two terms."""
         pair = self.kind * np.int8(len(KINDS)) + other.kind

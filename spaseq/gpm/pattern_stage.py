@@ -343,6 +343,11 @@ def _distinct(bindings: EventSolutions) -> EventSolutions:
     event = bindings.event
     if len(event) < 2 or (np.diff(event) > 0).all():
         return bindings
+    member = bindings.columns.get(QUERY)
+    if member is not None:  # the members of a family have one solution of most events each
+        pairs = np.sort(event * (int(member.max()) + 1) + member)
+        if (pairs[1:] > pairs[:-1]).all():
+            return bindings
     columns = list(bindings.columns.values())
     table = np.stack([event.astype(np.int64), *(c.astype(np.int64) for c in columns)])
     _, first = np.unique(table, axis=1, return_index=True)

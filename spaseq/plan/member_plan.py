@@ -90,7 +90,7 @@ class MemberPlan(QueryPlan):
         return MemberPlan.of(self._like, self._written, identity, self.shaped)
 
     def without_shape(self) -> QueryPlan:
-        return MemberPlan.of(self._like.without_shape(), self._written, self.identity, None)
+        return MemberPlan.of(self._like, self._written, self.identity, None)
 
     def __reduce__(self) -> tuple[Callable[..., MemberPlan], tuple[Any, ...]]:
         return MemberPlan.of, (self._like, self._written, self.identity, self.shaped)

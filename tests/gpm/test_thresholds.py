@@ -10,6 +10,7 @@ import pytest
 from spaseq.budget import Budget, spending
 from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.gpm.solutions.joins import join
+from spaseq.gpm.solutions.keyed_thresholds import joined_by_key_and_value
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.gpm.solutions.thresholds import Comparison, Order, joined_by_value
@@ -84,3 +85,42 @@ def test_only_pairs_within_both_bounds_are_made() -> None:
     with spending(Budget()):
         tests = [Comparison("a", ">=", "c"), Comparison("a", "<=", "d")]
         assert joined_by_value(left, right, tests).size == 200
+
+
+def filtered(found: Solutions, tests: list[Comparison]) -> Solutions:
+    for test in tests:
+        expr = ast.Compare(test.op, ast.Var(test.left), ast.Var(test.right))
+        found = found.take(filter_rows(expr, TermRows(found.columns, found.lexicon, found.size)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_pairs_of_equal_keys_are_those_that_pass_the_comparison(seed: int) -> None:
+    random = Random(seed)
+    left, right = solutions(random, 60, "abk", True), solutions(random, 40, "cdk", False)
+    if seed % 2:
+        left, right = (some.with_column("l", some.columns["k"]) for some in (left, right))
+    operators: list[Order] = ["<", "<=", ">", ">="]
+    test = Comparison("a", random.choice(operators), "c")
+    with spending(Budget()):
+        every, pairs = join(left, right), joined_by_key_and_value(left, right, [test])
+        wanted = filtered(every, [test])
+        if pairs is None:
+            return
+        found = pairs.solutions
+        if not pairs.is_decided:
+            found = filtered(found, [test])
+        assert found.event is not None and (np.diff(found.event) >= 0).all()
+        assert texts(found) == texts(wanted)
+
+
+def test_integers_by_key_need_no_further_test() -> None:
+    lexicon = Lexicon(ListedTerms([]))
+    numbers = lexicon.encode([f'"{n}"^^<{XSD}integer>' for n in range(100)])
+    key = lexicon.encode([f"<http://e/{n % 2}>" for n in range(100)])
+    left = Solutions(100, np.arange(100), {"a": numbers, "k": key}, lexicon)
+    right = Solutions(100, None, {"c": numbers, "k": key}, lexicon)
+    with spending(Budget()):
+        pairs = joined_by_key_and_value(left, right, [Comparison("a", "<", "c")])
+    assert pairs is not None and pairs.is_decided
+    assert pairs.solutions.size == 2 * 50 * 49 // 2

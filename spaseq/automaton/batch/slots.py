@@ -74,10 +74,16 @@ class Interner:
     def _of_keys(self, keys: list[Key]) -> list[int]:
         """The numbers of distinct keys."""
         numbers = [*map(self._numbers.get, keys)]
-        return [
-            self.number(key) if number is None else number
-            for key, number in zip(keys, numbers, strict=True)
-        ]
+        new = [key for key, number in zip(keys, numbers, strict=True) if number is None]
+        if not new:
+            return numbers  # type: ignore[return-value]
+        made = self._free[: -len(new) - 1 : -1]
+        del self._free[len(self._free) - len(made) :]
+        end = self._next + len(new) - len(made)
+        made += range(self._next, end)
+        self._next = end
+        self._numbers.update(zip(new, made, strict=True))
+        return [*map(self._numbers.__getitem__, keys)]
 
     def _of_several(self, columns: list[TermColumn]) -> Int64s:
         key, size = np.zeros(len(columns[0].codes), np.int64), 1  # below size; equal for equal keys

@@ -12,6 +12,7 @@ from spaseq.compiled.arrays import Bools
 from spaseq.gpm.graphs.event_bgp import EventBgp
 from spaseq.gpm.patterns.components import components, joined
 from spaseq.gpm.solutions.joins import join
+from spaseq.gpm.solutions.keyed_thresholds import joined_by_key_and_value
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.gpm.solutions.thresholds import FLIPPED, Comparison, joined_by_value
 from spaseq.lang import ast
@@ -173,10 +174,17 @@ class ConjunctionEvaluation:
         """The join; only the pairs that may pass the conditions which compare the two."""
         if result.event is None or part.event is not None or part.size < _FEW:
             return join(result, part)
-        if not part.columns.keys().isdisjoint(result.columns):
+        found = {t: c for c in self.remaining if (t := _comparison(c, result, part)) is not None}
+        if not found:
             return join(result, part)
-        tests = [t for c in self.remaining if (t := _comparison(c, result, part)) is not None]
-        return joined_by_value(result, part, tests) if tests else join(result, part)
+        if part.columns.keys().isdisjoint(result.columns):
+            return joined_by_value(result, part, [*found])
+        pairs = joined_by_key_and_value(result, part, [*found])
+        if pairs is None:
+            return join(result, part)
+        if pairs.is_decided:
+            self.remaining.remove(found[pairs.comparison])
+        return pairs.solutions.within(current_budget())
 
     def _rank(self, result: Solutions | None, part: Solutions) -> tuple[bool, bool, int]:
         """The order of a part in the join: smaller ranks come first."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+
+import numpy as np
 
 from spaseq.compiled.arrays import Bools, Indices, Int32s
 
@@ -40,6 +43,13 @@ class LazyColumns(Mapping[str, Int32s]):
     def __init__(self, columns: Mapping[str, LazyColumn]) -> None:
         self._columns = columns
 
+    @classmethod
+    def of(cls, columns: Mapping[str, Int32s]) -> LazyColumns:
+        """Columns that may be lazy already."""
+        if isinstance(columns, LazyColumns):
+            return columns
+        return cls({v: LazyColumn(partial(np.asarray, codes)) for v, codes in columns.items()})
+
     def __getitem__(self, variable: str) -> Int32s:
         return self._columns[variable].codes
 
@@ -62,4 +72,8 @@ class LazyColumns(Mapping[str, Int32s]):
 
     def with_column(self, variable: str, codes: Int32s) -> LazyColumns:
         """All columns and one more."""
-        return LazyColumns({**self._columns, variable: LazyColumn(lambda: codes)})
+        return self.with_made(variable, LazyColumn(lambda: codes))
+
+    def with_made(self, variable: str, column: LazyColumn) -> LazyColumns:
+        """All columns and one more, which is made when it is read."""
+        return LazyColumns({**self._columns, variable: column})

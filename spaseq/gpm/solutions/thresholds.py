@@ -59,14 +59,14 @@ class _Ranges:
         self._tests = tests
         column = left.columns[tests[0].left]
         own = Doubles.column(column, left.lexicon)
-        bounds = [_numbers(right, test.right) for test in tests]
-        is_number = _is_number(own)
-        self._rest = np.flatnonzero(~is_number & (own.kind == OTHER))
-        rows = np.flatnonzero(is_number)
+        bounds = [numbers_of(right, test.right) for test in tests]
+        ordered = is_number(own)
+        self._rest = np.flatnonzero(~ordered & (own.kind == OTHER))
+        rows = np.flatnonzero(ordered)
         self._order = rows[np.argsort(own.value[rows], kind="stable")]
         values = own.value[self._order]
         wide = any(bool((n.kind == FLOAT).any()) for n in (own, *bounds))
-        numeric: Bools = np.logical_and.reduce([_is_number(n) for n in bounds])
+        numeric: Bools = np.logical_and.reduce([is_number(n) for n in bounds])
         self._low, self._counts = self._numeric(values, bounds, numeric, wide)
         self._by_term(left, right, np.flatnonzero(~numeric))
 
@@ -122,7 +122,7 @@ class _Ranges:
         self._term_counts = np.searchsorted(ordered, wanted, side="right") - self._term_low
 
 
-def _numbers(found: Solutions, variable: str) -> Doubles:
+def numbers_of(found: Solutions, variable: str) -> Doubles:
     """The numbers of a table's column, which many batches ask for."""
     key = ("numbers", variable)
     if key not in found.memo:
@@ -131,7 +131,7 @@ def _numbers(found: Solutions, variable: str) -> Doubles:
     return numbers
 
 
-def _is_number(numbers: Doubles) -> Bools:
+def is_number(numbers: Doubles) -> Bools:
     """Whether rows have a number or a time that can be ordered."""
     found: Bools = (numbers.kind != OTHER) & (numbers.kind != UNKNOWN) & ~np.isnan(numbers.value)
     return found

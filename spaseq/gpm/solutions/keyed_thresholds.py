@@ -1,0 +1,149 @@
+"""Joins by key and comparison: solutions of events with the rows of a table.
+
+The rows of the table are sorted by the variables that both sides have, and among equal ones by a
+bound. Each solution then asks for one range of them, so the join makes only the pairs that also
+pass the comparison. What the table adds to a solution is translated when somebody reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from spaseq.compiled.arrays import Float64s, Indices, Int32s, Int64s
+from spaseq.expr.doubles import Doubles
+from spaseq.gpm.solutions.key_index import KeyIndex, expanded
+from spaseq.gpm.solutions.lazy_columns import LazyColumn, LazyColumns
+from spaseq.gpm.solutions.lexicon import translated
+from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.gpm.solutions.thresholds import Comparison, Order, is_number, numbers_of
+from spaseq.rdf.terms.number_kinds import FLOAT
+from spaseq.records import record
+
+
+@record
+class KeyedPairs:
+    """Pairs as solutions, and the comparison that all of them may pass.
+
+    With `is_decided` all of them do pass it.
+    """
+
+    solutions: Solutions
+    comparison: Comparison
+    is_decided: bool
+
+
+@record
+class _SortedTable:
+    """The rows of a table in order of keys and bounds.
+
+    `keys` finds the number of a key. `bounds` are the distinct bounds, ascending. `places` has for
+    each row in order the number of its key, times `width`, and the rank of its bound. The rows of
+    key i stand from `starts[i]` to `starts[i + 1]`.
+    """
+
+    keys: KeyIndex
+    bounds: Float64s
+    width: int
+    places: Int64s
+    starts: Indices
+    order: Indices
+
+
+def joined_by_key_and_value(
+    left: Solutions, right: Solutions, tests: Sequence[Comparison]
+) -> KeyedPairs | None:
+    """The pairs that agree in the variables of both and may pass the first comparison of order.
+
+    None if there is no such comparison, or one side has values that need another join. `left` are
+    solutions of events and `right` hold for every event.
+    """
+    shared = [v for v in left.columns if v in right.columns]
+    test = next((test for test in tests if test.op != "="), None)
+    if test is None or any(left.may_be_unbound(v) or right.may_be_unbound(v) for v in shared):
+        return None
+    bounds = numbers_of(right, test.right)
+    table = _table(right, shared, test.right, bounds)
+    if table is None:
+        return None
+    codes = [translated(left.columns[v], left.lexicon, right.lexicon, add=False) for v in shared]
+    rows, key = table.keys.match(codes, left.size)
+    own = Doubles.column(left.columns[test.left][rows], left.lexicon)
+    if (own.kind == FLOAT).any():
+        return None
+    is_ordered = is_number(own)
+    if not is_ordered.all():
+        rows, key = rows[is_ordered], key[is_ordered]
+        own = Doubles(own.value[is_ordered], own.kind[is_ordered])
+    is_decided = bounds.always_decides(own)
+    found, place = expanded(*_ranges(table, test.op, own.value, key, is_decided))
+    pairs = _merged(left, right, rows[found], table.order[place])
+    return KeyedPairs(pairs, test, is_decided)
+
+
+def _table(
+    right: Solutions, shared: Sequence[str], bound: str, bounds: Doubles
+) -> _SortedTable | None:
+    """The table in order, which many batches ask for; None if a bound is no number."""
+    memo = ("sorted", bound, *shared)
+    if memo not in right.memo:
+        ordered = bool(is_number(bounds).all()) and not (bounds.kind == FLOAT).any()
+        right.memo[memo] = _sorted(right, shared, bounds.value) if ordered else None
+    table: _SortedTable | None = right.memo[memo]
+    return table
+
+
+def _sorted(right: Solutions, shared: Sequence[str], bounds: Float64s) -> _SortedTable:
+    columns = np.stack([right.columns[v] for v in shared])
+    distinct, key = np.unique(columns, axis=1, return_inverse=True)
+    values, rank = np.unique(bounds, return_inverse=True)
+    width = len(values) + 1
+    places = key.reshape(-1).astype(np.int64) * width + rank
+    order = np.argsort(places, kind="stable")
+    places = places[order]
+    starts = np.searchsorted(places, np.arange(distinct.shape[1] + 1) * width)
+    return _SortedTable(
+        KeyIndex([*distinct], distinct.shape[1]), values, width, places, starts, order
+    )
+
+
+def _ranges(
+    table: _SortedTable, op: Order, values: Float64s, key: Indices, is_decided: bool
+) -> tuple[Indices, Indices]:
+    """(the first row in order, the number of rows) for each value and key.
+
+    Where float64 does not decide, rows whose bound is equal in float64 are among them.
+    """
+    includes = not is_decided or op in ("<=", ">=")
+    is_upper = op in ("<", "<=")  # the bounds are above the values
+    rank = np.searchsorted(table.bounds, values, "left" if is_upper == includes else "right")
+    middle = np.searchsorted(table.places, key * table.width + rank)
+    low = middle if is_upper else table.starts[key]
+    high = table.starts[key + 1] if is_upper else middle
+    return low, high - low
+
+
+def _merged(left: Solutions, right: Solutions, rows: Indices, others: Indices) -> Solutions:
+    """The unions of paired solutions, whose columns are made when they are read."""
+    columns = LazyColumns.of(left.columns).take(rows)
+    for variable, codes in right.columns.items():
+        if variable not in columns:
+            make = partial(_translated, codes, others, right, left)
+            columns = columns.with_made(variable, LazyColumn(make))
+    # To know that a variable is bound, its column need not be read.
+    bound: dict[object, bool] = {
+        ("unbound", v): False for v in columns if not _may_be_unbound(left, right, v)
+    }
+    assert left.event is not None
+    return Solutions(len(rows), left.event[rows], columns, left.lexicon, bound)
+
+
+def _may_be_unbound(left: Solutions, right: Solutions, variable: str) -> bool:
+    side = left if variable in left.columns else right
+    return side.may_be_unbound(variable)
+
+
+def _translated(codes: Int32s, rows: Indices, source: Solutions, target: Solutions) -> Int32s:
+    return translated(codes[rows], source.lexicon, target.lexicon, add=True)
