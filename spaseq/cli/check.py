@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -13,6 +14,8 @@ from spaseq.cli.option_groups import Chosen, grouped_command
 from spaseq.cli.queries import QUERY_FILES, QueryOptions, check_file
 from spaseq.cli.run_options import WHY_OPTIONS
 from spaseq.cli.run_parts import InputTexts
+from spaseq.compile import Checked
+from spaseq.errors import Diagnostic
 from spaseq.lift.lift_checks import check_lift
 from spaseq.lift.lift_parser import is_lift
 
@@ -27,8 +30,9 @@ def check(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> int:
     name. Exit status 1 if there is an error.
 
     With --stream the streams are read, and patterns that nothing in them and in the knowledge
-    bases matches are warnings, too. So are fields of CSV and TSV that a lift compares with numbers
-    or takes as times without a cast.
+    bases matches are warnings, too. With --lift, so are those that no graph of the lift can match,
+    whatever the rows are. Further warnings are about fields of CSV and TSV that a lift compares
+    with numbers or takes as times without a cast.
     """
     chosen[QueryOptions].load()
     planning = why_options(chosen).planning
@@ -46,6 +50,8 @@ def check(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> int:
         patterns = zip(checked, unmatched(checked, chosen), strict=True)
         findings = [d for each in found for d in each]
         findings += [d for each, more in patterns for d in (*each.diagnostics, *more)]
+    if chosen[InputTexts].lifts and not any(d.severity == "error" for d in findings):
+        findings = _with_lifts(findings, checked, chosen)
     errors = sum(d.severity == "error" for d in findings)
     if as_json:
         click.echo(json.dumps([d.to_json() for d in findings], indent=2))
@@ -55,3 +61,17 @@ def check(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> int:
         files = f"{len(queries)} quer{'y' if len(queries) == 1 else 'ies'}"
         click.echo(f"{files}: {errors} error(s), {len(findings) - errors} warning(s)", err=True)
     return 1 if errors else 0
+
+
+def _with_lifts(
+    findings: Sequence[Diagnostic], checked: Sequence[Checked], chosen: Chosen
+) -> list[Diagnostic]:
+    """The findings, and the mistakes in lifts, or patterns that no graph of a lift matches.
+
+    A pattern that has a warning already gets no other one.
+    """
+    from spaseq.cli.lifted_patterns import lift_errors, unmatched_in_lifts
+
+    own = [*lift_errors(checked, chosen)] or [*unmatched_in_lifts(checked, chosen)]
+    known = {(d.source.name, d.span.start) for d in findings}
+    return [*findings, *(d for d in own if (d.source.name, d.span.start) not in known)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,13 +16,10 @@ from spaseq.cli.run_options import RUNTIME, WHY_OPTIONS
 from spaseq.cli.run_parts import InputTexts
 from spaseq.errors import UsageError
 from spaseq.measures import Measures
-from spaseq.options import PlanningOptions, ReadingOptions, RuntimeOptions
+from spaseq.options import PlanningOptions, RuntimeOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.records import record
 from spaseq.render.explain import FORMATS, explained, together
-
-if TYPE_CHECKING:
-    from spaseq.lift.lift_plan import LiftPlan
 
 
 @record
@@ -113,29 +109,14 @@ def explain(queries: tuple[Path, ...], chosen: Chosen) -> None:
     plans = plans_of(checked)
     shown = [explained(each, show.full, show.rate) for each in checked]
     if inputs.lifts:
-        lifts = tuple(_lifts(plans, chosen))
+        from spaseq.cli.lifted_streams import lift_plans
+
+        lifts = tuple(lift_plans(plans, chosen))
         shown = [replace(each, lifts=lifts) for each in shown]
     if show.analyze:
         found = zip(shown, _measured(plans, chosen), strict=True)
         shown = [replace(each, measures=measures) for each, measures in found]
     click.echo(together(shown, show.form), nl=False)
-
-
-def _lifts(plans: Sequence[QueryPlan], chosen: Chosen) -> Iterator[tuple[str, LiftPlan]]:
-    """(stream IRI, its lift) of the --lift options; one without NAME is for the other streams."""
-    from spaseq.cli.lifted_streams import named_value
-    from spaseq.lift.lift_checks import compiled_lift
-    from spaseq.lift.lifted import text_of
-    from spaseq.runtime.job.binding import stream_names
-
-    names = stream_names(plans)
-    given = [named_value(text, names) for text in chosen[InputTexts].lifts]
-    own = {iri for iri, _ in given}
-    others = [iri for plan in plans for iri in plan.inputs.streams if iri not in own]
-    for iri, file in given:
-        text, name = text_of(Path(file))
-        lift = compiled_lift(text, name, chosen[ReadingOptions].time_predicate)
-        yield from ((each, lift) for each in ([*dict.fromkeys(others)] if iri is None else [iri]))
 
 
 def _measured(plans: Sequence[QueryPlan], chosen: Chosen) -> Iterator[Measures]:

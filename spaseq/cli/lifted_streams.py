@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spaseq.api.streams import StreamInput
+from spaseq.cli.option_groups import Chosen
+from spaseq.cli.run_parts import InputTexts
 from spaseq.errors import UsageError
-from spaseq.lift.lifted import Lifted
+from spaseq.lift.lifted import Lifted, text_of
 from spaseq.lift.table_formats import is_table_input
+from spaseq.options import ReadingOptions
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.runtime.job.binding import stream_names
+
+if TYPE_CHECKING:
+    from spaseq.lift.lift_plan import LiftPlan
 
 
 def named_value(text: str, names: Mapping[str, str]) -> tuple[str | None, str]:
@@ -22,6 +31,25 @@ def named_value(text: str, names: Mapping[str, str]) -> tuple[str | None, str]:
             if text.startswith(written):
                 return names[name], text[len(written) :]
     return None, text
+
+
+def lift_plans(plans: Sequence[QueryPlan], chosen: Chosen) -> Iterator[tuple[str, LiftPlan]]:
+    """(stream IRI, its lift) of the --lift options; one without NAME is for the other streams.
+
+    Raises:
+        InputError: a lift cannot be read.
+        QueryError: a lift has errors.
+    """
+    from spaseq.lift.lift_checks import compiled_lift  # runs without lifts need not wait for it
+
+    names = stream_names(plans)
+    given = [named_value(text, names) for text in chosen[InputTexts].lifts]
+    own = {iri for iri, _ in given}
+    others = [iri for plan in plans for iri in plan.inputs.streams if iri not in own]
+    for iri, file in given:
+        text, name = text_of(Path(file))
+        lift = compiled_lift(text, name, chosen[ReadingOptions].time_predicate)
+        yield from ((each, lift) for each in ([*dict.fromkeys(others)] if iri is None else [iri]))
 
 
 def with_lifts(
