@@ -37,7 +37,7 @@ _LITERALS = frozenset(
 
 
 @record
-class _Known:
+class _TermKind:
     """What is known of the terms of a variable.
 
     `begin` is how all of their texts begin: `"` for literals, `<http://e/` for some IRIs.
@@ -127,7 +127,7 @@ def _template(lift: LiftPlan) -> list[TemplateTriple]:
 def _may_be(
     pattern: TriplePattern,
     own: tuple[PatternTerm, PatternTerm, PatternTerm],
-    known: Mapping[str, _Known],
+    known: Mapping[str, _TermKind],
 ) -> bool:
     for place, (term, made) in enumerate(zip(pattern.terms, own, strict=True)):
         if isinstance(made, str):
@@ -144,7 +144,7 @@ def _may_be(
     return True
 
 
-def _known_terms(lift: LiftPlan) -> dict[str, _Known]:
+def _known_terms(lift: LiftPlan) -> dict[str, _TermKind]:
     """What is known of the terms of the variables of a lift."""
     values = {
         variable.name
@@ -153,7 +153,7 @@ def _known_terms(lift: LiftPlan) -> dict[str, _Known]:
         for variable in element.variables
     }
     fields = (lift.fields.wanted | lift.fields.elements) - values
-    known = {name: _Known('"') for name in fields}
+    known = {name: _TermKind('"') for name in fields}
     for element in lift.elements:
         if isinstance(element, ast.Bind):
             what = _of_expression(element.expr, known, lift.base)
@@ -161,26 +161,28 @@ def _known_terms(lift: LiftPlan) -> dict[str, _Known]:
                 known[element.var.name] = what
     for triple in lift.template:
         known |= {
-            t.name: _Known("_:")
+            t.name: _TermKind("_:")
             for t in triple.terms
             if isinstance(t, ast.Var) and is_reserved(t.name)
         }
     return known
 
 
-def _of_expression(expr: ast.Expr, known: Mapping[str, _Known], base: str | None) -> _Known | None:
+def _of_expression(
+    expr: ast.Expr, known: Mapping[str, _TermKind], base: str | None
+) -> _TermKind | None:
     match expr:
         case ast.Var(name):
             return known.get(name)
         case ast.Call("IRI" | "URI", (ast.Call("CONCAT", (ast.Literal() as first, *_)),)):
             text = split_literal(constant_text(first))[0]
-            return _Known(f"<{text}" if base is None and _ABSOLUTE.match(text) else "<")
+            return _TermKind(f"<{text}" if base is None and _ABSOLUTE.match(text) else "<")
         case ast.Call("IRI" | "URI"):
-            return _Known("<")
+            return _TermKind("<")
         case ast.Call(name) if name in _LITERALS:
-            return _Known('"')
+            return _TermKind('"')
         case ast.FunctionCall(ast.Iri(name)) if name.startswith(XSD):
-            return _Known('"')
+            return _TermKind('"')
         case ast.Literal() | ast.Arithmetic() | ast.Compare():
-            return _Known('"')
+            return _TermKind('"')
     return None
