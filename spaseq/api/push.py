@@ -27,6 +27,7 @@ from spaseq.rdf.terms.times import LIMIT_MS
 from spaseq.records import record
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
+from spaseq.runtime.unit_stages import Evaluation
 from spaseq.sources.iterables import Event
 
 if TYPE_CHECKING:
@@ -91,8 +92,8 @@ class Engine:
             plans = named(plans, name)
         knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
         self._planner = StandingPlanner(planning, knowledge, templates)
-        stages, tolerated = chosen.stages, Tolerated.OTHERS
-        self._queries = PushedQueries(plans, knowledge, stages, on_bad, True, tolerated)
+        how = Evaluation(knowledge, chosen.stages, on_bad)
+        self._queries = PushedQueries(plans, how, True, Tolerated.OTHERS)
         self._names: dict[str, str] = {}
         self._set_streams()
         self._lifters: dict[str, RowLifter] = {}

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from spaseq.cli.option_groups import Chosen, OptionGroup, PartOption, grouped_co
 from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.errors import UsageError
 from spaseq.options import RUNTIMES
+
+if TYPE_CHECKING:
+    from spaseq.runtime.spark.standing.standing_engine import SparkEngines
 
 LOG_FORMATS = ("text", "json")
 
@@ -52,7 +56,10 @@ SERVER = OptionGroup(
             show_default=True,
         ),
         PartOption(
-            ServeOptions, "--master", metavar="URL", help="With --runtime spark: the cluster."
+            ServeOptions,
+            "--master",
+            metavar="URL",
+            help="With --runtime spark: the cluster, if not local.",
         ),
         PartOption(
             ServeOptions,
@@ -71,7 +78,7 @@ SERVER = OptionGroup(
     "--check",
     is_flag=True,
     help="Read the configuration, queries, lifts and knowledge bases, connect to sources and "
-    "sinks, report all mistakes, and end.",
+    "sinks, start Spark if it is to be used, report all mistakes, and end.",
 )
 @click.option(
     "--init",
@@ -98,18 +105,18 @@ def serve(configuration: Path | None, check: bool, init: Path | None, chosen: Ch
     if configuration is None:
         raise UsageError("which configuration? spaseq serve --init DIR writes an example")
     options = chosen[ServeOptions]
-    if options.runtime == "spark":
-        raise UsageError("spaseq serve runs in this process; leave --runtime spark out")
-    if options.master is not None:
+    if options.runtime == "local" and options.master is not None:
         raise UsageError("--master goes with --runtime spark")
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise UsageError("spaseq serve needs starlette and uvicorn: pip install 'spaseq[serve]'")
-    keep_arrow_from_pandas()
+    if options.runtime == "local":
+        keep_arrow_from_pandas()
     _serve(configuration, check, options)
 
 
 def _serve(path: Path, check: bool, options: ServeOptions) -> None:
     # Commands that serve nothing need not wait for these imports.
+    from spaseq.runtime.live.live_engine import LiveEngine
     from spaseq.serve.assembly import listen_of, parts_of
     from spaseq.serve.configuration import read_configuration
     from spaseq.serve.http_server import bound_socket
@@ -118,14 +125,25 @@ def _serve(path: Path, check: bool, options: ServeOptions) -> None:
 
     given = {"listen": options.listen, "data": options.data}
     changed = {name: value for name, value in given.items() if value is not None}
-    configuration = read_configuration(path, os.environ, changed)
+    configuration, engines = read_configuration(path, os.environ, changed), _engines(options)
     if check:
         from spaseq.serve.trial import try_out
 
         for line in try_out(configuration, path.parent):
             click.echo(line)
+        if engines is not None:
+            click.echo(engines.checked())
         return
     log_to_stderr(options.log_format)
-    parts = parts_of(configuration, path.parent)
+    parts = parts_of(configuration, path.parent, engines or LiveEngine)
     listening = bound_socket(listen_of(configuration))
     serve_until_stopped(parts, listening)
+
+
+def _engines(options: ServeOptions) -> SparkEngines | None:
+    """What evaluates queries on Spark, if they run there."""
+    if options.runtime == "local":
+        return None
+    from spaseq.runtime.spark.standing.standing_engine import SparkEngines
+
+    return SparkEngines(options.master)

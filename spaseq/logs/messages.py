@@ -180,6 +180,11 @@ class MessageColumns(Sequence[Message]):
         )
         return map(Message, *columns)
 
+    def apart(self) -> MessageColumns:
+        """The same messages, without the bytes of others that a slice has beside them."""
+        payload = self.payload
+        return replace(self, payload=JoinedTexts.of_sizes(payload.joined, payload.sizes))
+
     def rows(self, rows: Int64s) -> MessageColumns:
         """Some of the messages, by their numbers in ascending order."""
         if len(rows) == len(self):

@@ -11,25 +11,21 @@ from typing import TypeAlias
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.errors import RunError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.options import StageOptions
 from spaseq.plan import families as families_module
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.chaining import RegisteredStream, reading_order
 from spaseq.runtime.pushed_units import (
-    Evaluation,
     FamilyUnit,
     PushedQuery,
     QueryUnit,
-    Rows,
     Unit,
     may_fail,
     restored_unit,
 )
+from spaseq.runtime.unit_stages import Evaluation, Rows
 
 Found: TypeAlias = "list[tuple[Unit, Rows]]"
 """Solutions with the queries that they belong to."""
@@ -63,14 +59,12 @@ class PushedQueries:
     def __init__(
         self,
         plans: Sequence[QueryPlan],
-        knowledge: KnowledgeBase,
-        options: StageOptions,
-        on_bad: OnBad,
+        how: Evaluation,
         families: bool = False,
         tolerated: Tolerated = Tolerated.NONE,
     ) -> None:
-        """`plans` are in reading order."""
-        self._how = Evaluation(knowledge, options, on_bad)
+        """`plans` are in reading order; `how` makes their stages."""
+        self._how = how
         self._families, self._tolerated = families, tolerated
         self._counters: dict[str, InstantCounter] = {}
         self._suppressed = 0  # by queries that have gone
@@ -102,6 +96,7 @@ class PushedQueries:
         Raises:
             UsageError: as from `add`.
         """
+        self._how.check(plan)
         if not coming and not self._is_chained(plan):
             return
         others = [*(query.plan for query in self.queries), *coming]
@@ -113,7 +108,7 @@ class PushedQueries:
 
         Raises:
             UsageError: it registers a stream that another one registers, or queries would read each
-                other's streams in a circle. Nothing has changed.
+                other's streams in a circle, or its stages cannot evaluate it. Nothing has changed.
         """
         if instead is None and not self._is_chained(plan):
             query = self._query(plan)
@@ -201,6 +196,7 @@ class PushedQueries:
                 self._made.setdefault(self._unit_of[query], []).append(query.plan.identity.register)
 
     def _query(self, plan: QueryPlan) -> PushedQuery:
+        self._how.check(plan)
         iri = plan.identity.register
         stream = None if iri is None else RegisteredStream(iri, self.counter(iri))
         return PushedQuery(plan, stream)
@@ -209,7 +205,7 @@ class PushedQueries:
     def _running(self) -> list[PushedQuery]:
         return [query for query in self.queries if query.failure is None]
 
-    def _leave_out(self, unit: Unit, error: Exception) -> None:
+    def leave_out(self, unit: Unit, error: Exception) -> None:
         """Let the others go on without queries that have failed, or raise their error."""
         last = self._units == [unit]
         if self._tolerated is Tolerated.NONE or (self._tolerated is Tolerated.OTHERS and last):
@@ -241,11 +237,19 @@ class PushedQueries:
             try:
                 rows = unit.match_event(iri, instant, name, triples)
             except Exception as error:
-                self._leave_out(unit, error)
+                self.leave_out(unit, error)
                 continue
             if rows is not None:
                 found.append((unit, rows))
         return found
+
+    def units(self) -> Sequence[Unit]:
+        """What is evaluated as one now, in reading order."""
+        return self._units
+
+    def readers(self, iri: str) -> Sequence[Unit]:
+        """What reads a stream now."""
+        return [*self._readers.get(iri, ())]
 
     def match_batch(self, batch: EventBatch) -> Found:
         """The solutions of many events."""
@@ -255,7 +259,7 @@ class PushedQueries:
             try:
                 found.append((unit, unit.match_batch(batch, index)))
             except Exception as error:
-                self._leave_out(unit, error)
+                self.leave_out(unit, error)
         return found
 
     def push(self, found: Found) -> None:
@@ -284,15 +288,19 @@ class PushedQueries:
         Args:
             marks: by stream IRI the time (ms) at or before which no event follows.
         """
+        due = self._due(marks)
+        self._how.begin(due)
+        return self._answers(lambda unit: unit.advance(due[unit], False))
+
+    def _due(self, marks: Mapping[str, int]) -> dict[Unit, int]:
+        """The watermark (ms) of each unit, in reading order."""
         known, least = dict(marks), min(marks.values())
-
-        def advanced(unit: Unit) -> Iterable[tuple[PushedQuery, Sequence[Answer]]]:
+        found: dict[Unit, int] = {}
+        for unit in self._units:
             streams = unit.queries[0].plan.inputs.streams
-            watermark = min(known.get(iri, least) for iri in streams)
-            known.update(dict.fromkeys(self._made.get(unit, ()), watermark))
-            return unit.advance(watermark, False)
-
-        return self._answers(advanced)
+            found[unit] = min(known.get(iri, least) for iri in streams)
+            known.update(dict.fromkeys(self._made.get(unit, ()), found[unit]))
+        return found
 
     def close(self) -> list[tuple[int, Answer]]:
         """The remaining answers; all streams have ended."""
@@ -310,7 +318,7 @@ class PushedQueries:
                         number = self._numbers[query]
                         found += [(number, answer) for answer in answers]
                 except Exception as error:
-                    self._leave_out(unit, error)
+                    self.leave_out(unit, error)
         except BaseException as error:
             self._fail(error)
             raise

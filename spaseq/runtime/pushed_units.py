@@ -4,43 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from spaseq.algebra.answers import Answer, PartialAnswer
-from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.errors import RunError
 from spaseq.expr.casts import CASTS
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.gpm.single_event.event_stage import SingleEventStage
-from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
-from spaseq.options import StageOptions
 from spaseq.plan.families import Family, family_again
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.in_memory.program_events import batch_of_event
-from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.chaining import RegisteredStream
-from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
-from spaseq.stages.sequence import SequenceStage
+from spaseq.runtime.unit_stages import Evaluation, MatchingStage, OrderedStage, Rows
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
-
-Rows: TypeAlias = "SolutionBatch | EventRows"
-"""Solutions of many events or of one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What the stages of all queries have in common."""
-
-    knowledge: KnowledgeBase
-    options: StageOptions
-    on_bad: OnBad
 
 
 @dataclass(slots=True, eq=False)
@@ -121,6 +104,13 @@ class Unit(Protocol):
     def live_states(self, query: PushedQuery) -> LiveStates:
         """Where the partial matches of one of its queries are."""
 
+    @property
+    def stage(self) -> OrderedStage:
+        """Its stage 2."""
+
+    def tables(self) -> Sequence[MatchingStage]:
+        """Its stage 1, for the queries that it has now: the solutions of all of these."""
+
     def snapshot(self) -> bytes:
         """The state, for `restored_unit`; no query holds answers."""
 
@@ -131,13 +121,17 @@ class QueryUnit:
     def __init__(self, query: PushedQuery, how: Evaluation) -> None:
         plan = query.plan
         self.query, self.queries = query, (query,)
-        self._matcher = PatternStage(plan, how.knowledge, how.on_bad, how.options.limits)
-        self._events = SingleEventStage(plan, self._matcher)
-        self._sequence = SequenceStage(plan, how.options, how.knowledge, how.on_bad)
+        self._matcher, self.stage = how.patterns(plan), how.sequence(plan)
+        self._events = (
+            SingleEventStage(plan, self._matcher)
+            if isinstance(self._matcher, PatternStage)
+            else None
+        )
 
     def match_event(
         self, iri: str, instant: tuple[int, int], name: str | None, triples: Sequence[Triple]
     ) -> Rows | None:
+        assert self._events is not None  # single events are pushed in this process only
         return self._events.match(iri, *instant, name, triples)
 
     def match_batch(
@@ -146,37 +140,40 @@ class QueryUnit:
         return self._matcher.match(events, index)
 
     def push(self, rows: Rows) -> None:
-        self._sequence.push(rows)
+        self.stage.push(rows)
 
     def advance(
         self, watermark: int, ahead: bool
     ) -> Iterable[tuple[PushedQuery, Sequence[Answer]]]:
-        answers = self.query.certain(self._sequence.advance(watermark, ahead), watermark)
+        answers = self.query.certain(self.stage.advance(watermark, ahead), watermark)
         return ((self.query, answers),) if answers else ()
 
     def close(self) -> Iterable[tuple[PushedQuery, Sequence[Answer]]]:
-        return ((self.query, self.query.rest(self._sequence.close())),)
+        return ((self.query, self.query.rest(self.stage.close())),)
 
     def partials(self) -> Sequence[PartialAnswer]:
-        return self._sequence.partials()
+        return self.stage.partials()
 
     @property
     def suppressed(self) -> int:
-        return self._sequence.suppressed
+        return self.stage.suppressed
 
     def live_runs(self) -> int:
-        return self._sequence.live_runs()
+        return self.stage.live_runs()
 
     def live_states(self, query: PushedQuery) -> LiveStates:
-        return self._sequence.live_states()
+        return self.stage.live_states()
+
+    def tables(self) -> Sequence[MatchingStage]:
+        return (self._matcher,)
 
     def snapshot(self) -> bytes:
         assert not self.query.held
-        return dump_plain([self._sequence.snapshot()])
+        return dump_plain([self.stage.snapshot()])
 
-    def restore(self, sequence: bytes) -> None:
-        """Go on from the snapshot of a sequence."""
-        self._sequence.restore(sequence)
+    def restore(self, sequence: Any) -> None:
+        """Go on from the state of a sequence."""
+        self.stage.restore(sequence)
 
 
 _RECENT = 64
@@ -191,12 +188,12 @@ class FamilyUnit:
         self._how, self._family, self._members = how, family, {**members}
         self._plans = {number: query.plan for number, query in self._members.items()}
         self._next = max(self._members) + 1  # the number of the next member
-        self._sequence = FamilySequence(family, self._plans, how.options, how.knowledge, how.on_bad)
+        self._sequence = how.family_sequence(family, self._plans)
         self._holding: set[int] = set()  # members that hold answers
         self._come: dict[int, QueryPlan] = {}  # members that have no row yet
         self._gone: list[int] = []  # numbers whose rows are not needed any more
         self._tabled = len(family.rows)  # rows that are in the first table, or in none
-        self._tables = [self._patterns(family.tabled())]
+        self._tables = [self._how.family_patterns(family.tabled(), self._plans)]
 
     @property
     def queries(self) -> Sequence[PushedQuery]:
@@ -215,14 +212,10 @@ class FamilyUnit:
         # Members that have come lately are in a table of their own, which is small.
         if has_gone or count - self._tabled > max(_RECENT, self._tabled // 16):
             self._tabled = count
-            self._tables = [self._patterns(self._family.tabled())]
+            self._tables = [self._how.family_patterns(self._family.tabled(), self._plans)]
         else:
-            self._tables[1:] = [self._patterns(self._family.tabled(self._tabled))]
-
-    def _patterns(self, family: Family) -> FamilyPatterns:
-        how = self._how
-        limits = how.options.limits
-        return FamilyPatterns(family, self._plans, how.knowledge, how.on_bad, limits)
+            recent = self._family.tabled(self._tabled)
+            self._tables[1:] = [self._how.family_patterns(recent, self._plans)]
 
     def takes(self, plan: QueryPlan) -> bool:
         """Whether a query can become a member."""
@@ -256,10 +249,17 @@ class FamilyUnit:
     def match_batch(
         self, events: EventBatch, index: VerticalPartition | None = None
     ) -> SolutionBatch:
+        found = [table.match(events, index) for table in self.tables()]
+        return SolutionBatch.concat(found, self._family.plan.patterns.columns)
+
+    def tables(self) -> Sequence[MatchingStage]:
         if self._come or self._gone:
             self._set_rows()
-        found = [table.match(events, index) for table in self._tables]
-        return SolutionBatch.concat(found, self._family.plan.patterns.columns)
+        return self._tables
+
+    @property
+    def stage(self) -> OrderedStage:
+        return self._sequence.stage
 
     def push(self, rows: Rows) -> None:
         self._sequence.push(rows)
@@ -292,7 +292,7 @@ class FamilyUnit:
         return self._sequence.suppressed
 
     def live_runs(self) -> int:
-        return self._sequence.stage.live_runs()
+        return self.stage.live_runs()
 
     def live_states(self, query: PushedQuery) -> LiveStates:
         return self._sequence.live_states(self._number(query))
@@ -305,7 +305,7 @@ class FamilyUnit:
         row = {number: row for row, some in enumerate(owners) for number in some}
         members = [(n, row[n], plan.identity.canonical) for n, plan in self._plans.items()]
         head = self._family.places, len(owners), members
-        return dump_plain([self._sequence.stage.snapshot(), *head])
+        return dump_plain([self.stage.snapshot(), *head])
 
     @classmethod
     def again(
@@ -322,9 +322,9 @@ class FamilyUnit:
             return None
         return cls(family, {number: query for (number, _, _), query in found}, how)
 
-    def restore(self, sequence: bytes) -> None:
-        """Go on from the snapshot of a sequence."""
-        self._sequence.stage.restore(sequence)
+    def restore(self, sequence: Any) -> None:
+        """Go on from the state of a sequence."""
+        self.stage.restore(sequence)
 
 
 def restored_unit(snapshot: bytes, queries: Sequence[PushedQuery], how: Evaluation) -> Unit:
@@ -347,6 +347,8 @@ def restored_unit(snapshot: bytes, queries: Sequence[PushedQuery], how: Evaluati
         raise RunError(f"the state of query {title} is damaged: {error}") from error
     if unit is None:
         raise RunError(f"the state of query {title} and its family is of other queries")
+    if isinstance(sequence, list) and not how.takes_parts:
+        raise RunError(f"the state of query {title} is in parts, as Spark keeps it: go on there")
     unit.restore(sequence)
     return unit
 

@@ -17,6 +17,7 @@ from spaseq.runtime.job.job import Job
 from spaseq.runtime.local import read_inputs
 from spaseq.runtime.pushed import PushedQueries
 from spaseq.runtime.pushed_units import Unit
+from spaseq.runtime.unit_stages import Evaluation
 from spaseq.sources.iterables import OF_PROGRAM, parts_of_event
 
 Answered = list[tuple[int, Answer]]
@@ -54,7 +55,9 @@ class LiveRun:
         on_refused: Callable[[SpaseqError, object], None],
     ) -> None:
         self._job, self._delay, self._on_refused = job, delay_ms, on_refused
-        self._queries = PushedQueries(job.plans, job.knowledge, job.options, job.take_bad)
+        self._queries = PushedQueries(
+            job.plans, Evaluation(job.knowledge, job.options, job.take_bad)
+        )
         self._open = {iri: _LiveStream(InstantCounter(ordered=delay_ms == 0)) for iri in live}
         self._started = time.monotonic()
         inputs = read_inputs(job)

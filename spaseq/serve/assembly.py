@@ -35,8 +35,13 @@ from spaseq.rdf.inputs.message_options import MessageOptions
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.deliveries import SinkSettings, check_names
 from spaseq.runtime.live.delivery import Terms
-from spaseq.runtime.live.live_engine import LiveStream
-from spaseq.runtime.live.standing_run import QueryView, StandingOptions, StandingRun
+from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
+from spaseq.runtime.live.standing_run import (
+    EngineMaker,
+    QueryView,
+    StandingOptions,
+    StandingRun,
+)
 from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.serve.configuration import Configuration
 from spaseq.serve.guard import Access
@@ -60,12 +65,15 @@ def listen_of(configuration: Configuration) -> str:
     return str(configuration.server.get("listen", LISTEN))
 
 
-def parts_of(configuration: Configuration, directory: Path) -> ServerParts:
+def parts_of(
+    configuration: Configuration, directory: Path, engine: EngineMaker = LiveEngine
+) -> ServerParts:
     """What a server is made of; nothing runs yet.
 
     Args:
         configuration: as it was read.
         directory: where the configuration is.
+        engine: makes what evaluates the queries.
 
     Raises:
         SpaseqError: a lift, a context, a knowledge base, the token or a certificate is wrong.
@@ -83,7 +91,7 @@ def parts_of(configuration: Configuration, directory: Path) -> ServerParts:
         Job((), (), knowledge, on_note=_LOG.warning),
         plan,
         {name: _sink(name, table) for name, table in configuration.sinks.items()},
-        StandingOptions(sync_ms=server.get("sync", 20), retain_ms=_retain(server)),
+        StandingOptions(sync_ms=server.get("sync", 20), retain_ms=_retain(server), engine=engine),
     )
     return ServerParts(
         run,

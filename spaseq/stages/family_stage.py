@@ -244,7 +244,10 @@ class _MemberAnswers:
         self._suppressed = suppressed
         rows = {n: row for row, owners in enumerate(self.family.owners) for n in owners}
         for number, own in skips.items():
-            self._of(number, row_term(rows[number])).restore(*own)
+            if number in rows:
+                self._of(number, row_term(rows[number])).restore(*own)
+            else:  # it has gone since
+                self._suppressed += own[1]
 
     def _of(self, number: int, term: str) -> AnswerFilters:
         filters = self._filters.get(number)

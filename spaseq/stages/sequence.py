@@ -228,6 +228,12 @@ class SequenceStage:
         partial = 0 if self._partial is None else self._partial.live()
         return self._sequencer.live_runs() + partial
 
+    def waits(self) -> bool:
+        """Whether what was pushed so far may give answers without further rows."""
+        if self._buffer or self._events or self.live_runs():
+            return True
+        return any(self.live_states().waiting.values())  # matches whose windows are open
+
     def live_states(self, wanted: Wanted | None = None) -> LiveStates:
         """Where the partial matches are now, of all partitions or of those that are wanted."""
         return self._sequencer.live_states(wanted)

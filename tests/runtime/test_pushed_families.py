@@ -19,13 +19,13 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.bad_input import warn
 from spaseq.runtime.pushed_units import (
-    Evaluation,
     FamilyUnit,
     PushedQuery,
     QueryUnit,
     Unit,
     restored_unit,
 )
+from spaseq.runtime.unit_stages import Evaluation
 from tests.runtime.test_query_families import EVENTS, QUERY, USUAL, integer, texts
 from tests.sizes import sizes
 

@@ -89,10 +89,16 @@ def test_sigterm_saves_the_state_and_the_next_server_goes_on(configuration: Path
 
 
 @pytest.mark.thorough
-def test_kills_lose_no_event_and_repeat_no_answer(configuration: Path) -> None:
+@pytest.mark.parametrize(
+    ("runtime", "pause", "longest"),
+    [("local", 0.02, 1.5), pytest.param("spark", 0.4, 8.0, marks=pytest.mark.spark)],
+)
+def test_kills_lose_no_event_and_repeat_no_answer(
+    configuration: Path, runtime: str, pause: float, longest: float
+) -> None:
     """Posts with an Idempotency-Key are sent until they are answered, whatever is killed."""
     chance, texts = random.Random(20), [event(n) for n in range(160)]
-    server = Command(configuration)
+    server = Command(configuration, "--runtime", runtime)
     now, done = [server], threading.Event()
 
     def feed() -> None:
@@ -110,15 +116,15 @@ def test_kills_lose_no_event_and_repeat_no_answer(configuration: Path) -> None:
                 except httpx.TransportError:
                     pass
                 time.sleep(0.02)
-            time.sleep(0.02)
+            time.sleep(pause)
         done.set()
 
     feeder = threading.Thread(target=feed, daemon=True)
     feeder.start()
     while not done.is_set():
-        done.wait(chance.uniform(0.05, 1.5))
+        done.wait(chance.uniform(0.05, longest))
         now[0].kill()
-        now[0] = Command(configuration)
+        now[0] = Command(configuration, "--runtime", runtime)
     wanted = [a for a in expected(texts, configuration.parent) if a["end"] < "2026-01-01T00:02:39"]
     with now[0].client() as client:
         wait(lambda: len(all_answers(client)) >= len(wanted))
@@ -171,7 +177,7 @@ def test_addresses_that_cannot_be_served(configuration: Path) -> None:
         found = spaseq("serve", str(configuration), "--listen", address)
     assert (found.returncode, address in found.stderr) == (2, True)
     assert spaseq("serve", str(configuration), "--listen", "nowhere").returncode == 2
-    assert spaseq("serve", str(configuration), "--runtime", "spark").returncode == 2
+    assert spaseq("serve", str(configuration), "--master", "local[1]").returncode == 2
     assert spaseq("serve").returncode == 2
 
 
@@ -280,8 +286,27 @@ def test_an_example_runs_as_it_is_without_compiled_kernels(
     with running(demo / "spaseq.toml") as server, server.client() as client:
         wait(lambda: all_answers(client, "jam"))
         assert time.monotonic() - start < 30
-        (first, *_) = all_answers(client, "jam")
-    # The first jam of the traffic case, as its README tells it.
+        assert_first_jam(client)
+
+
+@pytest.mark.spark
+@pytest.mark.thorough
+def test_an_example_runs_on_spark(tmp_path: Path) -> None:
+    demo = tmp_path / "demo"
+    spaseq("serve", "--init", str(demo))
+    found = spaseq("serve", str(demo / "spaseq.toml"), "--runtime", "spark", "--check")
+    assert found.returncode == 0, found.stderr
+    assert re.search(r"Spark [\d.]+ at local\[.*: all is well", found.stdout)
+    with running(demo / "spaseq.toml", "--runtime", "spark") as server, server.client() as client:
+        wait(lambda: all_answers(client, "jam"))
+        assert_first_jam(client)
+        assert client.get("/health").status_code == 200
+        assert server.end() == 0
+
+
+def assert_first_jam(client: httpx.Client) -> None:
+    """The first jam of the traffic case is there, as its README tells it."""
+    (first, *_) = all_answers(client, "jam")
     bindings = first["bindings"]
     assert isinstance(bindings, dict)
     assert [bindings[name]["value"] for name in ("name1", "name2", "name3")] == [

@@ -9,7 +9,7 @@ the same messages again gives the same answers again. Queries come and go betwee
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -35,9 +35,17 @@ from spaseq.runtime.live.partition_clocks import PartitionClocks
 from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
 from spaseq.runtime.pushed_units import PushedQuery, QueryUnit
+from spaseq.runtime.unit_stages import Evaluation
 from spaseq.sources.broker_stream import BrokerStream
 
 _NEVER = -(2**63) + 1
+
+AT_ONCE = 4 * 2**20
+"""How many bytes of a log an engine in this process takes before it is asked for answers."""
+
+
+class EngineLost(RunError):
+    """An engine has lost its state, so only another one can go on, from the logs."""
 
 
 @dataclass(slots=True)
@@ -75,6 +83,8 @@ class LiveEngine:
         since: events before this time (ms) are for no query.
     """
 
+    at_once = AT_ONCE
+
     def __init__(
         self,
         job: Job,
@@ -93,12 +103,13 @@ class LiveEngine:
         self._use(job.plans)
 
     def _use(self, plans: Sequence[QueryPlan]) -> None:
-        job = self._job
         families = self._tolerated is Tolerated.ALL  # they fail together
-        self.queries = PushedQueries(
-            plans, job.knowledge, job.options, job.take_bad, families, self._tolerated
-        )
+        self.queries = PushedQueries(plans, self._evaluation(), families, self._tolerated)
         self._read()
+
+    def _evaluation(self) -> Evaluation:
+        """What makes the stages of the queries."""
+        return Evaluation(self._job.knowledge, self._job.options, self._job.take_bad)
 
     def _read(self) -> None:
         """Let the streams be read for the queries that there are."""
@@ -129,19 +140,13 @@ class LiveEngine:
 
     def take(self, iri: str, entries: Sequence[Entry]) -> None:
         """Take the next entries of a stream's log."""
-        for _, some in groupby(entries, type):
-            together = list(some)
-            blocks = [entry for entry in together if isinstance(entry, MessageColumns)]
-            if blocks:
-                block = MessageColumns.concat(blocks)
-                for messages in block.runs(block.arrival, block.partition):
-                    self._take_messages(iri, messages)
-                continue
-            for entry in together:
-                if isinstance(entry, Partitions):
-                    self._clocks[iri].add(entry.count)
-                elif isinstance(entry, Raised):
-                    self._clocks[iri].of_partition(entry.partition).raise_to(entry.time)
+        for entry in in_turn(entries):
+            if isinstance(entry, MessageColumns):
+                self._take_messages(iri, entry)
+            elif isinstance(entry, Partitions):
+                self._clocks[iri].add(entry.count)
+            elif isinstance(entry, Raised):
+                self._clocks[iri].of_partition(entry.partition).raise_to(entry.time)
 
     def _take_messages(self, iri: str, messages: MessageColumns) -> None:
         """Take messages of one partition that came together."""
@@ -149,7 +154,7 @@ class LiveEngine:
         source, clocks, stats = self._sources[iri], self._clocks[iri], self._job.stats
         counts, name, on_bad = self.counts[iri], source.describe(), self._job.take_bad
         at, bad = time.perf_counter(), stats.bad
-        for batch in self._events[iri].read(source, messages, on_bad):
+        for batch in self._read_events(iri, messages):
             own = clocks.of_partition(partition)
             horizon = self._horizon(iri, arrival, batch)
             admitted = before_horizon(batch, horizon, own, name, on_bad)
@@ -166,6 +171,10 @@ class LiveEngine:
             self._match(in_time)
             at = time.perf_counter()
         counts.bad += stats.bad - bad
+
+    def _read_events(self, iri: str, messages: MessageColumns) -> Iterator[EventBatch]:
+        """The events of messages that came together."""
+        return self._events[iri].read(self._sources[iri], messages, self._job.take_bad)
 
     def _horizon(self, iri: str, arrival: int, batch: EventBatch) -> Horizon:
         """The horizon of messages that came together; a stream's first event starts its clock."""
@@ -292,3 +301,15 @@ class LiveEngine:
 
 def _same(rows: SolutionBatch) -> SolutionBatch:
     return rows
+
+
+def in_turn(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """The entries in order. Messages are in blocks that came together to one partition."""
+    for _, some in groupby(entries, type):
+        together = list(some)
+        blocks = [entry for entry in together if isinstance(entry, MessageColumns)]
+        if blocks:
+            block = MessageColumns.concat(blocks)
+            yield from block.runs(block.arrival, block.partition)
+        else:
+            yield from together

@@ -32,7 +32,7 @@ from spaseq.runtime.live.deliveries import Deliveries, SinkSettings
 from spaseq.runtime.live.endpoint_log import EndpointLog, place_of
 from spaseq.runtime.live.idle_streams import IdleStreams
 from spaseq.runtime.live.live_directory import LiveDirectory
-from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
+from spaseq.runtime.live.live_engine import EngineLost, LiveEngine, LiveStream
 from spaseq.runtime.live.loop_requests import LoopRequests
 from spaseq.runtime.live.past_points import PastPoint, PastPoints
 from spaseq.runtime.live.query_changes import (
@@ -53,7 +53,6 @@ SNAPSHOT_S = 10.0
 """The state is saved this often, or less often if that took more than a twentieth of the time."""
 
 _SHARE = 20
-_AT_ONCE = 4 * 2**20  # bytes of a log that the engine reads before its answers leave
 _LAST_ANSWERS_S = 10.0  # how long the end of a run waits for its output
 _LOOK_S = 0.2
 
@@ -282,6 +281,8 @@ class LiveLoop:
         """Do something; if it fails, and the run endures that, it is a problem until it goes."""
         try:
             found = do()
+        except EngineLost:
+            raise
         except SpaseqError as error:
             if not self._keeping.endures:
                 raise
@@ -350,7 +351,7 @@ class LiveLoop:
         read = False
         for iri, reader in self._readers.items():
             end = None if until is None else until.get(iri, reader.next)
-            entries = reader.read(_AT_ONCE, end)
+            entries = reader.read(self.engine.at_once, end)
             if entries:
                 self.engine.take(iri, entries)
                 read = True

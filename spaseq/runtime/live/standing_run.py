@@ -35,6 +35,9 @@ from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
 T = TypeVar("T")
 
+EngineMaker = Callable[[Job, Sequence[LiveStream], StateLimits, Tolerated], LiveEngine]
+"""Makes the engine of a run, for the streams and limits of the run."""
+
 State = Literal["running", "catching up", "failed"]
 Outcome = Literal["added", "replaced", "unchanged"]
 
@@ -53,12 +56,14 @@ class StandingOptions:
         retain_ms: how long messages and answers that nobody needs any more stay in the logs.
         endures: whether failures of disks and brokers are problems that may pass; otherwise they
             end the run.
+        engine: makes what evaluates the queries.
     """
 
     limits: StateLimits = field(default_factory=StateLimits)
     sync_ms: int = 20
     retain_ms: int = 3_600_000
     endures: bool = True
+    engine: EngineMaker = LiveEngine
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +189,7 @@ class StandingRun:
                 stack.callback(file.close)
             endpoints = EndpointLog(directory.endpoints, job.knowledge.services)
             job.knowledge = endpoints.used_by(job.knowledge)
-            engine = LiveEngine(job, self._streams, options.limits, Tolerated.ALL)
+            engine = options.engine(job, self._streams, options.limits, Tolerated.ALL)
             kept = self._planner, self._sides, options.sync_ms, options.retain_ms
             keeping = Persistence(*kept, options.endures, waits=not sources)
             self._loop = LiveLoop(job, engine, self._streams, directory, endpoints, keeping)

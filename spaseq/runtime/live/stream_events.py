@@ -46,6 +46,10 @@ class StreamEvents:
             batches = _lifted(source, small, name, on_bad)
         else:
             batches = message_events(small, source.options, name, on_bad)
+        return self.kept(batches, arrival)
+
+    def kept(self, batches: Iterator[EventBatch], arrival: int) -> Iterator[EventBatch]:
+        """Those of the events that came at a time (ms) whose graphs have not been seen."""
         return batches if self._seen is None else self._first_ones(batches, arrival, self._seen)
 
     def _small(self, messages: MessageColumns, source: str, on_bad: OnBad) -> MessageColumns:

@@ -259,15 +259,17 @@ class Span(NamedTuple):
 def test_kills_change_nothing(
     tmp_path: Path, seed: int, fewest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Queries come, change and go at random; the run is killed now and then, before a save.
-
-    They run by themselves, or as a family of two or more.
-    """
+    """Queries run by themselves, or as a family of two or more."""
     monkeypatch.setattr(families, "FEWEST", fewest)
     save_every(0.05, monkeypatch)
-    chance, given = random.Random(seed), events(300, seed, disorder_ms=700)
+    killed_at_random(tmp_path, seed, 300, AT_ONCE)
+
+
+def killed_at_random(tmp_path: Path, seed: int, count: int, options: StandingOptions) -> None:
+    """Queries come, change and go at random; the run is killed now and then, before a save."""
+    chance, given = random.Random(seed), events(count, seed, disorder_ms=700)
     texts = [QUERY.replace('"cold"', f'"{word}"') for word in ("cold", "hot", "none")]
-    server = Server(tmp_path)
+    server = Server(tmp_path, options)
     spans: list[Span] = []
     now: dict[str, Span] = {}
     for number, payload in enumerate(given, 1):
@@ -288,7 +290,7 @@ def test_kills_change_nothing(
                 spans.append(old._replace(end=number))
         if chance.random() < 0.03:
             server.kill()
-            server = Server(tmp_path)
+            server = Server(tmp_path, options)
     spans += [own._replace(end=len(given)) for own in now.values()]
     assert len(spans) > 5
     until(lambda: all(view.state == "running" for view in server.run.queries()))

@@ -1,0 +1,444 @@
+"""Both stages of a batch of a standing run on Spark's workers.
+
+A task of stage 1 reads a block of messages and matches its events. Which events are late, and how
+events of equal time are numbered, the driver decides afterwards: so solutions name their event by
+its number in the block. A task of stage 2 brings stages of units from their states before the batch
+to their states after it. Nothing else outlives a batch; what a worker keeps only saves time.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from spaseq.algebra.answers import PartialAnswer
+from spaseq.compiled import mode
+from spaseq.compiled.arrays import Bools, Int32s, Int64s
+from spaseq.errors import RunError
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.lang.depth import make_room_for_any
+from spaseq.logs.messages import MessageColumns
+from spaseq.options import StageOptions
+from spaseq.plan.families import Family
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.spelled_texts import text_arrays
+from spaseq.rdf.columns.term_columns import TextArray
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.records import record
+from spaseq.runtime.job.job import Stats
+from spaseq.runtime.live.stream_events import StreamEvents
+from spaseq.runtime.spark.rows.answer_blocks import blocks
+from spaseq.runtime.spark.rows.stage_rows import buckets, pack, unpack
+from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.sources.broker_stream import BrokerStream
+from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
+from spaseq.stages.query_units import UnitPatterns
+from spaseq.stages.sequence import SequenceStage
+from spaseq.stages.unit_sequence import QuerySequence, UnitSequence
+
+JUDGED = -1
+"""The block of solutions whose events are judged and numbered already."""
+
+
+@record
+class QueryDefinition:
+    """A query by itself. Its answers have the number 0."""
+
+    plan: QueryPlan
+
+
+@record
+class FamilyDefinition:
+    """A family with its present members; `plans` has the definition of each, by its number."""
+
+    family: Family
+    plans: Mapping[int, int]
+
+    @property
+    def plan(self) -> QueryPlan:
+        """The family's plan."""
+        return self.family.plan
+
+
+Definition: TypeAlias = "QueryDefinition | FamilyDefinition"
+
+
+class StreamReader(NamedTuple):
+    """A unit that reads a stream.
+
+    Attributes:
+        unit: its number.
+        tables: the definitions of its stage 1.
+        key: the variables by which its stage 2 is split.
+        buckets: into how many parts.
+    """
+
+    unit: int
+    tables: tuple[int, ...]
+    key: tuple[str, ...] | None
+    buckets: int
+
+
+@record
+class TaskMessages:
+    """Messages of one stream for one task, in order; those of a piece arrived together.
+
+    `counted` says which events are matched (bool[n]); all of them if it is not given.
+    """
+
+    source: BrokerStream
+    pieces: tuple[MessageColumns, ...]
+    readers: tuple[StreamReader, ...]
+    counted: Bools | None = None
+
+
+class BatchOutline(NamedTuple):
+    """What the driver needs of a batch of events to judge them, and to count them.
+
+    Attributes:
+        time: int64[n], ms.
+        names: their graphs' IRIs [n].
+        triples: how many triples they have.
+        filtered: rows that were read with them, and are none.
+    """
+
+    time: Int64s
+    names: TextArray
+    triples: int
+    filtered: int
+
+
+class ReadPiece(NamedTuple):
+    """What became of a piece of a block."""
+
+    messages: int
+    batches: list[BatchOutline]
+    bad: list[BadInput]
+
+
+class SolvedBlock(NamedTuple):
+    """What became of a block.
+
+    Attributes:
+        pieces: in order.
+        packs: (unit, bucket, packed solutions); their k is the number of the event in the block.
+        failures: why units cannot go on, by number.
+        seconds: of work.
+    """
+
+    pieces: list[ReadPiece]
+    packs: list[tuple[int, int, bytes]]
+    failures: dict[int, Exception]
+    seconds: float
+
+
+@record
+class StageStep:
+    """What a part of a unit's stage 2 does in a batch.
+
+    Attributes:
+        unit, bucket: which part.
+        definition: of the unit, as it is now.
+        version: how many steps led to the state.
+        state: None if nothing came so far.
+        packs: (block, packed solutions).
+        watermark: ms; no solution at or before it follows.
+    """
+
+    unit: int
+    bucket: int
+    definition: int
+    version: int
+    state: bytes | None
+    packs: tuple[tuple[int, bytes], ...]
+    watermark: int
+
+
+class StepResult(NamedTuple):
+    """What a step has made.
+
+    Attributes:
+        unit, bucket: whose it is.
+        state: after the step; None if it failed.
+        answers: (number of the query in the unit, time of the first answer, block of answers).
+        partials: partial matches whose windows have closed.
+        suppressed: answers beyond the limit since the unit began.
+        live: partial matches that wait.
+        waits: whether answers may come without further solutions.
+        bad: events that exceed a limit.
+        stats: counts of solutions, and seconds of work.
+        failure: why the unit cannot go on.
+    """
+
+    unit: int
+    bucket: int
+    state: bytes | None = None
+    answers: Sequence[tuple[int, int, bytes]] = ()
+    partials: Sequence[PartialAnswer] = ()
+    suppressed: int = 0
+    live: int = 0
+    waits: bool = False
+    bad: Sequence[BadInput] = ()
+    stats: Stats | None = None
+    failure: Exception | None = None
+
+
+@record
+class StandingTasks:
+    """The tasks of a run.
+
+    Attributes:
+        run: the run, and the edition of its definitions; equal ones have all in common.
+        shelves: broadcasts, each with (its last number, pickled definitions by number).
+        knowledge: the knowledge base.
+        options: of the stages.
+        kernels: how kernels are called.
+    """
+
+    run: tuple[str, int]
+    shelves: tuple[tuple[int, Any], ...]
+    knowledge: StoredKnowledge
+    options: StageOptions
+    kernels: mode.Mode
+
+    def solved(self, data: bytes) -> SolvedBlock:
+        """Stage 1 of a pickled `TaskMessages`."""
+        return self._workshop().solved(pickle.loads(data))
+
+    def stepped(self, data: bytes) -> list[StepResult]:
+        """Stage 2 of pickled steps, and of what numbers events by block."""
+        workshop = self._workshop()
+        steps, numbers = pickle.loads(data)
+        return [workshop.stepped(step, numbers) for step in steps]
+
+    def _workshop(self) -> Workshop:
+        global _present
+        self.kernels.take()
+        make_room_for_any()
+        if _present is None or _present.run != self.run:
+            _present = Workshop(self.run, self.knowledge.open(), self.options)
+        for last, shelf in self.shelves:
+            if last > _present.last:
+                _present.pickled.update(shelf.value)
+                _present.last = last
+        return _present
+
+
+_Kept: TypeAlias = tuple[int, int, UnitSequence]
+"""A definition, how many steps a stage of it has done, and the stage."""
+
+
+@dataclass(slots=True)
+class Workshop:
+    """What a worker keeps of a run."""
+
+    run: tuple[str, int]
+    knowledge: KnowledgeBase
+    options: StageOptions
+    last: int = -1
+    pickled: dict[int, bytes] = field(default_factory=dict)
+    _definitions: dict[int, Definition] = field(default_factory=dict)
+    _patterns: dict[int, UnitPatterns] = field(default_factory=dict)
+    _kept: dict[tuple[int, int], _Kept] = field(default_factory=dict)
+    _bad: list[BadInput] = field(default_factory=list)
+
+    def definition(self, number: int) -> Definition:
+        """A definition."""
+        found = self._definitions.get(number)
+        if found is None:
+            found = self._definitions[number] = pickle.loads(self.pickled[number])
+        return found
+
+    # --- stage 1 ----------------------------------------------------------------------------------
+
+    def solved(self, block: TaskMessages) -> SolvedBlock:
+        """Read and match a block."""
+        began = time.perf_counter()
+        how = block.source.options.messages
+        events = StreamEvents(replace(how, dedup_ms=None))  # the driver drops what was seen
+        matching = _Matching(self, block.readers, block.counted)
+        pieces = []
+        for messages in block.pieces:
+            bad, found = list[BadInput](), list[BatchOutline]()
+            for batch in events.read(block.source, messages, bad.append):
+                found.append(_outline(batch))
+                matching.add(batch)
+            pieces.append(ReadPiece(len(messages), found, [*bad, *self._taken_bad()]))
+        packs = [*matching.packs()]
+        seconds = time.perf_counter() - began
+        return SolvedBlock(pieces, packs, matching.failures, seconds)
+
+    def matched(self, number: int, events: EventBatch, index: VerticalPartition) -> SolutionBatch:
+        """The solutions of a definition's graph patterns."""
+        found = self._patterns.get(number)
+        if found is None:
+            found = self._patterns[number] = self._new_patterns(self.definition(number))
+        return found.match(events, index)
+
+    def _new_patterns(self, definition: Definition) -> UnitPatterns:
+        knowledge, limits = self.knowledge, self.options.limits
+        if isinstance(definition, QueryDefinition):
+            return PatternStage(definition.plan, knowledge, self._bad.append, limits)
+        plans = MemberPlans(self, definition.plans)
+        return FamilyPatterns(definition.family, plans, knowledge, self._bad.append, limits)
+
+    def _taken_bad(self) -> list[BadInput]:
+        found = [*self._bad]
+        self._bad.clear()
+        return found
+
+    # --- stage 2 ----------------------------------------------------------------------------------
+
+    def stepped(self, step: StageStep, numbers: Mapping[int, Int32s]) -> StepResult:
+        """Do a step; `numbers` has by block the k of each event, -1 for those that do not count."""
+        began, stats = time.perf_counter(), Stats()
+        try:
+            sequence = self._stage(step)
+            for block, data in step.packs:
+                rows = unpack(data, self.definition(step.definition).plan.patterns.columns)
+                if block != JUDGED:
+                    rows = _judged(rows, numbers[block])
+                self._count(step.definition, rows, stats)
+                sequence.push(rows)
+            found = sequence.advance(step.watermark)
+            answers = [
+                (number, first, block)
+                for number, pieces in found.items()
+                for piece in pieces
+                for first, block in blocks(piece)
+            ]
+            state, partials = sequence.stage.snapshot(), sequence.partials()
+        except Exception as error:
+            return StepResult(step.unit, step.bucket, bad=self._taken_bad(), failure=_sent(error))
+        self._kept[step.unit, step.bucket] = (step.definition, step.version + 1, sequence)
+        title = self.definition(step.definition).plan.identity.title
+        stats.add_work("sequence", title, time.perf_counter() - began)
+        return StepResult(
+            step.unit,
+            step.bucket,
+            state,
+            answers,
+            partials,
+            sequence.suppressed,
+            sequence.stage.live_runs(),
+            sequence.stage.waits(),
+            self._taken_bad(),
+            stats,
+        )
+
+    def _stage(self, step: StageStep) -> UnitSequence:
+        # A stage that fails half-way must not be used again, so it is removed meanwhile.
+        kept = self._kept.pop((step.unit, step.bucket), None)
+        if kept is not None and kept[:2] == (step.definition, step.version):
+            return kept[2]
+        sequence = self._new_sequence(self.definition(step.definition))
+        if step.state is not None:
+            sequence.stage.restore(step.state)
+        return sequence
+
+    def _new_sequence(self, definition: Definition) -> UnitSequence:
+        how = self.options, self.knowledge, self._bad.append
+        if isinstance(definition, QueryDefinition):
+            return QuerySequence(0, SequenceStage(definition.plan, *how))
+        return FamilySequence(definition.family, MemberPlans(self, definition.plans), *how)
+
+    def _count(self, number: int, rows: SolutionBatch, stats: Stats) -> None:
+        definition = self.definition(number)
+        if isinstance(definition, QueryDefinition):
+            stats.count_solutions(definition.plan, rows)
+        elif len(rows):
+            stats.count_family(definition.family, MemberPlans(self, definition.plans), rows)
+
+
+_present: Workshop | None = None
+"""The workshop of this process."""
+
+
+class MemberPlans(Mapping[int, QueryPlan]):
+    """The plans of a family's members; each is unpickled when somebody asks for it."""
+
+    def __init__(self, workshop: Workshop, numbers: Mapping[int, int]) -> None:
+        self._workshop, self._numbers = workshop, numbers
+
+    def __getitem__(self, member: int) -> QueryPlan:
+        return self._workshop.definition(self._numbers[member]).plan
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+class _Matching:
+    """Matches the events of a block, and holds the solutions."""
+
+    def __init__(
+        self, workshop: Workshop, readers: Sequence[StreamReader], counted: Bools | None
+    ) -> None:
+        self._workshop, self._readers = workshop, {reader.unit: reader for reader in readers}
+        self._counted = counted
+        self._held: dict[int, dict[int, list[SolutionBatch]]] = {}
+        self._events = 0
+        self.failures: dict[int, Exception] = {}
+
+    def add(self, batch: EventBatch) -> None:
+        """Match the next events, and number them."""
+        first, self._events = self._events, self._events + len(batch)
+        batch = batch.with_k(np.arange(first, self._events, dtype=np.int32))
+        if self._counted is not None:
+            batch = batch.take(np.flatnonzero(self._counted[first : self._events]))
+        index = VerticalPartition(batch)  # which all units share
+        for unit, reader in self._readers.items():
+            try:
+                for table in reader.tables if unit not in self.failures else ():
+                    rows = self._workshop.matched(table, batch, index)
+                    if len(rows):
+                        held = self._held.setdefault(unit, {})
+                        held.setdefault(table, []).append(rows.compact())
+            except Exception as error:
+                self.failures[unit] = _sent(error)
+
+    def packs(self) -> Iterator[tuple[int, int, bytes]]:
+        """(unit, bucket, packed solutions)."""
+        for unit, tables in self._held.items():
+            reader = self._readers[unit]
+            for table, held in tables.items() if unit not in self.failures else ():
+                columns = self._workshop.definition(table).plan.patterns.columns
+                rows = SolutionBatch.concat(held, columns)
+                bucket = buckets(rows, reader.key, reader.buckets)
+                for number in np.unique(bucket).tolist():
+                    own = rows.take(np.flatnonzero(bucket == number))
+                    yield unit, number, pack(own, columns)
+
+
+def _outline(batch: EventBatch) -> BatchOutline:
+    (names,) = text_arrays([batch.names(np.arange(len(batch)))])
+    return BatchOutline(batch.time, names, batch.triples, batch.filtered)
+
+
+def _judged(rows: SolutionBatch, numbers: Int32s) -> SolutionBatch:
+    """The solutions on events that count, numbered."""
+    k = numbers[rows.k]
+    if (k >= 0).all():
+        return replace(rows, k=k)
+    kept = np.flatnonzero(k >= 0)
+    return replace(rows.take(kept), k=k[kept])
+
+
+def _sent(error: Exception) -> Exception:
+    """An error that can travel to the driver."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RunError(f"{type(error).__name__}: {error}")
+    return error

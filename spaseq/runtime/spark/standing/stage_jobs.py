@@ -1,0 +1,176 @@
+"""Runs both stages of the batches of a standing run as Spark jobs."""
+
+from __future__ import annotations
+
+import pickle
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from spaseq.compiled import mode
+from spaseq.compiled.arrays import Int32s
+from spaseq.options import StageOptions
+from spaseq.runtime.live.live_engine import EngineLost
+from spaseq.runtime.pushed_units import Unit
+from spaseq.runtime.spark.session.early_workers import LIKE_DATAFRAMES, worker_variables
+from spaseq.runtime.spark.session.failures import spark_errors
+from spaseq.runtime.spark.session.worker_python import worker_python
+from spaseq.runtime.spark.stages.standing_tasks import (
+    JUDGED,
+    SolvedBlock,
+    StageStep,
+    StandingTasks,
+    StepResult,
+    TaskMessages,
+)
+from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.runtime.spark.standing.definition_shelf import DefinitionShelf
+from spaseq.runtime.spark.standing.remote_stages import RemoteSequence
+
+T = TypeVar("T")
+
+
+class StageJobs:
+    """The jobs of a run's batches.
+
+    Args:
+        spark: the session.
+        knowledge: the knowledge base, for workers.
+        options: of the stages.
+
+    Attributes:
+        shelf: the definitions of units.
+        buckets: into how many parts stage 2 of a unit with a key is split.
+        batch: the number of the present batch.
+        numbers: by block of the batch the k of each event, -1 for events that do not count.
+        used: gives the numbers of the definitions that units have.
+        report: told of every result of stage 2 that a unit takes.
+    """
+
+    def __init__(self, spark: Any, knowledge: StoredKnowledge, options: StageOptions) -> None:
+        self._spark, self._knowledge, self._options = spark, knowledge, options
+        self._id, self._units = uuid.uuid4().hex, 0
+        self.buckets: int = spark.sparkContext.defaultParallelism
+        self.shelf = DefinitionShelf(spark.sparkContext)
+        self.batch = 0
+        self.numbers: dict[int, Int32s] = {}
+        self.used: Callable[[], Collection[int]] = list
+        self.report: Callable[[StepResult], None] = _ignored
+        self._due: dict[int, tuple[Unit, int]] = {}  # units without results, and watermarks
+        self._silent: dict[int, Unit] = {}  # units that have not told others their answers
+        self._results: dict[int, list[StepResult]] = {}
+        self._lost: Exception | None = None
+
+    def new_unit(self) -> int:
+        """The number of a new unit."""
+        self._units += 1
+        return self._units
+
+    def check(self) -> None:
+        """EngineLost if a job has failed."""
+        if self._lost is not None:
+            raise EngineLost(f"{self._lost}. Start the run again: no event is lost") from self._lost
+
+    # --- stage 1 ----------------------------------------------------------------------------------
+
+    def solved(self, blocks: Sequence[TaskMessages]) -> list[SolvedBlock]:
+        """Stage 1 of some blocks."""
+        try:
+            return self._each(lambda tasks: tasks.solved, blocks)
+        except Exception as error:
+            self._lost = error
+            self.check()
+            raise
+
+    # --- stage 2 ----------------------------------------------------------------------------------
+
+    def begin(self, due: Mapping[Unit, int]) -> None:
+        """Learn to which watermark (ms) each unit advances in this batch, in reading order."""
+        self.batch += 1
+        self._due = {_number(unit): (unit, watermark) for unit, watermark in due.items()}
+        self._silent = {_number(unit): unit for unit in due}
+
+    def results(self, sequence: RemoteSequence) -> list[StepResult]:
+        """The results of a unit; units ask in reading order, and tell others before the next asks.
+
+        The first one that asks lets all units run whose streams are complete. So queries that read
+        each other's streams take a job for each level.
+        """
+        if sequence.number in self._due and self._lost is None:
+            try:
+                self._run([*self._ready()])
+            except Exception as error:  # of no single query
+                self._lost = error
+        self._silent.pop(sequence.number, None)
+        return [] if self._lost else self._results.pop(sequence.number, [])
+
+    def _ready(self) -> Iterable[tuple[Unit, int]]:
+        silent = {iri for unit in self._silent.values() for iri in _made(unit)}
+        for number, (unit, watermark) in [*self._due.items()]:
+            if silent.isdisjoint(unit.queries[0].plan.inputs.streams):
+                del self._due[number]
+                yield unit, watermark
+
+    def _run(self, ready: Sequence[tuple[Unit, int]]) -> None:
+        steps = [step for unit, mark in ready for step in _sequence(unit).steps(mark)]
+        parts = [
+            (own, {n: self.numbers[n] for step in own for n, _ in step.packs if n != JUDGED})
+            for own in _shares(steps, self.buckets)
+        ]
+        for results in self._each(lambda tasks: tasks.stepped, parts):
+            for result in results:
+                self._results.setdefault(result.unit, []).append(result)
+
+    def _each(self, task: Callable[[StandingTasks], Callable[[bytes], T]], items: Any) -> list[T]:
+        """The results of a task for each item, in parallel."""
+        if not items:
+            return []
+        context = self._spark.sparkContext
+        with spark_errors():
+            shelves = self.shelf.shelves(self.used)
+            run = self._id, self.shelf.edition
+            tasks = StandingTasks(run, shelves, self._knowledge, self._options, mode.current())
+            do = task(tasks)
+            with worker_python(self._spark), worker_variables(context, LIKE_DATAFRAMES):
+                given = [pickle.dumps(item, pickle.HIGHEST_PROTOCOL) for item in items]
+                results = context.parallelize(given, len(given)).map(lambda data: do(data))
+                results.id()  # notes the workers' Python and variables
+            found: list[T] = results.collect()
+        return found
+
+
+def _ignored(result: StepResult) -> None:
+    pass
+
+
+def _sequence(unit: Unit) -> RemoteSequence:
+    assert isinstance(unit.stage, RemoteSequence)
+    return unit.stage
+
+
+def _number(unit: Unit) -> int:
+    return _sequence(unit).number
+
+
+def _made(unit: Unit) -> list[str]:
+    """The streams that a unit's queries register."""
+    made = (query.plan.identity.register for query in unit.queries)
+    return [iri for iri in made if iri is not None]
+
+
+def _shares(steps: Sequence[StageStep], count: int) -> list[list[StageStep]]:
+    """The steps in at most so many shares of about equal size."""
+    shares, sizes = [list[StageStep]() for _ in range(count)], [0] * count
+    for step in sorted(steps, key=_size, reverse=True):
+        least = sizes.index(min(sizes))
+        shares[least].append(step)
+        sizes[least] += _size(step)
+    return [share for share in shares if share]
+
+
+_STEP_BYTES = 10_000
+"""A step costs at least as much as so many bytes."""
+
+
+def _size(step: StageStep) -> int:
+    return _STEP_BYTES + len(step.state or b"") + sum(len(data) for _, data in step.packs)

@@ -1,0 +1,305 @@
+"""The engine of a standing run on Spark: messages from logs in, answers in order out.
+
+The driver judges events and keeps all state; Spark's workers parse, match and sequence. A batch is
+what the logs had when it began, so batches grow with the lag. Each has a job for stage 1, and one
+for stage 2 of each level of queries that read each other's streams.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spaseq.algebra.answers import Answer
+from spaseq.compiled.arrays import Indices, Int64s
+from spaseq.logs.messages import MessageColumns
+from spaseq.logs.stream_records import Entry
+from spaseq.options import StateLimits
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.term_columns import TextArray, take_texts
+from spaseq.runtime.arrivals.stream_clock import StreamClock
+from spaseq.runtime.job.job import Job
+from spaseq.runtime.live.live_engine import LiveEngine, LiveStream, in_turn
+from spaseq.runtime.pushed import Tolerated
+from spaseq.runtime.spark.session.failures import spark_errors
+from spaseq.runtime.spark.session.spark_session import session
+from spaseq.runtime.spark.session.worker_python import worker_python
+from spaseq.runtime.spark.shared import add_stats, ship_functions, store_knowledge
+from spaseq.runtime.spark.stages.standing_tasks import (
+    BatchOutline,
+    ReadPiece,
+    SolvedBlock,
+    StepResult,
+    TaskMessages,
+)
+from spaseq.runtime.spark.standing.remote_stages import (
+    RemotePatterns,
+    RemoteSequence,
+    SparkEvaluation,
+)
+from spaseq.runtime.spark.standing.stage_jobs import StageJobs
+from spaseq.scratch import ScratchDirectory
+
+LARGE = {"spark.rpc.message.maxSize": "1024", "spark.driver.maxResultSize": "0"}
+"""Spark settings for states that travel with their tasks."""
+
+_BATCH = 32 * 2**20
+"""How many bytes of each log a batch has at most."""
+
+_BLOCK = 2**16, 2**22
+"""How many bytes of messages a task has, at least and at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkEngines:
+    """Makes engines on Spark; the session starts with the first one.
+
+    Attributes:
+        master: a cluster's URL; a local session if not given.
+        verbose: show Spark's own messages.
+    """
+
+    master: str | None = None
+    verbose: bool = False
+
+    def session(self) -> Any:
+        """The session."""
+        with spark_errors():
+            return session(master=self.master, config=LARGE, verbose=self.verbose)
+
+    def checked(self) -> str:
+        """Start the session, and say where it is.
+
+        Raises:
+            RunError: it does not start.
+            UsageError: its workers cannot run this package.
+        """
+        spark = self.session()
+        with spark_errors(), worker_python(spark):
+            return f"Spark {spark.version} at {spark.sparkContext.master}: all is well"
+
+    def __call__(
+        self,
+        job: Job,
+        streams: Sequence[LiveStream],
+        limits: StateLimits | None = None,
+        tolerated: Tolerated = Tolerated.NONE,
+    ) -> StandingEngine:
+        return StandingEngine(self.session(), job, streams, limits, tolerated)
+
+
+class StandingEngine(LiveEngine):
+    """A `LiveEngine` whose queries run on the workers of a Spark session."""
+
+    at_once = _BATCH
+
+    def __init__(
+        self,
+        spark: Any,
+        job: Job,
+        streams: Sequence[LiveStream],
+        limits: StateLimits | None = None,
+        tolerated: Tolerated = Tolerated.NONE,
+    ) -> None:
+        ship_functions()
+        self._spark = spark
+        self._directory = ScratchDirectory("standing")
+        with spark_errors():
+            self._stored = store_knowledge(spark, job.knowledge, Path(self._directory.name))
+        self._taken: list[tuple[str, Sequence[Entry]]] = []
+        self._ahead: deque[tuple[int, int, ReadPiece]] = deque()
+        super().__init__(job, streams, limits, tolerated)
+
+    def _evaluation(self) -> SparkEvaluation:
+        job = self._job
+        self._jobs = StageJobs(self._spark, self._stored, job.options)
+        self._jobs.used, self._jobs.report = self._definitions, self._report
+        return SparkEvaluation(job.knowledge, job.options, job.take_bad, self._jobs)
+
+    def _definitions(self) -> set[int]:
+        """The definitions that units have."""
+        found = set()
+        for unit in self.queries.units():
+            found |= {t.number for t in unit.tables() if isinstance(t, RemotePatterns)}
+            if isinstance(unit.stage, RemoteSequence):
+                found.add(unit.stage.definition)
+        return found
+
+    def _report(self, result: StepResult) -> None:
+        for bad in result.bad:
+            self._job.take_bad(bad)
+        if result.stats is not None:
+            add_stats(self._job.stats, result.stats)
+
+    def clocks(self) -> dict[tuple[str, int], StreamClock]:
+        self._jobs.check()
+        return super().clocks()
+
+    def snapshot(self) -> list[Any]:
+        self._jobs.check()
+        return super().snapshot()
+
+    # --- a batch ----------------------------------------------------------------------------------
+
+    def take(self, iri: str, entries: Sequence[Entry]) -> None:
+        self._taken.append((iri, entries))
+
+    def advance(self) -> list[tuple[QueryPlan, Answer]]:
+        self._jobs.check()
+        taken, self._taken = self._taken, []
+        blocks = [*self._blocks(taken)]
+        solved = self._jobs.solved(blocks)
+        self._judge(taken, solved)
+        self._hand_on(blocks, solved)
+        found = super().advance()
+        self._jobs.numbers.clear()
+        self._jobs.check()
+        return found
+
+    def _blocks(self, taken: Sequence[tuple[str, Sequence[Entry]]]) -> Iterator[TaskMessages]:
+        """The messages in blocks, in order."""
+        total = sum(_size(entry) for _, entries in taken for entry in entries)
+        least, most = _BLOCK
+        size = min(max(total // (2 * self._jobs.buckets), least), most)
+        for iri, entries in taken:
+            readers = [
+                unit.stage.reader(unit.tables())
+                for unit in self.queries.readers(iri)
+                if isinstance(unit.stage, RemoteSequence)
+            ]
+            whole = TaskMessages(self._sources[iri], (), tuple(readers))
+            for pieces in _cut(entries, size):
+                yield replace(whole, pieces=pieces)
+
+    def _judge(
+        self, taken: Sequence[tuple[str, Sequence[Entry]]], solved: Sequence[SolvedBlock]
+    ) -> None:
+        """Find the events that count, and number them."""
+        for number, block in enumerate(solved):
+            first = 0
+            for piece in block.pieces:
+                self._ahead.append((number, first, piece))
+                first += sum(len(batch.time) for batch in piece.batches)
+            self._jobs.numbers[number] = np.full(first, -1, np.int32)
+            self._job.stats.add("graph patterns", block.seconds)
+        for iri, entries in taken:
+            super().take(iri, entries)
+
+    def _read_events(self, iri: str, messages: MessageColumns) -> Iterator[EventBatch]:
+        def read() -> Iterator[EventBatch]:
+            left = len(messages)
+            while left:
+                block, first, piece = self._ahead.popleft()
+                left -= piece.messages
+                for bad in piece.bad:
+                    self._job.take_bad(bad)
+                for batch in piece.batches:
+                    yield _stand_in(iri, batch, block, first)
+                    first += len(batch.time)
+
+        return self._events[iri].kept(read(), int(messages.arrival[0]))
+
+    def _match(self, batch: EventBatch) -> None:
+        """Note which events count; workers have matched them."""
+        if len(batch):
+            self._jobs.numbers[int(batch.p[0])][batch.s] = batch.k
+
+    def _hand_on(self, blocks: Sequence[TaskMessages], solved: Sequence[SolvedBlock]) -> None:
+        """Give the solutions to the units that go on."""
+        units = {
+            unit.stage.number: unit
+            for unit in self.queries.units()
+            if isinstance(unit.stage, RemoteSequence)
+        }
+        failures = dict[int, Exception]()
+        packs = [(number, pack) for number, block in enumerate(solved) for pack in block.packs]
+        for number, again in self._again(blocks, solved):
+            failures = {**again.failures, **failures}
+            packs += [(number, pack) for pack in again.packs]
+        for unit, error in failures.items():
+            self.queries.leave_out(units[unit], error)
+        for number, (unit, bucket, data) in packs:
+            stage = units[unit].stage
+            if unit not in failures and isinstance(stage, RemoteSequence):
+                stage.take(bucket, number, data)
+
+    def _again(
+        self, blocks: Sequence[TaskMessages], solved: Sequence[SolvedBlock]
+    ) -> Iterator[tuple[int, SolvedBlock]]:
+        """What failed, without the events that do not count: they may be what it fails on."""
+        for number, (block, found) in enumerate(zip(blocks, solved, strict=True)):
+            if not found.failures:
+                continue
+            counted = self._jobs.numbers[number] >= 0
+            readers = tuple(r for r in block.readers if r.unit in found.failures)
+            if counted.all():
+                yield number, found._replace(packs=[])
+            else:
+                own = replace(block, readers=readers, counted=counted)
+                yield number, self._jobs.solved([own])[0]
+
+
+class _Names:
+    """The names of events, as `EventBatch.graph` wants them."""
+
+    def __init__(self, texts: TextArray) -> None:
+        self._texts = texts
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __getitem__(self, event: int) -> str | None:
+        found: str | None = self._texts[event].as_py()
+        return found
+
+    def take(self, events: Indices | Int64s) -> Any:
+        """The names of some events."""
+        return _Names(take_texts(self._texts, events))
+
+    def strings(self, events: Indices) -> TextArray:
+        """The names of some events as an Arrow array."""
+        return take_texts(self._texts, events)
+
+
+def _stand_in(iri: str, batch: BatchOutline, block: int, first: int) -> EventBatch:
+    """A batch that is judged in the place of one that workers have.
+
+    Each event has one triple. Its subject is the number of the event in the block, the first of
+    which is given, and its predicate the number of the block.
+    """
+    n = len(batch.time)
+    numbers = np.arange(first, first + n, dtype=np.int32)
+    names: Any = _Names(batch.names)
+    block_numbers, none = np.full(n, block, np.int32), np.zeros(n, np.int32)
+    starts = np.arange(n + 1, dtype=np.int64)
+    further = batch.triples - n, batch.filtered
+    triples = numbers, block_numbers, none
+    return EventBatch(iri, batch.time, none, names, starts, *triples, (), *further)
+
+
+def _size(entry: Entry) -> int:
+    return int(entry.payload.sizes.sum()) if isinstance(entry, MessageColumns) else 0
+
+
+def _cut(entries: Sequence[Entry], size: int) -> Iterator[tuple[MessageColumns, ...]]:
+    """Messages in blocks of about some bytes; a piece of a block arrived together."""
+    pieces: list[MessageColumns] = []
+    held = 0
+    for run in in_turn(entries):
+        if not isinstance(run, MessageColumns):
+            continue
+        ends = held + np.cumsum(run.payload.sizes)
+        for piece in run.split(np.flatnonzero(np.diff(ends // size)) + 1):
+            held += _size(piece)
+            pieces.append(piece.apart())
+            if held >= size:
+                yield tuple(pieces)
+                pieces, held = [], 0
+    if pieces:
+        yield tuple(pieces)
