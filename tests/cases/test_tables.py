@@ -20,7 +20,7 @@ from spaseq.cli.main import cli
 
 from .engine import Runtime, run
 from .expected import STREAMS
-from .raw import sorted_answers
+from .raw import milliseconds, sorted_answers
 from .real_expected import DATA, QUERIES, REAL
 
 CASE = STREAMS / "trades-parquet"
@@ -129,11 +129,16 @@ def _python(text: str, kind: str) -> Any:
     return float(value) if "double" in kind else int(value) if "integer" in kind else value
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"no real data in {DATA}")
+REALLY = pytest.mark.skipif(not DATA.is_dir(), reason=f"no real data in {DATA}")
+ON_SPARK = [pytest.mark.spark, pytest.mark.thorough]
+
+
+@REALLY
+@pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=ON_SPARK)])
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 @pytest.mark.parametrize("name", REAL_TABLES)
 def test_a_real_stream_as_a_table_has_the_same_answers(
-    name: str, ending: str, tmp_path: Path
+    name: str, ending: str, runtime: Runtime, tmp_path: Path
 ) -> None:
     case = REAL[name]
     ((iri, path),) = case.streams.items()
@@ -144,8 +149,50 @@ def test_a_real_stream_as_a_table_has_the_same_answers(
         with pa.ipc.new_file(tmp_path / "t.arrow", rows.schema) as file:
             file.write_table(rows)
     streams: Any = {iri: spaseq.Lifted(tmp_path / f"t.{ending}", REAL_TABLES[name])}
-    found = run(QUERIES / f"{name}.rq", streams, case.kb, "local", case.ontology)
+    found = run(QUERIES / f"{name}.rq", streams, case.kb, runtime, case.ontology)
     expected = sorted_answers(case.answers())
     for key in ("start", "end", "trace"):
         assert [answer[key] for answer in found] == [answer[key] for answer in expected]
     assert len(found) > 10
+
+
+@REALLY
+@pytest.mark.spark
+@pytest.mark.thorough
+@pytest.mark.parametrize("parts", [None, 3])
+@pytest.mark.parametrize("name", REAL_TABLES)
+def test_a_real_stream_as_a_dataframe_has_the_same_answers(
+    spark: Any, name: str, parts: int | None, tmp_path: Path
+) -> None:
+    case = REAL[name]
+    ((iri, path),) = case.streams.items()
+    pq.write_table(table(path, 10**9), tmp_path / "t.parquet")
+    frame = spark.read.parquet(str(tmp_path / "t.parquet"))
+    if parts is not None:
+        frame = frame.repartition(parts)  # any row may be in any partition
+    ontology = {} if case.ontology is None else {"ontology": case.ontology, "entailment": "rdfs"}
+    found = spaseq.spark.answers(
+        spark,
+        QUERIES / f"{name}.rq",
+        {iri: frame},
+        case.kb,
+        lifts={iri: REAL_TABLES[name]},
+        order={iri: "id"},
+        **ontology,
+    )
+    got = [
+        [_ms(row.start), _ms(row.end), *((t.gpm, t.event, _ms(t.time), t.k) for t in row.trace)]
+        for row in found.collect()
+    ]
+    assert sorted(got) == sorted(
+        [
+            milliseconds(answer["start"]),
+            milliseconds(answer["end"]),
+            *((t["gpm"], t["event"], milliseconds(t["time"]), t["k"]) for t in answer["trace"]),
+        ]
+        for answer in case.answers()
+    )
+
+
+def _ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
