@@ -53,12 +53,14 @@ class RowBlock:
 class TableBlock:
     """Consecutive rows of a table; `first` is the number of the first one.
 
-    In a text, that is on the line `first + above`, and each row has one line.
+    In a text, that is on the line `first + above`, and each row has one line. `is_utf8` says that
+    all strings are known to be valid.
     """
 
     batch: Any  # Arrow record batch
     first: int
     above: int = 0
+    is_utf8: bool = False
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -71,7 +73,8 @@ class TableBlock:
 
     def part(self, start: int, rows: int) -> TableBlock:
         """At most `rows` rows from the row `start` on."""
-        return TableBlock(self.batch.slice(start, rows), self.first + start, self.above)
+        part = self.batch.slice(start, rows)
+        return TableBlock(part, self.first + start, self.above, self.is_utf8)
 
     def rows(self, wanted: frozenset[str]) -> RowBlock:
         """The rows with cells for the wanted fields."""

@@ -59,7 +59,7 @@ class DelimitedRows:
                 lines.waiting.extend(lines_of(chunk))
                 yield from self._row_blocks(wanted, report)
             else:
-                yield TableBlock(table, self._rows + 1, lines.number - self._rows)
+                yield TableBlock(table, self._rows + 1, lines.number - self._rows, is_utf8=True)
                 self._rows += len(table)
                 lines.number += len(table)
 
@@ -67,14 +67,15 @@ class DelimitedRows:
         """The wanted fields of some lines as strings; None if a line is not usual."""
         if b"\r" in chunk:
             chunk = chunk.replace(b"\r\n", b"\n")
-        if b'"' in chunk or b"\r" in chunk or b"\n\n" in chunk or chunk[:1] == b"\n":
+        if b'"' in chunk or b"\r" in chunk:
             return None
         if len(chunk) > self._limits.line_bytes or chunk.startswith(BOM):  # Arrow drops a BOM
             return None
         names = [*map(str, range(len(self.names)))]
         used = {name: str(self.names.index(name)) for name in wanted if name in self.names}
         try:
-            chunk.decode()
+            if not chunk.isascii():
+                chunk.decode()
             table = arrow_csv.read_csv(
                 pa.py_buffer(chunk),
                 arrow_csv.ReadOptions(
@@ -88,6 +89,7 @@ class DelimitedRows:
                     newlines_in_values=False,
                 ),
                 arrow_csv.ConvertOptions(
+                    check_utf8=False,
                     column_types=dict.fromkeys(names, pa.string()),
                     null_values=[""],
                     strings_can_be_null=True,
@@ -97,7 +99,7 @@ class DelimitedRows:
         except (UnicodeDecodeError, pa.ArrowInvalid):
             return None
         if len(table) != chunk.count(b"\n") + (not chunk.endswith(b"\n")):
-            return None
+            return None  # Arrow leaves out empty lines
         (batch,) = table.combine_chunks().to_batches()
         return batch.rename_columns([*used] or ["#"])
 

@@ -122,8 +122,9 @@ class LaneEvents:
         return events, texts, rows
 
     def _check_lengths(self, lanes: Lanes) -> None:
-        """NotColumns if a literal may be beyond the limit."""
-        for lane in lanes.values():
+        """NotColumns if a literal in a triple may be beyond the limit."""
+        objects = {t.terms[2] for t in self._plan.template}
+        for lane in (lane for name, lane in lanes.items() if ast.Var(name) in objects):
             if lane.form in (LaneForm.TEXT, LaneForm.STRING, LaneForm.IRI):
                 values = lane.values
                 if pa.types.is_dictionary(values.type):
@@ -141,7 +142,7 @@ class LaneEvents:
         for name in fields.terms:
             if name not in columns:
                 raise NotColumns
-            lanes[name] = lane_of(columns[name], name in self._needed)
+            lanes[name] = lane_of(columns[name], name in self._needed, block.is_utf8)
         numbers = np.arange(block.first, block.first + len(block), dtype=np.int64)
         lanes[ROW_NUMBER] = Lane(LaneForm.INTEGER, pa.array(numbers))
         return self._where.typed(lanes, len(block))

@@ -203,8 +203,10 @@ def is_text(kind: Any) -> bool:
     return bool(t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind))
 
 
-def lane_of(column: Any, compared: bool = True) -> Lane:
+def lane_of(column: Any, compared: bool = True, is_utf8: bool = False) -> Lane:
     """The lane of a field's Arrow array; `compared` says that somebody may ask for its codes.
+
+    `is_utf8` says that its strings are known to be valid.
 
     Raises:
         NotColumns: a value would make its row bad, or the type has no lane.
@@ -217,7 +219,7 @@ def lane_of(column: Any, compared: bool = True) -> Lane:
     if t.is_dictionary(kind):
         return _dictionary(column)
     if is_text(kind):
-        texts = _text(column)
+        texts = column.cast(pa.large_string()) if is_utf8 else _text(column)
         return Lane(LaneForm.STRING, _with_dictionary(texts) if compared else texts)
     if t.is_boolean(kind):
         return Lane(LaneForm.BOOLEAN, column)

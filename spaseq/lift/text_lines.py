@@ -14,7 +14,7 @@ Report = Callable[[int, str, str], None]
 """Called with the line, the reason and the text of a row that is bad."""
 
 BOM = b"\xef\xbb\xbf"
-_CHUNK = 1 << 22
+_CHUNK = 1 << 23
 
 
 @dataclass
