@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from spaseq.expr.numbers import Float, write_decimal, write_double
 from spaseq.expr.temporal import Duration, write_duration
-from spaseq.lift.cells import Cell, Items, Wrong, inner_name, variable_of
+from spaseq.lift.cells import TABLE_ROWS, Cell, Items, Wrong, inner_name, variable_of
 from spaseq.lift.term_arrays import TermType
 from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.vocabulary import XSD
@@ -43,6 +43,38 @@ def wanted_columns(schema: Any, wanted: frozenset[str]) -> list[str]:
         for field in schema
         if any(name in wanted for name in _names(variable_of(field.name), field.type))
     ]
+
+
+def joined(batches: Iterable[Any]) -> Iterator[Any]:
+    """Record batches of about `TABLE_ROWS` rows made of smaller ones, which must be alike.
+
+    An error comes after the rows that came before it.
+    """
+    held: list[Any] = []
+    rows, source = 0, iter(batches)
+    failure: Exception | None = None
+    while True:
+        try:
+            batch = next(source, None)
+        except Exception as error:  # of a reader: a file may be damaged
+            batch, failure = None, error
+        if held and (batch is None or rows + len(batch) > TABLE_ROWS):
+            yield from _one_batch(held)
+            held, rows = [], 0
+        if batch is None:
+            break
+        held.append(batch)
+        rows += len(batch)
+    if failure is not None:
+        raise failure
+
+
+def _one_batch(batches: list[Any]) -> list[Any]:
+    """Some batches as one, if their types can be joined."""
+    try:
+        return [pa.concat_batches(batches)]
+    except pa.ArrowException:
+        return batches
 
 
 def batch_columns(batch: Any, wanted: frozenset[str]) -> dict[str, list[Cell]]:

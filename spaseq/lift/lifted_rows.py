@@ -94,10 +94,12 @@ class LiftedRows(_RowSource):
         check_names(f"stream <{self.iri}>: the table", table_variables(schema), self.plan.fields)
 
     def _of_table(self, table: Any) -> Iterator[TableBlock]:
+        from spaseq.lift.arrow_rows import joined
+
         self._check_schema(table.schema)
         number = 1
         batches = table.to_batches() if hasattr(table, "to_batches") else table
-        for whole in batches:
+        for whole in joined(batches):
             for first in range(0, len(whole), TABLE_ROWS):
                 block = TableBlock(whole.slice(first, TABLE_ROWS), number)
                 number += len(block)

@@ -214,10 +214,10 @@ class _OpenTable:
 
     def batches(self, plan: LiftPlan, known: KnownFields) -> Iterator[Any]:
         """Record batches of at most `TABLE_ROWS` rows, and rows that no FILTER lets through."""
-        from spaseq.lift.arrow_rows import wanted_columns
+        from spaseq.lift.arrow_rows import joined, wanted_columns
 
+        columns = wanted_columns(self.schema, plan.fields.wanted)
         if self._parquet:
-            columns = wanted_columns(self.schema, plan.fields.wanted)
             for passes, groups, rows in row_group_runs(self._reader, plan, known):
                 if passes:
                     yield from self._reader.iter_batches(
@@ -231,7 +231,8 @@ class _OpenTable:
         batches = (
             (reader.get_batch(i) for i in range(reader.num_record_batches)) if counted else reader
         )
-        for batch in batches:
+        read = columns or self.schema.names[:1]  # a batch without columns has no rows
+        for batch in joined(batch.select(read) for batch in batches):
             for first in range(0, len(batch), TABLE_ROWS):
                 yield batch.slice(first, TABLE_ROWS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from spaseq.errors import InputError
+from spaseq.lift.arrow_rows import joined
 from tests.lift.lifting import integer, lift_of, objects, typed
 
 READS_A = lift_of(":r :n ?_line . :r :v ?a")
@@ -119,3 +121,27 @@ def test_file_that_is_no_table(tmp_path: Path) -> None:
         (tmp_path / name).write_text("no table")
         with pytest.raises(InputError, match="cannot read"):
             objects(tmp_path / name, READS_A)
+
+
+def test_small_batches_are_lifted_together() -> None:
+    words = [pa.array(some).dictionary_encode() for some in (["x", "y"], ["z"], ["x"])]
+    batches = [pa.record_batch({"a": column}) for column in words]
+
+    def damaged() -> Iterator[Any]:
+        yield from batches
+        raise pa.ArrowInvalid("damaged")
+
+    (together,) = joined(batches)
+    assert together.column(0).to_pylist() == ["x", "y", "z", "x"]
+    numbers = pa.record_batch({"a": pa.array([7])})
+    assert [len(batch) for batch in joined([*batches, numbers])] == [2, 1, 1, 1]
+    found = joined(damaged())
+    assert len(next(found)) == 4
+    with pytest.raises(pa.ArrowInvalid, match="damaged"):
+        next(found)
+
+
+def test_a_file_of_which_no_field_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path, pa.table({"a": [7, 8, 9]}), "t.arrow")
+    found, bad = objects(path, lift_of(":r :v ?_line"))
+    assert (found, bad) == ([[integer(1)], [integer(2)], [integer(3)]], [])

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from spaseq.lift.cells import TableBlock
 from spaseq.lift.lane_casts import cast_of_strings
+from spaseq.lift.lane_terms import LaneTerms, SharedTexts
 from spaseq.lift.lanes import Lane, LaneForm
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted_events import EventMaker
 from spaseq.rdf.columns.term_tables import term_table
-from spaseq.rdf.terms.number_kinds import EXACT, SHORT, UNKNOWN
+from spaseq.rdf.terms.number_kinds import EXACT, OTHER, SHORT, UNKNOWN
 from tests.lift.lifting import PREFIXES, integer, lift_of
 from tests.sizes import sizes
 
@@ -282,3 +283,30 @@ def test_numbers_of_columns() -> None:
     assert found["-2"] == (-2.0, EXACT)
     assert found[str(2**53 + 1)] == (float(2**53), UNKNOWN)
     assert found[str(-(2**63))] == (-(2.0**63), UNKNOWN)
+
+
+def test_batches_share_the_texts_of_few_values() -> None:
+    texts = SharedTexts()
+    found = []
+    for values in ([700, 1, 9, 1], [999, 2, None, 5]):
+        lane = Lane(LaneForm.INTEGER, pa.array(values, pa.int64()))
+        far = Lane(LaneForm.IRI, pa.array([-(2**63), 0, 2**63 - 1, 4]), "http://e/")
+        terms = LaneTerms(["<http://e/p>"], {"v": lane, "e": far}, texts)
+        codes = np.append(terms.codes("v"), np.int32(-1))
+        column = terms.shared(codes)
+        assert column is not None
+        expected = [None if v is None else integer(v) for v in [*values, None]]
+        assert column.texts() == expected
+        numbers, kinds = terms.numbers(codes)
+        bound = [v for v in values if v is not None]
+        assert numbers[~np.isnan(numbers)].tolist() == bound
+        assert kinds.tolist() == [OTHER if t is None else EXACT for t in expected]
+        mixed = np.concatenate([codes, terms.codes("e")]).astype(np.int32)
+        assert terms.shared(mixed) is None
+        assert terms.numbers(mixed)[1].tolist() == [*kinds.tolist(), *[UNKNOWN] * 4]
+        found.append(column)
+    assert found[0].terms is found[1].terms
+    other = LaneTerms([], {"v": Lane(LaneForm.STRING, pa.array(["b", "a", "b"]))}, texts)
+    words = other.shared(other.codes("v"))
+    assert words is not None
+    assert words.texts() == ['"b"', '"a"', '"b"']
