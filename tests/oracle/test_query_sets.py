@@ -99,7 +99,7 @@ def job_of(queries: list[tuple[str, Case, str]], directory: Path) -> Job:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("way", ["files", "shuffle"])
-@sizes(8, 100)
+@sizes(8, 50)
 def test_sets_on_spark(
     spark: Any, tmp_path: Path, examples: int, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,7 +121,7 @@ def test_followed_sets_on_spark(
 ) -> None:
     """The run is resumed twice."""
     monkeypatch.setattr(families_module, "FEWEST", 2)
-    queries = sets_of(f"followed{SEED}", SETS or 60)
+    queries = sets_of(f"followed{SEED}", SETS or 30)
     files, random, found = tmp_path / "files", Random(1), []
     work = job_of(queries, files)
     cases = [*{id(own): own for _, own, _ in queries}.values()]
