@@ -20,6 +20,7 @@ from spaseq.gpm.patterns.active_graph import ActiveGraph
 from spaseq.gpm.patterns.conjunction import Conjunction
 from spaseq.gpm.patterns.measured import MeasuredOperators
 from spaseq.gpm.patterns.operators import PatternOperators
+from spaseq.gpm.patterns.required_triples import required_marks
 from spaseq.gpm.patterns.services import Services
 from spaseq.gpm.solutions.solutions import Solutions, only
 from spaseq.kb.knowledge import KnowledgeBase
@@ -28,6 +29,9 @@ from spaseq.measures import Measures
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.records import record
+
+MANY = 8
+"""With fewer queries, an index of the events that may have solutions costs more than it saves."""
 
 PARTS = 16
 """A batch that exceeds the budget is evaluated in this many parts."""
@@ -67,6 +71,7 @@ class GpmEvaluator:
     ) -> None:
         self._pattern, self._limits = pattern, limits
         self._exceeding: dict[int, str] = {}
+        self._marks = required_marks(pattern)
         self._variables = sorted(visible(possible(pattern)))
         given = knowledge, options or Options(), evaluation
         self._operators = (
@@ -106,7 +111,22 @@ class GpmEvaluator:
         `VerticalPartition` to evaluate several patterns on one batch.
         """
         index = events if isinstance(events, VerticalPartition) else VerticalPartition(events)
+        if self._marks and index.readers >= MANY and type(index.batch) is EventBatch:
+            return self._of_marked(index)
         return self._within_limits(index, 0)
+
+    def _of_marked(self, index: VerticalPartition) -> EventSolutions:
+        """The solutions on the few events that may have some."""
+        events = index.marked(self._marks)
+        if not len(events):
+            return self._none(index)
+        if 2 * len(events) > len(index.batch) or self._operators.asks(self._pattern):
+            return self._within_limits(index, 0)
+        before, self._exceeding = self._exceeding, {}
+        found = self._within_limits(index.marked_part(events), 0)
+        exceeding = {int(events[i]): reason for i, reason in self._exceeding.items()}
+        self._exceeding = before | exceeding
+        return EventSolutions(events[found.event], found.columns, found.terms)
 
     def _within_limits(self, index: VerticalPartition, first: int) -> EventSolutions:
         """The solutions on the events that exceed no limit; `first` is the first event's number."""
@@ -119,6 +139,9 @@ class GpmEvaluator:
         if events > 1 and not exceeded.shared:
             return self._in_parts(index, first)
         self._exceeding.update((first + i, exceeded.reason) for i in range(events))
+        return self._none(index)
+
+    def _none(self, index: VerticalPartition) -> EventSolutions:
         columns = {v: np.empty(0, np.int32) for v in self._variables}
         return EventSolutions(np.empty(0, np.int64), columns, index.lexicon)
 

@@ -107,6 +107,8 @@ class PatternStage:
         """The distinct solutions of a GPM, with the columns that stage 1 hands on."""
         gpm = self._plan.patterns.gpms[number]
         found = self._evaluators[number].evaluate(index)
+        if not len(found.event):
+            return found
         if gpm.correlation is not None:
             certain = {v: found.columns[v] for v in gpm.certain}
             found = EventSolutions(found.event, certain, found.terms)

@@ -135,7 +135,7 @@ def _read_stream(job: Job, source: Source, inputs: Inputs) -> None:
         stats.events += len(batch)
         stats.triples += batch.triples
         stats.filtered += batch.filtered
-        index = VerticalPartition(batch)  # which all queries share
+        index = VerticalPartition(batch, readers=len(inputs))  # which all queries share
         for each in inputs:
             at = time.perf_counter()
             each.take(batch, index)

@@ -254,8 +254,9 @@ class PushedQueries:
     def match_batch(self, batch: EventBatch) -> Found:
         """The solutions of many events."""
         found: Found = []
-        index = VerticalPartition(batch)
-        for unit in self._readers.get(batch.stream, ()):
+        units = self._readers.get(batch.stream, ())
+        index = VerticalPartition(batch, readers=len(units))
+        for unit in units:
             try:
                 found.append((unit, unit.match_batch(batch, index)))
             except Exception as error:

@@ -109,6 +109,10 @@ class Source(ABC):
         """
         return self
 
+    def in_batches(self, larger: int) -> Source:
+        """The same source, whose batches may be this many times as large as usual."""
+        return self
+
     def splits(
         self, pool: Executor, *, split_bytes: int | None = None, time_scan: bool = True
     ) -> Iterable[Split] | None:

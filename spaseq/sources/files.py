@@ -61,6 +61,9 @@ class FileSource(Source):
     def keeping(self, predicates: tuple[str, ...] | None) -> Source:
         return replace(self, options=replace(self.options, predicates=predicates))
 
+    def in_batches(self, larger: int) -> Source:
+        return replace(self, options=replace(self.options, larger=larger))
+
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         if split is None:
             return read_stream(self.options, on_bad)

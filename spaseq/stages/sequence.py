@@ -28,6 +28,7 @@ from spaseq.gpm.correlated import CorrelatedEvaluator
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
+from spaseq.lang.shapes import QUERY
 from spaseq.options import StageOptions
 from spaseq.plan.evaluators import limits
 from spaseq.plan.query_plan import QueryPlan
@@ -38,6 +39,7 @@ from spaseq.stages.answer_filters import AnswerFilters, Answering, Consecutive
 from spaseq.stages.answers import MOST_BYTES
 from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.columnar_answers import ColumnarAnswers, can_be_columns
+from spaseq.stages.hopeless_rows import HopelessRows
 from spaseq.stages.machine_of_plan import machine_of
 from spaseq.stages.partial_stage import PartialStage
 from spaseq.storage.safe_pickles import BROKEN
@@ -93,6 +95,7 @@ class SequenceStage:
         self._columnar = (
             ColumnarAnswers(plan, self._machine) if can_be_columns(plan, limit) else None
         )
+        self._hopeless = self._leaving_out()
         self._partial = PartialStage(plan, self._correlated.solve) if plan.levels else None
         self._buffer: list[SolutionBatch] = []
         self._events: list[EventRows] = []  # pushed one by one
@@ -143,6 +146,8 @@ class SequenceStage:
         elif events:
             self._events = [e for e in self._events if e.time > until]
         if not self._buffer and len(events) <= _FEW:
+            if self._hopeless is not None:
+                self._hopeless.passed(max([watermark, *(e.time for e in events)]))
             if self._partial is not None:
                 self._partial.run_events(events, watermark)
             return self._filters.answers(self._sequencer.run_events(events, watermark))
@@ -152,6 +157,8 @@ class SequenceStage:
             rows = self._due(until)
             if self._partial is not None:
                 self._partial.run(rows, watermark)
+            if self._hopeless is not None:
+                rows = self._hopeless.without(rows, watermark)
             return self._answers(rows, watermark)
 
     def _answers(self, rows: SolutionBatch, watermark: int) -> Sequence[Answer]:
@@ -173,6 +180,16 @@ class SequenceStage:
         except TooManyMatches as error:
             raise self._filters.too_many(error.events) from None
         return answers
+
+    def _leaving_out(self) -> HopelessRows | None:
+        """What leaves out rows, if that is less work than to evaluate them.
+
+        Compiled evaluators take a row of a single query in less time.
+        """
+        is_quick = not isinstance(self._sequencer, PartitionSequencer)
+        if self._machine.keep_instants or (is_quick and QUERY not in self._plan.sequence.partition):
+            return None
+        return HopelessRows.of(self._plan, self._machine.window)
 
     def _columns_of(self, events: list[EventRows]) -> SolutionBatch:
         rows, patterns = [row for event in events for row in event.rows()], self._plan.patterns
@@ -284,6 +301,8 @@ class SequenceStage:
         if self._partial is not None:
             self._partial.restore(*partial)
         self._buffer = buffer
+        if self._hopeless is not None:
+            self._hopeless.restored()
         self._filters.restore(skips, suppressed)
 
 

@@ -8,7 +8,7 @@ import rdflib
 
 import spaseq
 from spaseq.algebra.groups import translate_group
-from spaseq.gpm.evaluator import GpmEvaluator
+from spaseq.gpm.evaluator import MANY, GpmEvaluator
 from spaseq.gpm.graphs import paths
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
@@ -215,6 +215,23 @@ def test_patterns_may_share_the_partition_of_a_batch():
         evaluator = GpmEvaluator(translate_group(group_of(text)), knowledge_of({}))
         assert evaluator.evaluate(index).event.tolist() == [event]
     assert batch.terms == batch_of([[(A, P, ONE)], [(B, Q, TWO)]]).terms
+
+
+def test_many_queries_look_up_the_events_that_may_have_solutions():
+    events = [[(A, P, ONE)], [(A, P, TWO), (B, Q, ONE)], [(A, Q, TWO)], [(B, P, TWO), (B, Q, TWO)]]
+    index = VerticalPartition(batch_of(events), readers=MANY)
+    for text, expected in (
+        ("{ ?x :p 1 }", [0]),
+        ("{ ?x :p 2 ; :q ?y }", [3]),
+        ("{ ?x :p 2 . ?y :q 1 }", [1]),
+        ("{ ?x :p 7 }", []),
+        ("{ { ?x :p 1 } UNION { ?x :q 1 } }", [0, 1]),
+        ("{ ?x :p 2 MINUS { ?x :q 2 } }", [1]),
+        ("{ ?z :p 1 OPTIONAL { ?z :q 2 } }", [0]),
+        ("{ { SELECT (COUNT(*) AS ?n) { ?x :p 1 } } FILTER (?n = 0) }", [1, 2, 3]),
+    ):
+        evaluator = GpmEvaluator(translate_group(group_of(text)), knowledge_of({}))
+        assert evaluator.evaluate(index).event.tolist() == expected, text
 
 
 # --- sub-SELECT ----------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.alternatives import (
@@ -203,8 +204,11 @@ class _Testing:
 
     def _automaton(self) -> Automaton:
         """The automaton with the edges that take one solution."""
+        edges: dict[int, list[Edge]] = {}
+        for source, taking in self._takes:
+            edges.setdefault(source, []).append(taking.edge)
         states = [
-            replace(state, edges=tuple(t.edge for source, t in self._takes if source == number))
+            replace(state, edges=tuple(edges.get(number, ())))
             for number, state in enumerate(self._program.automaton.states)
         ]
         return replace(self._program.automaton, states=tuple(states))
@@ -412,14 +416,19 @@ class _Testing:
         kinds = [action.kind for action in edge.actions if action.repeat == owner]
         if owner is None or name not in gpm.certain or kinds not in (["start"], ["again"]):
             raise NoKernel(f"{what} is not in the step that begins the repetition")
-        begins = [
-            t.take.occurrence
-            for _, t in self._takes
-            if any(a.repeat == owner and a.kind in ("start", "again") for a in t.edge.actions)
-        ]
-        if {*begins} != {take.occurrence}:
+        if self._beginners[owner] != {take.occurrence}:
             raise NoKernel(f"{what} may be of a repetition that begins with another step")
         return kinds == ["again"]
+
+    @cached_property
+    def _beginners(self) -> dict[int, set[int]]:
+        """By repetition the occurrences of the GPMs that begin one of its rounds."""
+        found: dict[int, set[int]] = {}
+        for _, taking in self._takes:
+            for action in taking.edge.actions:
+                if action.kind in ("start", "again"):
+                    found.setdefault(action.repeat, set()).add(taking.take.occurrence)
+        return found
 
     def _running(self, aggregate: ast.Aggregate, edge: Edge, take: TakeLabel) -> Place:
         """The place of an aggregate in a FILTER of the step that an edge takes."""

@@ -56,6 +56,7 @@ class NegatedSteps:
     ) -> None:
         self._program, self._gpms, self._bound = program, gpms, bound
         self._taken, self._key = frozenset(taken), frozenset(key)
+        self._ever_bound = frozenset[str]().union(*bound.possibly)
 
     def ending(self, source: int, negated: TakeLabel) -> EdgeTests | None:
         """The tests by which a solution ends a run that waits in a state; None if none can.
@@ -63,9 +64,9 @@ class NegatedSteps:
         Raises:
             NoKernel: the run does not know what the tests need.
         """
-        possibly = frozenset(v for state in self._bound.possibly for v in state)
         given = self._bound.certainly[source] - self._program.owner.keys()
-        return self._tests(negated, _Seen(possibly, given, "whose value may still change"))
+        seen = _Seen(self._ever_bound, given, "whose value may still change")
+        return self._tests(negated, seen)
 
     def forbidding(self, negated: TakeLabel) -> EdgeTests | None:
         """The tests by which a solution forbids a complete match; None if none can.

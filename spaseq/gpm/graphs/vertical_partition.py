@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
@@ -13,6 +13,7 @@ from spaseq.gpm.graphs.triple_source import TripleTable
 from spaseq.gpm.solutions.lazy_columns import LazyColumn
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.columns.term_tables import term_table
 
 T = TypeVar("T")
@@ -31,12 +32,13 @@ class VerticalPartition:
 
     Tables are built on first use. An event's graph is a set: a repeated triple counts once. Queries
     that are evaluated together share it, too; `MOST_BYTES` bound the solutions that it remembers.
+    `readers` says how many they are.
     """
 
     of_events = True
 
-    def __init__(self, batch: EventBatch, lexicon: Lexicon | None = None) -> None:
-        self.batch = batch
+    def __init__(self, batch: EventBatch, lexicon: Lexicon | None = None, readers: int = 1) -> None:
+        self.batch, self.readers = batch, readers
         self.lexicon = lexicon or Lexicon(term_table(batch.terms))
         self._tables: dict[str | None, TripleTable] = {}
         self._memory: dict[object, Any] = {}
@@ -62,6 +64,35 @@ class VerticalPartition:
     def part(self, events: Int64s) -> VerticalPartition:
         """Some of the events as a source with the same lexicon; they are numbered from 0."""
         return VerticalPartition(self.batch.take(events), self.lexicon)
+
+    def marked(self, marks: Iterable[tuple[str, str]]) -> Int64s:
+        """The events that have the rarest of some marks, pairs of a predicate and an object.
+
+        The predicate's triples are sorted by object once, for all queries.
+        """
+        found = (self._with_mark(predicate, text) for predicate, text in marks)
+        return min(found, key=len)
+
+    def _with_mark(self, predicate: str, text: str) -> Int64s:
+        code = self.lexicon.code(text)
+        if code < 0:
+            return np.empty(0, np.int64)
+        objects, events = self.remembered(
+            ("objects", predicate), lambda: self._by_object(predicate)
+        )
+        first, end = np.searchsorted(objects, (code, code + 1)).tolist()
+        return distinct(events[first:end])
+
+    def _by_object(self, predicate: str) -> tuple[Int32s, Int64s]:
+        """The objects and events of a predicate's triples, by object and then by event."""
+        table = self.select(predicate, None, None)
+        assert table.event is not None
+        order = np.argsort(table.o, kind="stable")
+        return table.o[order], table.event[order]
+
+    def marked_part(self, events: Int64s) -> VerticalPartition:
+        """`part`, made once for all queries that need the same events."""
+        return self.remembered(("part", events.tobytes()), lambda: self.part(events))
 
     @cached_property
     def event_of(self) -> Int64s:

@@ -104,7 +104,7 @@ class PatternOperators:
         known = self._constants.get(id(pattern))
         if known is None:
             found = None
-            if is_constant(pattern) and not self._asks(pattern):
+            if is_constant(pattern) and not self.asks(pattern):
                 found = self._of_knowledge(pattern)
             known = self._constants[id(pattern)] = pattern, found
         if isinstance(known[1], LimitExceeded):
@@ -242,7 +242,7 @@ class PatternOperators:
             or found.event is None
             or not isinstance(source, VerticalPartition)
             or is_constant(pattern)
-            or self._asks(pattern)
+            or self.asks(pattern)
         ):
             return None
         events = distinct(found.event)
@@ -280,7 +280,7 @@ class PatternOperators:
         name = Solutions(1, None, {variable: code}, self._lexicon)
         return joins.join(self._graph(graph, inner, active), name)
 
-    def _asks(self, pattern: n.Pattern) -> bool:
+    def asks(self, pattern: n.Pattern) -> bool:
         """Whether the pattern or a part of it asks an endpoint."""
         known = self._asking.get(id(pattern))
         if known is None:
@@ -334,7 +334,7 @@ class PatternOperators:
     ) -> Solutions | None:
         """`result` joined with the operands. Searches come late, and endpoints last."""
         every = parts.every_operand
-        asking = [operand for operand in every if self._asks(operand)]
+        asking = [operand for operand in every if self.asks(operand)]
         searches = [p for p in parts.searches if p not in asking and not self._is_kept(p, active)]
         own = [operand for operand in every if operand not in asking and operand not in searches]
         if own:

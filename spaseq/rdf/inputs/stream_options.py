@@ -25,6 +25,7 @@ class StreamOptions:
         arrival_time: in formats without graphs, the time of an event is its time of arrival.
         format: name or extension of the format, where file names do not tell it.
         batch_events: most events in one batch.
+        larger: batches are this many times as large as usual, for many queries.
         threads: threads that tokenize N-Quads and N-Triples.
         predicates: IRIs of the only predicates to keep, for N-Quads and N-Triples. Other triples
             are checked and counted, but not kept. None keeps all.
@@ -45,6 +46,7 @@ class StreamOptions:
     arrival_time: bool = False
     format: str | None = None
     batch_events: int = 16_384
+    larger: int = 1
     threads: int = 1
     predicates: tuple[str, ...] | None = None
     base: str | None = None

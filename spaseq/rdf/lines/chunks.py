@@ -36,11 +36,14 @@ _FILE_STEP = 1 << 20  # bytes per read of an unpacked file: large, as each may w
 class LineChunks:
     """The chunks of one file.
 
-    If reading fails midway, the last chunk has the whole lines before the failure, and the fault.
+    Chunks are `larger` times as large as usual. If reading fails midway, the last chunk has the
+    whole lines before the failure, and the fault.
     """
 
-    def __init__(self, data: IO[bytes], pool: ArenaPool, cut: Cut, limits: Limits) -> None:
-        self._data = data
+    def __init__(
+        self, data: IO[bytes], pool: ArenaPool, cut: Cut, limits: Limits, larger: int = 1
+    ) -> None:
+        self._data, self._size = data, larger * CHUNK_BYTES
         self._pool = pool
         self._cut = cut
         self._line_bytes = min(limits.line_bytes, MAX_CHUNK_BYTES // 4)
@@ -56,7 +59,7 @@ class LineChunks:
         self._dropped: DroppedLines | None = None  # before the next chunk
 
     def __iter__(self) -> Iterator[LineChunk]:
-        size, first = CHUNK_BYTES, True
+        size, first = self._size, True
         while self._more:
             arena = self._pool.take(size)
             buffer = arena.buffer

@@ -60,10 +60,14 @@ def line_events(
     rest = [] if asked is None else [p for p in map(iri_text, asked) if p != time]
     graphs = file.format.has_graphs
     constants = time, *dict.fromkeys(rest)
-    reader = StatementReader(graphs, _POOL, constants, True, asked is not None, options.limits)
+    reader = StatementReader(
+        graphs, _POOL, constants, True, asked is not None, options.limits, options.larger
+    )
     skip_time = asked is not None and options.time_predicate not in asked
     bound = EventBound(file.path, options.limits, on_bad)
-    batches = LineBatches(options.iri, counter, options.batch_events, skip_time, bound)
+    batches = LineBatches(
+        options.iri, counter, options.larger * options.batch_events, skip_time, bound
+    )
     events: _EventBuilder
     cut: Cut
     threads = max(options.threads, 1)
@@ -98,7 +102,7 @@ def line_statements(
     it).
     """
     lines = lines or LineCounter()
-    chunks = iter(LineChunks(data, reader.pool, cut, reader.limits))
+    chunks = iter(LineChunks(data, reader.pool, cut, reader.limits, reader.larger))
     for chunk, statements in read_ahead(reader.read, chunks, threads):
         if (dropped := chunk.dropped) is not None:
             if dropped.reason:

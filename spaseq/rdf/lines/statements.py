@@ -124,6 +124,7 @@ class StatementReader:
         only_constants: check, but do not keep, the objects of triples whose predicate is not one of
             the constants.
         limits: bounds on lines, literals and the nesting of triple terms.
+        larger: chunks are this many times as large as usual.
         seed: seed of the term hashes.
     """
 
@@ -133,6 +134,7 @@ class StatementReader:
     has_time: bool = False
     only_constants: bool = False
     limits: Limits = DEFAULT_LIMITS
+    larger: int = 1
     seed: np.uint64 = field(default_factory=lambda: np.uint64(secrets.randbits(64)))
 
     def read(self, chunk: LineChunk) -> Statements:

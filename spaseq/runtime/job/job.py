@@ -147,6 +147,13 @@ def _time_or_never(mark: int | None) -> float:
     return float("-inf") if mark is None else mark
 
 
+QUERIES_PER_BATCH = 25
+"""So many more queries make the batches larger, as a batch has a fixed cost for each query."""
+
+MOST_LARGER = 4
+"""How many times as large batches are at most."""
+
+
 def _ignore(*_: object) -> None:
     return None
 
@@ -155,7 +162,7 @@ def _ignore(*_: object) -> None:
 class Job:
     """Queries, their inputs, and where everything but answers goes.
 
-    Sources get the predicates that the queries use.
+    Sources get the predicates that the queries use, and read larger batches for many queries.
     """
 
     plans: tuple[QueryPlan, ...]  # each after those whose registered streams it reads
@@ -172,7 +179,10 @@ class Job:
     measures: Measures | None = None  # filled by the local runtime, if they are asked for
 
     def __post_init__(self) -> None:
-        self.streams = tuple(s.keeping(stream_predicates(self.plans, s.iri)) for s in self.streams)
+        larger = max(1, min(MOST_LARGER, len(self.plans) // QUERIES_PER_BATCH))
+        self.streams = tuple(
+            s.keeping(stream_predicates(self.plans, s.iri)).in_batches(larger) for s in self.streams
+        )
 
     def take_partials(self, query: int, partials: Iterable[PartialAnswer]) -> None:
         """Report partial matches of a query."""

@@ -58,7 +58,7 @@ class Solver:
             self._stats.events += len(batch)
             self._stats.triples += batch.triples
             self._stats.filtered += batch.filtered
-            index = VerticalPartition(batch)  # which all queries share
+            index = VerticalPartition(batch, readers=len(self._matchers))  # which all queries share
             for unit, matcher in self._matchers:
                 start = time.perf_counter()
                 solutions = matcher.match(batch, index)

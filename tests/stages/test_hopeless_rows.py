@@ -1,0 +1,98 @@
+"""Rows that can be in no match are left out, and answers stay equal."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from spaseq.compile import compile_query
+from spaseq.gpm import evaluator
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import TermColumn
+from spaseq.stages import hopeless_rows
+from spaseq.stages.hopeless_rows import HopelessRows
+from tests.oracle.test_differential import run
+from tests.sizes import sizes
+
+
+def plan_of(sequence: str, window: str = "10 SECONDS") -> QueryPlan:
+    gpms = "".join(f"DEFINE GPM {g} ON S {{ ?s <http://e/{g}> ?{g} }} " for g in "ABC")
+    return compile_query(
+        f"SELECT * WITHIN {window} PARTITION BY (?s) FROM STREAM S <http://e/S> "
+        f"WHERE {{ SEQ ({sequence}) {gpms} }}"
+    )
+
+
+def rows_of(plan: QueryPlan, rows: list[tuple[str, int, str]]) -> SolutionBatch:
+    """Rows of (GPM, second, partition)."""
+    names = [gpm.name for gpm in plan.patterns.gpms]
+    size = len(rows)
+    values = {v: TermColumn.unbound(size) for v in plan.patterns.columns.variables}
+    values["s"] = TermColumn.of([f"<{key}>" for _, _, key in rows])
+    empty = SolutionBatch.empty(plan.patterns.columns)
+    return SolutionBatch(
+        np.zeros(size, np.int32),
+        np.array([1000 * second for _, second, _ in rows], np.int64),
+        np.zeros(size, np.int32),
+        np.array([names.index(gpm) for gpm, _, _ in rows], np.int32),
+        TermColumn.of(["<e>"] * size).terms.take(np.zeros(size, np.int64)),
+        values,
+        {} if not empty.numbers else dict.fromkeys(empty.numbers, empty.numbers["A"]),
+    )
+
+
+def left(
+    monkeypatch: pytest.MonkeyPatch,
+    plan: QueryPlan,
+    *batches: tuple[list[tuple[str, int, str]], int],
+) -> list[list[tuple[str, int, str]]]:
+    """What is left of batches, each with its watermark in seconds."""
+    monkeypatch.setattr(hopeless_rows, "FEWEST", 1)
+    leaving = HopelessRows.of(plan, plan.sequence.window)
+    assert leaving is not None
+    found = []
+    for rows, watermark in batches:
+        kept = leaving.without(rows_of(plan, rows), 1000 * watermark)
+        found.append([row for row in rows if 1000 * row[1] in kept.time])
+    return found
+
+
+def test_a_row_without_the_others_in_its_window_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("A", 0, "x"), ("A", 20, "x"), ("B", 25, "x"), ("A", 40, "x"), ("B", 45, "y")]
+    assert left(monkeypatch, plan_of("A; B"), (rows, 100)) == [[rows[1], rows[2]]]
+
+
+def test_optional_and_negated_steps_need_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    near = [("A", 20, "x"), ("B", 21, "x"), ("C", 30, "x")]
+    far = [("B", 60, "x"), ("B", 61, "x"), ("A", 62, "x")]
+    for sequence in ("A; B?; C", "A; B!; C", "B!; A; C"):
+        assert left(monkeypatch, plan_of(sequence), (near + far, 100)) == [near]
+
+
+def test_a_row_goes_once_what_it_needs_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("A", 10, "x"), ("B", 19, "x"), ("C", 40, "x")]  # B and C are too far apart
+    assert left(monkeypatch, plan_of("A; B; C"), (rows, 100)) == [[]]
+
+
+def test_rows_near_the_ends_of_a_batch_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = [("A", 5, "x"), ("A", 91, "x")]
+    second = [("A", 105, "x"), ("A", 120, "x"), ("A", 250, "x")]
+    found = left(monkeypatch, plan_of("A; B"), (first, 100), (second, 200))
+    assert found == [[first[1]], [second[0], second[2]]]
+
+
+def test_queries_that_count_events_see_all_of_them() -> None:
+    for plan in (plan_of("A, B"), plan_of("A; B", "5 EVENTS"), plan_of("A?; B?")):
+        assert HopelessRows.of(plan, plan.sequence.window) is None
+
+
+@sizes(8, 500)
+def test_answers_stay_equal(examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oracle agrees if all batches are looked at, and events with marks are sought."""
+    monkeypatch.setattr(hopeless_rows, "FEWEST", 1)
+    monkeypatch.setattr(hopeless_rows, "LONGEST_REST", 0)
+    monkeypatch.setattr(evaluator, "MANY", 0)
+    run(examples, f"hopeless{Random(1).random()}")
