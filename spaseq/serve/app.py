@@ -30,6 +30,7 @@ ROUTES = (
     ("POST", "/queries/{name}/restart", queries.restart_query),
     ("GET", "/queries/{name}/automaton.svg", queries.draw_query),
     ("GET", "/queries/{name}/answers", queries.get_answers),
+    ("GET", "/queries/{name}/answers/{id}/knowledge", queries.used_knowledge),
     ("GET", "/queries/{name}/why", queries.why_query),
     ("GET", "/streams", streams.list_streams),
     ("POST", "/streams/{name}", streams.post_events),

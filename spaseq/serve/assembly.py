@@ -51,6 +51,7 @@ from spaseq.serve.logged_events import LoggedEvents
 from spaseq.serve.posted_events import PostedStream
 from spaseq.serve.query_files import checked_query
 from spaseq.serve.server import ServerParts
+from spaseq.serve.used_knowledge import UsedKnowledge
 from spaseq.sources.broker_stream import POSTED, BrokerStream
 from spaseq.sources.json_ld import JsonLd
 
@@ -101,6 +102,7 @@ def parts_of(
         {stream.name: _posted(stream) for stream in streams},
         KeptReplies(_retain(server)),
         _Reasons(run, streams, knowledge),
+        UsedKnowledge(run, {s.iri: (s.name, _reading(s)) for s in streams}, knowledge),
         server.get("max_body", 16_000_000),
         _tls(server),
     )

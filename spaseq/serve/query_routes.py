@@ -121,6 +121,14 @@ async def get_answers(request: Request) -> Response | AnswerStream:
     return StreamingResponse(lines(), media_type="application/x-ndjson")
 
 
+async def used_knowledge(request: Request) -> Response:
+    """`GET /queries/NAME/answers/ID/knowledge`."""
+    state, view = state_of(request), await _view(request)
+    async with state.asking:
+        found = await to_thread.run_sync(state.used, view, str(request.path_params["id"]))
+    return JSONResponse(found)
+
+
 async def why_query(request: Request) -> Response:
     """`GET /queries/NAME/why[?event=IRI]`."""
     state, view = state_of(request), await _view(request)

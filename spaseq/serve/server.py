@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from spaseq.diagnosis.report import Report
 from spaseq.errors import SpaseqError
@@ -44,6 +45,7 @@ class ServerParts:
         posted: the streams that requests feed, by name.
         replies: the replies to requests that may come again.
         why: says why a query has no answers.
+        used: says what an answer used of the knowledge base.
         max_body: most bytes of a request's body.
         tls: the files of a certificate and its key.
     """
@@ -55,6 +57,7 @@ class ServerParts:
     posted: Mapping[str, PostedStream]
     replies: KeptReplies
     why: Callable[[QueryView, str | None], Report]
+    used: Callable[[QueryView, str], dict[str, Any]]
     max_body: int
     tls: tuple[Path, Path] | None = None
 
@@ -91,6 +94,7 @@ async def _served(parts: ServerParts, listening: socket.socket) -> None:
         dict(parts.posted),
         parts.replies,
         parts.why,
+        parts.used,
         parts.max_body,
         PAGE,
     )

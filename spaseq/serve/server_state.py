@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from anyio import CapacityLimiter
 from starlette.requests import Request
@@ -34,9 +35,10 @@ class ServerState:
         posted: the streams, by name, as requests feed them.
         replies: what was answered to requests that may come again.
         why: says why a query has no answers.
+        used: says what an answer used of the knowledge base.
         max_body: most bytes of a body.
         page: the directory of the page's files.
-        asking: held while a request asks why, because that takes a processor.
+        asking: held while a request asks why, or what was used: that takes a processor.
         threads: bounds the requests that wait for the disk.
     """
 
@@ -47,6 +49,7 @@ class ServerState:
     posted: dict[str, PostedStream]
     replies: KeptReplies
     why: Callable[[QueryView, str | None], Report]
+    used: Callable[[QueryView, str], dict[str, Any]]
     max_body: int
     page: Path
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)

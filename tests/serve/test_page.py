@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium"),
 ]
 
-STREAMS = ("orders", "hostile", "keys", "fast", "slow", "why", "lines")
+STREAMS = ("made", "orders", "hostile", "keys", "fast", "slow", "why", "lines")
 STREAM = '[streams.{0}]\niri = "http://e/{0}"\nmax_message = "8 MB"\n'
 
 QUERY = """PREFIX : <http://e/>
@@ -35,11 +35,20 @@ WHERE {{
 }}"""
 
 
+KB = """<http://e/o1> <http://e/madeBy> <http://e/c1> .
+<http://e/c1> <http://e/name> "<script>window.hurt = 1</script> and \\u202Egnp.exe" .
+<http://e/o2> <http://e/madeBy> <http://e/c2> .
+"""
+
+
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    directory = tmp_path_factory.mktemp("serve")
+    (directory / "kb.nt").write_text(KB)
     streams = "".join(map(STREAM.format, STREAMS)) + "[streams.twice]\n"
     streams += 'iri = "http://e/twice"\ndedup = "1 HOURS"\n'
-    with serve_command(tmp_path_factory.mktemp("serve"), streams) as found:
+    streams += '[kb]\n"http://e/kb" = "kb.nt"\n'
+    with serve_command(directory, streams) as found:
         yield found
 
 
@@ -215,6 +224,28 @@ def test_hostile_literals_do_nothing(page: playwright.Page, url: str) -> None:
     assert page.evaluate("window.hurt") is None
     assert page.locator("main :is(script, img, iframe, object, embed, style)").count() == 0
     assert page.locator("main a[href^=javascript]").count() == 0
+
+
+def test_what_an_answer_used_of_the_knowledge_base(page: playwright.Page, url: str) -> None:
+    expect = playwright.expect
+    read = "?o :madeBy ?who . ?who :name ?name"
+    query = QUERY.format(stream="made").replace("WHERE", "FROM NAMED <http://e/kb> WHERE")
+    put(url, "made", query.replace("?paid }\n", f"?paid . GRAPH <http://e/kb> {{ {read} }} }}\n"))
+    page.goto(f"{url}/#/query/made")
+    post(url, "made", ordered(1))
+    post(url, "made", event(3, '<http://e/o1> <http://e/paid> "5"') + later(3))
+    answer = page.locator("article.answer")
+    expect(answer).to_have_count(1)
+    expect(answer.locator("section")).to_have_count(0)  # nobody has asked
+    answer.get_by_text("Used of the knowledge base").click()
+    expect(answer.locator("section h4").first).to_contain_text("Payment")
+    rows = answer.locator("section tr")
+    expect(rows).to_have_count(2)
+    expect(rows.first).to_contain_text("madeByhttp://e/c1")
+    expect(rows.first.get_by_title("http://e/madeBy")).to_be_visible()
+    expect(rows.last).to_contain_text("<script>window.hurt = 1</script> and \u27e8U+202E\u27e9gnp")
+    expect(answer).not_to_contain_text("c2")
+    assert page.evaluate("window.hurt") is None
 
 
 # --- streams --------------------------------------------------------------------------------------

@@ -304,6 +304,55 @@ def test_endpoints_that_are_allowed_are_asked(tmp_path: Path) -> None:
             assert "410" in server.http.get("/queries").json()[0]["reason"]
 
 
+def test_what_an_answer_used_of_the_knowledge_base(tmp_path: Path) -> None:
+    kb, table = tmp_path / "kb.nt", '\n[kb]\n"http://e/kb" = "kb.nt"\n'
+    kb.write_text('<http://e/x> <http://e/is> "wet" .\n<http://e/y> <http://e/is> "dry" .\n')
+    graph = "GRAPH <http://e/kb> { ?x <http://e/is> ?how } ?x <http://e/p> ?v } }"
+    query = QUERY.replace("WHERE", "FROM NAMED <http://e/kb> WHERE")
+    query = query.replace("?x <http://e/p> ?v } }", graph)
+    with served(tmp_path, stream=table) as server:
+        assert server.http.put("/queries/q", content=query).status_code == 201
+        server.feed(1, 3)
+        wait(lambda: values(server, "q") == ["1"])
+        (name,) = (json.loads(line)["id"] for line in _lines(server, "q"))
+        reply = server.http.get(f"/queries/q/answers/{name}/knowledge").json()
+        assert (reply["id"], reply["changed"]) == (name, False)
+        (event_,) = reply["events"]
+        assert (event_["gpm"], event_["event"], event_["exact"]) == ("A", "http://e/g1", True)
+        (found,) = event_["graphs"]
+        (triple,) = found["triples"]
+        assert found["graph"] == "http://e/kb"
+        assert triple == {
+            "subject": {"type": "uri", "value": "http://e/x"},
+            "predicate": {"type": "uri", "value": "http://e/is"},
+            "object": {"type": "literal", "value": "wet"},
+        }
+        gone = server.http.get(f"/queries/q/answers/{'0' * 32}/knowledge")
+        assert gone.status_code == 410
+        assert server.http.get(f"/queries/r/answers/{name}/knowledge").status_code == 404
+    kb.write_text('<http://e/x> <http://e/is> "warm" .\n')
+    with served(tmp_path, stream=table) as server:
+        reply = server.http.get(f"/queries/q/answers/{name}/knowledge").json()
+        assert reply["changed"]
+        assert reply["events"][0]["graphs"] == []  # the knowledge base has no such triple now
+        server.feed(4, 6)
+        wait(lambda: len(_lines(server, "q")) == 3)
+        between, new = (json.loads(line)["id"] for line in _lines(server, "q")[1:])
+        # The event of the answer between had come before.
+        assert server.http.get(f"/queries/q/answers/{between}/knowledge").json()["changed"]
+        reply = server.http.get(f"/queries/q/answers/{new}/knowledge").json()
+        (triple,) = reply["events"][0]["graphs"][0]["triples"]
+        assert (reply["changed"], triple["object"]["value"]) == (False, "warm")
+        server.http.put("/queries/q", content=query.replace("1 HOURS", "2 HOURS"))
+        refused = server.http.get(f"/queries/q/answers/{new}/knowledge")
+        assert refused.status_code == 409
+        assert "has changed since" in refused.json()["error"]
+
+
+def _lines(server: Served, query: str) -> list[str]:
+    return server.http.get(f"/queries/{query}/answers").text.splitlines()
+
+
 # --- streams --------------------------------------------------------------------------------------
 
 

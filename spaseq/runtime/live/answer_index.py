@@ -86,6 +86,18 @@ class AnswerIndex:
                 own.known = {*own.beginnings}
             return _beginning(name) in own.known and self._place(title, name) is not None
 
+    def find(self, title: str, name: str) -> LoggedAnswer:
+        """The answer of a query with an id.
+
+        Raises:
+            AnswerGone: there is none.
+        """
+        with self._lock:
+            place = self._place(title, name)
+        if place is None:
+            raise AnswerGone(f"query {title} has no answer {name[:100]} any more")
+        return self._at([place])[0]
+
     def read(self, title: str, after: str | None = None, most: int = MOST) -> list[LoggedAnswer]:
         """The oldest answers of a query, or those after the one with an id.
 

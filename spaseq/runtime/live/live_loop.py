@@ -99,6 +99,7 @@ class LiveLoop:
     ) -> None:
         self.job, self.engine, self.directory, self._keeping = job, engine, directory, keeping
         self._endpoints = endpoints
+        self.knowledge_since = 0  # ms since the epoch; 0 if there was no other knowledge base
         self.streams = {stream.iri: stream for stream in streams}
         self._idle = IdleStreams({s.iri: s.settings.idle_ms for s in streams})
         sides = keeping.sides.items()
@@ -149,8 +150,10 @@ class LiveLoop:
 
     def _restore(self, saved: SavedRun) -> None:
         """Go on from the state that an earlier run has saved."""
+        self.knowledge_since = saved.knowledge_since
         if saved.knowledge != self.job.knowledge.hash:
             self._check_read(saved.places)
+            self.knowledge_since = int(time.time() * 1000)
         self._saved_answers, self._saved_endpoints = saved.answers, saved.endpoints
         self._changed = saved.changes
         self.queries, self.answered = of_values(saved.queries), Counter(saved.answered)
@@ -201,6 +204,7 @@ class LiveLoop:
             points=self.catch_ups.points.as_values(),
             catch_ups=self.catch_ups.starts(),
             knowledge=self.job.knowledge.hash,
+            knowledge_since=self.knowledge_since,
         )
         self.directory.save_state(saved.as_value())
         self._saved_answers, self._saved_endpoints = saved.answers, saved.endpoints

@@ -25,6 +25,7 @@ class SavedRun:
         points: what `PastPoints.as_values` gave.
         catch_ups: where the queries began that have not caught up.
         knowledge: the hash of the knowledge base.
+        knowledge_since: when a run first had it, ms since the epoch; 0 if there was no other one.
     """
 
     engine: list[Any]
@@ -38,6 +39,7 @@ class SavedRun:
     points: list[Any]
     catch_ups: list[Any]
     knowledge: str
+    knowledge_since: int
 
     def as_value(self) -> dict[str, Any]:
         """A value for `LiveDirectory.save_state`; `of_value` is the inverse."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,6 +34,8 @@ from spaseq.sinks.line_file import open_lines
 from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
 T = TypeVar("T")
+
+_AT_ONCE = 4096  # records of a log that are read together
 
 EngineMaker = Callable[[Job, Sequence[LiveStream], StateLimits, Tolerated], LiveEngine]
 """Makes the engine of a run, for the streams and limits of the run."""
@@ -352,6 +354,11 @@ class StandingRun:
         """The logged answers of all queries."""
         return self._loop.index
 
+    @property
+    def knowledge_since(self) -> int:
+        """When the run began with this knowledge base, ms; 0 if there has been no other one."""
+        return self._loop.knowledge_since
+
     # --- streams ----------------------------------------------------------------------------------
 
     def accept(self, stream: str, messages: Sequence[Message]) -> None:
@@ -402,6 +409,19 @@ class StandingRun:
             found.extend(chain.from_iterable(e for e in some if isinstance(e, MessageColumns)))
         reader.close()
         return found
+
+    def newest_records(self, stream: str, most_bytes: int) -> Iterator[list[Message]]:
+        """The last messages of a stream that are logged, piece by piece, the last piece first."""
+        log = self._loop.logs[self._iris[stream]]
+        end, taken = log.log.end, 0
+        while end > log.log.first and taken < most_bytes:
+            begin = max(end - _AT_ONCE, log.log.first)
+            reader, found = log.reader(begin), list[Message]()
+            while reader.next < end and (some := reader.read()):
+                found.extend(entry for entry in some if isinstance(entry, Message))
+            reader.close()
+            yield found
+            end, taken = begin, taken + sum(len(message.payload) for message in found)
 
     # --- health -----------------------------------------------------------------------------------
 

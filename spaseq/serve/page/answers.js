@@ -1,18 +1,19 @@
 // Answers, each with a timeline of its events and its bindings.
 
-import { data, el, short, span, time } from "./dom.js";
+import { data, el, short, shown, span, time } from "./dom.js";
 
 const LANES = 4;
+const ROWS = 30;
 
-export function answerNode(answer) {
+// `knowledge` asks what the answer used of the knowledge base; absent if its query reads none.
+export function answerNode(answer, knowledge) {
   const [start, end] = [Date.parse(answer.start), Date.parse(answer.end)];
   const head = el("h3", {}, el("time", { datetime: answer.end }, time(answer.end)),
     el("span", { class: "quiet" }, ` \u00b7 ${span(end - start)} \u00b7 ${events(answer.trace.length)}`));
   return el("article", { class: "answer" }, head, timeline(answer, start, end),
     answer.bindings ? bindings(answer.bindings) : null,
     answer.graph ? triples("Makes the event", answer.graph, answer.event) : null,
-    answer.knowledge ? triples("Used of the knowledge base", answer.knowledge) : null,
-    details(answer, start));
+    details(answer, start), knowledge ? used(knowledge) : null);
 }
 
 const events = (count) => `${count} event${count === 1 ? "" : "s"}`;
@@ -63,11 +64,53 @@ function term(value) {
 const local = (iri) => (iri ? iri.split(/[#/]/).at(-1).slice(0, 40) : "");
 
 function triples(title, graph, iri) {
+  const rest = graph.length - ROWS;
   return el("div", { class: "triples" },
     el("h4", {}, title, iri ? [" ", data(iri)] : null),
-    el("table", {}, el("tbody", {}, graph.slice(0, 30).map((triple) =>
-      el("tr", {}, ["subject", "predicate", "object"].map((part) =>
-        el("td", {}, term(triple[part]))))))));
+    el("div", { class: "wide" }, el("table", {}, el("tbody", {}, graph.slice(0, ROWS).map((triple) =>
+      el("tr", {}, el("td", {}, term(triple.subject)), el("td", {}, predicate(triple.predicate)),
+        el("td", {}, term(triple.object))))))),
+    rest > 0 ? el("p", { class: "quiet" }, `${short(rest)} more`) : null);
+}
+
+// A predicate by the end of its IRI; the whole is in its title.
+function predicate({ value }) {
+  const node = data(local(value) || value);
+  node.title = shown(value, 400);
+  return node;
+}
+
+// What was used of the knowledge base, asked for when it is opened.
+function used(knowledge) {
+  const body = el("div", { "aria-live": "polite" });
+  const node = el("details", { class: "used" }, el("summary", {}, "Used of the knowledge base"), body);
+  node.addEventListener("toggle", async () => {
+    if (!node.open || body.dataset.is) return;
+    body.dataset.is = "asked";
+    body.replaceChildren(el("p", { class: "quiet" }, "Looking it up \u2026"));
+    try {
+      body.replaceChildren(...usedParts(await knowledge()));
+    } catch (failure) {
+      delete body.dataset.is;
+      body.replaceChildren(el("p", { class: "error" },
+        shown([failure.message, failure.hint].filter(Boolean).join(" \u2013 "), 400)));
+    }
+  });
+  return node;
+}
+
+function usedParts({ changed, events: found }) {
+  const parts = found.map(({ gpm, time: at, event, exact, graphs, more }) => el("section", { "aria-label": gpm },
+    el("h4", {}, gpm, el("span", { class: "quiet" }, " ", time(at), " ", event ? data(event) : null)),
+    exact ? null : el("p", { class: "quiet" }, "The event is not in its log any more: these are all triples that fit the bindings."),
+    graphs.map(({ graph, triples: some }) => triples("In", some, graph)),
+    graphs.length ? null : el("p", { class: "quiet" }, "Nothing that is there now."),
+    more ? el("p", { class: "quiet" }, `${short(more)} more`) : null));
+  if (changed) {
+    parts.unshift(el("p", { class: "notice" },
+      "The knowledge base has changed since: this is what it has now, not what the answer used."));
+  }
+  return parts.length ? parts : [el("p", { class: "quiet" }, "No step of this answer reads a graph.")];
 }
 
 function details(answer, start) {

@@ -40,6 +40,8 @@ export const why = async (name, event) => {
   return (await request(`${of(name)}/why${asked}`, { headers: { Accept: "text/plain" } })).text();
 };
 
+export const knowledge = (name, id) => json(`${of(name)}/answers/${id}/knowledge`);
+
 export const lastAnswers = async (name, count) => {
   const text = await (await request(`${of(name)}/answers?last=${count}`)).text();
   return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));

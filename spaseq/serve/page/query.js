@@ -26,7 +26,8 @@ export function queryView(name) {
   const text = el("pre", { class: "code", tabindex: "0" });
   const found = findings();
   const plan = el("p", { class: "quiet" });
-  const answers = answersPart(name);
+  let reads = false; // whether the query reads the knowledge base
+  const answers = answersPart(name, () => reads);
   const node = el("section", {}, head, error, facts, streams,
     el("h2", {}, "Automaton"), picture,
     el("p", { class: "quiet" }, "At a state: the partial matches that wait in it now. ",
@@ -74,6 +75,7 @@ export function queryView(name) {
       ["Window", query.plan?.window?.text || "\u2013"],
       ["Since", time(query.since?.replace(/\.\d+/, ""))],
     ]);
+    reads = Boolean(query.plan?.knowledge?.length);
     if (query.text !== drawnText) await draw(query);
     if (query.automaton) {
       drawn?.update(query.automaton);
@@ -161,7 +163,7 @@ function whyPart(name) {
       el("label", { for: "why-event", class: "hidden" }, "Event"), event), report);
 }
 
-function answersPart(name) {
+function answersPart(name, reads) {
   const list = el("div", { class: "answers" });
   const words = el("p", { class: "empty" }, "No answers yet.");
   const pause = button("Pause", () => {
@@ -182,7 +184,7 @@ function answersPart(name) {
     const open = new Set([...list.children].filter((n) => n.querySelector("details[open]")).map((n) => n.dataset.id));
     for (const answer of waiting.slice(-ANSWERS)) {
       if ([...list.children].some((n) => n.dataset.id === answer.id)) continue;
-      const node = answerNode(answer);
+      const node = answerNode(answer, reads() ? () => api.knowledge(name, answer.id) : null);
       node.dataset.id = answer.id;
       list.prepend(node);
     }

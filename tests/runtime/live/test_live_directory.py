@@ -22,7 +22,7 @@ def test_a_directory_of_another_version_is_refused(tmp_path: Path) -> None:
 
 def test_a_state_has_the_fields_that_it_was_saved_with(tmp_path: Path) -> None:
     directory = LiveDirectory.open(tmp_path, {})
-    saved = SavedRun([], {"http://e/s": 7}, 3, 1, {}, 0, [], {"q": 3}, [], [], "hash")
+    saved = SavedRun([], {"http://e/s": 7}, 3, 1, {}, 0, [], {"q": 3}, [], [], "hash", 0)
     directory.save_state(saved.as_value())
     directory.release()
     assert SavedRun.of_value(directory.state()) == saved
