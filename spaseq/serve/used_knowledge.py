@@ -13,7 +13,7 @@ from spaseq.diagnosis.used_triples import UsedTriples, used_triples
 from spaseq.errors import UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS
-from spaseq.logs.stream_log import Message
+from spaseq.logs.messages import Message
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.terms.term import triple_json

@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 
 from tests.connectors.hook import Hook
-from tests.connectors.kafka_mock import KafkaMock
+from tests.connectors.kafka_mock import PARTITIONS, KafkaMock
 from tests.connectors.mosquitto import Mosquitto
 from tests.connectors.mqtt_subscriber import Subscriber
 from tests.connectors.nats_server import NatsServer
@@ -85,6 +85,30 @@ def rows(chance: Random, begin: int) -> dict[str, list[Row]]:
     return found
 
 
+class TopicReader:
+    """Reads a topic while it grows: the mock broker keeps only 5 MB of each partition."""
+
+    def __init__(self, host: str, topic: str) -> None:
+        import confluent_kafka as kafka
+
+        settings = {"bootstrap.servers": host, "group.id": "soak", "log_level": 0}
+        self._consumer: Any = kafka.Consumer({**settings, "enable.partition.eof": True})
+        self._consumer.list_topics(topic, timeout=10)  # makes the topic
+        places = [kafka.TopicPartition(topic, number, 0) for number in range(PARTITIONS)]
+        self._consumer.assign(places)
+        self._found: list[str] = []
+
+    def ids(self) -> list[str]:
+        """The ids of all answers so far."""
+        while (message := self._consumer.poll(0.5)) is not None:
+            if message.error() is None:
+                self._found.append(json.loads(message.value())["id"])
+        return [*self._found]
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
 class Soak:
     """A server with all that is around it.
 
@@ -107,6 +131,8 @@ class Soak:
         self._nats.make_stream("IN", "in.>")
         self._nats.make_stream("OUT", "out")
         self._kafka, self._hook = KafkaMock(), Hook()
+        self._topic = TopicReader(self._kafka.host, "out")
+        self._stack.callback(self._topic.close)
         self._stack.callback(self._kafka.close)
         self._stack.callback(self._hook.close)
         self._database = PostgresqlServer()
@@ -199,6 +225,7 @@ class Soak:
 
     def kill_somebody(self) -> None:
         """Kill one of the processes, and start it again."""
+        self._topic.ids()
         who = self._chance.choices(("server", "nats", "database", "mqtt"), (6, 2, 2, 2))[0]
         self.kills[who] += 1
         if who == "server":
@@ -250,7 +277,7 @@ class Soak:
         return {
             "file": [f"{number} {line}" for number, line in enumerate(lines)],
             "nats": [name for name, _ in self._nats.messages("out")],
-            "kafka": [json.loads(m.value())["id"] for m in self._kafka.messages("out")],
+            "kafka": self._topic.ids(),
             "hook": self._hook.keys,
             "mqtt": self._subscriber.ids,
             "table": [row[0] for row in self._database.ask("select id from answers")],

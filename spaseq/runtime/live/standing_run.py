@@ -35,7 +35,7 @@ from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
 T = TypeVar("T")
 
-_AT_ONCE = 4096  # records of a log that are read together
+_PIECE, _MOST_RECORDS = 2**22, 4096  # bytes and records of a log that are read together
 
 EngineMaker = Callable[[Job, Sequence[LiveStream], StateLimits, Tolerated], LiveEngine]
 """Makes the engine of a run, for the streams and limits of the run."""
@@ -413,15 +413,17 @@ class StandingRun:
     def newest_records(self, stream: str, most_bytes: int) -> Iterator[list[Message]]:
         """The last messages of a stream that are logged, piece by piece, the last piece first."""
         log = self._loop.logs[self._iris[stream]]
-        end, taken = log.log.end, 0
+        end, taken, size = log.log.end, 0, 64  # records
         while end > log.log.first and taken < most_bytes:
-            begin = max(end - _AT_ONCE, log.log.first)
+            begin = max(end - size, log.log.first)
             reader, found = log.reader(begin), list[Message]()
             while reader.next < end and (some := reader.read()):
-                found.extend(entry for entry in some if isinstance(entry, Message))
+                found.extend(chain.from_iterable(e for e in some if isinstance(e, MessageColumns)))
             reader.close()
             yield found
-            end, taken = begin, taken + sum(len(message.payload) for message in found)
+            read = sum(len(message.payload) for message in found)
+            size = max(1, min(_MOST_RECORDS, _PIECE * (end - begin) // max(read, 1)))
+            end, taken = begin, taken + read
 
     # --- health -----------------------------------------------------------------------------------
 
