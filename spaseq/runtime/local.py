@@ -7,6 +7,8 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TypeAlias
 
+import numpy as np
+
 from spaseq.algebra.answers import Answer
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.service_failure import RetryCount
@@ -16,7 +18,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.chaining import RegisteredStream
-from spaseq.runtime.job.job import Job
+from spaseq.runtime.job.job import Job, counted
 from spaseq.sources.base import Source
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
 from spaseq.stages.held_answers import HeldAnswers
@@ -91,13 +93,19 @@ class FamilyInput:
         self.title = family.plan.identity.title
         self.plans, self._stats = {n: job.plans[n] for n in family.members}, job.stats
         self.sorter = RowSorter(family.plan.patterns.columns)
+        self._counts = np.zeros((len(family.rows), len(family.plan.patterns.gpms)), np.int64)
         limits = job.options.limits
         self._matcher = FamilyPatterns(family, self.plans, job.knowledge, job.take_bad, limits)
 
     def take(self, events: EventBatch, index: VerticalPartition | None = None) -> None:
         rows = self._matcher.match(events, index)
-        self._stats.count_family(self.family, self.plans, rows)
+        self._counts += counted(self.family, rows)
         self.sorter.add(rows)
+
+    def count(self) -> None:
+        """Count the solutions so far, by member."""
+        self._stats.count_members(self.family, self.plans, self._counts)
+        self._counts[:] = 0
 
 
 Inputs: TypeAlias = "Sequence[SortedInput | FamilyInput]"
@@ -158,6 +166,7 @@ def _held(
 
 def _hold(job: Job, own: FamilyInput, held: HeldAnswers) -> None:
     """Make the answers of a family."""
+    own.count()
     stage = FamilySequence(own.family, own.plans, job.options, job.knowledge, job.take_bad)
     none: tuple[SolutionBatch | None, int] = (None, 0)  # the end of the streams
     for rows, watermark in chain(own.sorter.batches(), (none,)):

@@ -22,6 +22,8 @@ from spaseq.rdf.columns.term_columns import (
 
 Key: TypeAlias = tuple[str | None, ...]
 
+_MANY = 4  # if more keys than one in these go, the others are gathered anew
+
 _SPARSE = 16  # sort codes that are fewer than their table's terms by this factor; else mark them
 
 
@@ -113,8 +115,12 @@ class Interner:
         gone = set(numbers)
         if not gone:
             return []
-        keys = [key for key, number in self._numbers.items() if number in gone]
-        freed = [self._numbers.pop(key) for key in keys]
+        freed = [*filter(gone.__contains__, self._numbers.values())]
+        if _MANY * len(freed) > len(self._numbers):
+            self._numbers = {key: n for key, n in self._numbers.items() if n not in gone}
+        else:
+            for key in [key for key, n in self._numbers.items() if n in gone]:
+                del self._numbers[key]
         self._free += freed
         self._known = None
         return freed

@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow.compute as pc
 
 from spaseq.algebra.answers import PartialAnswer
+from spaseq.compiled.arrays import Int64s
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.refresh import KbWatch
 from spaseq.lang.shapes import QUERY
 from spaseq.measures import Measures
 from spaseq.options import StageOptions
-from spaseq.plan.families import Family, row_of
+from spaseq.plan.families import Family
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -106,15 +108,15 @@ class Stats:
         self, family: Family, plans: Mapping[int, QueryPlan], rows: SolutionBatch
     ) -> None:
         """Count the rows that stage 1 of a family hands on, by member and GPM."""
-        column, gpms = rows.values[QUERY], family.plan.patterns.gpms
-        counts = np.bincount(column.codes.astype(np.int64) * len(gpms) + rows.gpm)
-        texts = column.terms.to_pylist()
-        for place in np.flatnonzero(counts).tolist():
-            code, gpm = divmod(place, len(gpms))
-            for number in family.owners[row_of(texts[code])]:
+        self.count_members(family, plans, counted(family, rows))
+
+    def count_members(self, family: Family, plans: Mapping[int, QueryPlan], counts: Int64s) -> None:
+        """Take the counts that `counted` has made."""
+        names = [gpm.name for gpm in family.plan.patterns.gpms]
+        for row, gpm in zip(*(some.tolist() for some in np.nonzero(counts)), strict=True):
+            for number in family.owners[row]:
                 found = self.solutions.setdefault(plans[number].identity.title, {})
-                name = gpms[gpm].name
-                found[name] = found.get(name, 0) + int(counts[place])
+                found[names[gpm]] = found.get(names[gpm], 0) + int(counts[row, gpm])
 
     def count_unit(self, units: QueryUnits, unit: int, rows: SolutionBatch) -> None:
         """Count the rows that stage 1 of a unit of queries hands on."""
@@ -156,6 +158,15 @@ MOST_LARGER = 4
 
 def _ignore(*_: object) -> None:
     return None
+
+
+def counted(family: Family, rows: SolutionBatch) -> Int64s:
+    """The rows that stage 1 of a family hands on, by row of its table and GPM [rows, gpms]."""
+    column, gpms = rows.values[QUERY], len(family.plan.patterns.gpms)
+    texts = pc.utf8_slice_codeunits(column.terms, 1, -1)  # as `row_of`
+    of_code: Int64s = pc.cast(texts, "int64").to_numpy(zero_copy_only=False)
+    place = of_code[column.codes] * gpms + rows.gpm
+    return np.bincount(place, minlength=len(family.rows) * gpms).reshape(-1, gpms)
 
 
 @dataclass(slots=True)
