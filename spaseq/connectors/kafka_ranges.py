@@ -112,9 +112,9 @@ class TopicRanges:
                 for message in self._consumer.consume(min(end - begin, _TOGETHER), _WAIT_S):
                     if self._is_message(message, partition):
                         found.append(message)
-                    elif message.error().code() != self._kafka.KafkaError._PARTITION_EOF:
-                        continue
-                    begin = max(begin, message.offset() + (message.error() is None))
+                        begin = message.offset() + 1
+                    elif message.error().code() == self._kafka.KafkaError._PARTITION_EOF:
+                        begin = max(begin, message.offset())  # behind the marks of transactions
                 if found:
                     self._tell(is_away=False)
                     yield block_of([message for message in found if message.offset() < end])

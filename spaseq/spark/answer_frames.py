@@ -19,6 +19,7 @@ from spaseq.algebra.answers import PartialAnswer
 from spaseq.api.prepare import load_knowledge, plan_queries, watch_knowledge
 from spaseq.api.queries import QueryInput
 from spaseq.api.streams import stream_source
+from spaseq.connectors import is_source
 from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.lift.lifted import Lifted
 from spaseq.options import AnswersKeywords, FileSourceSettings, KbInput, RunOptions
@@ -29,7 +30,7 @@ from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job, LateEvent
 from spaseq.runtime.spark.bounded import bounded_output, bounded_solve, file_solutions
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
-from spaseq.runtime.spark.following.follow import following_output, sequenced
+from spaseq.runtime.spark.following.follow import check_topics, following_output, sequenced
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.frames import frame_packs, frame_solutions
 from spaseq.runtime.spark.lifted_frames import LiftedFrame, lifted_solutions
@@ -48,6 +49,7 @@ from spaseq.runtime.spark.rows.stage_rows import PARTIAL, payload_of
 from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.scratch import ScratchDirectory
 from spaseq.sources.base import Source
+from spaseq.sources.broker_stream import BrokerStream
 from spaseq.spark.lifted_inputs import LiftedInputs, is_frame
 
 if TYPE_CHECKING:
@@ -78,7 +80,8 @@ def answers(
         spark: the session.
         query: query text, or the `Path` of a query file; several in a list.
         streams: by the query's name for a stream, or its IRI: a path (file, directory, glob) that
-            workers open themselves, or several; or a DataFrame of rows, with a lift in `lifts`. Or
+            workers open themselves, or several; with a checkpoint also the URL of a topic, such as
+            `kafka://host/topic`; or a DataFrame of rows, with a lift in `lifts`. Or
             one DataFrame of events of all streams (see `spaseq.spark`).
         kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
         options: any of `spaseq.options.AnswersKeywords`.
@@ -183,6 +186,10 @@ class _Call:
         options = self.options
         knowledge = load_knowledge(plans, kb, options.knowledge)
         job = Job(plans, self.sources(plans), knowledge, options.stages)
+        if self.checkpoint is None:
+            for stream in job.streams:
+                if isinstance(stream, BrokerStream):
+                    stream.check()  # it has no end
         job.watch = watch_knowledge(kb, options.knowledge)
         if job.watch is not None:
             job.on_note = lambda text: _LOGGER.warning("%s", text)
@@ -225,6 +232,7 @@ class _Call:
 
     def _streaming(self, job: Job) -> DataFrame:
         assert self.checkpoint is not None
+        check_topics(job, self.arrivals)
         arrivals, delay_ms = self.arrivals, self.arrivals.delay_ms
         lifted = [] if self.frame is not None else self._lifted(job)
         lifts = {each.rows.iri: each.identity() for each in lifted}
@@ -244,9 +252,9 @@ def _both(one: Any, other: Any) -> Any:
 
 
 def _paths(given: PathInput) -> list[str]:
-    """Paths that mean the same in every process."""
+    """Paths that mean the same in every process, and URLs."""
     paths = [given] if isinstance(given, str | PathLike) else given
-    return [path.abspath(each) for each in paths]
+    return [str(each) if is_source(str(each)) else path.abspath(each) for each in paths]
 
 
 @cache

@@ -112,7 +112,10 @@ def follow(
         RunError: a limit is exceeded, or Spark fails.
     """
     job = replace(job, streams=followed_streams(job))
-    _check_streams(job, options.arrivals)
+    check_topics(job, options.arrivals)
+    for stream in job.streams:
+        if isinstance(stream, GrowingFiles):
+            stream.check()
     checkpoint = Checkpoint.open(
         options.checkpoint, job, options.arrivals.delay_ms, options.buckets
     )
@@ -221,23 +224,22 @@ def followed_streams(job: Job) -> tuple[GrowingFiles | BrokerStream, ...]:
     return tuple(stream.followed() for stream in job.streams)
 
 
-def _check_streams(job: Job, settings: FileSourceSettings) -> None:
-    """Find out early whether the followed streams are there.
+def check_topics(job: Job, settings: FileSourceSettings) -> None:
+    """Find out early whether the followed topics are there.
 
     Raises:
-        UsageError: options do not go with these streams.
-        InputError: a directory does not exist, or a server does not answer.
+        UsageError: a broker is none of Kafka, or options do not go with topics.
+        InputError: a server does not answer, or has no such topic.
     """
     topics = [stream for stream in job.streams if isinstance(stream, BrokerStream)]
     if topics and job.watch is not None:
-        raise UsageError("--kb-refresh on Spark goes with streams of files, and not with Kafka")
+        raise UsageError(
+            "a knowledge base on Spark is refreshed for streams of files, not of Kafka"
+        )
     if topics and len(topics) < len(job.streams) and settings.idle_ms is not None:
-        raise UsageError("--idle on Spark goes with streams of files, or of Kafka, and not of both")
-    for stream in job.streams:
-        if isinstance(stream, BrokerStream):
-            TopicRanges(Address.of(stream.url)).extents()
-        else:
-            stream.check()
+        raise UsageError("on Spark streams are idle (--idle) if all are files, or all at Kafka")
+    for topic in topics:
+        TopicRanges(Address.of(topic.followed().url)).extents()
 
 
 @contextmanager
