@@ -364,6 +364,9 @@ LOCAL = ("--runtime", "local", "--follow", "--checkpoint")
 NATS = "S=nats://me:secret@127.0.0.1:1/road.loops"
 
 
+SPARK = ("--follow", "--checkpoint", "c", "--stream")
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "reason"),
     [
@@ -383,7 +386,9 @@ NATS = "S=nats://me:secret@127.0.0.1:1/road.loops"
         (("--stream", "S=a.nq", "--out", "nats://me:secret@h/a"), 2, "answers go there with"),
         ((*LOCAL, "c", "--stream", NATS, "--message-format", "trigg"), 2, "did you mean 'trig'"),
         (("--stream", "S=a.nq", "--dedup", "5 SECONDS"), 2, "--dedup: it is for messages"),
-        (("--follow", "--checkpoint", "c", "--stream", "S=.", "--max-message", "9"), 2, "brokers"),
+        (("--follow", "--checkpoint", "c", "--stream", "S=.", "--max-message", "9"), 2, "at Kafka"),
+        ((*SPARK, "S=kafka://h/a", "--dedup", "5 SECONDS"), 2, "--dedup needs --runtime local"),
+        ((*SPARK, "S=kafka://me:secret@h/a?start=now"), 2, "start is earliest or latest"),
         ((*LOCAL, "c", "--stream", NATS), 3, "no NATS server answers at 127.0.0.1:1"),
         ((*LOCAL, "c", "--stream", "S=nats://me:secret@127.0.0.1:1"), 2, "give a subject"),
     ],
