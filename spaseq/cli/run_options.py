@@ -277,23 +277,24 @@ FOLLOW = OptionGroup(
             "--message-format",
             field="format",
             metavar="NAME",
-            help="With --follow: the format of all messages of brokers, such as json, trig or a media "
-            "type, whatever their own media types say.",
+            help="With --follow: the format of all messages of brokers, such as json, trig or a "
+            "media type, whatever their own media types say.",
         ),
         PartOption(
             MessageOptions,
             "--message-time",
             field="time",
             type=click.Choice(TIME_RULES),
-            help="With --follow: the time of an event of a message whose graph has none: the message's, "
-            "as the broker gives it, or that of its arrival. By default it is bad input.",
+            help="With --follow: the time of an event of a message whose graph has none: the "
+            "message's, as the broker gives it, or that of its arrival. By default it is bad "
+            "input.",
         ),
         count(
             MessageOptions,
             "--max-message",
             field="max_bytes",
-            help="With --follow: the bytes that a message of a broker may have; a larger one is bad "
-            "input.",
+            help="With --follow: the bytes that a message of a broker may have; a larger one is "
+            "bad input.",
         ),
         PartOption(
             MessageOptions,

@@ -80,9 +80,8 @@ def answers(
         spark: the session.
         query: query text, or the `Path` of a query file; several in a list.
         streams: by the query's name for a stream, or its IRI: a path (file, directory, glob) that
-            workers open themselves, or several; with a checkpoint also the URL of a topic, such as
-            `kafka://host/topic`; or a DataFrame of rows, with a lift in `lifts`. Or
-            one DataFrame of events of all streams (see `spaseq.spark`).
+            workers open themselves, or several; with a checkpoint also `kafka://host/topic`; or a
+            DataFrame of rows, with a lift in `lifts`. Or one of all streams' events.
         kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
         options: any of `spaseq.options.AnswersKeywords`.
 

@@ -76,7 +76,7 @@ class TopicDataSource(DataSource):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class _Part(InputPartition):  # type: ignore[misc]
+class _TopicPart(InputPartition):  # type: ignore[misc]
     splits: tuple[TopicSplit | StreamProgress, ...]
 
 
@@ -136,12 +136,12 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
             if not topic.tells_time
         )
         if not splits:
-            return [_Part(marks)]
-        return [_Part((splits[0], *marks)), *(_Part((split,)) for split in splits[1:])]
+            return [_TopicPart(marks)]
+        return [_TopicPart((splits[0], *marks)), *(_TopicPart((split,)) for split in splits[1:])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The splits as rows."""
-        assert isinstance(partition, _Part)
+        assert isinstance(partition, _TopicPart)
         for split in partition.splits:
             data = pickle.dumps(split, pickle.HIGHEST_PROTOCOL)
             columns = [pa.array([split.stream], pa.int32()), pa.array([data], pa.binary())]
