@@ -168,7 +168,7 @@ def _parsed(raw: bytes, limits: Limits) -> Members:
         raise ValueError(f"a row of more than {limits.line_bytes:,} bytes")
     if raw.count(b"[") + raw.count(b"{") > limits.nesting:
         _check_depth(raw.decode(), limits.nesting)
-    value = _DECODER.decode(raw.decode())
+    value = _DECODER.decode(raw.decode().rstrip("\r\n"))
     if type(value) is not Members:
         raise ValueError("a row is an object, and this is none")
     return value

@@ -91,17 +91,20 @@ class EventMaker:
             self._part = EventMaker(plan, self._stream, self._types, *counted)
         return self._part
 
-    def lifted(self, block: RowBlock | TableBlock, on_bad: OnBadRow) -> Iterator[LiftedBatch]:
+    def lifted(
+        self, block: RowBlock | TableBlock, on_bad: OnBadRow, times: Int64s | None = None
+    ) -> Iterator[LiftedBatch]:
         """The events of a block's rows, in order; bad rows are reported.
 
-        The rows of a table are lifted as columns, if the lift and the rows allow it.
+        The rows of a table are lifted as columns, if the lift and the rows allow it. `times` are
+        for rows without one, as in `events`.
         """
         if isinstance(block, RowBlock):
-            yield self.events(block, on_bad)
+            yield self.events(block, on_bad, times)
         elif self._columns() is None:
-            yield from self._row_by_row(block, 0, on_bad)
+            yield from self._row_by_row(block, 0, on_bad, times)
         else:
-            yield from self._as_columns(block, 0, on_bad)
+            yield from self._as_columns(block, 0, on_bad, times)
 
     def without(self, rows: int) -> LiftedBatch:
         """No events, of rows that have no solution."""
@@ -131,9 +134,9 @@ class EventMaker:
         return self._lanes
 
     def _as_columns(
-        self, block: TableBlock, before: int, on_bad: OnBadRow
+        self, block: TableBlock, before: int, on_bad: OnBadRow, times: Int64s | None
     ) -> Iterator[LiftedBatch]:
-        """The events of rows, `before` rows after the first of the whole block."""
+        """The events of rows, `before` rows after the first of the whole block, as `times` are."""
         from spaseq.lift.lanes import NotColumns
 
         assert self._lanes is not None
@@ -141,17 +144,18 @@ class EventMaker:
             events, texts, rows = self._lanes.events(block)
         except NotColumns:
             if len(block) <= _FEW_ROWS:
-                yield from self._row_by_row(block, before, on_bad)
+                yield from self._row_by_row(block, before, on_bad, times)
                 return
             size = -(-len(block) // 8)
             for start in range(0, len(block), size):
-                yield from self._as_columns(block.part(start, size), before + start, on_bad)
+                part = block.part(start, size)
+                yield from self._as_columns(part, before + start, on_bad, times)
             return
         self.filtered += events.filtered
         yield LiftedBatch(events, texts, rows + before)
 
     def _row_by_row(
-        self, block: TableBlock, before: int, on_bad: OnBadRow
+        self, block: TableBlock, before: int, on_bad: OnBadRow, times: Int64s | None
     ) -> Iterator[LiftedBatch]:
         wanted = self._plan.fields.wanted
         for start in range(0, len(block), BLOCK_ROWS):
@@ -161,7 +165,8 @@ class EventMaker:
             def report(row: int, reason: str, first: int = first) -> None:
                 on_bad(first + row, reason)
 
-            made = self.events(rows, report)
+            own = None if times is None else times[first : first + len(rows)]
+            made = self.events(rows, report, own)
             yield replace(made, rows=made.rows + first)
 
     def events(self, block: RowBlock, on_bad: OnBadRow, times: Int64s | None = None) -> LiftedBatch:

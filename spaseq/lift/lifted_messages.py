@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spaseq.algebra.nodes import is_reserved
+from spaseq.compiled.arrays import Int64s
+from spaseq.compiled.mode import interpreted
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
 from spaseq.lift.cells import Cell, RowBlock, TableBlock, Wrong
 from spaseq.lift.json_rows import JsonRows
-from spaseq.lift.lift_plan import LiftPlan
-from spaseq.lift.lifted_events import NO_TIME, EventMaker
+from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan
+from spaseq.lift.lifted_events import EventMaker
 from spaseq.lift.text_lines import Report
-from spaseq.logs.messages import Message
+from spaseq.logs.messages import NO_TIME, Message, MessageColumns
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.terms.term import literal_text
@@ -28,11 +31,19 @@ from spaseq.records import record
 from spaseq.sources.base import Source
 from spaseq.sources.broker_stream import BrokerStream
 
+if TYPE_CHECKING:
+    from spaseq.lift.json_columns import JsonScanner
+
 MESSAGE_FIELDS = frozenset({"_topic", "_key", "_time", "_partition", "_offset"})
 """The fields that a message has besides those of its object. They hide fields of these names."""
 
-_TOGETHER = 4096
+_TOGETHER = 16_384
 """Messages that are lifted together."""
+
+_FEW = 64
+"""Up to this number of messages, columns are not faster."""
+
+_EMPTY = re.compile(rb"(?:^|\n)\s*(?:\n|$)")
 
 
 @record
@@ -66,48 +77,83 @@ class LiftedBroker(BrokerStream):
         its lift makes none. Labels of blank nodes
         depend on nothing but the message, so a run that reads it again gives the same answers.
         """
+        block = MessageColumns.of(messages)
         many = 1 if _makes_blank_nodes(self.plan) else _TOGETHER
-        rest = iter(messages)
-        while some := list(islice(rest, many)):
-            yield from self._of_some(some, source, on_bad)
+        for begin in range(0, len(block), many):
+            yield from self._of_some(block[begin : begin + many], source, on_bad)
 
     def _of_some(
-        self, messages: Sequence[Message], source: str, on_bad: OnBad
+        self, messages: MessageColumns, source: str, on_bad: OnBad
     ) -> Iterator[EventBatch]:
-        fields, limits = self.plan.fields, self.options.limits
-        maker = EventMaker(self.plan, self.iri, limits=limits)
+        maker = EventMaker(
+            self.plan, self.iri, limits=self.options.limits, asked=self.options.predicates
+        )
         maker.number_after(*identity_of(messages[0]))
 
-        def report(line: int, reason: str, text: str) -> None:
+        def report(line: int, reason: str, text: str = "") -> None:
             on_bad(BadInput(_name(source, messages[line - 1]), None, reason, text))
 
-        objects = [b" ".join(message.payload.split(b"\n")) for message in messages]
-        for line, text in enumerate(objects, 1):
-            if not text.strip():
-                report(line, "there is no event in it", "")
-        data = io.BytesIO(b"\n".join(objects))
-        own_fields = replace(
+        data = _objects(messages, report)
+        own, of_messages = self._fields
+        limits, scanner = self.options.limits, self._scanner(maker, len(messages))
+        for block in JsonRows(io.BytesIO(data), own, limits, scanner).blocks(report):
+            lines = np.array(block.lines)
+            mine = messages.rows(lines - 1)
+            times = mine.arrival if self.options.messages.time == "arrival" else mine.time
+
+            def refuse(row: int, reason: str, lines: Int64s = lines) -> None:
+                report(int(lines[row]), reason)
+
+            for batch in maker.lifted(_joined(block, mine, own, of_messages), refuse, times):
+                yield batch.events
+
+    @property
+    def _fields(self) -> tuple[Fields, frozenset[str]]:
+        """The fields of objects, and the names of those of messages."""
+        fields = self.plan.fields
+        own = replace(
             fields,
             needed=fields.needed - MESSAGE_FIELDS,
             optional=fields.optional - MESSAGE_FIELDS,
         )
-        for block in JsonRows(data, own_fields, limits).blocks(report):
-            found = block.rows(own_fields.wanted) if isinstance(block, TableBlock) else block
-            own = [messages[line - 1] for line in found.lines]
-            columns = {**found.columns, **_columns(own, fields.wanted & MESSAGE_FIELDS)}
-            rows = replace(found, numbers=[1] * len(found), columns=columns)
-            yield self._made(maker, rows, own, report)
+        return own, fields.wanted & MESSAGE_FIELDS
 
-    def _made(
-        self, maker: EventMaker, rows: RowBlock, messages: Sequence[Message], report: Report
-    ) -> EventBatch:
-        def refuse(row: int, reason: str) -> None:
-            report(rows.lines[row], reason, "")
+    def _scanner(self, maker: EventMaker, messages: int) -> JsonScanner | None:
+        """What makes columns of messages, if the lift allows it and they are many."""
+        if messages <= _FEW or interpreted() or not maker.makes_columns or _numbers(self.plan):
+            return None
+        from spaseq.lift.json_columns import JsonScanner
 
-        rule = self.options.messages.time
-        given = (m.arrival if rule == "arrival" else m.time for m in messages)
-        times = [NO_TIME if time is None else time for time in given]
-        return maker.events(rows, refuse, np.array(times, np.int64)).events
+        own, _ = self._fields
+        return JsonScanner(own.wanted, own.taken, self.options.limits)
+
+
+def _objects(messages: MessageColumns, report: Report) -> bytes:
+    """The objects of messages, each on a line; an empty message is reported."""
+    data = messages.payload.joined
+    if data.count(b"\n") >= len(messages):
+        data = b"\n".join(b" ".join(text.split(b"\n")) for text in messages.payload.each())
+    if _EMPTY.search(data):
+        for line, text in enumerate(data.split(b"\n"), 1):
+            if not text.strip():
+                report(line, "there is no event in it", "")
+    return data
+
+
+def _joined(
+    block: RowBlock | TableBlock, messages: MessageColumns, own: Fields, wanted: frozenset[str]
+) -> RowBlock | TableBlock:
+    """Rows with the fields of their messages, too."""
+    import pyarrow as pa
+
+    if isinstance(block, TableBlock):
+        arrays = {name: _array(name, messages) for name in wanted}
+        if None not in arrays.values():
+            columns = dict(zip(block.batch.schema.names, block.batch.columns, strict=True))
+            return replace(block, batch=pa.record_batch({**columns, **arrays}))
+        block = block.rows(own.wanted)
+    columns = {name: [_cell(name, message) for message in messages] for name in wanted}
+    return replace(block, numbers=[1] * len(block), columns={**block.columns, **columns})
 
 
 def identity_of(message: Message) -> tuple[object, ...]:
@@ -121,9 +167,27 @@ def _name(source: str, message: Message) -> str:
     return f"{source} message {message.offset}{partition}"
 
 
-def _columns(messages: Sequence[Message], wanted: frozenset[str]) -> dict[str, list[Cell]]:
-    """The cells of the fields that messages have besides those of their objects."""
-    return {name: [_cell(name, message) for message in messages] for name in wanted}
+def _array(name: str, messages: MessageColumns) -> Any:
+    """An Arrow array of a field that messages have; None if it has a key that is no text."""
+    import pyarrow as pa
+
+    from spaseq.lift.term_arrays import term_array
+
+    match name:
+        case "_topic":
+            return pa.array([topic or None for topic in messages.topic], pa.large_string())
+        case "_key":
+            try:
+                keys = [None if key is None else key.decode() for key in messages.key]
+            except UnicodeDecodeError:
+                return None
+            return pa.array(keys, pa.large_string())
+        case "_time":
+            texts = [None if ms == NO_TIME else time_literal(ms) for ms in messages.time.tolist()]
+            return term_array(pa.array(texts, pa.large_string()))
+        case "_partition":
+            return pa.array(messages.partition)
+    return pa.array(messages.offset)
 
 
 def _cell(name: str, message: Message) -> Cell:
@@ -154,3 +218,10 @@ def _makes_blank_nodes(plan: LiftPlan) -> bool:
         return True
     calls = (node for element in plan.elements for node in walk(element))
     return any(isinstance(node, ast.Call) and node.function == "BNODE" for node in calls)
+
+
+def _numbers(plan: LiftPlan) -> bool:
+    """Whether a lift asks for the numbers of rows, which is 1 in each message."""
+    terms = [*(term for triple in plan.template for term in triple.terms), plan.graph]
+    nodes = (node for element in plan.elements for node in walk(element))
+    return any(isinstance(v, ast.Var) and v.name == ROW_NUMBER for v in (*terms, *nodes))

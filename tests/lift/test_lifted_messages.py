@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ import pytest
 from spaseq.connectors import source_at
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted import Lifted, lifted_source
+from spaseq.lift.lifted_graphs import LiftedEvents
 from spaseq.lift.lifted_messages import LiftedBroker
 from spaseq.logs.messages import Message
 from spaseq.rdf.inputs.bad_input import BadInput
@@ -140,6 +142,59 @@ def test_a_key_that_is_no_text_is_bad_if_the_lift_reads_it() -> None:
     assert (events, len(bad)) == ([], 1)
     events, bad = lifted(LIFT, message(1, row("a", 1, at=1), key=b"\xff"))
     assert (len(events), bad) == (1, [])
+
+
+VALUES = [1, 2.5, -3, 1e300, 2**70, True, None, "a", '\u00e9 <"\\>', [1], {"x": 1}, "b" * 300]
+LIFTS = [
+    LIFT,
+    FIELDS,
+    HEAD
+    + """CONSTRUCT { GRAPH ?g { ?g ex:price ?price ; ex:key ?_key ; ex:topic ?_topic ;
+      ex:offset ?_offset ; ex:partition ?_partition ; ex:sent ?_time ; ex:more ?more } 
+      ?g prov:generatedAtTime ?at }
+    WHERE { BIND (IRI(CONCAT("http://e/", STR(?_offset))) AS ?g) FILTER (?_offset != 77) }""",
+    HEAD
+    + "CONSTRUCT { ex:m ex:price ?price ; ex:line ?_line ; prov:generatedAtTime ?at } WHERE {}",
+]
+
+
+@pytest.mark.parametrize("lift", LIFTS)
+@pytest.mark.parametrize(("odd", "seed"), [(0.0, 1), (0.003, 2), (0.2, 3)])
+def test_many_messages_together_give_what_each_gives_alone(
+    lift: str, odd: float, seed: int
+) -> None:
+    chance = random.Random(seed)
+
+    def one(number: int) -> Message:
+        given: dict[str, Any] = row(f"n{number % 7}", chance.randrange(5), at=1000 + number)
+        payload = json.dumps(given).encode()
+        if chance.random() < odd:
+            given[chance.choice(["name", "price", "at", "more", "_key"])] = chance.choice(VALUES)
+            if chance.random() < 0.3:
+                del given["at"]
+            dumped = json.dumps(given, ensure_ascii=False, indent=chance.choice([None, 1])).encode()
+            broken = [b"", b" ", b"{", b"[]", b'{"name": "\xff"}', b'{"name": 1, "name": 2}']
+            payload = chance.choice([dumped, dumped, dumped, chance.choice(broken)])
+        strange = chance.random() < odd / 2
+        time = None if strange else 5000 + number
+        key = b"\xff" if strange and chance.random() < 0.1 else b"k%d" % (number % 3)
+        return Message(payload, 3, number, "", 900, time, None if strange else key, "t")
+
+    messages = [one(number) for number in range(400)]
+    alone = [lifted(lift, message) for message in messages]
+    events, bad = lifted(lift, *messages)
+    assert events == [event for some, _ in alone for event in some]
+    assert {(b.file, b.reason) for b in bad} == {(b.file, b.reason) for _, s in alone for b in s}
+    assert len(bad) == sum(len(some) for _, some in alone)
+    assert len(events) > 200
+
+
+def test_many_messages_are_lifted_as_columns() -> None:
+    messages = [message(n, row("a", n, at=n)) for n in range(1, 200)]
+    stream = LiftedBroker(StreamOptions("http://e/s", ()), "nats://h/s", compiled_lift(LIFT), LIFT)
+    (batch,) = stream.events(messages, "nats://h", pytest.fail)
+    assert isinstance(batch, LiftedEvents)
+    assert len(batch) == 199
 
 
 def test_labels_do_not_depend_on_the_messages_before() -> None:
