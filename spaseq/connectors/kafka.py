@@ -28,6 +28,7 @@ from spaseq.logs.messages import NO_TIME, JoinedTexts, MessageColumns
 
 _TOGETHER = 1000  # messages that are asked for at once
 _WAIT_S = 0.05
+_MORE_S = 0.002  # for messages that come together
 _ROOM_S = 0.01  # before messages are offered again
 _LOOK_S = 30.0  # how often a source looks for new partitions
 _TIMEOUT_S = 5.0
@@ -75,7 +76,7 @@ class _KafkaReading:
         self._consumer.assign(self._start())
         told, looked = False, time.monotonic()
         while not self._intake.stopped:
-            found = [m for m in self._consumer.consume(_TOGETHER, _WAIT_S) if self._is_message(m)]
+            found = [message for message in self._polled() if self._is_message(message)]
             if self._away and not told:
                 self._intake.note(f"{self._address}: connection lost; connecting again")
                 told = True
@@ -88,6 +89,11 @@ class _KafkaReading:
             if time.monotonic() - looked > _LOOK_S:
                 looked = time.monotonic()
                 self._look()
+
+    def _polled(self) -> list[Any]:
+        """What has come, or comes soon. The library waits the whole time unless all have come."""
+        found: list[Any] = self._consumer.consume(1, _WAIT_S)
+        return found + self._consumer.consume(_TOGETHER, _MORE_S) if found else found
 
     def _is_message(self, found: Any) -> bool:
         """Whether the library brought a message and no error; RunError if it cannot go on."""
