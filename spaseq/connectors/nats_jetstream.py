@@ -14,9 +14,9 @@ from contextlib import suppress
 from typing import Any
 
 from spaseq.connectors.address import Address
+from spaseq.connectors.async_sink import AsyncSink
 from spaseq.connectors.base import (
     Intake,
-    MessageSink,
     MessageSource,
     NotTaken,
     Parcel,
@@ -287,25 +287,20 @@ class _NatsReading:
             raise _ConnectionLost from error
 
 
-class NatsSink(MessageSink):
+class NatsSink(AsyncSink):
     """A subject that a JetStream stream keeps."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         _check(address)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._connection: Any = None
-
-    def send(self, parcels: Sequence[Parcel]) -> list[Refusal]:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-        try:
-            return self._loop.run_until_complete(self._send(parcels))
-        except (TimeoutError, OSError) as error:
-            self.close()
-            raise NotTaken(_unreachable(self.address, error)) from error
 
     async def _send(self, parcels: Sequence[Parcel]) -> list[Refusal]:
+        try:
+            return await self._published(parcels)
+        except (TimeoutError, OSError) as error:
+            raise NotTaken(_unreachable(self.address, error)) from error
+
+    async def _published(self, parcels: Sequence[Parcel]) -> list[Refusal]:
         from nats import errors
 
         if self._connection is None or self._connection.is_closed:
@@ -342,9 +337,6 @@ class NatsSink(MessageSink):
             return Refusal(parcel, f"{self.address}: {error.description}")
         return None
 
-    def close(self) -> None:
-        if self._loop is not None:
-            if self._connection is not None and not self._connection.is_closed:
-                self._loop.run_until_complete(self._connection.close())
-            self._loop.close()
-        self._loop = self._connection = None
+    async def _disconnect(self) -> None:
+        if not self._connection.is_closed:
+            await self._connection.close()

@@ -6,12 +6,12 @@ Rows are inserted `on conflict (id) do nothing`, so the table has each answer on
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 from spaseq.connectors.address import Address
-from spaseq.connectors.base import MessageSink, NotTaken, Parcel, Refusal, library
+from spaseq.connectors.async_sink import AsyncSink
+from spaseq.connectors.base import NotTaken, Parcel, Refusal, library
 from spaseq.errors import InputError, RunError, SpaseqError, UsageError
 
 _TIMEOUT_S = 30.0
@@ -39,7 +39,7 @@ _REFUSING = ("22", "23", "54")
 _LOGIN = ("28", "3D")
 
 
-class PostgresqlSink(MessageSink):
+class PostgresqlSink(AsyncSink):
     """A table that gets each answer once."""
 
     def __init__(self, address: Address) -> None:
@@ -50,17 +50,6 @@ class PostgresqlSink(MessageSink):
         if not mark or not self._database or not all(names) or len(names) > 2 or "/" in table:
             raise UsageError(f"{address}: give postgresql://HOST/DATABASE/TABLE, or SCHEMA.TABLE")
         self._table = ".".join('"' + name.replace('"', '""') + '"' for name in names)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._connection: Any = None
-
-    def send(self, parcels: Sequence[Parcel]) -> list[Refusal]:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-        try:
-            return self._loop.run_until_complete(self._send(parcels))
-        except SpaseqError:
-            self.close()
-            raise
 
     async def _send(self, parcels: Sequence[Parcel]) -> list[Refusal]:
         """Insert answers; over a new connection, if the kept one is lost."""
@@ -135,9 +124,5 @@ class PostgresqlSink(MessageSink):
             "ended and answer (docs/live.md)"
         )
 
-    def close(self) -> None:
-        if self._loop is not None:
-            if self._connection is not None and not self._connection.is_closed():
-                self._connection.terminate()
-            self._loop.close()
-        self._loop = self._connection = None
+    async def _disconnect(self) -> None:
+        self._connection.terminate()

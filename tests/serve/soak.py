@@ -119,30 +119,35 @@ class Soak:
 
     def __init__(self, directory: Path, seed: int) -> None:
         self._directory, self._chance = directory, Random(seed)
-        self._stack = ExitStack()
+        self._sent: dict[str, list[str]] = {name: [] for name in STREAMS}
+        self._posts = 0
+        self.kills = {"server": 0, "nats": 0, "database": 0, "mqtt": 0}
+        with ExitStack() as stack:
+            self._begin(directory, stack)
+            self._stack = stack.pop_all()
+
+    def _begin(self, directory: Path, stack: ExitStack) -> None:
         for name in ("nats", "mqtt"):
             (directory / name).mkdir()
         self._mqtt = Mosquitto(directory / "mqtt")
-        self._stack.callback(lambda: self._mqtt.stop())
+        stack.callback(lambda: self._mqtt.stop())
         self._subscriber = Subscriber(self._mqtt, "out")
-        self._stack.callback(self._subscriber.close)
+        stack.callback(self._subscriber.close)
         self._nats = NatsServer(directory / "nats")
-        self._stack.callback(lambda: self._nats.kill())
+        stack.callback(lambda: self._nats.kill())
         self._nats.make_stream("IN", "in.>")
         self._nats.make_stream("OUT", "out")
         self._kafka, self._hook = KafkaMock(), Hook()
+        stack.callback(self._kafka.close)
+        stack.callback(self._hook.close)
         self._topic = TopicReader(self._kafka.host, "out")
-        self._stack.callback(self._topic.close)
-        self._stack.callback(self._kafka.close)
-        self._stack.callback(self._hook.close)
+        stack.callback(self._topic.close)
         self._database = PostgresqlServer()
-        self._stack.callback(self._database.end)
-        self._sent: dict[str, list[str]] = {name: [] for name in STREAMS}
+        stack.callback(self._database.end)
         self._configure()
         self._server = Command(directory / "spaseq.toml")
+        stack.callback(lambda: self._server.kill())
         self._subscribed()
-        self._posts = 0
-        self.kills = {"server": 0, "nats": 0, "database": 0, "mqtt": 0}
 
     def _configure(self) -> None:
         directory = self._directory
@@ -263,7 +268,6 @@ class Soak:
 
     def close(self) -> None:
         """End all processes."""
-        self._server.kill()
         self._stack.close()
 
     def _until(self, done: Any) -> None:
