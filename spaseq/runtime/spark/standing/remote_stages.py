@@ -24,6 +24,7 @@ from spaseq.plan.families import Family
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.runtime.job.binding import asks_endpoints
 from spaseq.runtime.pushed_units import Unit
 from spaseq.runtime.spark.rows.answer_blocks import answers_of, merged
 from spaseq.runtime.spark.rows.stage_rows import buckets, pack
@@ -52,10 +53,9 @@ class SparkEvaluation(Evaluation):
         return True
 
     def check(self, plan: QueryPlan) -> None:
-        asked = [iri for iri in plan.inputs.kbs if iri in self.knowledge.endpoints]
-        for iri in (*plan.inputs.services, *asked):
+        if asks_endpoints(plan, self.knowledge):
             raise UsageError(
-                f"query {plan.identity.title} asks the endpoint <{iri}>: a standing run on Spark "
+                f"query {plan.identity.title} asks a SPARQL endpoint: a standing run on Spark "
                 "cannot, because what workers are told is not logged; run it with --runtime local"
             )
 
