@@ -11,7 +11,7 @@ from spaseq.lang.resolve import resolve
 from spaseq.lang.shapes import Shaped
 from spaseq.plan.planner import plan_query
 from spaseq.plan.planning_options import CompileOptions
-from spaseq.plan.query_plan import Identity, PatternPlan, QueryPlan, SequencePlan
+from spaseq.plan.query_plan import EvaluatorName, Identity, PatternPlan, QueryPlan, SequencePlan
 from spaseq.records import record
 
 
@@ -77,6 +77,10 @@ class MemberPlan(QueryPlan):
     def sequence(self) -> SequencePlan:
         """Stage 2 of the query by itself."""
         return self.whole.sequence
+
+    @property
+    def evaluator(self) -> EvaluatorName:
+        return self._like.evaluator
 
     @property
     def whole(self) -> QueryPlan:

@@ -222,6 +222,11 @@ class QueryPlan:
     shaped: Shaped | None = None
     is_member: bool = False
 
+    @property
+    def evaluator(self) -> EvaluatorName:
+        """The evaluator of the sequence."""
+        return self.sequence.evaluator.name
+
     def with_identity(self, identity: Identity) -> QueryPlan:
         """The plan under other names."""
         return replace(self, identity=identity)

@@ -52,6 +52,7 @@ def check_equal(plan: QueryPlan, text: str) -> None:
     for field in fields(QueryPlan):
         if field.name != "sequence":  # automata are not compared
             assert getattr(plan, field.name) == getattr(alone, field.name), field.name
+    assert plan.evaluator == alone.sequence.evaluator.name
     assert plan.sequence.evaluator == alone.sequence.evaluator
 
 

@@ -14,6 +14,7 @@ from spaseq.expr.extension import unregister
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.plan.families import FEWEST, families_of, family_begun_by
+from spaseq.plan.member_plan import WrittenQuery
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
@@ -335,3 +336,32 @@ class Pushed:
         found = [(q.plan.identity.title, a) for q, some in self.unit.close() for a in some]
         self.answered |= bool(found)
         return found
+
+
+def test_no_member_that_a_template_recognises_is_planned_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = """PREFIX : <http://e/> SELECT ?s ?v WITHIN 5 SECONDS FROM STREAM S <http://e/S>
+        WHERE {{ SEQ(A; B) DEFINE GPM A ON S {{ ?s :v ?v FILTER (?v > {0}) }}
+        DEFINE GPM B ON S {{ ?s :v ?w FILTER (?w < ?v - {0}) }} }}"""
+    events = [
+        spaseq.Event(f"<http://e/s> <http://e/v> {integer(v)} .", 1000 * i)
+        for i, v in enumerate((9, 20, 3, 12, 1))
+    ]
+    wanted = []
+    for least in range(20):  # by the definition: the next event that is low enough
+        for i, v in enumerate((9, 20, 3, 12, 1)):
+            later = [w for w in (9, 20, 3, 12, 1)[i + 1 :] if w < v - least]
+            wanted += [(f"query{least + 1}", integer(v))] if v > least and later else []
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a member was planned")
+
+    monkeypatch.setattr(WrittenQuery, "plan", refuse)
+    texts = [text.format(least) for least in range(20)]
+    engine = spaseq.Engine(texts)
+    found = [m for event in events for m in engine.push("S", event.graph, event.time)]
+    found += engine.close()
+    assert sorted((m.query, m.bindings["v"]) for m in found) == sorted(wanted)
+    local = spaseq.run(texts, {"S": events}, runtime="local")
+    assert sorted((m.query, m.bindings["v"]) for m in local) == sorted(wanted)

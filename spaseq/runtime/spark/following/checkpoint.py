@@ -123,7 +123,7 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
     return {
         "version": FORMAT_VERSION,
         "queries": {p.identity.name: p.identity.fingerprint for p in job.plans},
-        "evaluators": {p.identity.name: p.sequence.evaluator.name for p in job.plans},
+        "evaluators": {p.identity.name: p.evaluator for p in job.plans},
         "knowledge": job.knowledge.hash if job.watch is None else "may change",
         "streams": {stream.iri: stream.followed().identity() for stream in job.streams},
         "watermark_ms": watermark_ms,
