@@ -68,15 +68,21 @@ class Killed:
     command: Sequence[str]
     written: Callable[[], int]
     chance: random.Random
+    log: Path
+
+    def started(self) -> subprocess.Popen[bytes]:
+        """The command, leading a group of its own."""
+        with self.log.open("ab") as log:
+            return subprocess.Popen(self.command, stderr=log, start_new_session=True)
 
     def run_and_kill(self) -> None:
         """Kill the process, or with all that it has started."""
         before, patience = self.written(), time.monotonic() + self.chance.uniform(10, 60)
-        process = subprocess.Popen(self.command, stderr=subprocess.DEVNULL, start_new_session=True)
+        process = self.started()
         while time.monotonic() < patience and self.written() == before:
             time.sleep(0.02)
         time.sleep(self.chance.choice((0.0, self.chance.uniform(0, 2))))
-        assert process.poll() is None
+        assert process.poll() is None, self.log.read_text()
         if self.chance.random() < 0.5:
             os.killpg(process.pid, signal.SIGKILL)
         else:
@@ -85,10 +91,10 @@ class Killed:
 
     def run_until(self, count: int) -> None:
         """Run until everything is written, and a little longer."""
-        with subprocess.Popen(self.command, stderr=subprocess.DEVNULL) as process:
+        with self.started() as process:
             patience = time.monotonic() + PATIENCE_S
             while self.written() < count and time.monotonic() < patience:
-                assert process.poll() is None
+                assert process.poll() is None, self.log.read_text()
                 time.sleep(0.2)
             time.sleep(2)
             process.terminate()
@@ -150,7 +156,7 @@ def check_kills(
         *("--checkpoint", str(place / "state"), "--stream", f"S={source.url}", "--out", out),
         *("--max-ahead", "99999 DAYS", "--bad", str(place / "bad")),
     ]
-    run = Killed(command, lambda: len(found()), random.Random(seed))
+    run = Killed(command, lambda: len(found()), random.Random(seed), place / "log")
     size = COUNT // PARTITIONS // kills
     for n in range(kills):
         end = None if n == kills - 1 else (n + 1) * size
