@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from spaseq.api.queries import QueryInput, check_queries, plans_of
+from spaseq.compile import Checked
 from spaseq.compiled import mode
 from spaseq.compiled.cache import has_kernels
 from spaseq.errors import UsageError
@@ -27,6 +29,9 @@ _TRIPLE_BYTES = 200
 
 KbSources = Sequence[tuple[str | None, KbInput]]
 """(graph IRI, or None for a source that keeps its graph names; source) of each source."""
+
+PAUSE = 64
+"""So many queries are planned between collections of garbage; parsing leaves some."""
 
 SMALL_BYTES = 2**20
 """Inputs of up to this size are read by interpreted kernels in less time than numba loads in."""
@@ -53,9 +58,13 @@ def plan_queries(
         UsageError: the options of planning contradict each other, or queries read each other's
             streams in a circle.
     """
-    with collection_paused():  # plans are many objects, and all of them stay
-        checked = list(check_queries(query, planning, pushed, several, templates))
-    return reading_order(plans_of(checked))
+    found, checked = check_queries(query, planning, pushed, several, templates), list[Checked]()
+    while True:
+        with collection_paused():  # plans are many objects, and all of them stay
+            some = [*islice(found, PAUSE)]
+        if not some:
+            return reading_order(plans_of(checked))
+        checked += some
 
 
 def named(plans: Sequence[QueryPlan], name: str) -> tuple[QueryPlan, ...]:
