@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from operator import itemgetter
@@ -67,6 +68,7 @@ class PushedQueries:
         self._how = how
         self._families, self._tolerated = families, tolerated
         self._counters: dict[str, InstantCounter] = {}
+        self.seconds: dict[str, float] = {}  # of work, by query or family
         self._suppressed = 0  # by queries that have gone
         self._failure: str | None = None  # why the state cannot be used any more
         queries = [self._query(plan) for plan in plans]
@@ -165,6 +167,7 @@ class PushedQueries:
             unit.remove(query)
         if unit not in self._unit_of.values():
             self._suppressed += unit.suppressed
+            self.seconds.pop(unit.title, None)
         self._connect([own for own in self.queries if own is not query])
 
     def _connect_last(self, query: PushedQuery, unit: Unit) -> None:
@@ -257,10 +260,12 @@ class PushedQueries:
         units = self._readers.get(batch.stream, ())
         index = VerticalPartition(batch, readers=len(units))
         for unit in units:
+            at = time.perf_counter()
             try:
                 found.append((unit, unit.match_batch(batch, index)))
             except Exception as error:
                 self.leave_out(unit, error)
+            self._add_seconds(unit, at)
         return found
 
     def push(self, found: Found) -> None:
@@ -303,6 +308,11 @@ class PushedQueries:
             known.update(dict.fromkeys(self._made.get(unit, ()), found[unit]))
         return found
 
+    def _add_seconds(self, unit: Unit, since: float) -> None:
+        """Count the time of work for a unit that began at a reading of the clock."""
+        seconds = time.perf_counter() - since
+        self.seconds[unit.title] = self.seconds.get(unit.title, 0.0) + seconds
+
     def close(self) -> list[tuple[int, Answer]]:
         """The remaining answers; all streams have ended."""
         return self._answers(lambda unit: unit.close())
@@ -314,12 +324,14 @@ class PushedQueries:
         found: list[tuple[int, Answer]] = []
         try:
             for unit in self._units:
+                at = time.perf_counter()
                 try:
                     for query, answers in of(unit):
                         number = self._numbers[query]
                         found += [(number, answer) for answer in answers]
                 except Exception as error:
                     self.leave_out(unit, error)
+                self._add_seconds(unit, at)
         except BaseException as error:
             self._fail(error)
             raise

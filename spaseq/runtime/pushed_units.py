@@ -70,6 +70,10 @@ class Unit(Protocol):
     def queries(self) -> Sequence[PushedQuery]:
         """Its queries, at least one."""
 
+    @property
+    def title(self) -> str:
+        """The title of the query, or of the family."""
+
     def match_event(
         self, iri: str, instant: tuple[int, int], name: str | None, triples: Sequence[Triple]
     ) -> Rows | None:
@@ -127,6 +131,10 @@ class QueryUnit:
             if isinstance(self._matcher, PatternStage)
             else None
         )
+
+    @property
+    def title(self) -> str:
+        return self.query.plan.identity.title
 
     def match_event(
         self, iri: str, instant: tuple[int, int], name: str | None, triples: Sequence[Triple]
@@ -198,6 +206,10 @@ class FamilyUnit:
     @property
     def queries(self) -> Sequence[PushedQuery]:
         return [*self._members.values()]
+
+    @property
+    def title(self) -> str:
+        return self._family.plan.identity.title
 
     def _set_rows(self) -> None:
         """Let the table have the rows of the members that there are."""

@@ -223,6 +223,7 @@ class LiveEngine:
         for number, waiting in self.queries.partials():
             self._job.take_partial(plans[number], waiting)
         stats.suppressed = self.queries.suppressed
+        stats.query_seconds = dict(self.queries.seconds)
         stats.add("sequence", time.perf_counter() - at)
         return [(plans[number], answer) for number, answer in found]
 

@@ -47,6 +47,9 @@ def test_the_answers_are_those_of_a_run_over_a_file(tmp_path) -> None:  # type: 
     assert not fed.late
     assert fed.answers == expected_lines(tmp_path, given_events)
     assert len(fed.answers) > 100
+    [(title, seconds)] = fed.job.stats.query_seconds.items()
+    assert title == fed.job.plans[0].identity.title
+    assert seconds > 0
 
 
 @given(st.integers(0, 1000), st.lists(st.integers(0, 120), max_size=6), st.booleans())
