@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from spaseq.api.prepare import plan_standing
+from spaseq.api.prepare import StandingPlanner
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.logs.messages import UNNUMBERED, Message
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.options import FileSourceSettings, PlanningOptions, ServiceOptions
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.deliveries import SinkSettings
@@ -54,15 +53,12 @@ class AskingRun:
         allowed = replace(options, allow=["127.0.0.1"])
         knowledge = replace(KnowledgeBase.empty(), services=allowed)
 
-        def plan(name: str, text: str) -> QueryPlan:
-            return plan_standing(text, name, PlanningOptions(), knowledge)
-
         settings = FileSourceSettings(max_ahead_ms=10**12)
         self.run = StandingRun(
             directory / "state",
             [LiveStream("S", BrokerStream(StreamOptions(IRI, ()), ""), settings)],
             Job((), (), knowledge),
-            plan,
+            StandingPlanner(PlanningOptions(), knowledge),
             {"out": SinkSettings(str(directory / "out.jsonl"))},
             StandingOptions(sync_ms=0),
         )
