@@ -27,6 +27,7 @@ from spaseq.connectors.base import (
 from spaseq.errors import InputError, RunError, SpaseqError, UsageError
 from spaseq.logs.messages import Message
 
+_PARTS = 9  # of the reply subject of a message, without a domain
 _TOGETHER = 2000  # messages that are offered at once
 _ROOM_S = 0.01  # before messages are offered again
 _LOOK_S = 2.0  # how often a quiet source looks whether its consumer is still there
@@ -237,15 +238,14 @@ class _NatsReading:
 
     async def _receive(self, message: Any) -> None:
         """Take a message from the subscription; waits while too many wait already."""
-        number = message.metadata.sequence
-        if number.consumer != self._consumed + 1:
+        number, consumed, time = _place(message.reply)
+        if consumed != self._consumed + 1:
             self._lost.set()  # messages are missing: read again behind the last one
         if not self._lost.is_set():
-            self._consumed = number.consumer
+            self._consumed = consumed
             media = (message.headers or {}).get("Content-Type", "")
-            time = int(message.metadata.timestamp.timestamp() * 1000)
             more = {"time": time, "topic": message.subject}
-            self._waiting.append(Message(message.data, 0, number.stream, media, **more))
+            self._waiting.append(Message(message.data, 0, number, media, **more))
         self._arrived.set()
         while len(self._waiting) >= _TOGETHER and not self._lost.is_set():
             self._room.clear()
@@ -285,6 +285,21 @@ class _NatsReading:
             await subscription.consumer_info()
         except (TimeoutError, errors.Error) as error:
             raise _ConnectionLost from error
+
+
+def _place(reply: str) -> tuple[int, int, int]:
+    """(number in the stream, number for the consumer, time in ms) of a message, by its reply.
+
+    The subject to which a message is acknowledged says it, also to those who do not acknowledge.
+
+    >>> _place("$JS.ACK.STREAM.consumer.1.17.3.1767225600123456789.0")
+    (17, 3, 1767225600123)
+    >>> _place("$JS.ACK.domain.account.STREAM.consumer.1.17.3.1767225600123456789.0.token")
+    (17, 3, 1767225600123)
+    """
+    parts = reply.split(".")
+    number, consumed, time = parts[5:8] if len(parts) == _PARTS else parts[7:10]
+    return int(number), int(consumed), int(time) // 1_000_000
 
 
 class NatsSink(AsyncSink):
