@@ -231,8 +231,8 @@ class _Rows:
         if len(self._parts) > 1:
             order = np.argsort(event, kind="stable")
             event, gpm = event[order], gpm[order]
-            place = np.empty(len(order), np.int32)
-            place[order] = np.arange(len(order), dtype=np.int32)
+            place = np.empty(len(order), np.intp)
+            place[order] = np.arange(len(order))
             ends = np.cumsum([len(b.event) for _, b in self._parts])
             places = list(np.split(place, ends[:-1]))
         bound = {v for _, b in self._parts for v in b.columns}

@@ -308,6 +308,8 @@ class LaneTerms(TermTable):
             kinds = np.where(own < 0, OTHER, UNKNOWN).astype(np.int8)
             return np.full(len(own), np.nan), kinds
         numbers, kinds = self._groups[part - 1].numbers
+        if (kinds[:-1] == kinds[0]).all():
+            return numbers[own], np.where(own < 0, kinds[-1], kinds[0])
         return numbers[own], kinds[own]
 
     @property
