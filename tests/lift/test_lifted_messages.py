@@ -160,7 +160,7 @@ LIFTS = [
 
 
 @pytest.mark.parametrize("lift", LIFTS)
-@pytest.mark.parametrize(("odd", "seed"), [(0.0, 1), (0.003, 2), (0.2, 3)])
+@pytest.mark.parametrize(("odd", "seed"), [(0.0, 1), (0.02, 2), (0.2, 3)])
 def test_many_messages_together_give_what_each_gives_alone(
     lift: str, odd: float, seed: int
 ) -> None:
@@ -181,13 +181,13 @@ def test_many_messages_together_give_what_each_gives_alone(
         key = b"\xff" if strange and chance.random() < 0.1 else b"k%d" % (number % 3)
         return Message(payload, 3, number, "", 900, time, None if strange else key, "t")
 
-    messages = [one(number) for number in range(400)]
+    messages = [one(number) for number in range(150)]
     alone = [lifted(lift, message) for message in messages]
     events, bad = lifted(lift, *messages)
     assert events == [event for some, _ in alone for event in some]
     assert {(b.file, b.reason) for b in bad} == {(b.file, b.reason) for _, s in alone for b in s}
     assert len(bad) == sum(len(some) for _, some in alone)
-    assert len(events) > 200
+    assert len(events) > 75
 
 
 @pytest.mark.skipif(interpreted(), reason="kernels that are interpreted make no columns")
