@@ -50,7 +50,7 @@ def check(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> int:
         patterns = zip(checked, unmatched(checked, chosen), strict=True)
         findings = [d for each in found for d in each]
         findings += [d for each, more in patterns for d in (*each.diagnostics, *more)]
-    if chosen[InputTexts].lifts and not any(d.severity == "error" for d in findings):
+    if checked and chosen[InputTexts].lifts and not any(d.severity == "error" for d in findings):
         findings = _with_lifts(findings, checked, chosen)
     errors = sum(d.severity == "error" for d in findings)
     if as_json:
