@@ -22,6 +22,13 @@ def kafka() -> Iterator[KafkaMock]:
     mock.close()
 
 
+@pytest.fixture
+def separate() -> Iterator[SeparateKafka]:
+    kafka = SeparateKafka()
+    yield kafka
+    kafka.close()
+
+
 def test_a_range_has_its_messages_and_no_others(kafka: KafkaMock) -> None:
     kafka.publish("road", [f"{n}".encode() for n in range(50)], partition=2, key=b"k")
     topic = TopicRanges(Address.of(f"kafka://{kafka.host}/road?group=mine"))
@@ -51,8 +58,8 @@ def test_parameters_are_checked() -> None:
 
 
 @pytest.mark.thorough
-def test_a_server_that_is_away_for_a_time_is_waited_for() -> None:
-    kafka = SeparateKafka()
+def test_a_server_that_is_away_for_a_time_is_waited_for(separate: SeparateKafka) -> None:
+    kafka = separate
     kafka.publish("road", [b"%d" % n for n in range(3000)], partition=1)
     topic = TopicRanges(Address.of(f"kafka://{kafka.host}/road"))
     assert topic.extents()[1] == Extent(0, 3000)
@@ -65,4 +72,3 @@ def test_a_server_that_is_away_for_a_time_is_waited_for() -> None:
     assert offsets == [*range(3000)]
     assert time.monotonic() - begun > 6
     assert topic.extents()[1] == Extent(0, 3000)
-    kafka.close()
