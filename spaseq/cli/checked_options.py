@@ -11,7 +11,7 @@ from pathlib import Path
 
 from spaseq.cli.option_groups import Chosen
 from spaseq.cli.output_files import STDOUT, NamedPath
-from spaseq.cli.run_parts import FollowFlags, OutputOptions, SideOptions
+from spaseq.cli.run_parts import FollowFlags, OutputOptions, QuerySet, SideOptions
 from spaseq.connectors import is_sink
 from spaseq.connectors.address import Address
 from spaseq.errors import UsageError
@@ -123,7 +123,7 @@ def _follow_options(chosen: Chosen, runtime: str) -> FollowOptions | None:
                 raise UsageError(f"{option} goes with --follow")
         check_messages(chosen[MessageOptions], "it is for messages, which are read with --follow")
         return None
-    if runtime == "local":
+    if runtime == "local" or chosen[QuerySet].directory is not None:
         _check_local_follow(chosen)
     if not flags.checkpoint:
         raise UsageError("--follow needs --checkpoint DIR, where it keeps its state")
@@ -137,7 +137,7 @@ def _follow_options(chosen: Chosen, runtime: str) -> FollowOptions | None:
 
 
 def _check_local_follow(chosen: Chosen) -> None:
-    """Refuse options of `--follow` that only Spark has."""
+    """Refuse options of `--follow` that only fixed queries on Spark have."""
     flags, arrivals = chosen[FollowFlags], chosen[FileSourceSettings]
     for given, option in (
         (flags.buckets, "--buckets"),
@@ -145,7 +145,10 @@ def _check_local_follow(chosen: Chosen) -> None:
         (chosen[KnowledgeOptions].kb_refresh, "--kb-refresh"),
     ):
         if given:
-            raise UsageError(f"{option} goes with --follow on Spark; leave --runtime local out")
+            raise UsageError(
+                f"{option} goes with --follow on Spark and fixed queries: leave --runtime local "
+                "and --queries out"
+            )
 
 
 def check_messages(given: MessageOptions, reason: str) -> None:

@@ -124,12 +124,8 @@ def _follow_set(
 
     if queries:
         raise UsageError("--queries DIR with --follow has all queries; leave the others out")
-    if options.runtime.name != "local":
-        raise UsageError(
-            "--queries DIR with --follow goes with --runtime local: on Spark the queries of a run "
-            "that goes on are fixed"
-        )
-    keep_arrow_from_pandas()
+    if options.runtime.name == "local":
+        keep_arrow_from_pandas()
     chosen[QueryOptions].load()
     plans = plans_of(first_queries(files, options))
     _check_answers(plans, files, chosen)

@@ -41,8 +41,8 @@ _QUERIES = PartOption(
     "--queries",
     "directory",
     metavar="DIR",
-    help="All query files (*.rq) of a directory. With --runtime local --follow it is watched: a "
-    "file that comes, changes or goes takes effect between two batches.",
+    help="All query files (*.rq) of a directory. With --follow it is watched: a file that "
+    "comes, changes or goes takes effect between two batches.",
 )
 
 INPUT = OptionGroup(

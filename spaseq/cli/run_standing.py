@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from spaseq.api.prepare import StandingPlanner
@@ -17,14 +18,14 @@ from spaseq.cli.run_parts import InputTexts, OutputOptions, QuerySet
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.compile import Checked
 from spaseq.errors import UsageError
-from spaseq.options import RunOptions
+from spaseq.options import RunOptions, RuntimeOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import Terms
-from spaseq.runtime.live.live_engine import LiveStream
-from spaseq.runtime.live.standing_run import StandingOptions, StandingRun
+from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
+from spaseq.runtime.live.standing_run import EngineMaker, StandingOptions, StandingRun
 from spaseq.serve.query_files import QueryFiles
 from spaseq.sinks import SINKS
 
@@ -69,8 +70,7 @@ def follow_set(
     """
     follow, output, directory = options.follow, chosen[OutputOptions], chosen[QuerySet].directory
     assert follow is not None and directory is not None
-    sources = standing_streams(plans, chosen[InputTexts], options)
-    streams = [LiveStream(name, source, follow.arrivals) for name, source in sources.items()]
+    streams = _streams(plans, options, chosen)
     if SINKS[output.form].one_query:
         raise UsageError(f"--format {output.form} holds the answers of one query; use jsonl")
     new = not (follow.checkpoint / "live.json").exists()
@@ -78,7 +78,8 @@ def follow_set(
 
     plan = StandingPlanner(options.planning, job.knowledge)
 
-    kept = StandingOptions(follow.limits, sync_ms=0, retain_ms=0, endures=False)
+    engine = _engine(options.runtime)
+    kept = StandingOptions(follow.limits, sync_ms=0, retain_ms=0, endures=False, engine=engine)
     run = StandingRun(follow.checkpoint, streams, job, plan, {"out": sink}, kept, sides.files())
     with ExitStack() as stack:
         stack.enter_context(_told(progress))
@@ -92,6 +93,23 @@ def follow_set(
         stack.callback(files.close)
         while not stop.wait(_LOOK_S) and not run.wait(0.0):
             pass
+
+
+def _streams(plans: Sequence[QueryPlan], options: RunOptions, chosen: Chosen) -> list[LiveStream]:
+    """The streams of a run, whose logs are here, wherever its queries are evaluated."""
+    assert options.follow is not None
+    here = replace(options, runtime=RuntimeOptions("local"))
+    sources = standing_streams(plans, chosen[InputTexts], here)
+    return [LiveStream(name, source, options.follow.arrivals) for name, source in sources.items()]
+
+
+def _engine(runtime: RuntimeOptions) -> EngineMaker:
+    """What evaluates the queries in a runtime."""
+    if runtime.name == "local":
+        return LiveEngine
+    from spaseq.runtime.spark.standing.standing_engine import SparkEngines
+
+    return SparkEngines(runtime.master, runtime.verbose)
 
 
 @contextmanager

@@ -42,7 +42,7 @@ class Command:
         self._reader = threading.Thread(target=self._read, args=(found,), daemon=True)
         self._reader.start()
         if wait:
-            self.url = found.get(timeout=60)
+            self.url = found.get(timeout=180)
             assert self.url, "".join(self.lines)
 
     def _read(self, found: queue.Queue[str]) -> None:

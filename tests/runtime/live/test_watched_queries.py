@@ -15,6 +15,8 @@ from tests.connectors.nats_server import NatsServer, serving
 from tests.runtime.live.live_jobs import QUERY, events, expected_lines, lines
 from tests.runtime.live.test_live_run import until
 
+ON_SPARK = (pytest.mark.spark, pytest.mark.thorough)
+
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[NatsServer]:
@@ -34,13 +36,15 @@ def queries(tmp_path: Path) -> Path:
 class Watched:
     """A run over a directory of queries, in a process of its own."""
 
-    def __init__(self, place: Path, server: NatsServer, queries: Path) -> None:
+    def __init__(
+        self, place: Path, server: NatsServer, queries: Path, runtime: str = "local"
+    ) -> None:
         self.out, self._told = place / "out.jsonl", place / "told.txt"
         with self._told.open("a") as told:
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "spaseq", "run", "--queries", str(queries)),
-                    *("--runtime", "local", "--follow", "--checkpoint", str(place / "state")),
+                    *("--runtime", runtime, "--follow", "--checkpoint", str(place / "state")),
                     *("--stream", f"S=nats://{server.host}/road.loops?stream=ROAD"),
                     *("--watermark", "500 MILLISECONDS", "--max-ahead", "99999 DAYS"),
                     *("--out", str(self.out)),
@@ -67,9 +71,12 @@ class Watched:
         assert self._process.wait(60) == 143, self.told()
 
 
-def test_files_come_change_and_go(tmp_path: Path, server: NatsServer, queries: Path) -> None:
+@pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=ON_SPARK)])
+def test_files_come_change_and_go(
+    tmp_path: Path, server: NatsServer, queries: Path, runtime: str
+) -> None:
     given = events(300)
-    run = Watched(tmp_path, server, queries)
+    run = Watched(tmp_path, server, queries, runtime)
     server.publish("road.loops", given[:100])
     expected = [line.replace('"q"', '"a"') for line in expected_lines(tmp_path, given)]
     until(lambda: len(run.lines("a")) > 20)
@@ -81,7 +88,7 @@ def test_files_come_change_and_go(tmp_path: Path, server: NatsServer, queries: P
     until(lambda: len(run.lines("b")) > 20)
     run.kill()
     (queries / "a.rq").write_text(QUERY)
-    run = Watched(tmp_path, server, queries)
+    run = Watched(tmp_path, server, queries, runtime)
     server.publish("road.loops", given[200:])
     until(lambda: len(run.lines("a")) == len(expected))
     (queries / "b.rq").unlink()
@@ -116,7 +123,7 @@ def test_a_bounded_run_has_all_queries_of_the_directory(tmp_path: Path, queries:
     [
         ([], "there is no query"),
         (["--queries", "nowhere"], "it is no directory"),
-        (["--queries", ".", "--follow", "--checkpoint", "s"], "goes with --runtime local"),
+        (["--queries", ".", "--follow", "--checkpoint", "s", "--buckets", "2"], "--queries out"),
     ],
 )
 def test_what_does_not_go_together_is_refused(more: list[str], message: str) -> None:
