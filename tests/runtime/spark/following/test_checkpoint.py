@@ -36,32 +36,18 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Evaluator:
-    """The part of the choice of an evaluator that a checkpoint uses."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class SequenceStandIn:
-    """The part of a sequence's plan that a checkpoint uses."""
-
-    evaluator: Evaluator
-
-
-@dataclass(frozen=True)
 class Plan:
     """The part of a plan that a job and a checkpoint use."""
 
     identity: Identity
-    sequence: SequenceStandIn
+    evaluator: str
     levels: tuple[()] = ()
     inputs: Inputs = Inputs()
     shaped: None = None
 
 
 def plan(name: str, fingerprint: str, evaluator: str = "registers") -> Plan:
-    return Plan(Identity(name, fingerprint), SequenceStandIn(Evaluator(evaluator)))
+    return Plan(Identity(name, fingerprint), evaluator)
 
 
 def job_of(*plans: Plan, paths: tuple[str, ...] = ("/in",)) -> Job:
