@@ -124,7 +124,7 @@ def _follow_options(chosen: Chosen, runtime: str) -> FollowOptions | None:
         check_messages(chosen[MessageOptions], "it is for messages, which are read with --follow")
         return None
     if runtime == "local" or chosen[QuerySet].directory is not None:
-        _check_local_follow(chosen)
+        check_logged(chosen)
     if not flags.checkpoint:
         raise UsageError("--follow needs --checkpoint DIR, where it keeps its state")
     return FollowOptions(
@@ -136,8 +136,8 @@ def _follow_options(chosen: Chosen, runtime: str) -> FollowOptions | None:
     )
 
 
-def _check_local_follow(chosen: Chosen) -> None:
-    """Refuse options of `--follow` that only fixed queries on Spark have."""
+def check_logged(chosen: Chosen) -> None:
+    """Refuse options of `--follow` that a run through logs does not have."""
     flags, arrivals = chosen[FollowFlags], chosen[FileSourceSettings]
     for given, option in (
         (flags.buckets, "--buckets"),
@@ -146,8 +146,8 @@ def _check_local_follow(chosen: Chosen) -> None:
     ):
         if given:
             raise UsageError(
-                f"{option} goes with --follow on Spark and fixed queries: leave --runtime local "
-                "and --queries out"
+                f"{option} goes with --follow on Spark, fixed queries, and files or Kafka: leave "
+                "--runtime local, --queries and other brokers out"
             )
 
 

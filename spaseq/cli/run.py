@@ -15,6 +15,7 @@ from spaseq.api.run import batches_of
 from spaseq.cli.answer_file import answer_file
 from spaseq.cli.checked_options import (
     check_broker_output,
+    check_logged,
     given_checkpoint,
     given_outputs,
     run_options,
@@ -26,7 +27,7 @@ from spaseq.cli.option_groups import Chosen, grouped_command
 from spaseq.cli.output_files import STDOUT, check_outputs
 from spaseq.cli.progress import ProgressLine, summary
 from spaseq.cli.queries import QueryOptions, checked_files, query_files
-from spaseq.cli.run_inputs import given_inputs, kb_source, stream_sources
+from spaseq.cli.run_inputs import given_inputs, kb_source, stream_sources, through_logs
 from spaseq.cli.run_options import RUN_OPTIONS
 from spaseq.cli.run_parts import InputTexts, OutputOptions, QuerySet, SideOptions
 from spaseq.cli.side_outputs import SideOutputs
@@ -169,6 +170,8 @@ def _streams(
 ) -> tuple[Source, ...]:
     """The sources of the streams; with --why they can be read again after the run."""
     streams = stream_sources(plans, chosen[InputTexts], options)
+    if options.follow is not None and through_logs(streams):
+        check_logged(chosen)
     if chosen[OutputOptions].why is None:
         return streams
     directory = Path(stack.enter_context(ScratchDirectory("why")))
@@ -179,7 +182,7 @@ def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOut
     """Write the answers of a job, to its end or until it is interrupted; their number."""
     variables = columns_of(job.plans[0], output.columns)
     if options.follow is not None:
-        follow = _follower(options)
+        follow = _follower(options, job.streams)
         follow(
             job,
             options.follow,
@@ -201,12 +204,13 @@ def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOut
     return found
 
 
-def _follower(options: RunOptions) -> Callable[..., None]:
+def _follower(options: RunOptions, streams: Sequence[Source]) -> Callable[..., None]:
     """What follows streams in the runtime of a run."""
-    if options.runtime.name == "local":
-        from spaseq.runtime.live import live_run
+    if options.runtime.name == "local" or through_logs(streams):
+        from spaseq.cli.run_standing import engine_of
+        from spaseq.runtime.live.live_run import LoggedRun
 
-        return live_run.run
+        return LoggedRun(engine_of(options.runtime)).run
     from spaseq.runtime.spark.following import follow
 
     return partial(follow.run, runtime=options.runtime)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from spaseq.api.streams import bounded_sources, stream_source
@@ -19,7 +20,7 @@ from spaseq.errors import UsageError
 from spaseq.kb.quads import keeps_graphs
 from spaseq.kb.service_address import is_url
 from spaseq.message_text import public_address
-from spaseq.options import PlanningOptions, RunOptions
+from spaseq.options import PlanningOptions, RunOptions, RuntimeOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.terms.term import is_absolute_iri
 from spaseq.runtime.job.binding import bind_streams, split_assignment, stream_names
@@ -46,10 +47,10 @@ def stream_sources(
     if any("-" in paths for paths in paths_of.values()):
         raise UsageError("--follow watches files; standard input has an end")
     sources = tuple(stream_source(iri, paths, options) for iri, paths in bound.items())
-    for source in sources:
-        _check_followed(source, options.runtime.name)
-    is_local = options.runtime.name == "local"
-    if not is_local and not any(isinstance(s, BrokerStream) for s in sources):
+    if through_logs(sources):
+        here = replace(options, runtime=RuntimeOptions("local"))
+        return tuple(stream_source(iri, paths, here) for iri, paths in bound.items())
+    if not any(isinstance(s, BrokerStream) for s in sources):
         check_messages(
             options.follow.messages, "on Spark it is for streams at Kafka, and there is none"
         )
@@ -78,17 +79,14 @@ def standing_streams(
     found: dict[str, BrokerStream] = {}
     for iri, paths in bound.items():
         source = stream_source(iri, paths, options)
-        _check_followed(source, options.runtime.name)
         assert isinstance(source, BrokerStream)
         found[iri] = source
     return found
 
 
-def _check_followed(source: Source, runtime: str) -> None:
-    """UsageError if a runtime does not follow this source."""
-    is_broker = isinstance(source, BrokerStream)
-    if runtime != "local" and is_broker:
-        source.followed()
+def through_logs(sources: Sequence[Source]) -> bool:
+    """Whether a run that follows these streams has logs, and saves its state beside them."""
+    return any(isinstance(source, BrokerStream) and source.needs_log for source in sources)
 
 
 def given_inputs(

@@ -56,7 +56,7 @@ INPUT = OptionGroup(
             multiple=True,
             metavar="NAME=PATH",
             help="A stream's input: file, directory, glob, or - for N-Quads on stdin; .gz is "
-            "unpacked. With --runtime local --follow also a URL: kafka://, nats://, mqtt[s]://, "
+            "unpacked. With --follow also a URL: kafka://, nats://, mqtt[s]://, "
             "ws[s]:// or sse+http[s]://. "
             "NAME is the query's name for it, its IRI, or <IRI>. Repeatable, also for "
             "several paths of one stream.",
@@ -301,7 +301,7 @@ FOLLOW = OptionGroup(
             "--dedup",
             field="dedup_ms",
             type=DURATION,
-            help="With --runtime local --follow: an event whose graph's IRI was seen so long ago, "
+            help="With --follow: an event of a broker whose graph's IRI was seen so long ago, "
             "or later, is dropped, for example '10 MINUTES'. Off by default.",
         ),
         PartOption(

@@ -24,8 +24,8 @@ from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import Terms
-from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
-from spaseq.runtime.live.standing_run import EngineMaker, StandingOptions, StandingRun
+from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine, LiveStream
+from spaseq.runtime.live.standing_run import StandingOptions, StandingRun
 from spaseq.serve.query_files import QueryFiles
 from spaseq.sinks import SINKS
 
@@ -78,7 +78,7 @@ def follow_set(
 
     plan = StandingPlanner(options.planning, job.knowledge)
 
-    engine = _engine(options.runtime)
+    engine = engine_of(options.runtime)
     kept = StandingOptions(follow.limits, sync_ms=0, retain_ms=0, endures=False, engine=engine)
     run = StandingRun(follow.checkpoint, streams, job, plan, {"out": sink}, kept, sides.files())
     with ExitStack() as stack:
@@ -103,8 +103,8 @@ def _streams(plans: Sequence[QueryPlan], options: RunOptions, chosen: Chosen) ->
     return [LiveStream(name, source, options.follow.arrivals) for name, source in sources.items()]
 
 
-def _engine(runtime: RuntimeOptions) -> EngineMaker:
-    """What evaluates the queries in a runtime."""
+def engine_of(runtime: RuntimeOptions) -> EngineMaker:
+    """What evaluates queries over logs in a runtime."""
     if runtime.name == "local":
         return LiveEngine
     from spaseq.runtime.spark.standing.standing_engine import SparkEngines

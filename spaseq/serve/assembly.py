@@ -35,9 +35,8 @@ from spaseq.rdf.inputs.message_options import MessageOptions
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.deliveries import SinkSettings, check_names
 from spaseq.runtime.live.delivery import Terms
-from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
+from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine, LiveStream
 from spaseq.runtime.live.standing_run import (
-    EngineMaker,
     QueryView,
     StandingOptions,
     StandingRun,

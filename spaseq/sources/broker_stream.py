@@ -90,19 +90,25 @@ class BrokerStream(Source):
         """UsageError: the stream has no end, and this run reads to the ends of its streams."""
         raise self._endless()
 
+    @property
+    def needs_log(self) -> bool:
+        """Whether its messages must go into a log: Spark itself reads only Kafka.
+
+        Duplicates are found as messages are logged.
+        """
+        return scheme_of(self.url) != "kafka" or self.options.messages.dedup_ms is not None
+
     def followed(self) -> Self:
-        """This stream, if Spark can read it.
+        """This stream, if Spark itself reads it.
 
         Raises:
             UsageError: it is at no Kafka server, or its duplicates are to be dropped.
         """
-        runs = f"stream <{self.iri}>: {self.describe()}"
-        if scheme_of(self.url) != "kafka":
+        if self.needs_log:
             raise UsageError(
-                f"{runs}: a run on Spark follows files and Kafka; others need --runtime local"
+                f"stream <{self.iri}>: {self.describe()}: Spark itself reads files and Kafka, and "
+                "drops no duplicates; spaseq run --follow reads others through a log"
             )
-        if self.options.messages.dedup_ms is not None:
-            raise UsageError(f"{runs}: --dedup needs --runtime local")
         return self
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:

@@ -13,7 +13,7 @@ from spaseq.connectors import source_at
 from spaseq.errors import InputError, UsageError
 from spaseq.options import FileSourceSettings, FollowOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.runtime.live import live_run
+from spaseq.runtime.live.live_run import LoggedRun
 from spaseq.sources.broker_stream import BrokerStream
 from tests.connectors.intake import ListIntake
 from tests.connectors.kafka_mock import PARTITIONS, KafkaMock
@@ -160,9 +160,9 @@ def test_a_live_run_over_partitions_answers_as_a_run_over_a_file(
         job, stop = job_of(stream), threading.Event()
         out = str(tmp_path / "out.jsonl")
         run = threading.Thread(
-            target=live_run.run,
+            target=LoggedRun(stop=stop).run,
             args=(job, options),
-            kwargs={"out": out, "form": "jsonl", "columns": ["x"], "stop": stop},
+            kwargs={"out": out, "form": "jsonl", "columns": ["x"]},
         )
         run.start()
         count = PARTITIONS if some is None else len(some)

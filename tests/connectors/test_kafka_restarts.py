@@ -12,7 +12,7 @@ import pytest
 from spaseq.connectors import source_at
 from spaseq.options import FileSourceSettings, FollowOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.runtime.live import live_run
+from spaseq.runtime.live.live_run import LoggedRun
 from spaseq.sources.broker_stream import BrokerStream
 from tests.connectors.intake import ListIntake
 from tests.connectors.kafka_09 import OLD, OldKafka
@@ -90,7 +90,7 @@ class Followed:
         options = FollowOptions(directory / "state", FileSourceSettings(max_ahead_ms=10**12))
         more = {"out": str(directory / "out.jsonl"), "form": "jsonl", "columns": ["x"]}
         self._thread = threading.Thread(
-            target=live_run.run, args=(self._job, options), kwargs={**more, "stop": self._stop}
+            target=LoggedRun(stop=self._stop).run, args=(self._job, options), kwargs=more
         )
 
     def __enter__(self) -> Followed:

@@ -9,7 +9,7 @@ the same messages again gives the same answers again. Queries come and go betwee
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -314,3 +314,7 @@ def in_turn(entries: Sequence[Entry]) -> Iterator[Entry]:
             yield from block.runs(block.arrival, block.partition)
         else:
             yield from together
+
+
+EngineMaker = Callable[[Job, Sequence[LiveStream], StateLimits, Tolerated], LiveEngine]
+"""Makes the engine of a run, for the streams and limits of the run."""

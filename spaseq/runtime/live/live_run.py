@@ -1,10 +1,11 @@
-"""A live run: queries over brokers' messages, in one process, until it is interrupted."""
+"""A live run: queries over brokers' messages, until it is interrupted."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any, TextIO
 
 from spaseq.options import FollowOptions
@@ -14,51 +15,66 @@ from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import Terms
 from spaseq.runtime.live.endpoint_log import EndpointLog
 from spaseq.runtime.live.live_directory import LiveDirectory
-from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
+from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine, LiveStream
 from spaseq.runtime.live.live_loop import LiveLoop, Persistence
+from spaseq.runtime.pushed import Tolerated
 from spaseq.sources.broker_stream import BrokerStream
 
 
-def run(
-    job: Job,
-    options: FollowOptions,
-    *,
-    out: str,
-    form: str,
-    columns: Sequence[str],
-    sides: Mapping[str, TextIO] | None = None,
-    stop: threading.Event | None = None,
-) -> None:
-    """Evaluate a job over brokers' messages until it is interrupted; a later run goes on.
+@dataclass(frozen=True, slots=True)
+class LoggedRun:
+    """How queries over brokers' messages are run.
 
-    Args:
-        job: what to run; its streams are all `BrokerStream`s.
-        options: the checkpoint, and how late events may be.
-        out: a file, `-`, or the URL of a broker.
-        form: the format of a file.
-        columns: the columns of a table.
-        sides: further output files, open for appending; a resumed run cuts them to what they were
-            when the state was saved.
+    Attributes:
+        engine: makes what evaluates the queries.
         stop: ends the run once it is set; by default SIGINT and SIGTERM do.
-
-    Raises:
-        UsageError: the checkpoint belongs to another run, or options do not go together.
-        InputError: a broker cannot be reached at the start.
-        RunError: a limit is exceeded, or the disk is full. What was accepted is in the logs.
     """
-    sources = [stream for stream in job.streams if isinstance(stream, BrokerStream)]
-    directory = LiveDirectory.open(options.checkpoint, _settings(job, sources, options))
-    with ExitStack() as stack:
-        stack.callback(directory.release)
-        stop = stop or stack.enter_context(until_interrupted())
-        terms = Terms(patient=False)
-        output = SinkSettings(out, terms, form, tuple(columns), overwrites=not directory.resumed)
-        streams = [LiveStream(s.describe(), s, options.arrivals) for s in sources]
-        endpoints = EndpointLog(directory.endpoints, job.knowledge.services)
-        job.knowledge = endpoints.used_by(job.knowledge)
-        engine, keeping = LiveEngine(job, streams, options.limits), Persistence(sides=sides or {})
-        loop = LiveLoop(job, engine, streams, directory, endpoints, keeping)
-        loop.run(stop, lambda: loop.deliveries_to({"out": output}))
+
+    engine: EngineMaker = LiveEngine
+    stop: threading.Event | None = None
+
+    def run(
+        self,
+        job: Job,
+        options: FollowOptions,
+        *,
+        out: str,
+        form: str,
+        columns: Sequence[str],
+        sides: Mapping[str, TextIO] | None = None,
+    ) -> None:
+        """Evaluate a job over brokers' messages until it is interrupted; a later run goes on.
+
+        Args:
+            job: what to run; its streams are all `BrokerStream`s.
+            options: the checkpoint, and how late events may be.
+            out: a file, `-`, or the URL of a broker.
+            form: the format of a file.
+            columns: the columns of a table.
+            sides: further output files, open for appending; a resumed run cuts them to what they
+                were when the state was saved.
+
+        Raises:
+            UsageError: the checkpoint belongs to another run, or options do not go together.
+            InputError: a broker cannot be reached at the start.
+            RunError: a limit is exceeded, or the disk is full. What was accepted is in the logs.
+        """
+        sources = [stream for stream in job.streams if isinstance(stream, BrokerStream)]
+        directory = LiveDirectory.open(options.checkpoint, _settings(job, sources, options))
+        with ExitStack() as stack:
+            stack.callback(directory.release)
+            stop = self.stop or stack.enter_context(until_interrupted())
+            terms = Terms(patient=False)
+            output = SinkSettings(
+                out, terms, form, tuple(columns), overwrites=not directory.resumed
+            )
+            streams = [LiveStream(s.describe(), s, options.arrivals) for s in sources]
+            endpoints = EndpointLog(directory.endpoints, job.knowledge.services)
+            job.knowledge = endpoints.used_by(job.knowledge)
+            engine = self.engine(job, streams, options.limits, Tolerated.NONE)
+            keeping = Persistence(sides=sides or {})
+            loop = LiveLoop(job, engine, streams, directory, endpoints, keeping)
+            loop.run(stop, lambda: loop.deliveries_to({"out": output}))
 
 
 def _settings(job: Job, sources: Iterable[BrokerStream], options: FollowOptions) -> dict[str, Any]:

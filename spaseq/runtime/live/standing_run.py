@@ -25,7 +25,7 @@ from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import DeliveryView
 from spaseq.runtime.live.endpoint_log import EndpointLog
 from spaseq.runtime.live.live_directory import LiveDirectory
-from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
+from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine, LiveStream
 from spaseq.runtime.live.live_loop import LiveLoop, Persistence
 from spaseq.runtime.live.query_changes import ChangeKind, Planner, StandingQuery
 from spaseq.runtime.pushed import Tolerated
@@ -36,9 +36,6 @@ from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 T = TypeVar("T")
 
 _PIECE, _MOST_RECORDS = 2**22, 4096  # bytes and records of a log that are read together
-
-EngineMaker = Callable[[Job, Sequence[LiveStream], StateLimits, Tolerated], LiveEngine]
-"""Makes the engine of a run, for the streams and limits of the run."""
 
 State = Literal["running", "catching up", "failed"]
 Outcome = Literal["added", "replaced", "unchanged"]

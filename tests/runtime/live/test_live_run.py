@@ -25,7 +25,7 @@ from spaseq.logs.segment_log import SegmentLog
 from spaseq.options import FileSourceSettings, FollowOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.live import live_run
+from spaseq.runtime.live.live_run import LoggedRun
 from spaseq.sources.broker_stream import BrokerStream
 from tests.connectors.hook import Hook
 from tests.connectors.nats_server import NatsServer, free_port, serving
@@ -69,8 +69,8 @@ class Live:
 
     def _run(self) -> None:
         try:
-            live_run.run(
-                self.job, self.options, out=self.out, form="jsonl", columns=["x"], stop=self._stop
+            LoggedRun(stop=self._stop).run(
+                self.job, self.options, out=self.out, form="jsonl", columns=["x"]
             )
         except SpaseqError as error:
             self.failure = error
@@ -258,9 +258,9 @@ def test_an_idle_stream_no_longer_holds_answers_back(tmp_path: Path, server: Nat
         ]
         job, stop = Job((plan,), tuple(streams), KnowledgeBase.empty()), threading.Event()
         run = threading.Thread(
-            target=live_run.run,
+            target=LoggedRun(stop=stop).run,
             args=(job, FollowOptions(tmp_path / "state", settings)),
-            kwargs={"out": str(out), "form": "jsonl", "columns": ["x"], "stop": stop},
+            kwargs={"out": str(out), "form": "jsonl", "columns": ["x"]},
         )
         run.start()
         until(lambda: len(lines(out)) >= count)
@@ -374,7 +374,8 @@ SPARK = ("--follow", "--checkpoint", "c", "--stream")
         ((*LOCAL, "c", "--stream", NATS, "--growing"), 2, "--growing goes with --follow on Spark"),
         ((*LOCAL, "c", "--stream", NATS, "--buckets", "2"), 2, "--buckets goes with"),
         (("--runtime", "local", "--follow", "--stream", NATS), 2, "--follow needs --checkpoint"),
-        (("--follow", "--checkpoint", "c", "--stream", NATS), 2, "--runtime local"),
+        ((*SPARK, NATS, "--buckets", "2"), 2, "other brokers out"),
+        ((*SPARK, NATS, "--stream", "S=a.nq"), 2, "a stream has one broker"),
         (("--runtime", "local", "--stream", NATS), 2, "has no end"),
         ((*LOCAL, "c", "--stream", NATS, "--stream", "S=a.nq"), 2, "a stream has one broker"),
         ((*LOCAL, "c", "--stream", NATS, "--format", "json"), 2, "has an end"),
@@ -387,7 +388,7 @@ SPARK = ("--follow", "--checkpoint", "c", "--stream")
         ((*LOCAL, "c", "--stream", NATS, "--message-format", "trigg"), 2, "did you mean 'trig'"),
         (("--stream", "S=a.nq", "--dedup", "5 SECONDS"), 2, "--dedup: it is for messages"),
         (("--follow", "--checkpoint", "c", "--stream", "S=.", "--max-message", "9"), 2, "at Kafka"),
-        ((*SPARK, "S=kafka://h/a", "--dedup", "5 SECONDS"), 2, "--dedup needs --runtime local"),
+        ((*SPARK, "S=kafka://h/a", "--dedup", "5 SECONDS", "--growing"), 2, "--growing goes with"),
         ((*SPARK, "S=kafka://me:secret@h/a?start=now"), 2, "start is earliest or latest"),
         ((*LOCAL, "c", "--stream", NATS), 3, "no NATS server answers at 127.0.0.1:1"),
         ((*LOCAL, "c", "--stream", "S=nats://me:secret@127.0.0.1:1"), 2, "give a subject"),

@@ -34,16 +34,17 @@ def queries(tmp_path: Path) -> Path:
 
 
 class Watched:
-    """A run over a directory of queries, in a process of its own."""
+    """A run over a query, or a directory of queries, in a process of its own."""
 
     def __init__(
         self, place: Path, server: NatsServer, queries: Path, runtime: str = "local"
     ) -> None:
+        given = ("--queries", str(queries)) if queries.is_dir() else (str(queries),)
         self.out, self._told = place / "out.jsonl", place / "told.txt"
         with self._told.open("a") as told:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "spaseq", "run", "--queries", str(queries)),
+                    *(sys.executable, "-m", "spaseq", "run", *given),
                     *("--runtime", runtime, "--follow", "--checkpoint", str(place / "state")),
                     *("--stream", f"S=nats://{server.host}/road.loops?stream=ROAD"),
                     *("--watermark", "500 MILLISECONDS", "--max-ahead", "99999 DAYS"),
@@ -100,6 +101,24 @@ def test_files_come_change_and_go(
     assert run.lines("b") == [line.replace('"q"', '"b"') for line in rest]
 
 
+@pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=ON_SPARK)])
+def test_a_query_over_a_broker_that_only_logs_can_read(
+    tmp_path: Path, server: NatsServer, runtime: str
+) -> None:
+    (tmp_path / "q.rq").write_text(QUERY)
+    given = events(200)
+    expected = expected_lines(tmp_path, given)
+    run = Watched(tmp_path, server, tmp_path / "q.rq", runtime)
+    server.publish("road.loops", given[:100])
+    until(lambda: len(run.lines("q")) > 20)
+    run.kill()
+    run = Watched(tmp_path, server, tmp_path / "q.rq", runtime)
+    server.publish("road.loops", given[100:])
+    until(lambda: len(run.lines("q")) == len(expected))
+    run.stop()
+    assert run.lines("q") == expected
+
+
 def spaseq(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "spaseq", "run", *arguments], capture_output=True, text=True
@@ -123,7 +142,7 @@ def test_a_bounded_run_has_all_queries_of_the_directory(tmp_path: Path, queries:
     [
         ([], "there is no query"),
         (["--queries", "nowhere"], "it is no directory"),
-        (["--queries", ".", "--follow", "--checkpoint", "s", "--buckets", "2"], "--queries out"),
+        (["--queries", ".", "--follow", "--checkpoint", "s", "--buckets", "2"], "--queries and"),
     ],
 )
 def test_what_does_not_go_together_is_refused(more: list[str], message: str) -> None:
