@@ -13,6 +13,7 @@ import pytest
 from spaseq.connectors import sink_at, source_at
 from spaseq.connectors.base import NotTaken, Parcel
 from spaseq.errors import InputError, RunError
+from tests.connectors.certificates import Certificates
 from tests.connectors.intake import ListIntake
 from tests.connectors.nats_server import NatsServer, free_port, serving
 
@@ -183,6 +184,24 @@ def test_users_and_tokens(tmp_path: Path) -> None:
         intake = ListIntake(source(server, login="t0ken@"))
         intake.wait(1)
         intake.stop()
+
+
+def test_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Certificates(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(made.authority))
+    settings = f'tls {{ cert_file: "{made.chain}", key_file: "{made.key}" }}'
+    for server in serving(tmp_path, settings=settings):
+        server.make_stream("ROAD", "road.>")
+        server.publish("road.loops", [b"a"])
+        intake = ListIntake(source(server))
+        assert intake.wait(1)[0].payload == b"a"
+        intake.stop()
+        sink = sink_at(f"nats://{server.host}/road.answers")
+        sink.send([Parcel("1", "{}", "q", 1)])
+        sink.close()
+        monkeypatch.delenv("SSL_CERT_FILE")
+        with pytest.raises(InputError, match="certificate"):
+            ListIntake(source(server)).wait(1)
 
 
 def test_a_sink_sends_each_answer_with_its_id(server: NatsServer) -> None:

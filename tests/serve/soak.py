@@ -115,10 +115,11 @@ class Soak:
     Args:
         directory: an empty directory.
         seed: of the events and of the kills.
+        runtime: in which the server evaluates the queries.
     """
 
-    def __init__(self, directory: Path, seed: int) -> None:
-        self._directory, self._chance = directory, Random(seed)
+    def __init__(self, directory: Path, seed: int, runtime: str) -> None:
+        self._directory, self._chance, self._runtime = directory, Random(seed), runtime
         self._sent: dict[str, list[str]] = {name: [] for name in STREAMS}
         self._posts = 0
         self.kills = {"server": 0, "nats": 0, "database": 0, "mqtt": 0}
@@ -145,9 +146,12 @@ class Soak:
         self._database = PostgresqlServer()
         stack.callback(self._database.end)
         self._configure()
-        self._server = Command(directory / "spaseq.toml")
+        self._server = self._start()
         stack.callback(lambda: self._server.kill())
         self._subscribed()
+
+    def _start(self) -> Command:
+        return Command(self._directory / "spaseq.toml", "--runtime", self._runtime)
 
     def _configure(self) -> None:
         directory = self._directory
@@ -235,7 +239,7 @@ class Soak:
         self.kills[who] += 1
         if who == "server":
             self._server.kill()
-            self._server = Command(self._directory / "spaseq.toml")
+            self._server = self._start()
             return
         other: Any = {"nats": self._nats, "database": self._database, "mqtt": self._mqtt}[who]
         if who == "mqtt":
@@ -304,9 +308,10 @@ class Soak:
         return found
 
 
-def soak(directory: Path, seconds: float, seed: int, every_s: float = 4.0) -> Soaked:
+def soak(directory: Path, seconds: float, seed: int, runtime: str) -> Soaked:
     """Run a server for some seconds, with a kill every few seconds."""
-    run = Soak(directory, seed)
+    every_s = 4.0 if runtime == "local" else 20.0  # Spark takes longer to start
+    run = Soak(directory, seed, runtime)
     try:
         end, next_kill = time.monotonic() + seconds, time.monotonic() + every_s
         for number in _turns(end):

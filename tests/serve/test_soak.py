@@ -14,9 +14,15 @@ SECONDS = float(os.environ.get("SPASEQ_SERVE_SOAK_S", "20"))
 SEED = int(os.environ.get("SPASEQ_SERVE_SEED", "1"))
 
 
-@pytest.mark.thorough
-def test_kills_of_all_processes_change_no_answer(tmp_path: Path) -> None:
-    found = soak(tmp_path, SECONDS, SEED)
+@pytest.mark.parametrize(
+    "runtime",
+    [
+        pytest.param("local", marks=pytest.mark.thorough),
+        pytest.param("spark", marks=pytest.mark.slow),
+    ],
+)
+def test_kills_of_all_processes_change_no_answer(tmp_path: Path, runtime: str) -> None:
+    found = soak(tmp_path, SECONDS, SEED, runtime)
     print({"kills": found.kills, "answers": sum(map(len, found.logged.values()))})
     print({sink: f"{len(own)}, {len(set(own))} different" for sink, own in found.sinks.items()})
     assert found.kills["server"]
