@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from spaseq.errors import UsageError
+from spaseq.lift.lift_checks import compiled_lift
+from spaseq.lift.lifted_messages import LiftedBroker
 from spaseq.options import FileSourceSettings, FollowOptions
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
@@ -88,6 +91,46 @@ def test_a_topic_beside_files_answers_as_two_files(
     ]
 
 
+LIFT = """PREFIX : <http://m.example/> PREFIX prov: <http://www.w3.org/ns/prov#>
+CONSTRUCT { GRAPH ?e { ?machine :starts ?load ; :stops ?code } ?e prov:generatedAtTime ?at }
+WHERE {
+  BIND (IRI(CONCAT("http://m.example/", ?name)) AS ?machine)
+  BIND (IRI(CONCAT("http://m.example/e/", STR(?id))) AS ?e)
+  BIND (IF(?what = "starts", STR(?value), 1 / 0) AS ?load)
+  BIND (IF(?what = "stops", STR(?value), 1 / 0) AS ?code)
+}"""
+
+
+@pytest.mark.thorough
+def test_a_topic_of_json_with_a_lift(spark: Any, tmp_path: Path, kafka: KafkaMock) -> None:
+    rows = [*SOUTH, *[AFTER] * PARTITIONS]
+    fields = ("at", "name", "what", "value")
+    for number, row in enumerate(rows):
+        text = json.dumps(dict(zip(fields, row, strict=True), id=number))
+        kafka.publish("south", [text.encode()], number % PARTITIONS)
+    kafka.publish("south", [b'{"at": 1, "name": "m1"'], 0)
+    for name, given in (("north", [*NORTH, AFTER]), ("south", rows)):
+        (tmp_path / name).mkdir()
+        put(tmp_path / name / "1.nq", nquads(given, "e"))
+    whole = job_of((tmp_path / "north", tmp_path / "south"))
+    url = f"kafka://{kafka.host}/south"
+    south = LiftedBroker(StreamOptions(IRIS[1], ()), url, compiled_lift(LIFT), LIFT)
+    bad: list[BadInput] = []
+    job = replace(whole, streams=(whole.streams[0], south), on_bad=bad.append)
+    got: list[Any] = []
+    for _ in range(2):  # answers come one batch later than over files
+        options = FollowOptions(tmp_path / "state", FileSourceSettings(), until_done=True)
+        got += follow(job, options, spark=spark)
+        kafka.publish("south", [text.encode()], 1)
+
+    def plain(found: Any) -> list[Any]:
+        return sorted((query, answer.end, str(answer.bindings)) for query, answer in found)
+
+    assert plain(got) == plain(answers_in_process(whole))
+    assert len(got) == 9
+    assert [report.file for report in bad] == [f"{url} message 3"]
+
+
 @pytest.mark.thorough
 def test_a_dataframe_of_answers_from_topics(spark: Any, tmp_path: Path, kafka: KafkaMock) -> None:
     for partition, own in enumerate(messages()):
@@ -114,5 +157,5 @@ def test_a_dataframe_of_answers_from_topics(spark: Any, tmp_path: Path, kafka: K
 
 
 def test_other_brokers_and_duplicates_are_refused() -> None:
-    with pytest.raises(UsageError, match="follows files and Kafka"):
+    with pytest.raises(UsageError, match="reads files and Kafka"):
         BrokerStream(StreamOptions(IRIS[0], ()), "nats://127.0.0.1/a").followed()
