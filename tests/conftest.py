@@ -61,6 +61,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group(group))
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """A short id for a long text: the id is in the environment of processes that a test starts."""
+    if isinstance(val, str | bytes) and len(val) > 500:
+        return f"{argname} of {len(val)}"
+    return None
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """The process's Spark session; `spaseq.run(..., runtime="spark")` uses the same one."""
