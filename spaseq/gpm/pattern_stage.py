@@ -250,7 +250,7 @@ class _Rows:
     def _codes(self, variable: str, places: Sequence[RowSelection], size: int) -> Int32s:
         """The codes of a variable in all rows, given the places of the rows of each part."""
         if len(self._parts) == 1:
-            return self._parts[0][1].columns[variable]
+            return np.ascontiguousarray(self._parts[0][1].columns[variable])  # as kernels want it
         codes = np.full(size, UNBOUND, np.int32)
         for (_, bindings), rows in zip(self._parts, places, strict=True):
             if variable in bindings.columns:
