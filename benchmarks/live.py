@@ -50,7 +50,7 @@ WHERE {{ SEQ (A; B)
   DEFINE GPM B ON S1 {{ ?b :of ?thing ; :state "done" }} }}
 """
 PERIOD = 100
-"""Every so many events, a match ends."""
+"""The events from the end of one match to the end of the next."""
 
 WARM_UP_S = 2.0
 

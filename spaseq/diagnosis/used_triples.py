@@ -67,7 +67,7 @@ def used_triples(
     Args:
         query: the query that gave the answer.
         answer: the answer.
-        events: the events of its trace that are known, each as a batch of its own.
+        events: the known events of its trace, one batch for each event.
         knowledge: the knowledge base. Its endpoints are not asked.
         limits: of the evaluation.
     """

@@ -89,7 +89,7 @@ class TextTemplate:
         Args:
             text: the query's text.
             query: the query, with the spans of this text.
-            constants: those of its shape, with their spans.
+            constants: the constants of the query's shape, with their spans.
         """
         if "\\" in text or _CUT in text:
             return None

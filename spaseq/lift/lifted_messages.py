@@ -109,7 +109,7 @@ class LiftedBroker(BrokerStream):
 
     @property
     def _fields(self) -> tuple[Fields, frozenset[str]]:
-        """The fields of objects, and the names of those of messages."""
+        """The lift's fields of JSON objects, and the names of its fields of messages."""
         fields = self.plan.fields
         own = replace(
             fields,
