@@ -15,15 +15,10 @@ from typing import Any
 import numpy as np
 
 from spaseq.connectors.address import Address
-from spaseq.connectors.base import Intake, MessageSource, library
-from spaseq.connectors.kafka_connection import (
-    check_source,
-    reading_settings,
-    silent,
-    starts_late,
-    without_secrets,
-)
-from spaseq.errors import InputError, RunError, UsageError
+from spaseq.connectors.base import Intake, MessageSource
+from spaseq.connectors.kafka_connection import check_source, starts_late
+from spaseq.connectors.kafka_consumer import TopicConsumer
+from spaseq.errors import InputError
 from spaseq.logs.messages import NO_TIME, JoinedTexts, MessageColumns
 
 _TOGETHER = 1000  # messages that are asked for at once
@@ -31,7 +26,10 @@ _WAIT_S = 0.05
 _MORE_S = 0.002  # for messages that come together
 _ROOM_S = 0.01  # before messages are offered again
 _LOOK_S = 30.0  # how often a source looks for new partitions
-_TIMEOUT_S = 5.0
+_DROPPED = (
+    "the server has no longer, or not yet, the message that follows the last one read: the topic "
+    "has been made anew, or messages were dropped unread. Start again"
+)
 
 
 class KafkaSource(MessageSource):
@@ -55,28 +53,22 @@ class _KafkaReading:
     """A source while it reads."""
 
     def __init__(self, address: Address, intake: Intake) -> None:
-        self._kafka = library("confluent_kafka", "kafka", address)
         self._address, self._intake = address, intake
         self._away = False
-        self._fault = ""  # the last error of the connection
-        settings = {**reading_settings(address), "error_cb": self._on_error}
-        try:
-            self._consumer = self._kafka.Consumer(settings, logger=silent)
-        except self._kafka.KafkaException as error:
-            said = str(error.args[0].str()) if error.args else type(error).__name__
-            raise UsageError(f"{address}: {without_secrets(said, address)}") from None
+        self._topic = TopicConsumer(address, self._note_away)
+        self._consumer = self._topic.consumer
 
-    def _on_error(self, error: Any) -> None:
-        self._fault = error.str()
-        if error.code() == self._kafka.KafkaError._ALL_BROKERS_DOWN and not self._away:
-            self._away = True
+    def _note_away(self) -> None:
+        self._away = True
 
     def run(self) -> None:
         """Read until the intake stops; the library itself connects again."""
         self._consumer.assign(self._start())
         told, looked = False, time.monotonic()
         while not self._intake.stopped:
-            found = [message for message in self._polled() if self._is_message(message)]
+            found = [
+                message for message in self._polled() if self._topic.is_message(message, _DROPPED)
+            ]
             if self._away and not told:
                 self._intake.note(f"{self._address}: connection lost; connecting again")
                 told = True
@@ -95,22 +87,6 @@ class _KafkaReading:
         found: list[Any] = self._consumer.consume(1, _WAIT_S)
         return found + self._consumer.consume(_TOGETHER, _MORE_S) if found else found
 
-    def _is_message(self, found: Any) -> bool:
-        """Whether the library brought a message and no error; RunError if it cannot go on."""
-        error = found.error()
-        if error is None:
-            return True
-        codes = self._kafka.KafkaError
-        if error.code() in (codes._AUTO_OFFSET_RESET, codes.OFFSET_OUT_OF_RANGE):
-            raise RunError(
-                f"{self._address}: the server has no longer, or not yet, the message that follows "
-                "the last one read: the topic has been made anew, or messages were dropped unread. "
-                "Start again"
-            )
-        if error.code() == codes.TOPIC_AUTHORIZATION_FAILED or error.fatal():
-            raise RunError(f"{self._address}: {without_secrets(error.str(), self._address)}")
-        return False
-
     def _offer(self, messages: MessageColumns) -> None:
         while not self._intake.offer(messages) and not self._intake.stopped:
             time.sleep(_ROOM_S)
@@ -122,31 +98,17 @@ class _KafkaReading:
             InputError: the topic cannot be read, or has been made anew.
         """
         try:
-            self._count = self._partitions()
+            self._count = self._topic.partitions()
             self._intake.has_partitions(self._count)
             self._is_late = starts_late(self._address)
             return [self._place(partition) for partition in range(self._count)]
-        except self._kafka.KafkaException as error:
-            reason = without_secrets(self._fault or error.args[0].str(), self._address)
-            raise InputError(
-                f"{self._address}: no Kafka server answers at {self._address.host} ({reason}): "
-                "check the host and the port, the user and the password, and that the server runs"
-            ) from None
-
-    def _partitions(self) -> int:
-        """How many partitions the topic has."""
-        topic = self._address.path
-        metadata = self._consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
-        if metadata.error is not None:
-            raise InputError(f"{self._address}: topic {topic}: {metadata.error.str()}")
-        return len(metadata.partitions)
+        except self._topic.failure as error:
+            raise InputError(self._topic.unreachable(error)) from None
 
     def _place(self, partition: int) -> Any:
         """Where to go on in a partition."""
-        place = self._kafka.TopicPartition(self._address.path, partition)
-        low, high = self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
-        place.offset = self._checked(partition, low, high)
-        return place
+        offset = self._checked(partition, *self._topic.extent(partition))
+        return self._topic.place(partition, offset)
 
     def _checked(self, partition: int, low: int, high: int) -> int:
         last = self._intake.places.get(partition)
@@ -168,14 +130,14 @@ class _KafkaReading:
     def _look(self) -> None:
         """Read new partitions, too. While the server is away, there is nothing to see."""
         try:
-            count = self._partitions()
+            count = self._topic.partitions()
             if count > self._count:
                 self._intake.has_partitions(count)
                 self._is_late = False  # a new partition is read from its first message on
                 added = [self._place(partition) for partition in range(self._count, count)]
                 self._consumer.incremental_assign(added)
                 self._count = count
-        except (self._kafka.KafkaException, InputError):
+        except (self._topic.failure, InputError):
             return
 
     def close(self) -> None:

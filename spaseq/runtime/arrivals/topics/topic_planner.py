@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Protocol
 
-from spaseq.connectors.kafka_ranges import Extent, TopicAway
+from spaseq.connectors.kafka_consumer import Extent
+from spaseq.connectors.kafka_ranges import TopicAway
 from spaseq.errors import RunError
 from spaseq.options import FileSourceSettings
 from spaseq.runtime.arrivals.stream_clock import StreamClock, raise_idle

@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from spaseq.compile import compile_query
-from spaseq.connectors.kafka_ranges import Extent, TopicAway, TopicRanges
+from spaseq.connectors.kafka_consumer import Extent
+from spaseq.connectors.kafka_ranges import TopicAway, TopicRanges
 from spaseq.errors import SpaseqError
 from spaseq.kb.load import load_kb
 from spaseq.logs.messages import Message, MessageColumns
