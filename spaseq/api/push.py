@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Self, Unpack
 
 from spaseq.algebra.answers import Answer
 from spaseq.api.match import Match, PartialMatch
 from spaseq.api.prepare import StandingPlanner, load_knowledge, named, plan_queries
+from spaseq.api.pushed_matcher import PushedMatcher
+from spaseq.api.pushed_streams import PushedEvent, PushedStreams
 from spaseq.api.queries import QueryInput
-from spaseq.errors import BadEvents, InputError, SpaseqError, UsageError
+from spaseq.errors import BadEvents, SpaseqError, UsageError
 from spaseq.lang.spelling import suggested
 from spaseq.options import KbInput, PushKeywords, RunOptions
-from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.templates import QueryTemplates
-from spaseq.rdf.in_memory.program_events import triples_of
 from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.rdf.terms.program_times import Time, time_ms
-from spaseq.rdf.terms.term import Triple
-from spaseq.rdf.terms.times import LIMIT_MS
-from spaseq.records import record
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
 from spaseq.runtime.unit_stages import Evaluation
 from spaseq.sources.iterables import Event
-
-if TYPE_CHECKING:
-    from spaseq.lift.pushed_rows import LiftedMany, RowLifter
-    from spaseq.rdf.in_memory.text_events import TextEvents
-
-_FEW = 16
-"""Up to this many events of a stream are matched one by one, which is faster than as a batch."""
 
 
 class Engine:
@@ -94,42 +83,34 @@ class Engine:
         self._planner = StandingPlanner(planning, knowledge, templates)
         how = Evaluation(knowledge, chosen.stages, on_bad)
         self._queries = PushedQueries(plans, how, True, Tolerated.OTHERS)
-        self._names: dict[str, str] = {}
+        self._streams = PushedStreams(chosen.limits)
+        self._matcher = PushedMatcher(self._queries, chosen.limits)
         self._set_streams()
-        self._lifters: dict[str, RowLifter] = {}
-        if lifts:
-            from spaseq.lift.pushed_rows import RowLifter  # other engines do not import lifts
-
-            for name, lift in lifts.items():
-                iri = self._iri(name)
-                self._lifters[iri] = RowLifter(iri, lift, chosen.limits)
+        self._streams.lift(lifts or {})
         self._now: int | None = None  # time of the latest event
         # No event at or before `_done`, or below `_floor`, follows.
         self._done = self._floor = -(2**63)
-        self._limits, self._closed = chosen.limits, False
+        self._closed = False
 
     def _set_streams(self) -> None:
         """Take note of the streams of the queries; those of queries that have gone stay known."""
         plans = self._plans
         used = {name for plan in plans for name in plan.inputs.stream_names}
         made = {plan.identity.register for plan in plans}
-        gone = {n: iri for n, iri in self._names.items() if n not in used and iri not in made}
-        self._names = gone | stream_names(plans)
-        self._counters = {iri: self._queries.counter(iri) for iri in self._names.values()}
-        self._texts: dict[str, TextEvents] = {}
+        names = self._streams.names
+        gone = {n: iri for n, iri in names.items() if n not in used and iri not in made}
+        self._streams.names = gone | stream_names(plans)
+        self._matcher.use(self._streams.names.values())
         # The events of one stream have different instants, so each is processed when it comes.
         self._alone = len(plans) == 1 and len(plans[0].inputs.streams) == 1
 
     def _knows(self, plan: QueryPlan) -> bool:
         """Whether a query has no other streams or names, and looks at no other predicates."""
-        for name, iri in zip(plan.inputs.stream_names, plan.inputs.streams, strict=True):
-            if self._names.get(name) != iri or self._names.get(iri) != iri:
-                return False
-            kept = self._texts[iri].predicates if iri in self._texts else None
-            wanted = stream_predicates((plan,), iri)
-            if kept is not None and (wanted is None or not kept.issuperset(wanted)):
-                return False
-        return True
+        names = self._streams.names
+        return all(
+            names.get(name) == iri and names.get(iri) == iri and self._matcher.reads(plan, iri)
+            for name, iri in zip(plan.inputs.stream_names, plan.inputs.streams, strict=True)
+        )
 
     @property
     def _plans(self) -> list[QueryPlan]:
@@ -209,7 +190,7 @@ class Engine:
     @property
     def filtered(self) -> int:
         """How many pushed rows were no events, because their lift had no solution for them."""
-        return sum(lifter.filtered for lifter in self._lifters.values())
+        return self._streams.filtered
 
     def push(self, stream: str, graph: Any, time: Time | None = None) -> list[Match]:
         """Push one event of a stream, which is named by the query's name for it or its IRI.
@@ -227,36 +208,15 @@ class Engine:
             RunError: a query failed at the event, for instance in an extension function.
         """
         self._check_open()
-        iri = self._iri(stream)
-        event = self._event(iri, graph, time)
+        iri = self._streams.iri(stream)
+        event = self._streams.event(iri, graph, time, self._floor)
         if event is None:
             return []
         now, name, triples = event
-        counter = self._counters[iri]
-        position = counter.position
-        try:
-            found = self._queries.match_event(iri, (now, counter.next(now)), name, triples)
-        except BaseException:
-            counter.return_to(position)
-            raise
+        found = self._matcher.match_one(iri, now, name, triples)
         self._queries.push(found)
         self._now = self._floor = now
         return self._matches(now - 1, self._alone)
-
-    def _event(
-        self, iri: str, given: Any, time: Time | None
-    ) -> tuple[int, str | None, list[Triple]] | None:
-        """The event that is pushed: its time, name and triples; None if a lift leaves it out."""
-        lifter = self._lifters.get(iri)
-        if lifter is not None:
-            event = lifter.event(given, None if time is None else time_ms(time))
-            if event is not None:
-                self._checked(event[0])
-            lifter.rows += 1
-            return event
-        if time is None:
-            raise UsageError("an event needs a time: push(stream, graph, time)")
-        return self._checked(time), None, triples_of(given, self._limits)
 
     def push_many(self, batch: Iterable[tuple[str, Event | Mapping[str, Any]]]) -> list[Match]:
         """Push (stream, event) pairs in order of time; returns the certain answers, in order.
@@ -272,7 +232,7 @@ class Engine:
         """
         self._check_open()
         given = list(batch)
-        with self._rows_counted():
+        with self._streams.rows_counted():
             taken, bad, found = self._taken_and_found(given)
         self._queries.push(found)
         if taken:
@@ -284,158 +244,19 @@ class Engine:
 
     def _taken_and_found(
         self, given: Sequence[Any]
-    ) -> tuple[list[_Pushed], list[tuple[int, SpaseqError]], Found]:
+    ) -> tuple[list[PushedEvent], list[tuple[int, SpaseqError]], Found]:
         """The good events of a batch, place and error of each bad one, and the solutions."""
-        before = [(lifter, lifter.position) for lifter in self._lifters.values()]
-        lifted = self._lifted(given)
+        streams, matcher = self._streams, self._matcher
+        before = streams.positions
+        lifted = streams.lifted(given)
         if lifted is not None:
-            taken, bad = self._taken(given, False, lifted)
-            found = None if bad else self._found_if_read(taken, lifted)
+            taken, bad = streams.taken(given, self._floor, False, lifted)
+            found = None if bad else matcher.match_if_read(taken, lifted)
             if found is not None:
                 return taken, bad, found
-        for lifter, position in before:
-            lifter.return_to(position)
-        taken, bad = self._taken(given, True, {})
-        return taken, bad, self._found(taken, {})
-
-    def _lifted(self, given: Sequence[Any]) -> dict[str, LiftedMany] | None:
-        """The events of all rows among the items, by stream; None if one needs a closer look."""
-        rows: dict[str, list[Any]] = {}
-        if self._lifters:
-            for item in given:
-                iri = self._names.get(item[0]) if _is_pair(item) else None
-                if iri in self._lifters:
-                    rows.setdefault(iri, []).append(item[1])
-        found = {}
-        for iri, own in rows.items():
-            many = self._lifters[iri].events(own) if len(given) > _FEW else None
-            if many is None:
-                return None
-            found[iri] = many
-        return found
-
-    def _taken(
-        self, given: Sequence[Any], parsed: bool, lifted: Mapping[str, LiftedMany]
-    ) -> tuple[list[_Pushed], list[tuple[int, SpaseqError]]]:
-        """The good events of a batch; place and error of each bad one.
-
-        With `parsed`, graphs become triples, so that bad ones are found. Of streams that are
-        `lifted` already, the times of the rows are known.
-        """
-        times = {iri: iter(many.times) for iri, many in lifted.items()}
-        taken: list[_Pushed] = []
-        bad: list[tuple[int, SpaseqError]] = []
-        floor = self._floor
-        for place, item in enumerate(given):
-            try:
-                stream, event = _pair(item)
-                iri = self._iri(stream)
-                if iri in self._lifters:
-                    pushed = self._row(iri, event, floor, times.get(iri))
-                elif isinstance(event, Event):
-                    time = _not_before(floor, event.time)
-                    triples = triples_of(event.graph, self._limits) if parsed else None
-                    pushed = _Pushed(iri, time, event.iri, event.graph, triples)
-                else:
-                    raise UsageError(f"stream {stream} has no lift, so it takes no rows")
-            except SpaseqError as error:
-                bad.append((place, error))
-            else:
-                if pushed is not None:
-                    floor = pushed.time
-                    taken.append(pushed)
-        return taken, bad
-
-    def _row(
-        self, iri: str, given: Any, floor: int, times: Iterator[int | None] | None
-    ) -> _Pushed | None:
-        """The event of a row; None if it has no solution."""
-        if times is not None:
-            time = next(times)
-            return None if time is None else _Pushed(iri, _not_before(floor, time), None, None, [])
-        lifter, own = self._lifters[iri], None
-        position = lifter.position
-        if isinstance(given, Event):
-            given, own = given.graph, time_ms(given.time)
-        try:
-            event = lifter.event(given, own)
-            if event is not None:
-                _not_before(floor, event[0])
-        except SpaseqError:
-            lifter.return_to(position)
-            raise
-        lifter.rows += 1
-        return None if event is None else _Pushed(iri, event[0], event[1], None, event[2])
-
-    @contextmanager
-    def _rows_counted(self) -> Iterator[None]:
-        """If the context raises, its rows have not been counted."""
-        before = [(lifter, lifter.position) for lifter in self._lifters.values()]
-        try:
-            yield
-        except BaseException:
-            for lifter, position in before:
-                lifter.return_to(position)
-            raise
-
-    def _found_if_read(
-        self, taken: Sequence[_Pushed], lifted: Mapping[str, LiftedMany]
-    ) -> Found | None:
-        """The solutions of events; None if a graph is not RDF."""
-        try:
-            return self._found(taken, lifted)
-        except InputError:
-            return None
-
-    def _found(self, taken: Sequence[_Pushed], lifted: Mapping[str, LiftedMany]) -> Found:
-        """The solutions of events, stream by stream."""
-        events_of: dict[str, list[_Pushed]] = {}
-        for event in taken:
-            events_of.setdefault(event.stream, []).append(event)
-        found: Found = []
-        with self._counted(*events_of):
-            for iri, events in events_of.items():
-                if iri in lifted:
-                    for batch in lifted[iri].batches:
-                        numbered = batch.with_k(self._counters[iri].assign(batch.time))
-                        found += self._queries.match_batch(numbered)
-                elif len(events) > _FEW and all(event.is_text for event in events):
-                    texts = [(event.time, event.name, event.graph) for event in events]
-                    found += self._queries.match_batch(self._reader(iri).batch(texts))
-                else:
-                    found += self._found_in_each(iri, events)
-        return found
-
-    def _found_in_each(self, iri: str, events: Sequence[_Pushed]) -> Found:
-        counter, found = self._counters[iri], []
-        graphs = [
-            triples_of(e.graph, self._limits) if e.triples is None else e.triples for e in events
-        ]
-        for event, triples in zip(events, graphs, strict=True):
-            instant = event.time, counter.next(event.time)
-            found += self._queries.match_event(iri, instant, event.name, triples)
-        return found
-
-    @contextmanager
-    def _counted(self, *streams: str) -> Iterator[None]:
-        """If the context raises, its events have not been counted."""
-        positions = [self._counters[iri].position for iri in streams]
-        try:
-            yield
-        except BaseException:
-            for iri, position in zip(streams, positions, strict=True):
-                self._counters[iri].return_to(position)
-            raise
-
-    def _reader(self, iri: str) -> TextEvents:
-        if iri not in self._texts:
-            from spaseq.rdf.in_memory.text_events import (
-                TextEvents,  # numba, which single events do without
-            )
-
-            predicates = stream_predicates(self._plans, iri)
-            self._texts[iri] = TextEvents(iri, self._counters[iri], predicates, self._limits)
-        return self._texts[iri]
+        streams.return_to(before)
+        taken, bad = streams.taken(given, self._floor, True, {})
+        return taken, bad, matcher.match(taken, {})
 
     def partials(self) -> list[PartialMatch]:
         """The partial matches whose windows have closed since the last call, query by query.
@@ -477,7 +298,7 @@ class Engine:
     def __repr__(self) -> str:
         names = ", ".join(plan.identity.name for plan in self._plans)
         state = "closed, " if self._closed else ""
-        return f"<Engine of {names}: {state}streams {', '.join(sorted(self._names))}>"
+        return f"<Engine of {names}: {state}streams {', '.join(sorted(self._streams.names))}>"
 
     def _matches(self, watermark: int, ahead: bool = False) -> list[Match]:
         """The certain answers by a watermark; with `ahead`, later events are processed, too."""
@@ -491,60 +312,10 @@ class Engine:
         queries = self._queries.queries
         return [Match(queries[number].plan.identity.name, answer) for number, answer in answers]
 
-    def _iri(self, stream: str) -> str:
-        iri = self._names.get(stream)
-        if iri is None:
-            known = ", ".join(sorted(self._names))
-            raise UsageError(f"the query reads no stream {stream}; streams: {known}")
-        return iri
-
-    def _checked(self, time: Time) -> int:
-        if type(time) is int and self._floor <= time < LIMIT_MS:  # the usual case
-            return time
-        return _not_before(self._floor, time)
-
     def _check_open(self) -> None:
         self._queries.check()
         if self._closed:
             raise UsageError("the engine is closed")
-
-
-@record
-class _Pushed:
-    """An event of a batch; `triples` is its graph, if that has been read."""
-
-    stream: str  # IRI
-    time: int  # ms
-    name: str | None
-    graph: Any
-    triples: list[Triple] | None
-
-    @property
-    def is_text(self) -> bool:
-        """Whether the kernel can read the graph."""
-        return self.triples is None and isinstance(self.graph, str)
-
-
-def _is_pair(item: object) -> bool:
-    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
-
-
-def _pair(item: object) -> tuple[str, Event | Mapping[str, Any]]:
-    """The (stream, event) pair that an item of a batch is."""
-    match item:
-        case (str() as stream, Event() as event) if event.iri is None or isinstance(event.iri, str):
-            return stream, event
-        case (str() as stream, Mapping() as row):
-            return stream, row
-    raise UsageError(f"a batch has (stream, spaseq.Event) pairs, not {repr(item)[:100]}")
-
-
-def _not_before(floor: int, when: Time) -> int:
-    """A time in ms; UsageError if it is none, or before `floor`."""
-    time = time_ms(when)
-    if time < floor:
-        raise UsageError(f"time {time} ms goes back: the engine stands at {floor} ms")
-    return time
 
 
 def _same(plan: QueryPlan, other: QueryPlan) -> bool:
