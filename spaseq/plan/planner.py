@@ -123,6 +123,8 @@ def identified(plan: QueryPlan, identity: Identity, text: str) -> Identity:
         state += f"\n{schema.fingerprint}"
     if consumes(plan):
         state += "\nconsumes"
+    if plan.answers.distinct and plan.sequence.key.variables is None:
+        state += "\nas one"  # earlier versions split it
     if plan.levels:
         names = (level.plan.sequence.evaluator.name for level in plan.levels)
         state += f"\npartial {' '.join(names)}"

@@ -112,6 +112,10 @@ def _key(
     needs_instants: bool,
     answers: AnswerPlan,
 ) -> StageKey:
+    # Answers of different keys can be equal, unless they show the key.
+    shown = {item.name for item in answers.projection if item.expr is None}
+    if answers.distinct and not shown.issuperset(partition):
+        return StageKey(None, "DISTINCT looks across partitions")
     if partition:
         return StageKey(partition, "PARTITION BY")
     if needs_instants:
@@ -121,5 +125,9 @@ def _key(
     shared = frozenset.intersection(*(g.certain for g in gpms)) - set(scope.owner)
     if not shared:
         return StageKey(None, "no variable is certainly bound by every GPM")
+    if answers.distinct:
+        shared &= shown
+        if not shared:
+            return StageKey(None, "DISTINCT looks across keys")
     best = min(shared)
     return StageKey((best,), f"every GPM binds ?{best} in every solution")

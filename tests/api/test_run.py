@@ -170,6 +170,26 @@ def test_an_unknown_stream_names_the_known_ones() -> None:
         engine().push("S3", graph(1), 0)
 
 
+KEYED = f"""PREFIX : <{EX}>
+SELECT {{form}} WITHIN 1 MINUTES {{partition}} FROM STREAM S <{EX}s>
+WHERE {{{{ SEQ(A: B) DEFINE GPM A ON S {{{{ ?x :a ?v }}}} DEFINE GPM B ON S {{{{ ?x :b ?w }}}} }}}}"""
+"""Every match has one ?x, so stage 2 can be split by it."""
+
+
+def crowd(predicate: str, time: int) -> Event:
+    """One event about eight things, which have the same value."""
+    return Event("".join(f'<{EX}{i}> <{EX}{predicate}> "7" .\n' for i in range(8)), time)
+
+
+@pytest.mark.parametrize("partition", ["", "PARTITION BY (?x)"])
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_distinct_answers_of_one_end_whatever_their_keys(runtime: str, partition: str) -> None:
+    query = KEYED.format(form="DISTINCT ?w", partition=partition)
+    streams = {"S": [crowd("a", 0), crowd("b", 1000), crowd("b", 2000)]}
+    found = [*spaseq.run(query, streams, runtime=runtime)]
+    assert [m.end.second for m in found] == [1, 2]
+
+
 MANY = f"""PREFIX : <{EX}>
 SELECT * WITHIN 2 MINUTES FROM STREAM S <{EX}s>
 WHERE {{
