@@ -172,7 +172,11 @@ def test_an_unknown_stream_names_the_known_ones() -> None:
 
 KEYED = f"""PREFIX : <{EX}>
 SELECT {{form}} WITHIN 1 MINUTES {{partition}} FROM STREAM S <{EX}s>
-WHERE {{{{ SEQ(A: B) DEFINE GPM A ON S {{{{ ?x :a ?v }}}} DEFINE GPM B ON S {{{{ ?x :b ?w }}}} }}}}"""
+WHERE {{{{
+  SEQ(A: B)
+  DEFINE GPM A ON S {{{{ ?x :a ?v }}}}
+  DEFINE GPM B ON S {{{{ ?x :b ?w }}}}
+}}}}"""
 """Every match has one ?x, so stage 2 can be split by it."""
 
 
