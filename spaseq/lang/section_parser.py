@@ -102,17 +102,28 @@ class _NotParsed(Exception):
 
 def _parsed(element: ParserElement, start: int, text: str) -> tuple[Any, ...]:
     """The nodes of a section that begins at an offset; nodes never change."""
+    from spaseq.lang.grammar.lookahead import nodes_of
+    from spaseq.lang.grammar.rules import Punctuation
+
+    # With blanks before the section, its offsets are offsets in the whole text.
+    nodes = nodes_of(element, " " * start + text, start)
+    if nodes is None:
+        nodes = _parsed_with_notes(element, start, text)
+    return tuple(node for node in nodes if not isinstance(node, Punctuation))
+
+
+def _parsed_with_notes(element: ParserElement, start: int, text: str) -> list[Any]:
+    """The nodes of a section; if it has an error, pyparsing finds out where."""
     from pyparsing import ParseBaseException
 
-    from spaseq.lang.grammar.rules import Passage, Punctuation
+    from spaseq.lang.grammar.rules import Passage
 
-    # With blanks before the section, offsets in the passage are offsets in the text.
     passage = Passage(" " * start + text)
     try:
-        nodes = element.parse_string(passage).as_list()
+        nodes: list[Any] = element.parse_string(passage).as_list()
+        return nodes
     except ParseBaseException:
         raise _NotParsed(passage) from None
-    return tuple(node for node in nodes if not isinstance(node, Punctuation))
 
 
 _parsed_before = lru_cache(maxsize=4096)(_parsed)

@@ -178,7 +178,8 @@ _SPASEQ_CALL = (
 )
 _AGGREGATE = (
     rule(
-        _function("COUNT") + _bracketed(_DISTINCT[0, 1] + (symbols(r"\*", "'*'") | EXPRESSION)),
+        _function("COUNT")
+        + _bracketed(_DISTINCT[0, 1] + (symbols(r"\*", "'*'", "*") | EXPRESSION)),
         _aggregate,
     )
     | rule(
@@ -207,11 +208,13 @@ _PRIMARY = (
     | RDF_LITERAL
     | rule(IRI + _ARGUMENTS[0, 1], _iri_or_function)
 )
-_UNARY = _PRIMARY | rule(symbols(r"!(?!=)|[+-]", "'!'") + _PRIMARY, _unary)
-_NUMERIC = rule(_UNARY + (symbols(r"[-+*/]", "an operator") + _UNARY)[...], _numeric)
+_UNARY = _PRIMARY | rule(symbols(r"!(?!=)|[+-]", "'!'", "!+-") + _PRIMARY, _unary)
+_NUMERIC = rule(_UNARY + (symbols(r"[-+*/]", "an operator", "-+*/") + _UNARY)[...], _numeric)
 # SPARQL takes the longest token: `<?a&&?b>` is an IRI, not a comparison.
-_COMPARISON = symbols(rf"(?!{lexical.IRI_REF})(?:<=|>=|!=|=|<|>)", "an operator") + _NUMERIC
+_COMPARATOR = symbols(rf"(?!{lexical.IRI_REF})(?:<=|>=|!=|=|<|>)", "an operator", "<>!=")
 _MEMBERSHIP = (words("IN") | words("NOT", name="NOT IN") + keyword("IN")) + _EXPRESSION_LIST
-_RELATIONAL = rule(_NUMERIC + (_COMPARISON | _MEMBERSHIP)[0, 1], _relational)
+_RELATIONAL = rule(_NUMERIC + (_COMPARATOR + _NUMERIC | _MEMBERSHIP)[0, 1], _relational)
 
-EXPRESSION <<= rule(_RELATIONAL + (symbols(r"\|\||&&", "an operator") + _RELATIONAL)[...], _logical)
+EXPRESSION <<= rule(
+    _RELATIONAL + (symbols(r"\|\||&&", "an operator", "|&") + _RELATIONAL)[...], _logical
+)

@@ -16,7 +16,7 @@ PATH = Forward()
 
 A_PATH_OPERATOR = "a path operator"
 
-TYPE = terminal(r"a(?![\w:.-])", "'a'", lambda text, span: ast.Iri(RDF + "type", span=span))
+TYPE = terminal(r"a(?![\w:.-])", "'a'", lambda text, span: ast.Iri(RDF + "type", span=span), "a")
 VERB_IRI = IRI | TYPE
 
 
@@ -45,7 +45,8 @@ def _negated(span: Span, *members: WrittenIri | ast.PathInverse) -> ast.PathNega
 
 
 def _separated(element: ParserElement, by: str) -> ParserElement:
-    return element + (terminal(re.escape(by), A_PATH_OPERATOR, Punctuation) + element)[...]
+    separator = terminal(re.escape(by), A_PATH_OPERATOR, Punctuation, by)
+    return element + (separator + element)[...]
 
 
 _MEMBER = VERB_IRI | rule(mark("^") + VERB_IRI, _inverse)
@@ -55,7 +56,7 @@ _NEGATED = rule(
 )
 _PRIMARY = VERB_IRI | _NEGATED | mark("(") + PATH + mark(")")
 # `+` before a digit is the sign of a number, `?` before a letter begins a variable.
-_MODIFIER = symbols(r"\*|\+(?!\.?\d)|\?(?!\w)", A_PATH_OPERATOR)
+_MODIFIER = symbols(r"\*|\+(?!\.?\d)|\?(?!\w)", A_PATH_OPERATOR, "*+?")
 _ELEMENT = rule(_PRIMARY + _MODIFIER[0, 1], _repeat)
 _STEP = _ELEMENT | rule(mark("^") + _ELEMENT, _inverse)
 

@@ -8,7 +8,7 @@ would name only the last alternative that it tried.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from pyparsing import And, ParserElement, ParseResults, Regex, StringEnd
 
@@ -52,21 +52,34 @@ class Word:
     span: Span
 
 
-def terminal(pattern: str, name: str, make: Callable[[str, Span], object]) -> ParserElement:
+class Terminal(Regex):  # type: ignore[misc]
+    """A regular expression that makes a node; see `terminal`."""
+
+    def __init__(
+        self, pattern: str, name: str, make: Callable[[str, Span], object], begins: Iterable[str]
+    ) -> None:
+        super().__init__(pattern if pattern.isascii() else lexical.NamePattern(pattern))
+        self.mayReturnEmpty = False  # else pyparsing compiles the expression now to find out
+        self.written, self.make, self.begins = pattern, make, frozenset(begins)
+
+        def act(text: str, place: int, tokens: ParseResults) -> object:
+            return make(tokens[0], Span(place, place + len(tokens[0])))
+
+        def fail(text: Passage, place: int, *_: object) -> None:
+            text.note(place, name)
+
+        self.set_name(name).set_parse_action(act).set_fail_action(fail)
+
+
+def terminal(
+    pattern: str, name: str, make: Callable[[str, Span], object], begins: Iterable[str]
+) -> ParserElement:
     """An element that matches a regular expression; error messages call it `name`.
 
-    The expression must not match the empty text.
+    The expression must not match the empty text. `begins` has the characters of ASCII that may come
+    first in what it matches.
     """
-
-    def act(text: str, place: int, tokens: ParseResults) -> object:
-        return make(tokens[0], Span(place, place + len(tokens[0])))
-
-    def fail(text: Passage, place: int, *_: object) -> None:
-        text.note(place, name)
-
-    element = Regex(pattern if pattern.isascii() else lexical.NamePattern(pattern))
-    element.mayReturnEmpty = False  # else pyparsing compiles the expression now to find out
-    return element.set_name(name).set_parse_action(act).set_fail_action(fail)
+    return Terminal(pattern, name, make, begins)
 
 
 def rule(element: ParserElement, make: Callable[..., object]) -> ParserElement:
@@ -80,6 +93,7 @@ def rule(element: ParserElement, make: Callable[..., object]) -> ParserElement:
         span = Span(nodes[0].span.start, nodes[-1].span.end) if nodes else Span(place, place)
         return make(span, *(node for node in nodes if type(node) is not Punctuation))
 
+    element.make = make
     # Without a name, pyparsing writes out the whole element, at any depth, whenever it is used.
     return element.set_name(make.__name__).set_parse_action(act)
 
@@ -91,23 +105,28 @@ def just(element: ParserElement) -> ParserElement:
 
 def mark(text: str) -> ParserElement:
     """A punctuation mark that makes no node."""
-    return terminal(re.escape(text), f"'{text}'", Punctuation)
+    return terminal(re.escape(text), f"'{text}'", Punctuation, text[0])
 
 
 def keyword(word: str, name: str | None = None) -> ParserElement:
     """A keyword that makes no node; `word` is a regular expression."""
-    return terminal(rf"(?i:{word})(?![\w:])", name or word, Punctuation)
+    return terminal(rf"(?i:{word})(?![\w:])", name or word, Punctuation, _initials(word))
 
 
 def words(*choices: str, name: str | None = None) -> ParserElement:
     """One of several keywords, as a `Word`."""
     longest_first = "|".join(sorted(choices, key=len, reverse=True))
-    return terminal(rf"(?i:{longest_first})(?![\w:])", name or " or ".join(choices), upper_word)
+    pattern = rf"(?i:{longest_first})(?![\w:])"
+    return terminal(pattern, name or " or ".join(choices), upper_word, _initials(*choices))
 
 
-def symbols(pattern: str, name: str) -> ParserElement:
+def _initials(*choices: str) -> str:
+    return "".join(word[0].upper() + word[0].lower() for word in choices)
+
+
+def symbols(pattern: str, name: str, begins: str) -> ParserElement:
     """One of several operator symbols, as a `Word`."""
-    return terminal(pattern, name, Word)
+    return terminal(pattern, name, Word, begins)
 
 
 def upper_word(text: str, span: Span) -> Word:

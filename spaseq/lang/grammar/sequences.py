@@ -21,7 +21,7 @@ from spaseq.lang.grammar.rules import (
     whole,
     words,
 )
-from spaseq.lang.grammar.terminals import INTEGER, NAME
+from spaseq.lang.grammar.terminals import INITIALS, INTEGER, NAME
 
 SEQUENCE = Forward()
 
@@ -93,22 +93,30 @@ DURATION = rule(INTEGER + words(*UNITS, *(unit[:-1] for unit in UNITS), name=A_U
 REF = rule(just(NAME), lambda span, name: ast.Ref(name.text, span=span))
 
 # In a sequence, AND is always an operator.
-_GPM = terminal(rf"(?!(?i:AND)(?!\w)){lexical.NAME}", "the name of a GPM", _ref)
-_OP = rule(symbols("[,;:]", "a sequence operator") + (mark("[") + DURATION + mark("]"))[0, 1], _op)
-_BRACE = terminal(r"\{", "a quantifier", Punctuation)
-_COUNTED = _BRACE + INTEGER + (symbols(",", "','") + INTEGER[0, 1])[0, 1] + mark("}")
-_BOUNDS = rule(just(symbols(r"[+*?]", "a quantifier")), _short_bounds) | rule(
+_GPM = terminal(rf"(?!(?i:AND)(?!\w)){lexical.NAME}", "the name of a GPM", _ref, INITIALS)
+_OP = rule(
+    symbols("[,;:]", "a sequence operator", ",;:") + (mark("[") + DURATION + mark("]"))[0, 1], _op
+)
+_BRACE = terminal(r"\{", "a quantifier", Punctuation, "{")
+_COUNTED = _BRACE + INTEGER + (symbols(",", "','", ",") + INTEGER[0, 1])[0, 1] + mark("}")
+_BOUNDS = rule(just(symbols(r"[+*?]", "a quantifier", "+*?")), _short_bounds) | rule(
     _COUNTED, _counted_bounds
 )
-_OWN = mark("[") + rule(symbols("[,;:]", "a sequence operator") + DURATION[0, 1], _op) + mark("]")
+_OWN = (
+    mark("[")
+    + rule(symbols("[,;:]", "a sequence operator", ",;:") + DURATION[0, 1], _op)
+    + mark("]")
+)
 _UNTIL = keyword("UNTIL") + _GPM
-_QUANTIFIER = rule(_BOUNDS + symbols(r"\+", "'+'")[0, 1] + _OWN[0, 1] + _UNTIL[0, 1], _quantifier)
-_SUFFIX = symbols("!", "'!'") | _QUANTIFIER
+_QUANTIFIER = rule(
+    _BOUNDS + symbols(r"\+", "'+'", "+")[0, 1] + _OWN[0, 1] + _UNTIL[0, 1], _quantifier
+)
+_SUFFIX = symbols("!", "'!'", "!") | _QUANTIFIER
 _OPERANDS = (
     SEQUENCE
     + (
-        (symbols(r"\|", "'|'") + SEQUENCE)[1, ...]
-        | (symbols("&", "'&'") + SEQUENCE)[1, ...]
+        (symbols(r"\|", "'|'", "|") + SEQUENCE)[1, ...]
+        | (symbols("&", "'&'", "&") + SEQUENCE)[1, ...]
         | (words("AND") + SEQUENCE)[1, ...]
     )[0, 1]
 )

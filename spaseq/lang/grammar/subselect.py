@@ -83,7 +83,7 @@ def _sub_select(
     return ast.SubSelect(**fields, span=span)
 
 
-STAR = symbols(r"\*", "'*'")
+STAR = symbols(r"\*", "'*'", "*")
 SELECT_ITEM = rule(just(VAR), _select_item) | rule(
     mark("(") + EXPRESSION + keyword("AS") + VAR + mark(")"), _select_item
 )

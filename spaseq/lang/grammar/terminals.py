@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable
 
 from spaseq.errors import Span
@@ -22,11 +23,21 @@ def _iri_reference(text: str, span: Span) -> ast.Iri:
     return ast.Iri(text[1:-1], span=span)
 
 
-VAR = terminal(lexical.VARIABLE, "a variable", lambda text, span: ast.Var(text[1:], span=span))
-IRI_REFERENCE = terminal(lexical.IRI_REF, "an IRI", _iri_reference)
-IRI = IRI_REFERENCE | terminal(rf"{lexical.PREFIX}(?:{lexical.LOCAL})?", "an IRI", _prefixed_name)
-NAMESPACE = terminal(rf"{lexical.PREFIX}(?!{lexical.LOCAL})", "a prefix with a colon", Word)
-NAME = terminal(lexical.NAME, "a name", Word)
+_LETTERS, _DIGITS = string.ascii_letters, string.digits
+INITIALS = _LETTERS + "_"
+"""What names begin with."""
+
+VAR = terminal(
+    lexical.VARIABLE, "a variable", lambda text, span: ast.Var(text[1:], span=span), "?$"
+)
+IRI_REFERENCE = terminal(lexical.IRI_REF, "an IRI", _iri_reference, "<")
+IRI = IRI_REFERENCE | terminal(
+    rf"{lexical.PREFIX}(?:{lexical.LOCAL})?", "an IRI", _prefixed_name, _LETTERS + ":"
+)
+NAMESPACE = terminal(
+    rf"{lexical.PREFIX}(?!{lexical.LOCAL})", "a prefix with a colon", Word, _LETTERS + ":"
+)
+NAME = terminal(lexical.NAME, "a name", Word, INITIALS)
 
 # --- literals --------------------------------------------------------------------------------
 
@@ -57,18 +68,20 @@ def _literal(
             return TypedLiteral(lexical_form.text, datatype, span=span)
 
 
-STRING = terminal(lexical.STRING, "a string", _string)
-LANGUAGE_TAG = terminal(lexical.LANGUAGE_TAG, "a language tag", Word)
+STRING = terminal(lexical.STRING, "a string", _string, "\"'")
+LANGUAGE_TAG = terminal(lexical.LANGUAGE_TAG, "a language tag", Word, "@")
 RDF_LITERAL = rule(STRING + (LANGUAGE_TAG | mark("^^") + IRI)[0, 1], _literal)
 NUMBER = (
-    terminal(lexical.DOUBLE, "a number", _number("double"))
-    | terminal(lexical.DECIMAL, "a number", _number("decimal"))
-    | terminal(lexical.INTEGER, "a number", _number("integer"))
+    terminal(lexical.DOUBLE, "a number", _number("double"), "+-." + _DIGITS)
+    | terminal(lexical.DECIMAL, "a number", _number("decimal"), "+-." + _DIGITS)
+    | terminal(lexical.INTEGER, "a number", _number("integer"), "+-" + _DIGITS)
 )
-BOOLEAN = terminal(r"(?i:true|false)(?![\w:])", "true or false", _boolean)
+BOOLEAN = terminal(r"(?i:true|false)(?![\w:])", "true or false", _boolean, "tTfF")
 LITERAL = RDF_LITERAL | NUMBER | BOOLEAN
-INTEGER = terminal("[0-9]{1,100}(?![0-9])", "a whole number", Word)  # no one needs more digits
-DATE_TIME = terminal(lexical.DATE_TIME, "a dateTime", Word)
+INTEGER = terminal(  # no one needs more digits
+    "[0-9]{1,100}(?![0-9])", "a whole number", Word, _DIGITS
+)
+DATE_TIME = terminal(lexical.DATE_TIME, "a dateTime", Word, "-" + _DIGITS)
 
 # --- blank nodes -----------------------------------------------------------------------------
 
@@ -79,8 +92,8 @@ def anonymous(span: Span, cell: int = 0) -> ast.BlankNode:
 
 
 BLANK_NODE = terminal(
-    lexical.BLANK_NODE, "a blank node", lambda text, span: ast.BlankNode(text[2:], span=span)
+    lexical.BLANK_NODE, "a blank node", lambda text, span: ast.BlankNode(text[2:], span=span), "_"
 )
-EMPTY_BLANK_NODE = terminal(r"\[\s*\]", "'['", lambda text, span: anonymous(span))
-NIL = terminal(r"\(\s*\)", "'('", lambda text, span: ast.Iri(RDF + "nil", span=span))
-EMPTY_BRACKETS = terminal(r"\(\s*\)", "'('", Punctuation)
+EMPTY_BLANK_NODE = terminal(r"\[\s*\]", "'['", lambda text, span: anonymous(span), "[")
+NIL = terminal(r"\(\s*\)", "'('", lambda text, span: ast.Iri(RDF + "nil", span=span), "(")
+EMPTY_BRACKETS = terminal(r"\(\s*\)", "'('", Punctuation, "(")
