@@ -202,7 +202,7 @@ def _arithmetic(
             return Float(c_float(double(a, b)).value)
         if kind is int and type(b) is int:
             result = integer(a, b)
-            if -_END < result < _END:
+            if type(result) is not int or -_END < result < _END:  # a quotient is bounded already
                 return result
             raise ExpressionError("the integer has too many digits")
         return _exactly(exact, a, b)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from decimal import ROUND_FLOOR, Decimal
+from functools import lru_cache
 from typing import Any
 
 from spaseq.expr import numbers
@@ -201,6 +202,7 @@ def write_moment(value: Moment) -> str:
     return text + write_zone(value.zone)
 
 
+@lru_cache(1024)
 def moment_of_ms(ms: int) -> Moment:
     """The xsd:dateTime in UTC of a number of milliseconds since the epoch."""
     return _at("dateTime", Decimal(ms).scaleb(-3, EXACT), 0)

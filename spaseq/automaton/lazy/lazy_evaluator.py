@@ -166,7 +166,7 @@ class LazyEvaluator:
         """How many solutions are stored for the step that leads to each state."""
         stored = Counter[StateKey]()
         for gpm, buffer in self._buffers.items():
-            for edge in self._lazy.machine.edges_of.get(gpm, ()):
+            for edge in self._lazy.machine.edges_of.get(gpm, {}).values():
                 if edge.id in places.target:
                     stored[places.target[edge.id]] = len(buffer)
         return stored

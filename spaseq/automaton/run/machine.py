@@ -81,7 +81,8 @@ class Machine:
     work: WorkCounts = field(default_factory=WorkCounts)  # over all partitions
     solve: CorrelatedSolver | None = None  # needed where a GPM is correlated
     takes: dict[int, CompiledTake] = field(init=False)
-    edges_of: dict[int, tuple[Edge, ...]] = field(init=False)  # GPM -> edges that take it
+    edges_of: dict[int, dict[int, Edge]] = field(init=False)  # GPM -> edges that take it, by number
+    gpms_of: dict[int, frozenset[int]] = field(init=False)  # automaton -> the GPMs that it takes
     target: dict[int, State] = field(init=False)  # edge -> the state it leads to
     timed: frozenset[str] = field(init=False)  # GPMs whose TIMESTAMP some FILTER uses
     statics: dict[int, object] = field(init=False)  # objects a snapshot refers to by number
@@ -95,8 +96,9 @@ class Machine:
         compiled = [
             tuple(compile_filter(c, self.expressions) for c in g.conditions) for g in self.gpms
         ]
-        edges: dict[int, list[Edge]] = {}
+        self.edges_of, self.gpms_of = {}, {}
         for automaton in _automata(self.program):
+            self.gpms_of[automaton.id] = _gpms(automaton)
             self.register(automaton)
             for state in automaton.states:
                 self.register(state)
@@ -104,9 +106,8 @@ class Machine:
                     self.register(edge)
                     self.target[edge.id] = automaton.states[edge.target]
                     if isinstance(edge.label, TakeLabel):
-                        edges.setdefault(edge.label.gpm, []).append(edge)
+                        self.edges_of.setdefault(edge.label.gpm, {})[edge.id] = edge
                         self.takes[edge.id] = self._take(edge.label, compiled)
-        self.edges_of = {g: tuple(es) for g, es in edges.items()}
 
     def register(self, static: object) -> None:
         """Let snapshots refer to an object by number instead of containing it."""
@@ -142,6 +143,18 @@ class Machine:
             (v, compile_term(e, self.expressions)) for v, e in [*reads, *correlation.parameters]
         ]
         return CorrelatedTake(gpm, correlation.event, tuple(inputs), self.solve)
+
+
+def _gpms(automaton: Automaton) -> frozenset[int]:
+    """The GPMs that an automaton takes, in brackets too."""
+    found = set[int]()
+    for state in automaton.states:
+        for edge in state.edges:
+            if isinstance(edge.label, BracketLabel):
+                found = found.union(*map(_gpms, edge.label.operands))
+            else:
+                found.add(edge.label.gpm)
+    return frozenset(found)
 
 
 def _automata(program: Program) -> list[Automaton]:

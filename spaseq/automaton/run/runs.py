@@ -8,7 +8,7 @@ waits for the whole bracket.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeAlias
 
 from spaseq.algebra.answers import Instant
@@ -95,7 +95,7 @@ class Obligation:
         after = self.after
         if self.until and after is None:  # nothing stands before the loop
             after = instant[0], instant[1] - 1
-        return replace(self, after=after, before=instant)
+        return Obligation(self.negation, after, instant, self.captured, self.until)
 
     @property
     def end(self) -> Instant | None:
@@ -121,7 +121,7 @@ class LeftLoop:
 
     def passed(self, instant: Instant) -> LeftLoop:
         """The same once the next step begins at an instant."""
-        return replace(self, before=instant)
+        return LeftLoop(self.exit, self.run, instant, self.until)
 
     @property
     def end(self) -> Instant | None:
@@ -201,6 +201,40 @@ class Run:
     trace: int = NIL
     obligations: tuple[Duty, ...] = ()
     outside: Outside | None = None
+
+    def in_operand(
+        self, state: State, frame: BracketFrame, groups: Groups | None, duties: tuple[Duty, ...]
+    ) -> Run:
+        """The run at the start of a bracket's operand, of which it has taken nothing."""
+        return Run(
+            state,
+            frame,
+            None,
+            None,
+            self.origin,
+            self.tau,
+            self.singles,
+            groups,
+            self.trace,
+            duties,
+            self.outside,
+        )
+
+    def after_actions(self, groups: Groups | None, duties: tuple[Duty, ...]) -> Run:
+        """The run after actions that have changed its repetitions and what it owes."""
+        return Run(
+            self.state,
+            self.frame,
+            self.first,
+            self.last,
+            self.origin,
+            self.tau,
+            self.singles,
+            groups,
+            self.trace,
+            duties,
+            self.outside,
+        )
 
 
 @dataclass(slots=True)

@@ -6,7 +6,6 @@ A *candidate* is a run that has matched an operand of a bracket (the second one,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.nfa import Edge, State
@@ -67,14 +66,18 @@ def _joined(
     before = point.run
     passed = tuple(o.passed(first) for o in point.obligations)
     conjunction = before.frame is not None and before.frame.conjunction
-    return replace(
-        run,
-        state=target[point.edge.id],
-        frame=before.frame,
-        first=before.first or first,
-        last=last,
-        tau=last[0] if conjunction else None,
-        obligations=run.obligations + passed,
+    return Run(
+        target[point.edge.id],
+        before.frame,
+        before.first or first,
+        last,
+        run.origin,
+        last[0] if conjunction else None,
+        run.singles,
+        run.groups,
+        run.trace,
+        run.obligations + passed,
+        run.outside,
     )
 
 

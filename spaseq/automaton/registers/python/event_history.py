@@ -16,13 +16,22 @@ EventHistory: TypeAlias = list[tuple[Instant, MeasuredInstant, RowsByGpm]]
 
 
 def replay(
-    history: EventHistory, after: Instant | None, until: Instant, tau: int | None
+    history: EventHistory,
+    window: Window,
+    after: Instant | None,
+    until: MeasuredInstant,
+    tau: int | None,
 ) -> Iterator[tuple[MeasuredInstant, RowsByGpm]]:
-    """The instants after `after` up to `until`; only instants at the timestamp `tau` if given."""
-    start = 0 if after is None else bisect_right(history, after, key=lambda p: p[0])
+    """The instants after `after` up to `until`, as far as they share a window with that.
+
+    Only instants at the timestamp `tau` if given.
+    """
+    start = bisect_left(history, window.earliest(until.reach), key=lambda p: p[1].start)
+    if after is not None:
+        start = max(start, bisect_right(history, after, key=lambda p: p[0]))
     if tau is not None:
         start = max(start, bisect_left(history, (tau, -1), key=lambda p: p[0]))
-    end = bisect_right(history, until, key=lambda p: p[0])
+    end = bisect_right(history, until.instant, key=lambda p: p[0])
     for i in range(start, end):
         yield history[i][1], history[i][2]
 

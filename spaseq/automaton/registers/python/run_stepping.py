@@ -6,8 +6,7 @@ history once the first is complete, and then goes on with the events that follow
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from spaseq.automaton.program.nfa import (
     Acceptance,
@@ -76,16 +75,18 @@ class RunStepper:
         Runs that accept in an outermost automaton are in `queue.complete` then.
         """
         arrivals: list[Run] = []
-        for wait in waiting.take_strict(moment.instant):
-            label = wait.edge.label
-            assert isinstance(label, TakeLabel)
-            if label.gpm in rows and self.is_alive(wait.run, moment):
-                arrivals.extend(self.taker.taken(wait, rows[label.gpm], moment))
-        if waiting.tables:
-            for gpm, solutions in rows.items():
-                for edge in self._machine.edges_of.get(gpm, ()):
-                    if waiting.tables.get(edge.id):
-                        arrivals += self._offer(waiting, edge, solutions, moment)
+        if waiting.strict or waiting.points:
+            for wait in waiting.take_strict(moment.instant):
+                label = wait.edge.label
+                assert isinstance(label, TakeLabel)
+                if label.gpm in rows and self.is_alive(wait.run, moment):
+                    arrivals.extend(self.taker.taken(wait, rows[label.gpm], moment))
+        tables = waiting.tables
+        for gpm, solutions in rows.items() if tables else ():
+            edges: Collection[int] = self._machine.edges_of.get(gpm, ())
+            few, many = (tables, edges) if len(tables) < len(edges) else (edges, tables)
+            for edge in [number for number in few if number in many]:
+                arrivals += self._offer(waiting, edge, solutions, moment)
         for run in arrivals:
             self._arrive(run, waiting, moment, queue)
         while (entry := queue.pop()) is not None:
@@ -93,11 +94,11 @@ class RunStepper:
                 self._arrive(run, waiting, moment, queue)
 
     def _offer(
-        self, waiting: WaitingRuns, edge: Edge, rows: list[Row], moment: MeasuredInstant
+        self, waiting: WaitingRuns, edge: int, rows: list[Row], moment: MeasuredInstant
     ) -> list[Run]:
         """Offer the solutions of an instant to the runs at one edge; the runs that follow."""
-        table, arrivals = waiting.tables[edge.id], list[Run]()
-        for key, solutions in by_key(rows, self._machine.takes[edge.id].key).items():
+        table, arrivals = waiting.tables[edge], list[Run]()
+        for key, solutions in by_key(rows, self._machine.takes[edge].key).items():
             waits = table.get(key)
             if not waits:
                 continue
@@ -113,6 +114,8 @@ class RunStepper:
                 table[key] = kept
             else:
                 del table[key]
+        if not table:
+            del waiting.tables[edge]
         return arrivals
 
     def is_alive(self, run: Run, moment: MeasuredInstant) -> bool:
@@ -156,7 +159,7 @@ class RunStepper:
         groups, obligations = follow(
             self._machine.program, self._lists, actions, run.groups, run.obligations, run
         )
-        return replace(run, groups=groups, obligations=obligations)
+        return run.after_actions(groups, obligations)
 
     def wait(self, run: Run, waiting: WaitingRuns) -> None:
         """Let a run wait at every edge out of its state."""
@@ -204,7 +207,7 @@ class RunStepper:
         until = self._machine.program.untils.get(left.repeat)
         own = [o for o in run.obligations if isinstance(o, Obligation) and o.negation == until]
         return LeftLoop(
-            left, replace(run, obligations=()), None, () if left.first else (*own[-1:],)
+            left, run.after_actions(run.groups, ()), None, () if left.first else (*own[-1:],)
         )
 
     def wait_at(
@@ -241,16 +244,8 @@ class RunStepper:
         both = label.kind != "|"
         for operand in label.operands[: 1 if both else None]:
             frame = BracketFrame(point, operand, conjunction, awaits_left=both)
-            start = replace(
-                run,
-                state=operand.states[0],
-                frame=frame,
-                first=None,
-                last=None,
-                groups=point.groups,
-                obligations=obligations,
-            )
-            self.wait(start, waiting)
+            start = operand.states[0]
+            self.wait(run.in_operand(start, frame, point.groups, obligations), waiting)
 
     def _complete_operand(
         self, run: Run, waiting: WaitingRuns, moment: MeasuredInstant, queue: CandidateQueue
@@ -274,10 +269,12 @@ class RunStepper:
         taken = events_since(self._trace, left, point.run) if label.kind == "AND" else frozenset()
         operand = label.operands[1]
         second = BracketFrame(point, operand, frame.conjunction, left, taken)
-        start = replace(left, state=operand.states[0], frame=second, first=None, last=None)
+        start = left.in_operand(operand.states[0], second, left.groups, left.obligations)
         local, inner = WaitingRuns(), CandidateQueue(point.depth + 1, queue)
         self.wait(start, local)
         tau = left.tau if frame.conjunction else None
-        for past, rows in replay(self._history, point.after, moment.instant, tau):
-            self.advance(local, past, rows, inner)
+        machine, gpms = self._machine, self._machine.gpms_of[operand.id]
+        for past, rows in replay(self._history, machine.window, point.after, moment, tau):
+            if machine.program.strict or not gpms.isdisjoint(rows):
+                self.advance(local, past, rows, inner)
         waiting.merge(local)
