@@ -8,6 +8,7 @@ import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.kernels.measures import positions
+from spaseq.automaton.batch.kernels.near_rows import note_near
 from spaseq.automaton.batch.kernels.row_order import is_rising
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
@@ -66,12 +67,19 @@ def steps() -> Iterator[str]:
     yield "positions"
     is_rising(times, ones, ones, ones, ones, ones)
     yield "is_rising"
+    yield _near_rows()
     outer = OuterNegations(plain_checks([(0, True)], 1), Sliding(1), keeps_rows=False)
     outer.begin(rows, 1)
     yield "note_rows"
     outer.checked(EnumeratedMatches(times.copy(), np.ones((1, 2), np.int64)))
     list(outer.closed(None))
     yield "drop_violated"
+
+
+def _near_rows() -> str:
+    time, kept, last = np.zeros(1, np.int64), np.ones(1, np.bool_), np.zeros((1, 1), np.int64)
+    note_near(time, time, np.zeros(1, np.int32), time, kept, last, 0, time.copy())
+    return "note_near"
 
 
 def _one_step() -> Program:

@@ -22,8 +22,9 @@ from spaseq.expr.doubles import COMPARE, Doubles
 from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.uses import is_volatile, variables_of
 from spaseq.expr.vectorised import ColumnCall, without_column_calls
-from spaseq.expr.whole_numbers import FEW, integer_texts, sum_of, whole_numbers
+from spaseq.expr.whole_numbers import FEW, sum_of, whole_numbers
 from spaseq.lang import ast
+from spaseq.rdf.columns.integer_terms import integer_texts
 from spaseq.rdf.columns.term_columns import distinct_codes
 from spaseq.rdf.columns.term_tables import TermTable
 from spaseq.records import record
@@ -169,13 +170,32 @@ def _whole(operand: ast.Expr, rows: TermRows) -> tuple[Bools, Int64s]:
     column = rows.columns.get(operand.name) if isinstance(operand, ast.Var) else None
     if column is None:
         return np.zeros(rows.size, np.bool_), np.zeros(rows.size, np.int64)
-    bound = np.where(column < 0, column.max(initial=0), column)
-    used, where = distinct_codes(bound, len(rows.terms))
-    codes = used.astype(np.int32)
-    table = rows.terms
-    texts = table.take(codes) if isinstance(table, TermTable) else [table[c] for c in codes]
-    is_whole, values = whole_numbers(texts)
-    return is_whole[where] & (column >= 0), values[where]
+    return _whole_of(column, rows.terms)
+
+
+def whole_numbers_of(codes: Int32s, terms: Sequence[str]) -> Int64s | None:
+    """The values [n] of the terms of codes [n], None unless all are small whole numbers."""
+    is_whole, values = _whole_of(codes, terms)
+    return values if is_whole.all() else None
+
+
+def _whole_of(codes: Int32s, terms: Sequence[str]) -> tuple[Bools, Int64s]:
+    """(which codes [n] are of small whole numbers, their values)."""
+    bound = np.where(codes < 0, codes.max(initial=0), codes)
+    used, where = distinct_codes(bound, len(terms))
+    distinct = used.astype(np.int32)
+    is_whole, values = _distinct_whole(distinct, terms)
+    return is_whole[where] & (codes >= 0), values[where]
+
+
+def _distinct_whole(codes: Int32s, terms: Sequence[str]) -> tuple[Bools, Int64s]:
+    if not isinstance(terms, TermTable):
+        return whole_numbers([terms[code] for code in codes])
+    is_whole, values = terms.integers(codes)
+    rest = np.flatnonzero(~is_whole)
+    if len(rest):
+        is_whole[rest], values[rest] = whole_numbers(terms.take(codes[rest]))
+    return is_whole, values
 
 
 def _conjuncts(expr: ast.Expr) -> Iterator[ast.Expr]:

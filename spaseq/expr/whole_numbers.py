@@ -1,4 +1,4 @@
-"""Many xsd:integers at a time: their texts as numbers, their sums, and numbers as texts."""
+"""Many xsd:integers at a time: their texts as numbers, and their sums."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.lang import ast
+from spaseq.rdf.columns.integer_terms import INTEGER_TYPE
 from spaseq.rdf.terms.vocabulary import XSD
 
-_TYPE = f"^^<{XSD}integer>"
 _DIGITS = 15
 """The most digits of a number that is read here; a sum of two is exact in float64."""
 
@@ -28,14 +28,9 @@ def whole_numbers(texts: Sequence[str | None]) -> tuple[Bools, Int64s]:
     small = pc.fill_null(pc.match_substring_regex(array, _SMALL), False)
     is_small: Bools = small.to_numpy(zero_copy_only=False)
     values = np.zeros(len(texts), np.int64)
-    digits = pc.utf8_slice_codeunits(array.filter(small), 1, -len(_TYPE) - 1)
+    digits = pc.utf8_slice_codeunits(array.filter(small), 1, -len(INTEGER_TYPE) - 1)
     values[is_small] = pc.cast(digits, pa.int64()).to_numpy(zero_copy_only=False)
     return is_small, values
-
-
-def integer_texts(values: Int64s) -> list[str]:
-    """The N-Triples texts of whole numbers."""
-    return [f'"{value}"{_TYPE}' for value in values.tolist()]
 
 
 def sum_of(expr: ast.Expr) -> ast.Arithmetic | None:

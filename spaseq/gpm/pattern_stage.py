@@ -11,12 +11,15 @@ from spaseq.expr.doubles import Doubles
 from spaseq.gpm.correlated import with_events
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.solutions.solutions import only, with_columns
+from spaseq.gpm.solutions.value_columns import IntegerColumn, TableColumn, lazy_column
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.shapes import QUERY
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.measures import Measures
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.integer_terms import IntegerTerms, joined_terms
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import (
     UNBOUND,
@@ -227,35 +230,52 @@ class _Rows:
             return SolutionBatch.empty(columns)
         event = np.concatenate([b.event for _, b in self._parts])
         gpm = np.concatenate([np.full(len(b.event), g, np.int32) for g, b in self._parts])
-        places: list[RowSelection] = [slice(None)]
+        order: RowSelection = slice(None)
         if len(self._parts) > 1:
             order = np.argsort(event, kind="stable")
             event, gpm = event[order], gpm[order]
-            place = np.empty(len(order), np.intp)
-            place[order] = np.arange(len(order))
-            ends = np.cumsum([len(b.event) for _, b in self._parts])
-            places = list(np.split(place, ends[:-1]))
-        bound = {v for _, b in self._parts for v in b.columns}
-        codes = {v: self._codes(v, places, len(event)) for v in bound}
+        read = {*columns.variables, *columns.numbers}
+        known = {v: column for v in read if (column := self._known(v, order)) is not None}
+        bound = {v for _, b in self._parts for v in b.columns if v in read and v not in known}
+        codes = {v: self._codes(v, order) for v in bound}
         return SolutionBatch(
             np.full(len(event), self._stream, dtype=np.int32),
             events.time[event],
             events.k[event],
             gpm,
             events.names(event),
-            {v: self._column(codes.get(v), event) for v in columns.variables},
-            {v: self._numbers(codes.get(v), len(event)) for v in columns.numbers},
+            {
+                v: known[v] if v in known else self._column(codes.get(v), event)
+                for v in columns.variables
+            },
+            {v: self._numbers(known.get(v), codes.get(v), len(event)) for v in columns.numbers},
         )
 
-    def _codes(self, variable: str, places: Sequence[RowSelection], size: int) -> Int32s:
-        """The codes of a variable in all rows, given the places of the rows of each part."""
-        if len(self._parts) == 1:
-            return np.ascontiguousarray(self._parts[0][1].columns[variable])  # as kernels want it
-        codes = np.full(size, UNBOUND, np.int32)
-        for (_, bindings), rows in zip(self._parts, places, strict=True):
-            if variable in bindings.columns:
-                codes[rows] = bindings.columns[variable]
-        return codes
+    def _known(self, variable: str, order: RowSelection) -> TermColumn | None:
+        """The terms of a variable, in all rows in order, if they are known without their codes."""
+        parts = []
+        for _, bindings in self._parts:
+            own = lazy_column(bindings.columns, variable)
+            if variable not in bindings.columns:
+                parts.append(TermColumn.unbound(len(bindings.event)))
+            elif isinstance(own, TableColumn):
+                parts.append(own.terms)
+            elif isinstance(own, IntegerColumn):
+                parts.append(IntegerTerms(own.values))
+            else:
+                return None
+        return joined_terms(parts).take(order) if any(map(len, parts)) else None
+
+    def _codes(self, variable: str, order: RowSelection) -> Int32s:
+        """The codes of a variable in all rows, in order."""
+        found = [
+            b.columns[variable]
+            if variable in b.columns
+            else np.full(len(b.event), UNBOUND, np.int32)
+            for _, b in self._parts
+        ]
+        codes = found[0] if len(found) == 1 else np.concatenate(found)
+        return np.ascontiguousarray(codes[order])  # as kernels want it
 
     def _column(self, codes: Int32s | None, event: Int64s) -> TermColumn:
         if codes is None:
@@ -275,8 +295,15 @@ class _Rows:
         self._texts.append((used, texts))
         return texts
 
-    def _numbers(self, codes: Int32s | None, size: int) -> NumberColumn:
-        found = Doubles.unknown(size) if codes is None else Doubles.column(codes, self._terms)
+    def _numbers(self, known: TermColumn | None, codes: Int32s | None, size: int) -> NumberColumn:
+        if isinstance(known, IntegerTerms):
+            return known.numbers()
+        if known is not None:
+            found = Doubles.column(known.codes, known.terms.to_pylist())
+        elif codes is not None:
+            found = Doubles.column(codes, self._terms)
+        else:
+            found = Doubles.unknown(size)
         return NumberColumn(found.value, found.kind)
 
     def _scoped(self, column: TermColumn, codes: Int32s, event: Int64s) -> TermColumn:
@@ -318,18 +345,20 @@ def _without(bindings: EventSolutions, private: frozenset[str]) -> EventSolution
     """The solutions without private variables, unless an event has several solutions."""
     if not private or not len(bindings.event):
         return bindings
-    columns = {v: bindings.columns[v] for v in bindings.columns if v not in private}
+    columns = only(bindings.columns, [v for v in bindings.columns if v not in private])
     event = bindings.event
     if (event[1:] == event[:-1]).any():
         several = _are_several(bindings)
-        given = ((v, bindings.columns[v]) for v in private & bindings.columns.keys())
-        columns.update((v, np.where(several, c, UNBOUND).astype(np.int32)) for v, c in given)
+        if several.any():
+            given = ((v, bindings.columns[v]) for v in private & bindings.columns.keys())
+            told = {v: np.where(several, c, UNBOUND).astype(np.int32) for v, c in given}
+            columns = with_columns(columns, told)
     return EventSolutions(bindings.event, columns, bindings.terms)
 
 
 def _are_several(bindings: EventSolutions) -> Bools:
     """The rows whose event has several solutions, in a family for one member."""
-    event, member = bindings.event, bindings.columns.get(QUERY)
+    event, member = bindings.event, _members(bindings)
     if member is None:
         new = np.ones(len(event) + 1, np.bool_)
         new[1:-1] = event[1:] != event[:-1]
@@ -340,12 +369,20 @@ def _are_several(bindings: EventSolutions) -> Bools:
     return several
 
 
+def _members(bindings: EventSolutions) -> Int32s | None:
+    """A number of the member of a family for each solution; None if it is of no family."""
+    if QUERY not in bindings.columns:
+        return None
+    own = lazy_column(bindings.columns, QUERY)
+    return own.terms.codes if isinstance(own, TableColumn) else bindings.columns[QUERY]
+
+
 def _distinct(bindings: EventSolutions) -> EventSolutions:
     """The distinct solutions, as matches are a set."""
     event = bindings.event
     if len(event) < 2 or (np.diff(event) > 0).all():
         return bindings
-    member = bindings.columns.get(QUERY)
+    member = _members(bindings)
     if member is not None:  # the members of a family have one solution of most events each
         pairs = np.sort(event * (int(member.max()) + 1) + member)
         if (pairs[1:] > pairs[:-1]).all():

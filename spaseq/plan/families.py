@@ -49,7 +49,7 @@ class Family:
 
     plan: QueryPlan
     places: tuple[int, ...]
-    rows: tuple[tuple[Constant, ...], ...]
+    rows: tuple[tuple[str, ...], ...]
     owners: tuple[tuple[int, ...], ...]
     first: QueryPlan
 
@@ -70,10 +70,10 @@ class Family:
         pairs = enumerate(zip(ours.constants, its.constants, strict=True))
         return all(i in self.places or own == other for i, (own, other) in pairs)
 
-    def row(self, plan: QueryPlan) -> tuple[Constant, ...]:
+    def row(self, plan: QueryPlan) -> tuple[str, ...]:
         """The constants of a query that the family takes, as a row of the table."""
         assert plan.shaped is not None
-        return tuple(plan.shaped.constants[i] for i in self.places)
+        return tuple(constant_text(plan.shaped.constants[i]) for i in self.places)
 
     def changed(self, come: Mapping[int, QueryPlan], gone: Collection[int]) -> Family:
         """The family with other members, each in a row of its own, and without some.
@@ -136,7 +136,8 @@ def family_begun_by(plan: QueryPlan) -> Family | None:
     if own is None or not places:
         return None
     own = _titled(own, f"the family of {plan.identity.title}")
-    return Family(with_rows(own, places, {0: constants}), places, (constants,), ((0,),), plan)
+    row = tuple(map(constant_text, constants))
+    return Family(with_rows(own, places, {0: row}), places, (row,), ((0,),), plan)
 
 
 def family_again(
@@ -171,17 +172,17 @@ def _titled(plan: QueryPlan, title: str) -> QueryPlan:
 
 def _family(plans: Sequence[QueryPlan], numbers: Sequence[int]) -> Family | None:
     """The family of some queries of one shape; None if no plan can run it."""
-    owners: dict[tuple[Constant, ...], list[int]] = {}
+    owners: dict[tuple[str, ...], list[int]] = {}  # by the texts of their constants
     for number in numbers:
         shaped = plans[number].shaped
         assert shaped is not None
-        owners.setdefault(shaped.constants, []).append(number)
-    every = [*owners]
-    places = tuple(i for i, own in enumerate(zip(*every, strict=True)) if len({*own}) > 1)
-    rows = tuple(tuple(constants[i] for i in places) for constants in every)
+        owners.setdefault(tuple(map(constant_text, shaped.constants)), []).append(number)
+    columns = [*zip(*owners, strict=True)]
+    places = tuple(i for i, own in enumerate(columns) if len({*own}) > 1)
+    rows = tuple(zip(*(columns[i] for i in places), strict=True)) if places else ((),)
     first = plans[numbers[0]]
     assert first.shaped is not None
-    plan = _plan(first, first.shaped.shape, every[0], places)
+    plan = _plan(first, first.shaped.shape, first.shaped.constants, places)
     if plan is None:
         return None
     plan = with_rows(plan, places, dict(enumerate(rows)))
@@ -190,12 +191,11 @@ def _family(plans: Sequence[QueryPlan], numbers: Sequence[int]) -> Family | None
 
 
 def with_rows(
-    plan: QueryPlan, places: Sequence[int], rows: Mapping[int, Sequence[Constant]]
+    plan: QueryPlan, places: Sequence[int], rows: Mapping[int, Sequence[str]]
 ) -> QueryPlan:
     """A family's plan with other rows in its table, by number."""
     columns = {
-        parameter(place).name: [constant_text(row[i]) for row in rows.values()]
-        for i, place in enumerate(places)
+        parameter(place).name: [row[i] for row in rows.values()] for i, place in enumerate(places)
     }
     columns[QUERY] = [*map(row_term, rows)]
 

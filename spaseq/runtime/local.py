@@ -92,7 +92,8 @@ class FamilyInput:
         self.streams = family.plan.inputs.streams
         self.title = family.plan.identity.title
         self.plans, self._stats = {n: job.plans[n] for n in family.members}, job.stats
-        self.sorter = RowSorter(family.plan.patterns.columns)
+        kept = KEPT_BYTES * len(self.plans) // len(job.plans)
+        self.sorter = RowSorter(family.plan.patterns.columns, kept_bytes=kept)
         self._counts = np.zeros((len(family.rows), len(family.plan.patterns.gpms)), np.int64)
         limits = job.options.limits
         self._matcher = FamilyPatterns(family, self.plans, job.knowledge, job.take_bad, limits)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from spaseq.automaton.batch.kernels.near_rows import FAR, note_near
 from spaseq.automaton.program.required_gpms import required_gpms
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.compiled.arrays import Bools, Int64s
@@ -22,8 +23,11 @@ LONGEST_REST = 32
 """The most batches without looking, after some in which it did not pay off."""
 
 _ROUNDS = 3
+_MOST = 62  # required GPMs that are looked at
 _LARGEST = 2**62
 _NEVER_BEFORE = -(2**62)
+_SPARSE = 16
+"""Partitions are numbered anew if there may be this many times as many as rows."""
 
 
 class HopelessRows:
@@ -36,7 +40,9 @@ class HopelessRows:
     def __init__(self, plan: QueryPlan, window: Window) -> None:
         self._length = 0 if isinstance(window, Counted) else window.horizon
         self._partition = plan.sequence.partition
-        self._required = sorted(required_gpms(plan.sequence.program.automaton))
+        self._required = sorted(required_gpms(plan.sequence.program.automaton))[:_MOST]
+        self._steps = np.full(len(plan.patterns.gpms) + 1, -1, np.int32)  # by GPM, BARE last
+        self._steps[self._required] = np.arange(len(self._required))
         self._unknown_until = _NEVER_BEFORE  # rows up to this time (ms) came in earlier batches
         self._rest, self._left = 1, 0  # batches without looking after a failure, and until the next
 
@@ -80,18 +86,21 @@ class HopelessRows:
 
     def _kept(self, rows: SolutionBatch, watermark: int) -> Bools | None:
         """Which rows stay; None if all do."""
-        place = self._places(rows)
-        if place is None:
+        found = self._places(rows)
+        if found is None:
             return None
+        place, places = found
         time, length = rows.time, self._length
         edges = (time - length <= self._unknown_until) | (time + length >= watermark)
+        step, order = self._steps[rows.gpm], _by_time(time)
+        orders, required = (order, order[::-1].copy()), len(self._required)
         kept, before = np.ones(len(rows), np.bool_), len(rows)
         for _ in range(_ROUNDS):
-            for gpm in self._required:
-                near = np.sort(place[kept & (rows.gpm == gpm)])
-                first = np.searchsorted(near, place - length)
-                end = np.searchsorted(near, place + length, side="right")
-                kept &= (end > first) | edges
+            near = np.zeros(len(rows), np.int64)
+            for some in orders:
+                last = np.full((places, required), FAR)
+                note_near(some, time, step, place, kept, last, length, near)
+            kept &= (near == (1 << required) - 1) | edges
             count = int(np.count_nonzero(kept))
             if 10 * (before - count) < len(rows):
                 break
@@ -101,18 +110,26 @@ class HopelessRows:
         self._left = 0 if pays_off else self._rest
         return kept
 
-    def _places(self, rows: SolutionBatch) -> Int64s | None:
-        """A number for each row [n]: times of one partition are near each other, others far apart.
+    def _places(self, rows: SolutionBatch) -> tuple[Int64s, int] | None:
+        """(the number of each row's partition [n], a bound of these numbers).
 
-        None if there are no such numbers of 64 bits.
+        None if the partitions have no numbers of 64 bits.
         """
-        first = int(rows.time.min())
-        apart = int(rows.time.max()) - first + 2 * self._length + 1
-        partition, count = np.zeros(len(rows), np.int64), 1
+        place, count = np.zeros(len(rows), np.int64), 1
         for variable in self._partition:
             column = rows.values[variable]
             count *= len(column.terms) + 1
-            if count * apart >= _LARGEST:
+            if count >= _LARGEST:
                 return None
-            partition = partition * (len(column.terms) + 1) + column.codes + 1
-        return partition * apart + (rows.time - first)
+            place = place * (len(column.terms) + 1) + column.codes + 1
+        if count <= _SPARSE * len(rows):
+            return place, count
+        distinct, place = np.unique(place, return_inverse=True)
+        return place, len(distinct)
+
+
+def _by_time(time: Int64s) -> Int64s:
+    """The rows in order of their times [n]."""
+    if (time[1:] >= time[:-1]).all():
+        return np.arange(len(time))
+    return np.argsort(time, kind="stable")

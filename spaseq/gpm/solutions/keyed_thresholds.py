@@ -8,17 +8,17 @@ pass the comparison. What the table adds to a solution is translated when somebo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
-from spaseq.compiled.arrays import Float64s, Indices, Int32s, Int64s
+from spaseq.compiled.arrays import Float64s, Indices, Int64s
 from spaseq.expr.doubles import Doubles
 from spaseq.gpm.solutions.key_index import KeyIndex, expanded
-from spaseq.gpm.solutions.lazy_columns import LazyColumn, LazyColumns
+from spaseq.gpm.solutions.lazy_columns import LazyColumns
 from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.gpm.solutions.thresholds import Comparison, Order, is_number, numbers_of
+from spaseq.gpm.solutions.value_columns import TableColumn
 from spaseq.rdf.terms.number_kinds import FLOAT
 from spaseq.records import record
 
@@ -128,10 +128,10 @@ def _ranges(
 def _merged(left: Solutions, right: Solutions, rows: Indices, others: Indices) -> Solutions:
     """The unions of paired solutions, whose columns are made when they are read."""
     columns = LazyColumns.of(left.columns).take(rows)
-    for variable, codes in right.columns.items():
+    for variable in right.columns:
         if variable not in columns:
-            make = partial(_translated, codes, others, right, left)
-            columns = columns.with_made(variable, LazyColumn(make))
+            own = TableColumn(right, variable, others, left.lexicon)
+            columns = columns.with_made(variable, own)
     # To know that a variable is bound, its column need not be read.
     bound: dict[object, bool] = {
         ("unbound", v): False for v in columns if not _may_be_unbound(left, right, v)
@@ -143,7 +143,3 @@ def _merged(left: Solutions, right: Solutions, rows: Indices, others: Indices) -
 def _may_be_unbound(left: Solutions, right: Solutions, variable: str) -> bool:
     side = left if variable in left.columns else right
     return side.may_be_unbound(variable)
-
-
-def _translated(codes: Int32s, rows: Indices, source: Solutions, target: Solutions) -> Int32s:
-    return translated(codes[rows], source.lexicon, target.lexicon, add=True)

@@ -50,6 +50,10 @@ class LazyColumns(Mapping[str, Int32s]):
             return columns
         return cls({v: LazyColumn(partial(np.asarray, codes)) for v, codes in columns.items()})
 
+    def column(self, variable: str) -> LazyColumn | None:
+        """A column, which may not have been made yet, None if there is none."""
+        return self._columns.get(variable)
+
     def __getitem__(self, variable: str) -> Int32s:
         return self._columns[variable].codes
 

@@ -15,7 +15,10 @@ from spaseq.expr.compile import Options
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.order import order_key
 from spaseq.expr.values import encode
+from spaseq.expr.whole_numbers import FEW, sum_of
+from spaseq.gpm.solutions.lazy_columns import LazyColumns
 from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.gpm.solutions.value_columns import IntegerColumn, values_of
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import UNBOUND
 
@@ -32,8 +35,26 @@ def encoded(found: Solutions, texts: Sequence[str | None]) -> Int32s:
 
 def extended(found: Solutions, variable: str, expr: ast.Expr, options: Options) -> Solutions:
     """The solutions with the value of an expression as another variable."""
+    total = sum_of(expr)
+    if total is not None and found.size >= FEW:
+        values = _summed(found, total)
+        if values is not None:
+            own = IntegerColumn(values, found.lexicon)
+            columns = LazyColumns.of(found.columns).with_made(variable, own)
+            return Solutions(found.size, found.event, columns, found.lexicon)
     results, which = _values(found, expr, options)
     return found.with_column(variable, encoded(found, results)[which])
+
+
+def _summed(found: Solutions, total: ast.Arithmetic) -> Int64s | None:
+    """The sums [size] of two variables, None unless all are sums of small whole numbers."""
+    assert isinstance(total.left, ast.Var)
+    assert isinstance(total.right, ast.Var)
+    left = values_of(found, total.left.name)
+    right = None if left is None else values_of(found, total.right.name)
+    if left is None or right is None:
+        return None
+    return left + right if total.op == "+" else left - right
 
 
 SOLUTION = RESERVED + "solution"

@@ -70,10 +70,7 @@ class Solutions:
 
     def with_column(self, variable: str, codes: Int32s) -> Solutions:
         """The same solutions with one more variable."""
-        if isinstance(self.columns, LazyColumns):
-            columns: Mapping[str, Int32s] = self.columns.with_column(variable, codes)
-        else:
-            columns = {**self.columns, variable: codes}
+        columns = with_columns(self.columns, {variable: codes})
         return Solutions(self.size, self.event, columns, self.lexicon)
 
     def within(self, budget: Budget) -> Solutions:
@@ -108,6 +105,15 @@ def only(columns: Mapping[str, Int32s], variables: Iterable[str]) -> Mapping[str
     if isinstance(columns, LazyColumns):
         return columns.only(variables)
     return {v: columns[v] for v in variables if v in columns}
+
+
+def with_columns(columns: Mapping[str, Int32s], more: Mapping[str, Int32s]) -> Mapping[str, Int32s]:
+    """All columns and some more; no column is read."""
+    if not isinstance(columns, LazyColumns):
+        return {**columns, **more}
+    for variable, codes in more.items():
+        columns = columns.with_column(variable, codes)
+    return columns
 
 
 def unit(lexicon: Lexicon) -> Solutions:

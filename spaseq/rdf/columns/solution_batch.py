@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.rdf.columns.integer_terms import joined_terms
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.spelled_texts import concat_names, text_arrays
 from spaseq.rdf.columns.term_columns import (
@@ -61,9 +62,8 @@ class SolutionBatch:
     def nbytes(self) -> int:
         """Bytes of all columns. Terms that several columns share count once."""
         columns: list[Any] = [self.stream, self.time, self.k, self.gpm, self.event]
-        columns += [c.codes for c in self.values.values()]
         columns += [a for c in self.numbers.values() for a in (c.value, c.kind)]
-        columns += {id(c.terms): c.terms for c in self.values.values()}.values()
+        columns += {id(a): a for c in self.values.values() for a in c.arrays}.values()
         return sum(int(column.nbytes) for column in columns)
 
     def texts(self, variable: str, rows: RowSelection = slice(None)) -> list[str | None]:
@@ -88,7 +88,7 @@ class SolutionBatch:
             np.concatenate([b.k for b in batches]),
             np.concatenate([b.gpm for b in batches]),
             concat_names([b.event for b in batches]),
-            {v: TermColumn.concat([b.values[v] for b in batches]) for v in columns.variables},
+            {v: joined_terms([b.values[v] for b in batches]) for v in columns.variables},
             {v: NumberColumn.concat([b.numbers[v] for b in batches]) for v in columns.numbers},
         )
 

@@ -90,6 +90,11 @@ class TermColumn:
     def __len__(self) -> int:
         return len(self.codes)
 
+    @property
+    def arrays(self) -> list[Any]:
+        """The arrays that the column keeps in memory."""
+        return [self.codes, self.terms]
+
     @classmethod
     def of(cls, texts: Sequence[str | None]) -> TermColumn:
         """A column from texts; None is unbound."""
@@ -107,7 +112,7 @@ class TermColumn:
         if len(columns) == 1:
             return first
         bound = [c for c in columns if len(c.terms)]
-        if not bound or all(c.terms is bound[0].terms for c in bound):
+        if not bound or all(_are_same(c.terms, bound[0].terms) for c in bound):
             terms = bound[0].terms if bound else NO_TEXTS
             return cls(np.concatenate([c.codes for c in columns]), terms)
         parts = [c.compact() for c in columns]
@@ -188,6 +193,10 @@ class TermColumn:
         if not pa.types.is_dictionary(array.type):
             array = array.cast(pa.large_string()).dictionary_encode()
         return cls(_codes(array.indices), array.dictionary)
+
+
+def _are_same(terms: TextArray, others: TextArray) -> bool:
+    return terms is others or bool(terms.equals(others))
 
 
 def _indices(codes: Int32s) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 import pyarrow as pa
 
-from spaseq.compiled.arrays import Bytes, Float64s, Int8s, Int32s
+from spaseq.compiled.arrays import Bools, Bytes, Float64s, Int8s, Int32s, Int64s
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray, concat_texts, text_array
 from spaseq.rdf.terms.number_kinds import OTHER, UNKNOWN
 from spaseq.rdf.terms.triple_terms import may_have_blank_node
@@ -59,6 +59,13 @@ class TermTable(Sequence[str]):
         """(values [n], kinds [n]) of codes [n] as float64; see `spaseq.rdf.terms.number_kinds`."""
         kinds = np.where(codes < 0, OTHER, UNKNOWN).astype(np.int8)
         return np.full(len(codes), np.nan), kinds
+
+    def integers(self, codes: Int32s) -> tuple[Bools, Int64s]:
+        """(which of nonnegative codes [n] are quickly known to be small xsd:integers, values [n]).
+
+        A small one has at most 15 digits. Other small ones are not known without their texts.
+        """
+        return np.zeros(len(codes), np.bool_), np.zeros(len(codes), np.int64)
 
     @property
     @abstractmethod
@@ -199,6 +206,13 @@ class ExtendedTerms(TermTable):
         values, kinds = self.base.numbers(np.where(codes < self._size, codes, -1).astype(np.int32))
         kinds[codes >= self._size] = UNKNOWN
         return values, kinds
+
+    def integers(self, codes: Int32s) -> tuple[Bools, Int64s]:
+        theirs = codes < self._size
+        if theirs.all():
+            return self.base.integers(codes)
+        known, values = self.base.integers(np.where(theirs, codes, 0).astype(np.int32))
+        return known & theirs, values
 
     @property
     def has_blank(self) -> bool:

@@ -8,15 +8,21 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 
-from spaseq.compiled.arrays import Indices, Int32s
+from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray
 from spaseq.rdf.columns.term_tables import ABSENT, ListedTerms, Numbers, TermTable, encoded
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.gather import gather
 from spaseq.rdf.kernels.literal_values import numbers
-from spaseq.rdf.kernels.tables import find_texts
+from spaseq.rdf.kernels.tables import OFFSET, SIZE, find_texts
 from spaseq.rdf.lines.arenas import ReadArena
+from spaseq.rdf.terms.number_kinds import EXACT
 from spaseq.records import record
+
+_INTEGER = b"#integer"
+"""How the datatype xsd:integer ends, and no other datatype of numbers."""
+
+_LARGE = 1e15
 
 _FEW = 16
 """Up to this number of texts, decoding them one by one is faster."""
@@ -81,6 +87,15 @@ class BufferTerms(TermTable):
         found = np.empty(len(codes)), np.empty(len(codes), np.int8)
         numbers(self._arena.buffer, self._arena.spans, codes, *self._numbers, *found)
         return found
+
+    def integers(self, codes: Int32s) -> tuple[Bools, Int64s]:
+        values, kinds = self.numbers(codes)
+        found: Bools = (kinds == EXACT) & (np.abs(values) < _LARGE)
+        # A number of kind EXACT has a datatype of XSD: an integer, a type of integers or a decimal.
+        end = self._arena.spans[codes, OFFSET] + self._arena.spans[codes, SIZE]
+        for place, letter in enumerate(_INTEGER):
+            found &= self._arena.buffer[end - len(_INTEGER) - 1 + place] == letter
+        return found, np.where(found, values, 0).astype(np.int64)
 
     @property
     def has_blank(self) -> bool:

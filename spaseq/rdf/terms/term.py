@@ -202,7 +202,10 @@ def literal_text(lexical: str, datatype: str = XSD_STRING, language: str | None 
         return f'"{escaped}"@{language.lower()}'
     if datatype == XSD_STRING:
         return f'"{escaped}"'
-    return f'"{escaped}"^^{iri_text(datatype)}'
+    return f'"{escaped}"^^{_datatype_text(datatype)}'
+
+
+_datatype_text = lru_cache(maxsize=256)(iri_text)  # a query names few datatypes
 
 
 def split_literal(text: str) -> tuple[str, str, str | None]:
