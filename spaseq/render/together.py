@@ -9,6 +9,7 @@ from spaseq.lang import ast
 from spaseq.lang.shapes import parameter
 from spaseq.lang.variables import walk
 from spaseq.plan.families import Family, families_of
+from spaseq.plan.joint_plans import JointPlan, joint_plans
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.render.query_words import QueryWords
 from spaseq.render.rule_effects import basic_pattern, basic_shape
@@ -26,6 +27,7 @@ def together_text(plans: Sequence[QueryPlan], words: Sequence[QueryWords]) -> st
     lines = [f"queries    {len(plans):,}: {_counted(len(families), alone)}"]
     for family in families:
         lines += _family(family, plans, words[family.members[0]])
+    lines += map(_joined, joint_plans(families))
     lines += _patterns(plans, words)
     return "\n".join(lines)
 
@@ -54,6 +56,16 @@ def _family(family: Family, plans: Sequence[QueryPlan], words: QueryWords) -> It
                 if not any(isinstance(node, ast.Arithmetic) for node in walk(condition)):
                     by = "by value (sorted thresholds)"
                 yield f"  {gpm.name}: {_shown(words.condition(condition))}, {by}"
+
+
+def _joined(joint: JointPlan) -> str:
+    """How many families are matched together."""
+    gpms, tables = len({(f, g) for f, g, _ in joint.origins}), len(joint.plan.patterns.gpms)
+    several = f"{tables:,} joint {'table' if tables == 1 else 'tables'} of constants"
+    return (
+        f"matched    {len(joint.families):,} families together: {several} for {gpms:,} GPMs, "
+        f"with {len(joint.origins):,} rows"
+    )
 
 
 def _conditions(gpm: ast.Gpm) -> Iterator[ast.Expr]:

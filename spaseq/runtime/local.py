@@ -22,6 +22,7 @@ from spaseq.runtime.job.job import Job, counted
 from spaseq.sources.base import Source
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
 from spaseq.stages.held_answers import HeldAnswers
+from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.sequence import PatternStage, SequenceStage
 from spaseq.stages.sorting import KEPT_BYTES, RowSorter
 
@@ -87,7 +88,7 @@ class SortedInput:
 class FamilyInput:
     """The input of a family's second stage. `is_done` says that its answers have been made."""
 
-    def __init__(self, family: Family, job: Job) -> None:
+    def __init__(self, family: Family, job: Job, joint: JointPatterns) -> None:
         self.family, self.is_done = family, False
         self.streams = family.plan.inputs.streams
         self.title = family.plan.identity.title
@@ -95,8 +96,8 @@ class FamilyInput:
         kept = KEPT_BYTES * len(self.plans) // len(job.plans)
         self.sorter = RowSorter(family.plan.patterns.columns, kept_bytes=kept)
         self._counts = np.zeros((len(family.rows), len(family.plan.patterns.gpms)), np.int64)
-        limits = job.options.limits
-        self._matcher = FamilyPatterns(family, self.plans, job.knowledge, job.take_bad, limits)
+        given = job.knowledge, job.take_bad, job.options.limits
+        self._matcher = FamilyPatterns(family, self.plans, *given, joint)
 
     def take(self, events: EventBatch, index: VerticalPartition | None = None) -> None:
         rows = self._matcher.match(events, index)
@@ -122,7 +123,9 @@ def read_inputs(job: Job) -> list[SortedInput]:
 
 def _inputs(job: Job, families: Iterable[Family]) -> Inputs:
     """The inputs of the queries, before any stream has been read."""
-    known = {n: own for own in (FamilyInput(f, job) for f in families) for n in own.family.members}
+    joint = JointPatterns()
+    own = [FamilyInput(family, job, joint) for family in families]
+    known = {number: each for each in own for number in each.family.members}
     return [known.get(n) or SortedInput(plan, job) for n, plan in enumerate(job.plans)]
 
 

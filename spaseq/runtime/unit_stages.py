@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from spaseq.algebra.answers import Answer, PartialAnswer
@@ -19,6 +19,7 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
+from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import FoundAnswers
 
@@ -91,6 +92,7 @@ class Evaluation:
     knowledge: KnowledgeBase
     options: StageOptions
     on_bad: OnBad
+    joint: JointPatterns = field(default_factory=JointPatterns, init=False, compare=False)
 
     @property
     def takes_parts(self) -> bool:
@@ -106,7 +108,8 @@ class Evaluation:
 
     def family_patterns(self, family: Family, plans: Mapping[int, QueryPlan]) -> MatchingStage:
         """Stage 1 of a family; `plans` has its members, and soon those that will come."""
-        return FamilyPatterns(family, plans, self.knowledge, self.on_bad, self.options.limits)
+        limits = self.options.limits
+        return FamilyPatterns(family, plans, self.knowledge, self.on_bad, limits, self.joint)
 
     def sequence(self, plan: QueryPlan) -> OrderedStage:
         """Stage 2 of a query."""

@@ -31,6 +31,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
 from spaseq.stages.answer_filters import AnswerFilters, Consecutive
 from spaseq.stages.answers import Projection
+from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
 
@@ -51,6 +52,7 @@ class FamilyPatterns:
     """Stage 1 of a family: the solutions of the GPMs of all members.
 
     An event on which all members together exceed a limit is matched for each member by itself.
+    Families that share `joint` are matched together, as far as they have GPMs in common.
     """
 
     def __init__(
@@ -60,11 +62,15 @@ class FamilyPatterns:
         knowledge: KnowledgeBase,
         on_bad: OnBad = warn,
         limits: Limits = DEFAULT_LIMITS,
+        joint: JointPatterns | None = None,
     ) -> None:
-        self._family, self._plans, self._knowledge = family, plans, knowledge
-        self._on_bad, self._limits = on_bad, limits
+        self.family, self.knowledge, self.limits = family, knowledge, limits
+        self._plans, self._on_bad = plans, on_bad
         self.stage = PatternStage(family.plan, knowledge, self._take_bad, limits)
         self._events = MOST_ROWS  # at a time
+        self._joint = joint
+        if joint is not None:
+            joint.add(self)
 
     def _take_bad(self, bad: BadInput) -> None:
         if not bad.over_limit:
@@ -72,6 +78,10 @@ class FamilyPatterns:
 
     def match(self, events: EventBatch, index: VerticalPartition | None = None) -> SolutionBatch:
         """The solutions of the batch's events; `index` is as for `PatternStage.match`."""
+        if self._joint is not None and index is not None:
+            joint = self._joint.solutions(self, index)
+            if joint is not None:
+                return joint
         found, first = list[SolutionBatch](), 0
         while first < len(events):
             part = events.part(first, min(first + self._events, len(events)))
@@ -84,26 +94,24 @@ class FamilyPatterns:
             self._events = max(FEWEST_EVENTS, min(likely, 2 * len(part)))
             if not len(rows):
                 self._events = MOST_ROWS
-        return SolutionBatch.concat(
-            [f for f in found if len(f)], self._family.plan.patterns.columns
-        )
+        return SolutionBatch.concat([f for f in found if len(f)], self.family.plan.patterns.columns)
 
     def _matched(self, events: EventBatch, index: VerticalPartition | None = None) -> SolutionBatch:
         rows = self.stage.match(events, index)
         if not self.stage.exceeding:
             return rows
-        columns = self._family.plan.patterns.columns
+        columns = self.family.plan.patterns.columns
         part = events.take(np.array(self.stage.exceeding, np.int64))
         return SolutionBatch.concat([rows, *self._one_by_one(part)], columns)
 
     def _one_by_one(self, events: EventBatch) -> Iterator[SolutionBatch]:
         """The solutions of some events, for the members of one row of the table at a time."""
-        for row, owners in enumerate(self._family.owners):
+        for row, owners in enumerate(self.family.owners):
             if not owners:
                 continue
             names = [self._plans[number].identity.name for number in owners]
-            plan = self._family.only(row)
-            stage = PatternStage(plan, self._knowledge, self._naming(names), self._limits)
+            plan = self.family.only(row)
+            stage = PatternStage(plan, self.knowledge, self._naming(names), self.limits)
             yield stage.match(events)
 
     def _naming(self, names: Sequence[str]) -> OnBad:

@@ -20,6 +20,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.records import record
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
+from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import QuerySequence, UnitSequence
 
@@ -72,13 +73,18 @@ class QueryUnits:
         return self.families[unit].plan.sequence.key.variables or (QUERY,)
 
     def patterns(
-        self, unit: int, knowledge: KnowledgeBase, on_bad: OnBad, limits: Limits
+        self,
+        unit: int,
+        knowledge: KnowledgeBase,
+        on_bad: OnBad,
+        limits: Limits,
+        joint: JointPatterns,
     ) -> UnitPatterns:
-        """A new stage 1."""
+        """A new stage 1; families that share `joint` are matched together."""
         family = self.families.get(unit)
         if family is None:
             return PatternStage(self.queries[unit], knowledge, on_bad, limits)
-        return FamilyPatterns(family, self.member_plans(family), knowledge, on_bad, limits)
+        return FamilyPatterns(family, self.member_plans(family), knowledge, on_bad, limits, joint)
 
     def sequence(
         self, unit: int, options: StageOptions, knowledge: KnowledgeBase | None, on_bad: OnBad

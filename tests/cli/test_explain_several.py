@@ -62,6 +62,21 @@ def test_text_says_what_queries_have_in_common(place: Place) -> None:
     ]
 
 
+def test_text_says_which_families_are_matched_together(place: Place) -> None:
+    text = """PREFIX : <http://example/> SELECT ?x WITHIN %d MINUTES FROM STREAM S <http://example/s>
+        WHERE { SEQ(A; B) DEFINE GPM A ON S { ?x :kind :k%d } DEFINE GPM B ON S { %s } }"""
+    for i in range(27):
+        other = "?x :price ?p" if i % 3 < 2 else "?x :cost ?p"
+        place.write(f"q{i:02}.rq", text % (i % 3 + 1, i, other))
+    done = place.spaseq("explain", *(f"q{i:02}.rq" for i in range(27)))
+    common = done.out.split("# together\n\n")[1].split("\n\n# query")[0].splitlines()
+    assert common[0] == "queries    27: 3 families"
+    (line,) = (line for line in common if line.startswith("matched"))
+    assert line == (
+        "matched    3 families together: 3 joint tables of constants for 6 GPMs, with 54 rows"
+    )
+
+
 def test_json_is_an_array(place: Place, queries: list[str]) -> None:
     found = json.loads(place.spaseq("explain", "--format", "json", *queries).out)
     assert [each["query"] for each in found] == ["reader", "http://example/drops"]

@@ -77,10 +77,21 @@ def variation(query: ast.Query, choices: Choices) -> ast.Query:
     return replace(query, gpms=tuple(rewritten(gpm, changed) for gpm in query.gpms))
 
 
+def reshaped(query: ast.Query, choices: Choices) -> ast.Query:
+    """The query with the same GPMs and another window."""
+    if not isinstance(query.window, ast.TimeWindow):
+        return query
+    return replace(query, window=ast.TimeWindow(ast.TimeSpan(choices.pick(range(1, 7)), "SECONDS")))
+
+
 def queries_of(case: Case, choices: Choices, most: int) -> list[str]:
-    """Texts of queries without errors: the case's and variations of it."""
+    """Texts of queries without errors: the case's and variations of it, perhaps of two shapes."""
     first = with_conditions(parse(case.query), choices)
-    several = [first, *(variation(first, choices) for _ in range(choices.pick(range(1, most))))]
+    shapes = [first, reshaped(first, choices)] if choices.chance(2) else [first]
+    several = [
+        first,
+        *(variation(shapes[i % len(shapes)], choices) for i in range(choices.pick(range(1, most)))),
+    ]
     texts = [format_query(query) for query in several]
     return [text for text in texts if check_query(text).plan is not None]
 

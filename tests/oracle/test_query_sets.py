@@ -18,6 +18,7 @@ from spaseq.kb.load import load_kb
 from spaseq.options import FollowOptions
 from spaseq.plan import families as families_module
 from spaseq.plan.families import families_of
+from spaseq.plan.joint_plans import joint_plans
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark import bounded
 from spaseq.runtime.spark.following.follow import follow
@@ -38,7 +39,7 @@ def test_a_set_of_queries_has_the_answers_of_each(
     examples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(families_module, "FEWEST", 2)
-    answered = families = 0
+    answered = families = joint = 0
     for number in range(SETS or examples):
         choices = seeded(f"sets{SEED}:{number}")
         example = case(choices, EVERYTHING)
@@ -46,13 +47,16 @@ def test_a_set_of_queries_has_the_answers_of_each(
         if len(texts) < 2:
             continue
         options = CompileOptions(several=True)
-        families += len(families_of([compile_query(text, options=options) for text in texts]))
+        own = families_of([compile_query(text, options=options) for text in texts])
+        families += len(own)
+        joint += len(joint_plans(own))
         alone = [expected(text, example) for text in texts]
         together = answers(texts, example)
         wrong = [n for n in range(len(texts)) if alone[n] != together[n]]
         assert not wrong, f"set {SEED}:{number}\n" + "\n\n".join(texts[n] for n in wrong[:2])
         answered += any(alone)
     assert families >= (SETS or examples) // 8
+    assert joint >= (SETS or examples) // 32
     assert answered > (SETS or examples) // 8
 
 

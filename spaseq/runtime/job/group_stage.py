@@ -19,6 +19,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.records import record
 from spaseq.runtime.job.chaining import RegisteredStream, queries_read
+from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.query_units import QueryUnits, UnitPatterns
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
@@ -119,8 +120,8 @@ class GroupStage:
         self._matchers = self._matchers_with(knowledge)
 
     def _matchers_with(self, knowledge: KnowledgeBase) -> dict[int, UnitPatterns]:
-        patterns = self._units.patterns
-        return {n: patterns(n, knowledge, self._on_bad, self._limits) for n in self._fed}
+        given = knowledge, self._on_bad, self._limits, JointPatterns()
+        return {n: self._units.patterns(n, *given) for n in self._fed}
 
     @property
     def reads_knowledge(self) -> bool:

@@ -29,6 +29,7 @@ from spaseq.runtime.spark.rows.packs import Packer
 from spaseq.runtime.spark.rows.stage_rows import EXTENT, NO_SPLIT, PACKS, SideRows, rows
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.sources.base import Source
+from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.query_units import QueryUnits
 
 _PROGRESS_SECONDS = 0.5
@@ -49,7 +50,8 @@ class Solver:
         make_room_for_any()
         kb = knowledge.open()
         readers = [i for i, plan in units.plans.items() if iri in plan.inputs.streams]
-        self._matchers = [(i, units.patterns(i, kb, on_bad, limits)) for i in readers]
+        given = kb, on_bad, limits, JointPatterns()
+        self._matchers = [(i, units.patterns(i, *given)) for i in readers]
         self._units, self._stats = units, stats
 
     def solve(self, events: Iterator[EventBatch]) -> Iterator[tuple[int, SolutionBatch]]:

@@ -41,6 +41,7 @@ from spaseq.runtime.spark.rows.stage_rows import buckets, pack, unpack
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
+from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.query_units import UnitPatterns
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import QuerySequence, UnitSequence
@@ -248,6 +249,7 @@ class Workshop:
     pickled: dict[int, bytes] = field(default_factory=dict)
     _definitions: dict[int, Definition] = field(default_factory=dict)
     _patterns: dict[int, UnitPatterns] = field(default_factory=dict)
+    _joint: JointPatterns = field(default_factory=JointPatterns)
     _kept: dict[tuple[int, int], _Kept] = field(default_factory=dict)
     _bad: list[BadInput] = field(default_factory=list)
 
@@ -289,7 +291,8 @@ class Workshop:
         if isinstance(definition, QueryDefinition):
             return PatternStage(definition.plan, knowledge, self._bad.append, limits)
         plans = MemberPlans(self, definition.plans)
-        return FamilyPatterns(definition.family, plans, knowledge, self._bad.append, limits)
+        given = knowledge, self._bad.append, limits, self._joint
+        return FamilyPatterns(definition.family, plans, *given)
 
     def _taken_bad(self) -> list[BadInput]:
         found = [*self._bad]

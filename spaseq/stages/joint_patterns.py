@@ -1,0 +1,161 @@
+"""Stage 1 of several families at once, where they have graph patterns in common.
+
+A family asks for its solutions of a batch. The first that asks makes those of all, which the index
+of the batch keeps. A family that has none costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from spaseq.compiled.arrays import Int32s
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.lang.shapes import QUERY
+from spaseq.limits import Limits
+from spaseq.plan.families import Family, row_of, row_term
+from spaseq.plan.joint_plans import JointPlan, joint_plans
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
+from spaseq.rdf.inputs.bad_input import BadInput
+
+MOST_ROWS = 1_000_000
+"""Families that together have more solutions of a batch than about this are matched one by one."""
+
+PROBED = 256
+"""The number of events that tell how many solutions a batch may have."""
+
+LONGEST_REST = 64
+"""The most batches that are not matched together, after some that exceeded a limit."""
+
+
+class JoinedStage(Protocol):
+    """Stage 1 of a family, as far as it is evaluated together with others."""
+
+    @property
+    def family(self) -> Family: ...
+
+    @property
+    def knowledge(self) -> KnowledgeBase: ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+
+class JointPatterns:
+    """The first stages of a run's families, by what they have in common.
+
+    Stages may come and go. One that comes later is evaluated by itself until a batch before which
+    none came, so that a run to which queries are added all the time does not join them each time.
+    """
+
+    def __init__(self) -> None:
+        self._stages: WeakKeyDictionary[JoinedStage, None] = WeakKeyDictionary()
+        self._joined: WeakKeyDictionary[JoinedStage, tuple[_JointStage, int]] = WeakKeyDictionary()
+        self._has_new, self._has_begun, self._waits = False, False, False
+
+    def add(self, stage: JoinedStage) -> None:
+        """Take another stage, as long as somebody else refers to it."""
+        self._stages[stage] = None
+        self._has_new, self._waits = True, self._has_begun
+
+    def solutions(self, stage: JoinedStage, index: VerticalPartition) -> SolutionBatch | None:
+        """The solutions of a stage on a whole batch; None if it must make them by itself."""
+        index.remembered(self, self._begin_batch)
+        joint, number = self._joined.get(stage, (None, 0))
+        if joint is None:
+            return None
+        found = index.remembered(joint, lambda: joint.matched(index))
+        if found is None:
+            return None
+        rows, columns = found.get(number), stage.family.plan.patterns.columns
+        return SolutionBatch.empty(columns) if rows is None else _only(rows, columns)
+
+    def _begin_batch(self) -> bool:
+        """Join the stages, if some have come and more are not to be expected at once."""
+        joins = self._has_new and not self._waits
+        self._has_begun, self._waits = True, False
+        if joins:
+            self._has_new = False
+            self._join()
+        return joins
+
+    def _join(self) -> None:
+        self._joined.clear()
+        alike: dict[object, list[JoinedStage]] = {}
+        for stage in self._stages:
+            alike.setdefault((id(stage.knowledge), stage.limits), []).append(stage)
+        for stages in alike.values():
+            for plan in joint_plans([stage.family for stage in stages]):
+                own = [stages[number] for number in plan.families]
+                joint = _JointStage(plan, own[0].knowledge, own[0].limits)
+                self._joined.update((stages[number], (joint, number)) for number in plan.families)
+
+
+class _JointStage:
+    """Stage 1 of some families at once."""
+
+    def __init__(self, plan: JointPlan, knowledge: KnowledgeBase, limits: Limits) -> None:
+        self._stage = PatternStage(plan.plan, knowledge, _ignored, limits)
+        origins = np.array(plan.origins, np.int32).reshape(-1, 3)
+        self._family, self._gpm, self._row = (np.ascontiguousarray(c) for c in origins.T)
+        self._terms: TextArray = text_array([row_term(i) for i in range(int(self._row.max()) + 1)])
+        self._per_event: float | None = None  # solutions, as far as known
+        self._rest, self._left = 1, 0  # batches without it after a failure, and until the next
+
+    def matched(self, index: VerticalPartition) -> Mapping[int, SolutionBatch] | None:
+        """The solutions of the families that have some, by number.
+
+        None if there may be too many, or an event exceeds a limit: for one family it may not.
+        """
+        self._left -= 1
+        if self._left >= 0 or self._has_many(index):
+            return None
+        rows = self._stage.match(index.batch, index)
+        if self._stage.exceeding:
+            self._rest = min(2 * self._rest, LONGEST_REST)
+            self._left = self._rest
+            return None
+        self._rest, self._per_event = 1, len(rows) / max(1, len(index.batch))
+        return self._by_family(rows)
+
+    def _has_many(self, index: VerticalPartition) -> bool:
+        """Whether a batch may have too many solutions, judged from some of its events."""
+        events, most = index.batch, MOST_ROWS / max(1, len(index.batch))
+        if len(events) > PROBED and (self._per_event is None or self._per_event > most):
+            self._per_event = len(self._stage.match(events.part(0, PROBED))) / PROBED
+        return self._per_event is not None and self._per_event > most
+
+    def _by_family(self, rows: SolutionBatch) -> Mapping[int, SolutionBatch]:
+        if not len(rows):
+            return {}
+        column = rows.values[QUERY]
+        origin_of = np.array([row_of(term) for term in column.terms.to_pylist()], np.int32)
+        origin: Int32s = origin_of[column.codes]
+        order = np.argsort(self._family[origin], kind="stable")
+        origin = origin[order]
+        family = self._family[origin]
+        rows = rows.take(order)
+        rows.values[QUERY] = TermColumn(self._row[origin], self._terms)
+        rows = replace(rows, gpm=self._gpm[origin])
+        starts = np.flatnonzero(np.diff(family, prepend=-1)).tolist()
+        ends = [*starts[1:], len(family)]
+        parts = (rows.take(slice(first, end)) for first, end in zip(starts, ends, strict=True))
+        return dict(zip(family[starts].tolist(), parts, strict=True))
+
+
+def _only(rows: SolutionBatch, columns: SolutionColumns) -> SolutionBatch:
+    """The rows with the columns of one family."""
+    values = {v: rows.values[v] for v in columns.variables}
+    return replace(rows, values=values, numbers={v: rows.numbers[v] for v in columns.numbers})
+
+
+def _ignored(bad: BadInput) -> None:
+    """A family by itself reports what is bad."""
