@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from spaseq.lang import ast
 from spaseq.lang.unresolved import XSD
-from spaseq.lang.variables import walk
+from spaseq.lang.variables import walk_patterns
 
 Kind: TypeAlias = Literal["number", "string", "time", "duration"]
 
@@ -43,7 +43,7 @@ _HINTS: dict[frozenset[str], str] = {
 
 def vain_comparisons(node: ast.Node) -> Iterator[tuple[ast.Compare, str]]:
     """The comparisons below a node whose result never varies, each with what to say about it."""
-    for found in walk(node):
+    for found in walk_patterns(node):
         if isinstance(found, ast.Compare) and (message := _message(found)) is not None:
             yield found, message
 

@@ -13,7 +13,7 @@ from spaseq.errors import Span
 from spaseq.lang import ast
 from spaseq.lang.recursion import make_room
 from spaseq.lang.scan import Lexeme
-from spaseq.lang.variables import children
+from spaseq.lang.variables import child_fields, children
 
 DEEPEST = 1_200
 """Most levels. Twice as many still fit into a stack of 8 MB, in all stages."""
@@ -21,6 +21,7 @@ DEEPEST = 1_200
 _AND = 3
 """Levels of an operand of AND, whose automaton is nested more deeply."""
 
+_DEEPENING = ("OPTIONAL", "MINUS", "BIND")
 _DEEPER = ast.OptionalGraphPattern | ast.MinusGraphPattern | ast.Bind
 _IN_PLACE = ast.GroupGraphPattern | ast.Triples | ast.Triple | ast.Sequence | ast.Step
 
@@ -43,6 +44,8 @@ def too_deep(roots: Iterable[ast.Node]) -> Span | None:
 
 def _inside(node: ast.Node, depth: int) -> list[tuple[ast.Node, int]]:
     """The children with their depths."""
+    if not child_fields(node):
+        return []
     step = 0 if isinstance(node, _IN_PLACE) else 1
     further = [(child, depth + step) for child in children(node)]
     match node:
@@ -57,13 +60,15 @@ def _inside(node: ast.Node, depth: int) -> list[tuple[ast.Node, int]]:
 
 def too_deep_groups(lexemes: Sequence[Lexeme]) -> Span | None:
     """The first OPTIONAL, MINUS or BIND that is too deep, before a parser reads them all."""
+    if sum(lexeme.keyword in _DEEPENING for lexeme in lexemes) <= DEEPEST:
+        return None
     depth, outside = 0, []
     for lexeme in lexemes:
         if lexeme.is_punct("{"):
             outside.append(depth)
         elif lexeme.is_punct("}"):
             depth = outside.pop() if outside else 0
-        elif lexeme.keyword in ("OPTIONAL", "MINUS", "BIND"):
+        elif lexeme.keyword in _DEEPENING:
             depth += 1
             if depth > DEEPEST:
                 return lexeme.span

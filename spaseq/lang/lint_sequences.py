@@ -20,7 +20,13 @@ from spaseq.lang.sequence import (
     chains,
     occurrences,
 )
-from spaseq.lang.variables import filters_of, looks_back, pattern_mentions, walk
+from spaseq.lang.variables import (
+    filters_of,
+    looks_back,
+    pattern_mentions,
+    triple_variables,
+    walk,
+)
 
 
 def lint_sequence(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -139,7 +145,7 @@ def _possible_keys(resolved: Resolved) -> frozenset[str]:
 def _plainly_bound(pattern: ast.GroupGraphPattern) -> frozenset[str]:
     """The variables in the triple patterns of a group itself, which every solution binds."""
     blocks = (e for e in pattern.elements if isinstance(e, ast.Triples))
-    return frozenset(n.name for e in blocks for n in walk(e) if isinstance(n, ast.Var))
+    return frozenset().union(*map(triple_variables, blocks))
 
 
 def _binds(resolved: Resolved, link: Link) -> frozenset[str]:

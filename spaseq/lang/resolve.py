@@ -24,7 +24,7 @@ from spaseq.lang.variables import (
     pattern_variables,
     prev_uses,
     timestamp_uses,
-    walk,
+    walk_patterns,
 )
 from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.times import LONGEST_MS, parse_time
@@ -341,7 +341,7 @@ class _Resolver:
 def _expressions_of(pattern: ast.GroupGraphPattern) -> Iterator[ast.Expr]:
     """The expressions of FILTER and BIND in a GPM, also inside EXISTS."""
     yield from filters_of(pattern)
-    for node in walk(pattern):
+    for node in walk_patterns(pattern):
         match node:
             case ast.Exists(inner):
                 yield from filters_of(inner)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import is_
 from typing import Any, TypeVar, cast
 
 from spaseq.lang import ast
-from spaseq.lang.variables import child_fields
+from spaseq.lang.variables import child_fields, walk_patterns
 
 NodeT = TypeVar("NodeT", bound=ast.Node)
 
@@ -22,20 +23,28 @@ def rewritten(node: NodeT, change: Callable[[ast.Node], ast.Node | None]) -> Nod
 
 
 def _rewrite(value: Any, change: Callable[[ast.Node], ast.Node | None]) -> Any:
+    """The same object if nothing in it changes."""
     if isinstance(value, tuple):
-        return tuple(_rewrite(item, change) for item in value)
+        items = [_rewrite(item, change) for item in value]
+        return value if all(map(is_, items, value)) else tuple(items)
     if not isinstance(value, ast.Node):
         return value
     changed = change(value)
     if changed is not None:
         return changed
-    old = {name: getattr(value, name) for name in child_fields(value)}
-    new = {name: _rewrite(child, change) for name, child in old.items()}
-    return value if new == old else replace(value, **new)
+    new = {}
+    for name in child_fields(value):
+        child = getattr(value, name)
+        made = _rewrite(child, change)
+        if made is not child:
+            new[name] = made
+    return replace(value, **new) if new else value
 
 
 def without_services(group: ast.GroupGraphPattern) -> ast.GroupGraphPattern:
     """The group with an empty group for each SERVICE, which an endpoint evaluates."""
+    if not any(isinstance(node, ast.ServiceGraphPattern) for node in walk_patterns(group)):
+        return group
     return rewritten(
         group,
         lambda node: (

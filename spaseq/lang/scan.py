@@ -7,12 +7,11 @@ count as structure. It never fails: any other character is a lexeme by itself.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from typing import Literal, TypeAlias
 
 from spaseq.errors import Span
+from spaseq.records import record
 
 Kind: TypeAlias = Literal[
     "comment", "string", "iri", "var", "bnode", "pname", "word", "langtag", "number", "punct"
@@ -41,18 +40,17 @@ _LEXEME = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@record
 class Lexeme:
-    """A piece of the text with its kind and span."""
+    """A piece of the text with its kind and span.
+
+    `keyword` is a word in upper case, and "" for other kinds of lexemes.
+    """
 
     kind: Kind
     text: str
     span: Span
-
-    @cached_property
-    def keyword(self) -> str:
-        """The word in upper case; "" for other kinds of lexemes."""
-        return self.text.upper() if self.kind == "word" else ""
+    keyword: str
 
     def is_punct(self, *marks: str) -> bool:
         """Whether this is one of some punctuation marks."""
@@ -76,4 +74,5 @@ def blank_comments(text: str, lexemes: tuple[Lexeme, ...]) -> str:
 
 def _lexeme(match: re.Match[str]) -> Lexeme:
     kind: Kind = match.lastgroup  # type: ignore[assignment]
-    return Lexeme(kind, match.group(), Span(*match.span()))
+    text = match[0]
+    return Lexeme(kind, text, Span(*match.span()), text.upper() if kind == "word" else "")

@@ -129,24 +129,26 @@ class _Cutter:
 
     def find_sequence(self) -> int | None:
         """SEQ before a bracket, else SEQ anywhere, else a similar word before a bracket."""
-        everywhere = range(len(self.lexemes))
-        called = [i for i in everywhere if self.keyword(i) and self.is_punct(i + 1, "(")]
-        exact = [i for i in called if self.keyword(i) == "SEQ"]
-        bare = [i for i in everywhere if self.keyword(i) == "SEQ"]
-        near = [i for i in called if nearest(self.keyword(i), ["SEQ", "SEQUENCE"])]
-        return next(iter([*exact, *bare, *near]), None)
+        bare = [i for i, lexeme in enumerate(self.lexemes) if lexeme.keyword == "SEQ"]
+        exact = [i for i in bare if self.is_punct(i + 1, "(")]
+        if bare:
+            return (exact or bare)[0]
+        words = (i for i, lexeme in enumerate(self.lexemes) if lexeme.keyword)
+        called = (i for i in words if self.is_punct(i + 1, "("))
+        return next((i for i in called if nearest(self.keyword(i), ["SEQ", "SEQUENCE"])), None)
 
     def find_gpms(self, start: int) -> list[int]:
         """Where GPMs begin: at DEFINE, or at the word before GPM (DEFINE may be misspelt)."""
         anchors: list[int] = []
         head_end = start  # earlier lexemes belong to the heads in `anchors`
         for i in range(start, len(self.lexemes)):
+            keyword = self.lexemes[i].keyword
             if i < head_end:
                 continue
-            if self.keyword(i) == "DEFINE":
+            if keyword == "DEFINE":
                 anchors.append(i)
                 head_end = i + 3
-            elif self.keyword(i) == "GPM" and self.keyword(i + 1):
+            elif keyword == "GPM" and self.keyword(i + 1):
                 anchors.append(i - 1 if i > head_end and self.keyword(i - 1) else i)
                 head_end = i + 2
         return anchors

@@ -18,7 +18,7 @@ from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.rewriting import rewritten
 from spaseq.lang.sequence import occurrences
-from spaseq.lang.variables import walk
+from spaseq.lang.variables import triple_variables
 from spaseq.records import record
 
 Constant: TypeAlias = ast.Iri | ast.Literal
@@ -174,5 +174,5 @@ class _Shaping:
 
 def _matched(group: ast.GroupGraphPattern) -> frozenset[str]:
     """The variables that the triple patterns of a group bind, in every solution."""
-    triples = (t for e in group.elements if isinstance(e, ast.Triples) for t in e.triples)
-    return frozenset(n.name for t in triples for n in walk(t) if isinstance(n, ast.Var))
+    blocks = (e for e in group.elements if isinstance(e, ast.Triples))
+    return frozenset().union(*map(triple_variables, blocks))

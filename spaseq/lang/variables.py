@@ -5,6 +5,7 @@ All functions read the syntax tree only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import cast
@@ -13,25 +14,32 @@ from spaseq.lang import ast
 
 
 def child_fields(node: ast.Node) -> tuple[str, ...]:
-    """The names of a node's fields, without its span."""
-    return _FIELDS.get(type(node)) or _FIELDS.setdefault(
-        type(node), tuple(f.name for f in fields(node) if f.name != "span")
-    )
+    """The names of a node's fields that may hold nodes."""
+    kind = type(node)
+    names = _FIELDS.get(kind)
+    if names is None:
+        held = (
+            f.name for f in fields(node) if f.name != "span" and not _PLAIN.fullmatch(str(f.type))
+        )
+        names = _FIELDS[kind] = tuple(held)
+    return names
 
 
 _FIELDS: dict[type[ast.Node], tuple[str, ...]] = {}
+_PLAIN = re.compile(r"(str|int|bool)( \| None)?")
+"""Annotations of fields without nodes."""
 
 
-def children(node: ast.Node) -> Iterator[ast.Node]:
+def children(node: ast.Node) -> list[ast.Node]:
     """The child nodes of a node, in the order of the text."""
     found: list[ast.Node] = []
     for name in child_fields(node):
         value = getattr(node, name)
-        if isinstance(value, ast.Node):
-            found.append(value)
-        elif type(value) is tuple:
+        if type(value) is tuple:
             _collect(value, found)
-    return iter(found)
+        elif isinstance(value, ast.Node):
+            found.append(value)
+    return found
 
 
 def _collect(values: tuple[object, ...], found: list[ast.Node]) -> None:
@@ -44,11 +52,25 @@ def _collect(values: tuple[object, ...], found: list[ast.Node]) -> None:
 
 def walk(node: ast.Node) -> Iterator[ast.Node]:
     """The node and all nodes below it, in the order of the text."""
+    return _walk(node, ())
+
+
+def walk_patterns(node: ast.Node) -> Iterator[ast.Node]:
+    """Like `walk`, without what is inside blocks of triples: terms and paths."""
+    return _walk(node, _TRIPLES)
+
+
+_TRIPLES = (ast.Triples, ast.Triple)
+
+
+def _walk(node: ast.Node, closed: tuple[type[ast.Node], ...]) -> Iterator[ast.Node]:
+    """Like `walk`, without what is inside nodes of these kinds."""
     waiting = [node]
     while waiting:
         node = waiting.pop()
         yield node
-        waiting.extend([*children(node)][::-1])
+        if child_fields(node) and not isinstance(node, closed):
+            waiting += reversed(children(node))
 
 
 # --- expressions ---------------------------------------------------------------------------------
@@ -56,10 +78,7 @@ def walk(node: ast.Node) -> Iterator[ast.Node]:
 
 def _walk_expression(expr: ast.Node) -> Iterator[ast.Node]:
     """Like `walk`, without the patterns of EXISTS, which have variables of their own."""
-    yield expr
-    if not isinstance(expr, ast.Exists):
-        for child in children(expr):
-            yield from _walk_expression(child)
+    return _walk(expr, (ast.Exists,))
 
 
 def expression_variables(expr: ast.Expr) -> frozenset[str]:
@@ -129,7 +148,7 @@ def _in_scope(element: ast.Element) -> frozenset[str]:
         case ast.Filter() | ast.MinusGraphPattern():
             return frozenset()
         case ast.Triples():
-            return frozenset(n.name for n in walk(element) if isinstance(n, ast.Var))
+            return triple_variables(element)
         case ast.GroupGraphPattern():
             return pattern_variables(element)
         case ast.OptionalGraphPattern(pattern):
@@ -149,6 +168,12 @@ def _in_scope(element: ast.Element) -> frozenset[str]:
         case ast.SubSelect(items=items, values=values):
             own = _in_scope(values) if values else frozenset()
             return frozenset(i.var.name for i in items or () if i.var) | own
+
+
+def triple_variables(block: ast.Triples) -> frozenset[str]:
+    """Names of the variables in a block of triples. Paths have none."""
+    terms = (term for t in block.triples for term in (t.subject, t.predicate, t.object))
+    return frozenset(term.name for term in terms if isinstance(term, ast.Var))
 
 
 def filters_of(group: ast.GroupGraphPattern) -> Iterator[ast.Expr]:
@@ -180,11 +205,8 @@ def nested_groups(element: ast.Element) -> tuple[ast.GroupGraphPattern, ...]:
 
 
 def local_nodes(node: ast.Node) -> Iterator[ast.Node]:
-    """Like `walk`, without the contents of SERVICE, which an endpoint evaluates."""
-    yield node
-    if not isinstance(node, ast.ServiceGraphPattern):
-        for child in children(node):
-            yield from local_nodes(child)
+    """Like `walk_patterns`, without the contents of SERVICE, which an endpoint evaluates."""
+    return _walk(node, (*_TRIPLES, ast.ServiceGraphPattern))
 
 
 def graph_names(group: ast.GroupGraphPattern) -> Iterator[ast.Var | ast.Iri]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from spaseq.errors import Span
 from spaseq.lang import ast
 from spaseq.lang.functions import AGGREGATES, BUILT_INS
-from spaseq.lang.variables import children, pattern_variables, walk
+from spaseq.lang.variables import children, pattern_variables, walk, walk_patterns
 from spaseq.records import record
 
 
@@ -24,7 +24,7 @@ class Violation:
 
 def check_node(node: ast.Node) -> Iterator[Violation]:
     """All violations in a node and below it, except violations of the blank node label rules."""
-    for inner in walk(node):
+    for inner in walk_patterns(node):
         match inner:
             case ast.Call():
                 yield from _call(inner)
@@ -52,7 +52,8 @@ def check_labels(group: ast.GroupGraphPattern) -> Iterator[Violation]:
 
 
 def _blank_nodes(pattern: Iterable[ast.Triples]) -> Iterator[ast.BlankNode]:
-    return (n for block in pattern for n in walk(block) if isinstance(n, ast.BlankNode))
+    terms = (term for block in pattern for t in block.triples for term in (t.subject, t.object))
+    return (term for term in terms if isinstance(term, ast.BlankNode))
 
 
 def _basic_graph_patterns(node: ast.Node) -> Iterator[list[ast.Triples]]:

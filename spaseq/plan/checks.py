@@ -12,7 +12,7 @@ from spaseq.expr.extension import registered
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.rewriting import without_services
-from spaseq.lang.variables import filters_of, walk
+from spaseq.lang.variables import filters_of, walk, walk_patterns
 from spaseq.plan.gpm_plans import gpm_algebra
 from spaseq.rdf.terms.term import iri_text
 from spaseq.rdf.terms.vocabulary import RDF
@@ -21,9 +21,13 @@ from spaseq.rdf.terms.vocabulary import RDF
 def check_services(resolved: Resolved) -> list[Diagnostic]:
     """Findings of SERVICE over a variable that nothing else binds."""
     patterns = [g.pattern for g in resolved.query.gpms]
+    nodes = (n for p in patterns for n in walk_patterns(p))
+    services = [n for n in nodes if isinstance(n, ast.ServiceGraphPattern)]
+    if not services:
+        return []
     mentioned = Counter(n.name for p in patterns for n in walk(p) if isinstance(n, ast.Var))
     found = []
-    for service in (n for p in patterns for n in walk(p) if isinstance(n, ast.ServiceGraphPattern)):
+    for service in services:
         match service.name:
             case ast.Var(name) as var:
                 own = sum(isinstance(n, ast.Var) and n.name == name for n in walk(service))
@@ -75,7 +79,7 @@ def check_expressions(resolved: Resolved) -> list[Diagnostic]:
         exprs += [i.expr for i in query.form.items or () if i.expr is not None]
     if query.having is not None:
         exprs.append(query.having)
-    calls = (n for p in patterns for n in walk(p) if isinstance(n, ast.FunctionCall))
+    calls = (n for p in patterns for n in walk_patterns(p) if isinstance(n, ast.FunctionCall))
     # The arguments of a call outside of FILTERs may be aggregates, which are not checked here.
     exprs += [replace(c, args=tuple(ast.Var("x", span=a.span) for a in c.args)) for c in calls]
     found = [

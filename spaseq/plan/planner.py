@@ -12,7 +12,7 @@ from spaseq.lang import ast
 from spaseq.lang.format import format_query
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.shapes import Shaped, shape_of
-from spaseq.lang.variables import service_names, walk
+from spaseq.lang.variables import service_names, walk_patterns
 from spaseq.plan.answering import answer_plan
 from spaseq.plan.evaluators import asked_evaluator, check_evaluator, consumes, with_evaluator
 from spaseq.plan.gpm_plans import gpm_plans, membership_plans, with_awaited
@@ -101,7 +101,7 @@ def _expressions(query: ast.Query, sequence: SequencePlan, schema: Schema | None
 
 def _functions(query: ast.Query) -> tuple[Function, ...]:
     """The extension functions that the query calls."""
-    called = {n.function.value for n in walk(query) if isinstance(n, ast.FunctionCall)}
+    called = {n.function.value for n in walk_patterns(query) if isinstance(n, ast.FunctionCall)}
     return tuple(f for f in registered() if f.iri in called)
 
 
