@@ -54,8 +54,8 @@ class Answering(Protocol):
 class AnswerFilters:
     """From the matches of one step of the watermark to the answers of a query.
 
-    `limit` bounds the answers of one end instant, partition and value of the key; None if the
-    evaluator applies the limit. `suppressed` counts the answers beyond it. `skips` has a filter for
+    `limit` bounds the answers of one end instant and partition; None if the evaluator applies the
+    limit. `suppressed` counts the answers beyond it. `skips` has a filter for
     each partition in which AFTER MATCH has seen an answer.
     """
 
@@ -137,13 +137,11 @@ class AnswerFilters:
         return [items[place] for place in sorted(kept)]
 
     def _limited(self, items: list[MatchedAnswer], limit: int) -> list[MatchedAnswer]:
-        """The first answers of each end, partition and value of the key."""
-        counts: Counter[tuple[Instant, PartitionKey, PartitionKey]] = Counter()
+        """The first answers of each end and partition."""
+        counts: Counter[tuple[Instant, PartitionKey]] = Counter()
         kept = []
         for match, answer in items:
-            singles = dict(answer.singles)
-            key = tuple([singles.get(v) for v in self._plan.sequence.key.variables or ()])
-            group = answer.end, self._partition_of(match), key
+            group = answer.end, self._partition_of(match)
             counts[group] += 1
             if counts[group] <= limit:
                 kept.append((match, answer))

@@ -12,8 +12,8 @@ from spaseq.plan.query_plan import GpmPlan, QueryPlan
 def machine_of(plan: QueryPlan, solve: CorrelatedSolver, limit: int | None) -> Machine:
     """The machine of a plan.
 
-    `solve` evaluates correlated GPMs. `limit` bounds the matches that end at one instant, for each
-    partition and value of the key; None if the evaluator does not apply the limit.
+    `solve` evaluates correlated GPMs. `limit` bounds the matches of a partition that end at one
+    instant; None if the evaluator does not apply the limit.
     """
     sequence, gpms = plan.sequence, plan.patterns.gpms
     partition, evaluator = sequence.partition, sequence.evaluator
@@ -31,7 +31,6 @@ def machine_of(plan: QueryPlan, solve: CorrelatedSolver, limit: int | None) -> M
         strategy=plan.answers.strategy if selects(plan) else "ALL",
         streams=plan.inputs.streams,
         limit=limit,
-        limit_key=tuple(v for v in sequence.key.variables or () if v not in partition),
         consumes=consumes(plan),
         solve=solve,
     )

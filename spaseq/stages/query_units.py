@@ -32,16 +32,21 @@ UnitPatterns: TypeAlias = "PatternStage | FamilyPatterns"
 class QueryUnits:
     """The units of a run's queries.
 
-    `families` has those that are families, by number. `plans` has the plan of each unit.
+    `families` has those that are families, by number. `plans` has the plan of each unit. If
+    answers are `limited`, those that a limit counts together come from one stage 2.
     """
 
     queries: tuple[QueryPlan, ...]
     families: Mapping[int, Family]
     plans: Mapping[int, QueryPlan]
+    limited: bool = False
 
     @classmethod
     def of(
-        cls, queries: Sequence[QueryPlan], families: Sequence[Family] | None = None
+        cls,
+        queries: Sequence[QueryPlan],
+        families: Sequence[Family] | None = None,
+        limited: bool = False,
     ) -> QueryUnits:
         """The units of some queries, with all families that there are unless some are given."""
         found = families_of(queries) if families is None else families
@@ -52,7 +57,7 @@ class QueryUnits:
             for n, plan in enumerate(queries)
             if n in known or n not in members
         }
-        return cls(tuple(queries), known, plans)
+        return cls(tuple(queries), known, plans, limited)
 
     def shipped(self) -> QueryUnits:
         """The units without what only the planner reads: workers get less."""
@@ -60,7 +65,8 @@ class QueryUnits:
             n: replace(family, first=family.first.without_shape())
             for n, family in self.families.items()
         }
-        return QueryUnits.of([q.without_shape() for q in self.queries], [*families.values()])
+        queries = [query.without_shape() for query in self.queries]
+        return QueryUnits.of(queries, [*families.values()], self.limited)
 
     def members(self, unit: int) -> tuple[int, ...]:
         """The queries of a unit."""
@@ -68,9 +74,7 @@ class QueryUnits:
 
     def key(self, unit: int) -> tuple[str, ...] | None:
         """The variables by which stage 2 of a unit can be split; a family by its members."""
-        if unit not in self.families:
-            return self.queries[unit].sequence.key.variables
-        return self.families[unit].plan.sequence.key.variables or (QUERY,)
+        return split_key(self.plans[unit], self.limited)
 
     def patterns(
         self,
@@ -99,3 +103,14 @@ class QueryUnits:
     def member_plans(self, family: Family) -> dict[int, QueryPlan]:
         """The plans of a family's members, by number."""
         return {n: self.queries[n] for n in family.members}
+
+
+def split_key(plan: QueryPlan, limited: bool) -> tuple[str, ...] | None:
+    """The variables by which stage 2 of a query can be split, or of a family; None if by none.
+
+    If answers are `limited`, a partition is not split. A family is split by its members at least.
+    """
+    partition, key = plan.sequence.partition, plan.sequence.key.variables
+    if limited and key is not None:
+        key = partition or None
+    return key or ((QUERY,) if QUERY in partition else None)

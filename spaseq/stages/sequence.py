@@ -37,6 +37,7 @@ from spaseq.rdf.inputs.bad_input import OnBad, over_limit, warn
 from spaseq.stages import state_pickles
 from spaseq.stages.answer_filters import AnswerFilters, Answering, Consecutive
 from spaseq.stages.answers import MOST_BYTES
+from spaseq.stages.canonical_rows import CanonicalRows
 from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.columnar_answers import ColumnarAnswers, can_be_columns
 from spaseq.stages.hopeless_rows import HopelessRows
@@ -67,8 +68,8 @@ class SequenceStage:
     answers of one call are in order (docs/language.md#order-of-answers), and all end before the
     answers of the next call.
 
-    `options.limit_per_event` bounds the answers of one end instant and one partition (PARTITION
-    BY's, or one value of the inferred key); `suppressed` counts the others. Answers are the matches
+    `options.limit_per_event` bounds the answers of one end instant and one partition (of PARTITION
+    BY); `suppressed` counts the others. Answers are the matches
     that HAVING, the selection strategy, AFTER MATCH and DISTINCT leave. Correlated GPMs are
     evaluated here: they read `knowledge`, and `on_bad` is called for each event that an endpoint
     gave no answer for. `filters` makes what takes the place of the query's `AnswerFilters`, given
@@ -90,6 +91,8 @@ class SequenceStage:
         limit, in_evaluator = options.limit_per_event, limits(plan)
         self._machine = machine_of(plan, self._correlated.solve, limit if in_evaluator else None)
         self._sequencer = sequencer(self._machine)
+        # What an evaluator finds first must not depend on batches.
+        self._canonical = CanonicalRows(plan) if self._machine.limit is not None else None
         filters = filters or partial(AnswerFilters, plan)
         self._filters = filters(None if in_evaluator else limit, self._sequencer.consecutive)
         self._columnar = (
@@ -150,6 +153,8 @@ class SequenceStage:
                 self._hopeless.passed(max([watermark, *(e.time for e in events)]))
             if self._partial is not None:
                 self._partial.run_events(events, watermark)
+            if self._canonical is not None:
+                events = self._canonical.events(events)
             return self._filters.answers(self._sequencer.run_events(events, watermark))
         if events:
             self._buffer.append(self._columns_of(events))
@@ -159,6 +164,8 @@ class SequenceStage:
                 self._partial.run(rows, watermark)
             if self._hopeless is not None:
                 rows = self._hopeless.without(rows, watermark)
+            if self._canonical is not None:
+                rows = self._canonical.rows(rows)
             return self._answers(rows, watermark)
 
     def _answers(self, rows: SolutionBatch, watermark: int) -> Sequence[Answer]:

@@ -196,8 +196,6 @@ class _Comparison:
 
 
 def _group(plan: QueryPlan, answer: Any) -> Hashable:
-    """The end and the partition (PARTITION BY's, or the inferred key's) of an answer."""
+    """The end and the partition of an answer."""
     singles = dict(answer.singles)
-    return tuple(answer.end), tuple(
-        singles.get(v) for v in (*plan.sequence.partition, *(plan.sequence.key.variables or ()))
-    )
+    return tuple(answer.end), tuple(singles.get(v) for v in plan.sequence.partition)

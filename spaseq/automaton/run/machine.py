@@ -76,7 +76,6 @@ class Machine:
     strategy: Strategy = "ALL"  # the selection that the evaluator applies itself
     streams: Sequence[str] = ()  # IRIs, for the positions that a selection compares
     limit: int | None = None  # matches of one instant, if the evaluator applies the limit
-    limit_key: tuple[str, ...] = ()  # ... for each value of these variables of the key
     consumes: bool = False  # the evaluator itself uses up the events of AFTER MATCH
     work: WorkCounts = field(default_factory=WorkCounts)  # over all partitions
     solve: CorrelatedSolver | None = None  # needed where a GPM is correlated

@@ -156,7 +156,8 @@ def bounded_solve(
     """Stage 1 of a job; `workplace` is a directory that must last as long as the run."""
     ship_functions()
     cores = partitions or spark.sparkContext.defaultParallelism
-    units = QueryUnits.of(job.plans).shipped()
+    limited = job.options.limit_per_event is not None
+    units = QueryUnits.of(job.plans, limited=limited).shipped()
     groups = sum(1 if units.key(unit) is None else cores for unit in units.plans)
     progress = workplace / "progress"
     progress.mkdir(exist_ok=True)

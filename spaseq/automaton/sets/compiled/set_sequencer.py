@@ -311,16 +311,20 @@ class SetSequencer:
     def _groups(self, roots: Int64s, rows: OrderedRows) -> list[Int64s]:
         """The groups of roots whose matches are selected and limited together.
 
-        The roots of a group agree on instant, partition and the values of the limit's variables.
+        The roots of a group agree on instant and partition.
         """
         rows_of = self._builder.rows(roots[:, 1] + rows.number)
-        names, gpms = (*self._machine.partition, *self._machine.limit_key), self._machine.gpms
+        names, gpms = self._machine.partition, self._machine.gpms
         groups: dict[object, list[int]] = {}
         for i, row in enumerate(roots[:, 1].tolist()):
             gpm, (_, time, k, _, values) = rows_of[row + rows.number]
             columns = [gpms[gpm].variables.index(v) for v in names]
             group = time, k, tuple([values[c] for c in columns])
             groups.setdefault(group, []).append(i)
+        if self._machine.limit is not None and self._machine.key != self._machine.partition:
+            # The kernel goes by the numbers of keys, which depend on batches.
+            for some in groups.values():
+                some.sort(key=lambda i: _content(rows_of[roots[i, 1] + rows.number]))
         return [roots[some] for some in groups.values()]
 
     def _limited(
@@ -340,6 +344,12 @@ class SetSequencer:
         else:
             size = int(sizes.sum())
         self.suppressed += max(size - limit, 0)
+
+
+def _content(row: GpmRow) -> tuple[int, int, list[str]]:
+    """What orders the rows of one instant."""
+    gpm, (stream, _, _, _, values) = row
+    return stream, gpm, [text or "" for text in values]
 
 
 def _maximal(machine: Machine) -> MaximalMatches | None:

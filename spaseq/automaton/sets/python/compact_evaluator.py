@@ -44,7 +44,6 @@ class CompactProgram:
             tuple(g.variables.index(v) for v in machine.key if v in g.variables)
             for g in machine.gpms
         ]
-        self.limit_places = [machine.key.index(v) for v in machine.limit_key]  # in the key
 
 
 class CompactEvaluator:
@@ -93,13 +92,12 @@ class CompactEvaluator:
             roots = self._advanced((), start, rows)
             machine.work.take_nodes(self._matches.outputs_since(before))
             return self._ended(roots)
-        groups: dict[Key, list[int]] = {}
+        roots = []
         for key, own in self._by_key(rows).items():
-            group = tuple([key[i] for i in self._program.limit_places])
-            groups.setdefault(group, []).extend(self._advanced(key, start, own))
+            roots += self._advanced(key, start, own)
         machine.work.take_nodes(self._matches.outputs_since(before))
         self._sweep()
-        return (match for roots in groups.values() for match in self._ended(roots))
+        return self._ended(roots)
 
     def _advanced(self, key: Key, start: int, rows: RowsByGpm) -> list[int]:
         """The roots of a key's matches that end now; `start` is the measure of the instant."""

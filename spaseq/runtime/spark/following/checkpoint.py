@@ -21,7 +21,7 @@ from spaseq.records import record
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.offset_checks import OffsetChecks
-from spaseq.stages.query_units import QueryUnits
+from spaseq.stages.query_units import QueryUnits, split_key
 from spaseq.storage import directory_lock
 from spaseq.storage.output_sizes import cut_to, is_regular, size_of
 
@@ -43,6 +43,7 @@ class Checkpoint:
     id: str  # unique to this checkpoint
     buckets: int
     resumed: bool
+    limited: bool = False  # whether no partition is split, so that a limit can count its answers
     has_families: bool = True  # older checkpoints have the state of each query by itself
 
     @classmethod
@@ -88,14 +89,15 @@ class Checkpoint:
         def resumed(found: Any) -> Checkpoint:
             _check(directory, found, wanted, buckets)
             name, count = str(found["id"]), int(found["buckets"])
-            return cls(directory, name, count, resumed=True, has_families="families" in found)
+            limited = found.get("limited", False)
+            return cls(directory, name, count, True, limited, "families" in found)
 
         manifest = directory / _MANIFEST
         if manifest.exists():
             return read_json(manifest, resumed)
         name = uuid.uuid4().hex
         write_json(manifest, {**wanted, "id": name, "buckets": buckets or BUCKETS}, indent=2)
-        return cls(directory, name, buckets or BUCKETS, resumed=False)
+        return cls(directory, name, buckets or BUCKETS, False, wanted["limited"])
 
     def release(self) -> None:
         """Let other processes use the checkpoint."""
@@ -103,7 +105,7 @@ class Checkpoint:
 
     def units(self, plans: Sequence[QueryPlan]) -> QueryUnits:
         """What of the job's queries is evaluated as one."""
-        return QueryUnits.of(plans, None if self.has_families else ()).shipped()
+        return QueryUnits.of(plans, None if self.has_families else (), self.limited).shipped()
 
     @property
     def arrivals(self) -> Path:
@@ -128,6 +130,8 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
         "streams": {stream.iri: stream.followed().identity() for stream in job.streams},
         "watermark_ms": watermark_ms,
         "partial": any(p.levels for p in job.plans),
+        "limited": job.options.limit_per_event is not None
+        and any(split_key(plan, True) != split_key(plan, False) for plan in job.plans),
         "families": [
             [job.plans[n].identity.name for n in family.members]
             for family in families_of(job.plans)
@@ -162,6 +166,8 @@ def _check(
         changes.append(
             f"the watermark was {found['watermark_ms']} ms and is now {wanted['watermark_ms']} ms"
         )
+    if wanted["limited"] and not found.get("limited", True):
+        changes.append("it was started without --limit-per-event, and is resumed with it")
     if buckets is not None and found["buckets"] != buckets:
         changes.append(f"it has {found['buckets']} buckets, not {buckets}")
     if changes:

@@ -19,7 +19,6 @@ from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.errors import UsageError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.lang.shapes import QUERY
 from spaseq.plan.families import Family
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -36,6 +35,7 @@ from spaseq.runtime.unit_stages import (
     OrderedStage,
     Rows,
 )
+from spaseq.stages.query_units import split_key
 from spaseq.stages.unit_sequence import FoundAnswers
 
 if TYPE_CHECKING:
@@ -51,6 +51,11 @@ class SparkEvaluation(Evaluation):
     @property
     def takes_parts(self) -> bool:
         return True
+
+    @property
+    def limited(self) -> bool:
+        """Whether a limit counts the answers of an instant."""
+        return self.options.limit_per_event is not None
 
     def check(self, plan: QueryPlan) -> None:
         if asks_endpoints(plan, self.knowledge):
@@ -70,8 +75,7 @@ class SparkEvaluation(Evaluation):
         def local() -> OrderedStage:
             return Evaluation.sequence(self, plan)
 
-        key = plan.sequence.key.variables
-        return RemoteSequence(self.jobs, plan, key, self.jobs.shelf.query(plan), local)
+        return RemoteSequence(self.jobs, plan, self.limited, self.jobs.shelf.query(plan), local)
 
     def family_sequence(
         self, family: Family, plans: Mapping[int, QueryPlan]
@@ -124,7 +128,7 @@ class RemoteSequence:
     Args:
         jobs: runs it.
         plan: of the query or the family.
-        key: the variables by which it is split; None if it is not.
+        limited: whether a limit counts answers, so that no partition is split.
         definition: its number for workers.
         local: makes the stage in this process, for those who want to look into the state.
     """
@@ -133,13 +137,14 @@ class RemoteSequence:
         self,
         jobs: StageJobs,
         plan: QueryPlan,
-        key: tuple[str, ...] | None,
+        limited: bool,
         definition: int,
         local: Callable[[], OrderedStage],
     ) -> None:
         self.number, self.definition = jobs.new_unit(), definition
-        self._jobs, self._plan, self._key, self._local = jobs, plan, key, local
-        self._parts = [_Part() for _ in range(1 if key is None else jobs.buckets)]
+        self._jobs, self._plan, self._local = jobs, plan, local
+        self._key = split_key(plan, limited)
+        self._parts = [_Part() for _ in range(1 if self._key is None else jobs.buckets)]
         self._partials: list[PartialAnswer] = []
         self._states: tuple[int, LiveStates] | None = None  # and the batch after which they are so
 
@@ -237,16 +242,21 @@ class RemoteSequence:
                     stage(found[-1]).restore(part.state)
         return found
 
-    def snapshot(self) -> bytes | list[bytes]:
-        """The state; in parts, if the stage is split."""
+    def snapshot(self) -> bytes | list[Any]:
+        """The state; if the stage is split, the variables of its key and the state of each part."""
         kept = [part.state for part in self._parts]
         fresh: bytes = self._local().snapshot() if None in kept else b""
         states = [fresh if state is None else state for state in kept]
-        return states[0] if len(states) == 1 else states
+        return states[0] if len(states) == 1 else [[*(self._key or ())], *states]
 
-    def restore(self, snapshot: bytes | list[bytes]) -> None:
-        """Go on from a state; one that is not in parts stays so."""
-        states = [snapshot] if isinstance(snapshot, bytes) else snapshot
+    def restore(self, snapshot: bytes | list[Any]) -> None:
+        """Go on from a state, in the parts that it has."""
+        states: list[Any] = [snapshot] if isinstance(snapshot, bytes) else snapshot
+        if len(states) > 1:
+            self._key = split_key(self._plan, False)  # older states do not name it
+            if isinstance(states[0], list):
+                key, *states = states
+                self._key = tuple(key)
         self._parts = [_Part(state) for state in states]
 
 
@@ -257,9 +267,8 @@ class RemoteFamilySequence:
         self, how: SparkEvaluation, family: Family, plans: Mapping[int, QueryPlan]
     ) -> None:
         self._how, self._family, self._plans = how, family, plans
-        key = family.plan.sequence.key.variables or (QUERY,)
         self.stage = RemoteSequence(
-            how.jobs, family.plan, key, self._definition(), lambda: self._local().stage
+            how.jobs, family.plan, how.limited, self._definition(), lambda: self._local().stage
         )
 
     def _definition(self) -> int:

@@ -12,6 +12,7 @@ import pytest
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import RunError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.options import StageOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.job.job import Job
@@ -94,6 +95,22 @@ def test_a_query_that_another_evaluator_runs_is_refused_with_the_cause(tmp_path:
     cause = "another version of spaseq ran q with another evaluator than compiled-registers"
     with pytest.raises(UsageError, match=f"query q has changed; or {cause}"):
         Checkpoint.open(tmp_path, now, 0, 8)
+
+
+def test_a_limit_is_refused_if_a_query_has_been_split_by_a_key(tmp_path: Path) -> None:
+    """A limit counts the answers of all keys together, but not those of all partitions."""
+    text = """SELECT * WITHIN 1 MINUTES {} FROM STREAM S <http://s> WHERE {{
+        SEQ(A; B) DEFINE GPM A ON S {{ ?x a ?v }} DEFINE GPM B ON S {{ ?x a ?w }} }}"""
+    plans: list[Any] = [compile_query(text.format(p)) for p in ("", "PARTITION BY (?x)")]
+    keyed, partitioned = map(job_of, plans)
+    limit = StageOptions(limit_per_event=1)
+    Checkpoint.open(tmp_path / "keyed", keyed, 0, 8)
+    with pytest.raises(UsageError, match="without --limit-per-event, and is resumed with it"):
+        Checkpoint.open(tmp_path / "keyed", replace(keyed, options=limit), 0, 8)
+    Checkpoint.open(tmp_path / "partitioned", partitioned, 0, 8)
+    Checkpoint.open(tmp_path / "partitioned", replace(partitioned, options=limit), 0, 8)
+    for job in (replace(keyed, options=limit), keyed):  # the split stays as it is
+        assert Checkpoint.open(tmp_path / "limited", job, 0, 8).limited
 
 
 def test_other_knowledge_is_refused(tmp_path: Path) -> None:

@@ -266,6 +266,23 @@ def test_a_state_of_this_process_goes_on_on_spark_and_a_split_one_stays_there(
     assert both.answers[0]
 
 
+@pytest.mark.parametrize("limits", [(None, 1000), (1000, None)])
+def test_a_split_state_goes_on_with_or_without_a_limit(
+    spark: Any, knowledge: KnowledgeBase, limits: tuple[int | None, int | None]
+) -> None:
+    """With a limit, stage 2 of a query is not split by an inferred key, and a family by members."""
+    both = Both(knowledge, limits[0])
+    for name in ("keyed", "partitioned", "unkeyed", *(n for n in QUERIES if "family" in n)):
+        both.add(name, QUERIES[name])
+    given = entries(2, 80)
+    both.feed(by_stream(given[:40]))
+    both.limit = limits[1]
+    both.restart()
+    both.feed(by_stream(given[40:]))
+    both.check()
+    assert len(both.answers[0]) > 3
+
+
 def test_a_query_that_fails_fails_alone(spark: Any, knowledge: KnowledgeBase) -> None:
     both = Both(knowledge)
     both.add("keyed", QUERIES["keyed"])
