@@ -330,7 +330,8 @@ class AnswersKeywords(StreamKeywords, total=False):
     otherwise are warnings in the worker's log (logger `spaseq`). `sides` gives them as rows
     instead. `partial` gives partial matches as rows. `lifts` has the lift of each stream that is a
     DataFrame of rows, and of paths of tables: its text, or the `Path` of its file. `order` has the
-    column that orders rows of equal time of such a DataFrame.
+    column that orders rows of equal time of such a DataFrame. Tasks read the Parquet files of a
+    DataFrame that only scans them; with `direct=False` Spark reads its rows.
     """
 
     checkpoint: str | PathLike[str] | None
@@ -343,3 +344,4 @@ class AnswersKeywords(StreamKeywords, total=False):
     partial: bool
     lifts: Mapping[str, str | Path]
     order: Mapping[str, str]
+    direct: bool

@@ -27,9 +27,17 @@ class LiftedFiles(LiftedSource):
     def describe(self) -> str:
         return ", ".join(self.options.paths)
 
+    def files(self) -> Sequence[TableFile]:
+        """The files, in order.
+
+        Raises:
+            InputError: there are none, or one is of no known format.
+        """
+        return table_files(self.options.paths)
+
     def check(self) -> None:
         try:
-            for file in table_files(self.options.paths):
+            for file in self.files():
                 file.check(self.plan, self.options.limits)
         except InputError as error:
             raise InputError(f"stream <{self.iri}>: {error}") from None
@@ -42,7 +50,7 @@ class LiftedFiles(LiftedSource):
     def lifted(self, on_bad: OnBad, maker: EventMaker | None = None) -> Iterator[LiftedBatch]:
         """The events with the literals of their times."""
         maker = maker or self.maker()
-        for file in table_files(self.options.paths):
+        for file in self.files():
             yield from self._of_file(file, maker, on_bad)
 
     def _of_file(self, file: TableFile, maker: EventMaker, on_bad: OnBad) -> Iterator[LiftedBatch]:

@@ -74,9 +74,9 @@ def _bound(expr: ast.Expr) -> Bound | None:
 
 
 def row_group_runs(
-    file: Any, plan: LiftPlan, known: KnownFields
+    file: Any, groups: range, plan: LiftPlan, known: KnownFields
 ) -> Iterator[tuple[bool, list[int], int]]:
-    """(whether rows may pass, row groups, number of rows) of runs of a file's row groups."""
+    """(whether rows may pass, row groups, number of rows) of runs of some of a file's groups."""
     metadata, tested = file.metadata, bounds(plan)
     if not plan.fields.wanted - {ROW_NUMBER} <= known.harmless:
         tested = []
@@ -84,7 +84,6 @@ def row_group_runs(
         variable_of(field.name) for field in file.schema_arrow if _is_number(str(field.type))
     }
     tested = [bound for bound in tested if bound.field in numbers]
-    groups = range(metadata.num_row_groups)
     for passes, run in groupby(groups, lambda g: _may_pass(metadata.row_group(g), tested)):
         own = list(run)
         yield passes, own, sum(metadata.row_group(g).num_rows for g in own)

@@ -117,6 +117,10 @@ class TableFile:
             with closing(_OpenTable(self)) as table:
                 check_names(self.path, table_variables(table.schema), plan.fields)
 
+    def row_groups(self, count: int) -> range:
+        """The row groups to read of a Parquet file that has `count`."""
+        return range(count)
+
     def known_fields(self, limits: Limits) -> KnownFields:
         """What the file says of its columns without reading them.
 
@@ -169,7 +173,7 @@ class TableFile:
 
         with closing(_OpenTable(self)) as table:
             check_names(self.path, table_variables(table.schema), plan.fields)
-            number = 1
+            number = 1 + table.rows_before()
             for batch in table.batches(plan, known):
                 if isinstance(batch, FilteredRows):
                     yield batch
@@ -177,6 +181,9 @@ class TableFile:
                     yield TableBlock(batch, number)
                 number += len(batch)
 
+
+PARQUET_READING: dict[str, Any] = {"coerce_int96_timestamp_unit": "us"}
+"""How Parquet is read: times of INT96 as microseconds, because nanoseconds end in 2262."""
 
 _FEW_BYTES = 2.5
 """Bytes of a value where few texts are in a dictionary; a string by itself takes at least four."""
@@ -188,15 +195,16 @@ class _OpenTable:
     def __init__(self, file: TableFile) -> None:
         import pyarrow as pa
 
+        self._file = file
         try:
             if file.format is TableFormat.PARQUET:
                 import pyarrow.parquet as pq
 
-                self._reader: Any = pq.ParquetFile(file.path)
+                self._reader: Any = pq.ParquetFile(file.path, **PARQUET_READING)
                 few = _columns_of_few_texts(self._reader)
                 if few:
                     self._reader.close()
-                    self._reader = pq.ParquetFile(file.path, read_dictionary=few)
+                    self._reader = pq.ParquetFile(file.path, read_dictionary=few, **PARQUET_READING)
                 self.schema = self._reader.schema_arrow
                 self._parquet = True
                 return
@@ -218,7 +226,8 @@ class _OpenTable:
 
         columns = wanted_columns(self.schema, plan.fields.wanted)
         if self._parquet:
-            for passes, groups, rows in row_group_runs(self._reader, plan, known):
+            own = self._file.row_groups(self._reader.metadata.num_row_groups)
+            for passes, groups, rows in row_group_runs(self._reader, own, plan, known):
                 if passes:
                     yield from self._reader.iter_batches(
                         TABLE_ROWS, row_groups=groups, columns=columns
@@ -235,6 +244,14 @@ class _OpenTable:
         for batch in joined(batch.select(read) for batch in batches):
             for first in range(0, len(batch), TABLE_ROWS):
                 yield batch.slice(first, TABLE_ROWS)
+
+    def rows_before(self) -> int:
+        """The rows of the file before those that are read."""
+        if not self._parquet:
+            return 0
+        metadata = self._reader.metadata
+        own = self._file.row_groups(metadata.num_row_groups)
+        return sum(metadata.row_group(g).num_rows for g in range(own.start))
 
     def counts(self) -> tuple[dict[str, int | None], dict[str, int]]:
         """(nulls, None if not known; bytes of the largest part) by column of a Parquet file."""

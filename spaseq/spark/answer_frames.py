@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, reduce
-from itertools import islice
+from itertools import groupby, islice
 from os import PathLike, path
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import pyarrow as pa
 
-from spaseq.algebra.answer_batch import PIECE
+from spaseq.algebra.answer_batch import PIECE, AnswerBatch
 from spaseq.algebra.answers import PartialAnswer
 from spaseq.api.prepare import load_knowledge, plan_queries, watch_knowledge
 from spaseq.api.queries import QueryInput
@@ -41,11 +41,14 @@ from spaseq.runtime.spark.rows.answer_rows import (
     PARTIAL_SCHEMA,
     SIDES_DDL,
     SIDES_SCHEMA,
+    answer_columns,
     partial_row_of,
     row_of,
     side_row_of,
 )
-from spaseq.runtime.spark.rows.stage_rows import PARTIAL, payload_of
+from spaseq.runtime.spark.rows.stage_rows import PARTIAL, Item, payload_of
+from spaseq.runtime.spark.scan_tasks import in_one_task, scan_solutions, whole_output
+from spaseq.runtime.spark.scanned_frames import scan_of
 from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.scratch import ScratchDirectory
 from spaseq.sources.base import Source
@@ -101,8 +104,7 @@ def answers(
     """
     chosen = RunOptions.of("answers", AnswersKeywords, options)
     plans = plan_queries(query, chosen.planning)
-    rows = LiftedInputs(options.get("lifts", {}), options.get("order", {}))
-    call = _Call(spark, streams, chosen, options.get("checkpoint"), _arrivals(options), rows)
+    call = _Call.of(spark, streams, chosen, options)
     call.check()
     names, sides = tuple(plan.identity.name for plan in plans), options.get("sides", False)
     decode = _Decode(names, options.get("strict", False), sides, chosen.planning.partial)
@@ -144,6 +146,14 @@ class _Call:
     checkpoint: str | PathLike[str] | None
     arrivals: FileSourceSettings  # of files, if there is a checkpoint
     rows: LiftedInputs
+    direct: bool  # tasks may read the files of DataFrames
+
+    @classmethod
+    def of(cls, spark: Any, streams: Any, chosen: RunOptions, options: AnswersKeywords) -> _Call:
+        """The call with these keywords, of which `chosen` are those of all runs."""
+        rows = LiftedInputs(options.get("lifts", {}), options.get("order", {}))
+        checkpoint, direct = options.get("checkpoint"), options.get("direct", True)
+        return cls(spark, streams, chosen, checkpoint, _arrivals(options), rows, direct)
 
     @property
     def frame(self) -> Any:
@@ -220,7 +230,16 @@ class _Call:
             given = frame_solutions(self.frame, solve)
             return bounded_output(self.spark, solve, solutions=given)
         frames = self._lifted(job)
-        found = [lifted_solutions(each, solve, n) for n, each in enumerate(frames)]
+        scans = [scan_of(each) if self.direct else None for each in frames]
+        whole = [scan for scan in scans if scan is not None]
+        if frames and len(whole) == len(frames) and in_one_task(self.spark, whole, solve):
+            return whole_output(self.spark, job.plans, solve, whole)
+        found = [
+            lifted_solutions(each, solve, n)
+            if scan is None
+            else scan_solutions(self.spark, scan, solve, n)
+            for n, (each, scan) in enumerate(zip(frames, scans, strict=True))
+        ]
         if job.streams or not found:
             found.append(file_solutions(self.spark, solve))
         return bounded_output(self.spark, solve, solutions=reduce(_both, found))
@@ -289,16 +308,29 @@ class _Decode:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`."""
-        schema = self.schema
         for batch in batches:
             queries, payloads = batch.column("query"), batch.column("payload")
             pairs = zip(queries.to_pylist(), payloads.to_pylist(), strict=True)
-            rows = (row for pair in pairs for row in self._rows(*pair))
-            while some := [*islice(rows, PIECE)]:
-                yield pa.RecordBatch.from_pylist(some, schema)
+            items = ((query, payload_of(query, payload)) for query, payload in pairs)
+            for _, own in groupby(items, lambda item: isinstance(item[1], AnswerBatch)):
+                yield from self._batches(own)
 
-    def _rows(self, query: int, payload: bytes) -> Iterator[dict[str, Any]]:
-        match payload_of(query, payload):
+    def _batches(self, items: Iterator[tuple[int, Item]]) -> Iterator[pa.RecordBatch]:
+        """The rows of items, all or none of which are columns."""
+        schema, others = self.schema, list[tuple[int, Item]]()
+        for query, item in items:
+            if isinstance(item, AnswerBatch):
+                own = answer_columns(self.names[query], item)
+                nulls = [pa.nulls(len(own), f.type) for f in [*schema][len(own.schema) :]]
+                yield pa.RecordBatch.from_arrays([*own.columns, *nulls], schema=schema)
+            else:
+                others.append((query, item))
+        rows = (row for item in others for row in self._rows(*item))
+        while some := [*islice(rows, PIECE)]:
+            yield pa.RecordBatch.from_pylist(some, schema)
+
+    def _rows(self, query: int, item: Item) -> Iterator[dict[str, Any]]:
+        match item:
             case PartialAnswer() as partial:
                 yield partial_row_of(self.names[query - PARTIAL], partial)
             case Sequence() as answers:

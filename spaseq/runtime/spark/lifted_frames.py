@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -211,12 +211,35 @@ class FrameRowSolve:
     def solved(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`: the rows of a partition to rows of `PACKS`."""
         self.solve.kernels.take()
-        part = (self.number + 1) * _MOST_PARTITIONS + _partition()
+        place = _partition()
+        part = PartSolve(self.solve, self.rows.iri, self.number, place)
+        yield from part.packs(lambda on_bad: self.rows.events(batches, on_bad, place))
+        for _ in batches:  # read to the end after an error, as Spark expects
+            pass
+
+
+@dataclass(frozen=True, slots=True)
+class PartSolve:
+    """Stage 1 of a bounded run over a part of a stream, which may overlap with others in time.
+
+    `number` counts the streams that have parts, and `place` those of a stream.
+    """
+
+    solve: BoundedSolve
+    iri: str
+    number: int
+    place: int
+
+    def packs(
+        self, events: Callable[[OnBad], Iterator[EventBatch]], alone: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of `PACKS`; a part that is `alone` needs no numbers of other parts' events."""
+        part = (self.number + 1) * _MOST_PARTITIONS + self.place
         side, times = SideRows(PACKS, part), PartTimes(self.number, part)
         stats, repeats, bad = Stats(), RetryCount(), list[BadInput]()
         try:
-            events = times.watch(self.rows.events(batches, bad.append, _partition()))
-            for packs in self.solve.solved(self.rows.iri, events, stats, bad.append, part):
+            found = events(bad.append) if alone else times.watch(events(bad.append))
+            for packs in self.solve.solved(self.iri, found, stats, bad.append, part):
                 yield packs
                 if bad:
                     stats.bad += len(bad)
@@ -224,8 +247,6 @@ class FrameRowSolve:
                     bad.clear()
         except SpaseqError as error:
             yield side.batch([error])
-            for _ in batches:  # read to the end, as Spark expects
-                pass
         stats.bad += len(bad)
         stats.repeated = repeats.take()
         yield side.batch([*bad, stats])

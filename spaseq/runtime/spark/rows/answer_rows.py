@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.job import LateEvent
-from spaseq.sinks.answer_columns import PLACES, TRACED, TRIPLE
+from spaseq.sinks.answer_columns import PLACES, TRACED, TRIPLE, AnswerColumns
 from spaseq.sinks.typed_columns import TIME
 
 ANSWER_DDL = (
@@ -99,6 +101,30 @@ def row_of(name: str, answer: Answer) -> dict[str, Any]:
         "event": answer.event,
         "graph": None if answer.graph is None else [_triple(t) for t in answer.graph],
     }
+
+
+def answer_columns(name: str, answers: AnswerBatch) -> pa.RecordBatch:
+    """The rows of `row_of` for some answers of the query with this name."""
+    own = AnswerColumns((), several=True, graphs=True).raw_of(name, answers)
+    columns = [
+        _bindings(answers) if field.name == "bindings" else own.column(field.name)
+        for field in ANSWER_SCHEMA
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=ANSWER_SCHEMA)
+
+
+def _bindings(answers: AnswerBatch) -> pa.MapArray:
+    """The variables that each answer binds, with their terms."""
+    size, names = len(answers), tuple(dict.fromkeys(answers.names.projected))
+    texts = [answers.column(name).compact().strings().cast(pa.string()) for name in names]
+    if not names:
+        return pa.MapArray.from_arrays([0] * (size + 1), *(pa.array([], pa.string()),) * 2)
+    bound = np.stack([text.is_valid().to_numpy(zero_copy_only=False) for text in texts], axis=1)
+    answer, variable = np.nonzero(bound)
+    ends = np.concatenate([[0], np.cumsum(bound.sum(axis=1))]).astype(np.int32)
+    keys = pa.array(names, pa.string()).take(pa.array(variable))
+    terms = pa.concat_arrays(texts).take(pa.array(variable * size + answer))
+    return pa.MapArray.from_arrays(pa.array(ends), keys, terms)
 
 
 def _triple(triple: Triple) -> dict[str, str]:
