@@ -31,6 +31,10 @@ class Answering(Protocol):
     """What makes answers of the matches that a sequence stage finds."""
 
     @property
+    def name(self) -> str:
+        """The name of the query whose answers are being made."""
+
+    @property
     def suppressed(self) -> int:
         """The number of answers beyond the limit so far."""
 
@@ -61,7 +65,7 @@ class AnswerFilters:
 
     def __init__(self, plan: QueryPlan, limit: int | None, consecutive: Consecutive) -> None:
         self._plan, self._limit, self._consecutive = plan, limit, consecutive
-        self._projection = Projection(plan)
+        self.name, self._projection = plan.identity.name, Projection(plan)
         self.too_many = self._projection.too_many
         self.skips: dict[PartitionKey, AfterMatchFilter] = {}
         self.suppressed = 0

@@ -165,7 +165,7 @@ class _MemberAnswers:
     """In the place of a query's `AnswerFilters`: one for each member that has had a match."""
 
     def __init__(self, family: Family, plans: Mapping[int, QueryPlan]) -> None:
-        self.family, self._plans = family, plans
+        self.family, self._plans, self.name = family, plans, family.plan.identity.name
         self._place = len(family.plan.sequence.partition) - 1  # of the member's number
         self._filters: dict[int, AnswerFilters] = {}
         self._suppressed = 0  # by members that have gone
@@ -184,9 +184,11 @@ class _MemberAnswers:
             of_row.setdefault(match.solutions[0].singles[self._place][1], []).append(match)
         for term, own in of_row.items():
             for number in self._owners(term):
+                self.name = self._plans[number].identity.name
                 answers = self._of(number, term).answers(own)
                 if answers:
                     self._found.setdefault(number, []).append(answers)
+        self.name = self.family.plan.identity.name
         return []
 
     def of_columns(self, answers: AnswerBatch) -> Sequence[Answer]:

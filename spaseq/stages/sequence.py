@@ -130,13 +130,14 @@ class SequenceStage:
             return self._advanced(watermark, ahead)
 
     def _budget(self) -> Budget:
-        """The budget of expressions over several events; it reports each reason once."""
-        reported: set[str] = set()
+        """The budget of expressions over several events; it reports each reason of a query once."""
+        reported: set[tuple[str, str]] = set()
 
         def exceed(reason: str) -> NoReturn:
-            if reason not in reported:
-                reported.add(reason)
-                self._on_bad(over_limit(self._plan.identity.name, reason, _BEYOND_EVENTS))
+            name = self._filters.name
+            if (name, reason) not in reported:
+                reported.add((name, reason))
+                self._on_bad(over_limit(name, reason, _BEYOND_EVENTS))
             raise ExpressionError(reason)
 
         return Budget(self._limits, exceed=exceed)

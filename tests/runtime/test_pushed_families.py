@@ -18,7 +18,7 @@ from spaseq.plan.member_plan import WrittenQuery
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
-from spaseq.rdf.inputs.bad_input import warn
+from spaseq.rdf.inputs.bad_input import BadInput, warn
 from spaseq.runtime.pushed_units import (
     FamilyUnit,
     PushedQuery,
@@ -83,6 +83,29 @@ def test_a_member_has_the_answers_that_it_has_alone(
     assert answers == found(alone, EVENTS, many)
     assert len(answers) > 1
     assert together.suppressed == alone.suppressed
+
+
+@pytest.mark.parametrize("many", [1, 7])
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ("form", 'SELECT (CONCAT("{}", STR(?x)) AS ?t)'),
+        ("having", 'HAVING (CONCAT("{}", STR(?x)) != "")'),
+    ],
+)
+def test_a_literal_that_is_too_long_is_reported_for_its_member(
+    part: str, text: str, many: int
+) -> None:
+    queries = [member(0, 0, steps="A: B", **{part: text.format("x" * 7 * i)}) for i in range(12)]
+    found_by = []
+    for disable in ([], ["query-families"]):
+        bad: list[BadInput] = []
+        limits = spaseq.Limits(literal_bytes=60)
+        own = engine(queries, on_bad=bad.append, limits=limits, disable=disable)
+        answers = found(own, EVENTS, many)
+        found_by.append((answers, sorted({report.file for report in bad})))
+    assert found_by[0] == found_by[1]
+    assert found_by[0][1] == ["query10", "query11", "query12", "query9"]
 
 
 def test_answers_of_a_call_come_query_by_query() -> None:
