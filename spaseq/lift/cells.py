@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from spaseq.compiled.arrays import Int64s
 from spaseq.lang import lexical
 from spaseq.lang.lexical import NamePattern
 from spaseq.rdf.terms.term import is_rdf_term
@@ -89,9 +90,21 @@ class FilteredRows:
     """Consecutive rows that are no events by a FILTER of the lift, and are not read."""
 
     rows: int
+    groups: int = 0  # of Parquet, which hold them
 
     def __len__(self) -> int:
         return self.rows
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRows:
+    """Consecutive rows that are events of which no query needs more than the times."""
+
+    times: Int64s  # [n] ms
+    groups: int  # row groups of Parquet that are left out, counted with their first rows
+
+    def __len__(self) -> int:
+        return len(self.times)
 
 
 BLOCK_ROWS = 8192

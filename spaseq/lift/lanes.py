@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.compiled.arrays import Float64s, Int8s, Int32s
+from spaseq.compiled.arrays import Float64s, Int8s, Int32s, Int64s
 from spaseq.lift.arrow_rows import cells
 from spaseq.lift.term_arrays import TermType
 from spaseq.rdf.columns.term_columns import TextArray
@@ -267,6 +267,22 @@ def _dictionary(column: Any) -> Lane:
     return Lane(
         LaneForm.STRING, pa.DictionaryArray.from_arrays(_cast(column.indices, pa.int32()), texts)
     )
+
+
+def times_of(column: Any) -> Int64s:
+    """The times (ms) of a column of timestamps in the years 1 to 9999, without a null.
+
+    Raises:
+        OSError: it is not, although the statistics of its file say so.
+    """
+    try:
+        microseconds = _microseconds(column)
+    except NotColumns:
+        microseconds = None
+    if microseconds is None or microseconds.null_count:
+        raise OSError("the statistics of a column of times are wrong")
+    times: Int64s = microseconds.to_numpy() // 1000
+    return times
 
 
 def _one_nan(column: Any) -> Any:

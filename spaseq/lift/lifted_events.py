@@ -11,7 +11,14 @@ import numpy as np
 
 from spaseq.algebra.nodes import PatternTerm, is_reserved
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
-from spaseq.lift.cells import BLOCK_ROWS, RowBlock, TableBlock, is_term
+from spaseq.lift.cells import (
+    BLOCK_ROWS,
+    FilteredRows,
+    RowBlock,
+    TableBlock,
+    TimedRows,
+    is_term,
+)
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.row_solutions import RowSolutions, SolutionMaker
 from spaseq.limits import DEFAULT_LIMITS, Limits
@@ -106,14 +113,30 @@ class EventMaker:
         else:
             yield from self._as_columns(block, 0, on_bad, times)
 
-    def without(self, rows: int) -> LiftedBatch:
-        """No events, of rows that have no solution."""
-        self.filtered += rows
-        none, codes, start = np.empty(0, np.int64), np.empty(0, np.int32), np.zeros(1, np.int64)
+    def without(self, block: FilteredRows | TimedRows) -> LiftedBatch:
+        """The events of rows that are not read: none, or without names and triples."""
+        times, filtered = np.empty(0, np.int64), 0
+        if isinstance(block, TimedRows):
+            times = block.times
+        else:
+            filtered = len(block)
+        self.filtered += filtered
+        size, codes = len(times), np.empty(0, np.int32)
+        start, terms = np.zeros(size + 1, np.int64), ListedTerms([])
         events = EventBatch(
-            self._stream, none, codes, [], start, codes, codes, codes, ListedTerms([]), 0, rows
+            self._stream,
+            times,
+            self._counter.assign(times),
+            [None] * size,
+            start,
+            codes,
+            codes,
+            codes,
+            terms,
+            filtered=filtered,
+            skipped_groups=block.groups,
         )
-        return LiftedBatch(events, (), none)
+        return LiftedBatch(events, (), np.empty(0, np.int64))
 
     @property
     def makes_columns(self) -> bool:

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from spaseq.algebra.nodes import Pattern
 from spaseq.compiled.mode import interpreted
 from spaseq.errors import InputError
-from spaseq.lift.cells import FilteredRows
+from spaseq.lift.asked_rows import asked_rows
+from spaseq.lift.cells import FilteredRows, TimedRows
 from spaseq.lift.lifted_events import EventMaker, LiftedBatch
 from spaseq.lift.lifted_source import LiftedSource
 from spaseq.lift.pruned_lifts import pruned
 from spaseq.lift.table_files import TableFile, table_files
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
-from spaseq.sources.base import Split
+from spaseq.sources.base import Source, Split
 
 
 @dataclass(frozen=True, slots=True)
 class LiftedFiles(LiftedSource):
     """The files of `options.paths` as events. One task reads all of them.
 
-    Types are for CSV and TSV.
+    Types are for CSV and TSV. `patterns` are those of `matched_by`.
     """
+
+    patterns: tuple[Pattern, ...] | None = field(default=None, kw_only=True)
 
     def describe(self) -> str:
         return ", ".join(self.options.paths)
@@ -42,6 +46,13 @@ class LiftedFiles(LiftedSource):
         except InputError as error:
             raise InputError(f"stream <{self.iri}>: {error}") from None
 
+    def keeping(self, predicates: tuple[str, ...] | None) -> Source:
+        options = replace(self.options, predicates=predicates)
+        return replace(self, options=options, patterns=None)
+
+    def matched_by(self, patterns: tuple[Pattern, ...] | None) -> Source:
+        return replace(self, patterns=patterns)
+
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         for batch in self.lifted(on_bad, self.numbered_maker()):
             if len(batch.events) or batch.events.filtered:
@@ -56,12 +67,15 @@ class LiftedFiles(LiftedSource):
     def _of_file(self, file: TableFile, maker: EventMaker, on_bad: OnBad) -> Iterator[LiftedBatch]:
         columns = not interpreted() and maker.makes_columns
         limits, plan = self.options.limits, self.plan
+        asked = None
         if maker.makes_columns:
             plan = pruned(plan, self.options.predicates, file.known_fields(limits))
             maker = maker.of_part(plan)
-        for block in file.blocks(plan, limits, on_bad, columns):
-            if isinstance(block, FilteredRows):
-                yield maker.without(len(block))
+            if self.patterns is not None and not self.types:
+                asked = asked_rows(self.patterns, plan)
+        for block in file.blocks(plan, limits, on_bad, columns, asked):
+            if isinstance(block, FilteredRows | TimedRows):
+                yield maker.without(block)
                 continue
             lines = block.lines
 

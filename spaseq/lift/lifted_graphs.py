@@ -125,7 +125,8 @@ class LiftedEvents(EventBatch):
         """`place` is (stream, times, ks, names) as in `EventBatch`."""
         stream, time, k, graph = place
         fields = {"stream": stream, "time": time, "k": k, "graph": graph, "terms": graphs.terms}
-        own = {"graphs": graphs, "rows": rows, "_given": triples, "filtered": filtered}
+        counts = {"_given": triples, "filtered": filtered, "skipped_groups": 0}
+        own = {"graphs": graphs, "rows": rows, **counts}
         for name, value in {**fields, **own}.items():
             object.__setattr__(self, name, value)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from spaseq.compiled.mode import interpreted
 from spaseq.errors import InputError
-from spaseq.lift.cells import FilteredRows, RowBlock, TableBlock
+from spaseq.lift.cells import FilteredRows, RowBlock, TableBlock, TimedRows
 from spaseq.lift.lifted_events import EventMaker
 from spaseq.lift.lifted_messages import LiftedBroker
 from spaseq.lift.table_files import TableFile
@@ -58,7 +58,7 @@ def events_of_part(
     columns = wanted is None and not interpreted() and maker.makes_columns
     try:
         for block in table.blocks(stream.plan, options.limits, in_file, columns):
-            assert not isinstance(block, FilteredRows), "only Parquet has statistics"
+            assert not isinstance(block, FilteredRows | TimedRows), "only Parquet has statistics"
             yield from _lifted(maker, _placed(block, part), path, message, wanted, on_bad)
     except InputError as error:
         on_bad(BadInput(path, part.line, str(error)))

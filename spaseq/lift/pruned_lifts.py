@@ -15,8 +15,9 @@ from spaseq.algebra.nodes import PatternTerm, is_reserved
 from spaseq.expr.uses import variables_of
 from spaseq.lang import ast
 from spaseq.lift.cells import variable_of
-from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, TemplateTriple
+from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, TemplateTriple, time_field
 from spaseq.limits import Limits
+from spaseq.rdf.terms.term import is_absolute_iri, is_rdf_term
 
 _PREFIX = re.compile("https?://[A-Za-z0-9.-]+(/[A-Za-z0-9._~-]*)*[/#]")
 """The beginnings that make a valid IRI with any integer after them."""
@@ -29,10 +30,12 @@ class KnownFields:
     Attributes:
         whole: integers without a null.
         harmless: fields of which no value can make its row bad.
+        moments: timestamps in the years 1 to 9999, without a null.
     """
 
     whole: frozenset[str] = field(default=frozenset())
     harmless: frozenset[str] = field(default=frozenset())
+    moments: frozenset[str] = field(default=frozenset())
 
 
 def longest_harmless(limits: Limits) -> int:
@@ -54,17 +57,18 @@ def known_fields(
     """
     from pyarrow import types  # lifts of text need not wait for it
 
-    whole, harmless = set(), set()
+    whole, harmless, moments = set[str](), set[str](), set[str]()
     for column in schema:
-        name = variable_of(column.name)
-        if types.is_integer(column.type) and nulls.get(column.name) == 0:
+        name, is_whole = variable_of(column.name), nulls.get(column.name) == 0
+        if types.is_integer(column.type) and is_whole:
             whole.add(name)
         short = sizes.get(column.name, longest + 1) <= longest
-        if (types.is_timestamp(column.type) and column.name in times) or _is_harmless(
-            column.type, short
-        ):
+        usual = types.is_timestamp(column.type) and column.name in times
+        if usual or _is_harmless(column.type, short):
             harmless.add(name)
-    return KnownFields(frozenset(whole), frozenset(harmless))
+        if usual and is_whole:
+            moments.add(name)
+    return KnownFields(frozenset(whole), frozenset(harmless), frozenset(moments))
 
 
 def _is_harmless(kind: Any, short: bool) -> bool:
@@ -106,6 +110,24 @@ def pruned(plan: LiftPlan, asked: Collection[str] | None, known: KnownFields) ->
     )
     elements = tuple(e for e in elements if not isinstance(e, ast.Bind) or e.var.name in needed)
     return replace(plan, fields=own, elements=elements, template=tuple(kept))
+
+
+def surely_timed(plan: LiftPlan, known: KnownFields) -> str | None:
+    """The field with the times of the rows, if each row is certainly an event; else None."""
+    if not plan.fields.wanted - {ROW_NUMBER} <= known.harmless:
+        return None
+    if not all(isinstance(e, ast.Bind) and _is_small(e.expr) for e in plan.elements):
+        return None
+    binds = {e.var.name: e.expr for e in plan.elements if isinstance(e, ast.Bind)}
+    sure = {ROW_NUMBER, *known.whole}
+    timed = [t for t in plan.template if t.terms[1] == plan.time_predicate]
+    iris = [t.terms[0] for t in timed] + ([] if plan.graph is None else [plan.graph])
+    if not all(_is_sure_iri(term, binds, sure) for term in iris):
+        return None
+    if not any(_is_certain(t, plan, binds, known.whole) for t in plan.template):
+        return None
+    name = time_field(plan)
+    return name if name in known.moments else None
 
 
 def needed_variables(plan: LiftPlan, asked: Collection[str]) -> frozenset[str]:
@@ -160,15 +182,19 @@ def _is_certain(
         return False
     sure = {ROW_NUMBER, *whole}
 
-    def is_iri(term: PatternTerm) -> bool:
-        if isinstance(term, str):
-            return term.startswith("<") and not term.startswith("<<")
-        expr = binds.get(term.name)
-        return expr is not None and numbered_iri(expr, sure)
-
-    return is_iri(subject) and (
-        isinstance(thing, str) or (thing.name in sure and thing.name not in binds) or is_iri(thing)
+    return _is_sure_iri(subject, binds, sure) and (
+        isinstance(thing, str)
+        or (thing.name in sure and thing.name not in binds)
+        or _is_sure_iri(thing, binds, sure)
     )
+
+
+def _is_sure_iri(term: PatternTerm, binds: Mapping[str, ast.Expr], sure: Collection[str]) -> bool:
+    """Whether every row has a valid IRI as a term of the template, given integers without nulls."""
+    if isinstance(term, str):
+        return term.startswith("<") and not term.startswith("<<") and is_rdf_term(term)
+    expr = binds.get(term.name)
+    return expr is not None and numbered_iri(expr, sure)
 
 
 def numbered_iri(expr: ast.Expr, whole: Collection[str]) -> bool:
@@ -188,3 +214,27 @@ def numbered_iri(expr: ast.Expr, whole: Collection[str]) -> bool:
         ):
             return f in whole and _PREFIX.fullmatch(start) is not None
     return False
+
+
+def spelled_field(expr: ast.Expr) -> tuple[str, str, str] | None:
+    """(prefix, field, suffix) of `IRI(CONCAT("scheme:...", ?f, "..."))`, also with `STR(?f)`.
+
+    >>> spelled_field(ast.Call("IRI", (ast.Literal("http://e/", None, None),)))
+    """
+    match expr:
+        case ast.Call("IRI" | "URI", (ast.Call("CONCAT", args),)):
+            pass
+        case _:
+            return None
+    texts, name = ["", ""], None
+    for arg in args:
+        match arg:
+            case ast.Literal(str(text), None, None):
+                texts[name is not None] += text
+            case ast.Var(own) | ast.Call("STR", (ast.Var(own),)) if name is None:
+                name = own
+            case _:
+                return None
+    if name is None or not is_absolute_iri(texts[0]):
+        return None
+    return texts[0], name, texts[1]

@@ -1,13 +1,15 @@
-"""The row groups of Parquet that no row passes the FILTERs of a lift in, by their statistics.
+"""The row groups of Parquet that need not be read, by their statistics.
 
-Such rows are counted, and not read. A FILTER is looked at if it compares a field of numbers with
-an integer, and a row group is left out only if no value of it could make its row bad.
+There are two kinds. If no row passes the FILTERs of a lift, the rows are no events; they are
+counted. If no row can be in a solution of a query, the rows are events of which only the times
+matter. A row group is left out only if no value of it could make its row bad.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from itertools import groupby
 from typing import Any
 
@@ -19,49 +21,69 @@ from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
 from spaseq.lift.pruned_lifts import KnownFields
 
 _SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+_MOST_EXACT = 2**53
+"""A double is compared with an integer as a double; up to here that is exact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """`?field op number`, which a row must pass."""
+    """`?field op value`, which a row must pass.
+
+    With `spelled` the value is a text that a row has as a string or as an integer.
+    """
 
     field: str
     op: str
-    number: int
+    value: int | str
+    spelled: bool = False
 
     def may_pass(self, least: Any, most: Any) -> bool:
-        """Whether a number between two others may pass.
+        """Whether a value between two others may pass; NaN is no bound.
 
         >>> Bound("volume", ">", 7).may_pass(1, 7)
         False
         """
+        if least != least or most != most:
+            return True
+        value = int(self.value) if self.spelled and isinstance(least, int) else self.value
         match self.op:
             case "<":
-                return bool(least < self.number)
+                return bool(least < value)
             case "<=":
-                return bool(least <= self.number)
+                return bool(least <= value)
             case ">":
-                return bool(most > self.number)
+                return bool(most > value)
             case ">=":
-                return bool(most >= self.number)
-        return bool(least <= self.number <= most)
+                return bool(most >= value)
+        return bool(least <= value <= most)
+
+    def suits(self, kind: str) -> bool:
+        """Whether the statistics of an Arrow type bound the values that are compared."""
+        if kind.startswith("dictionary<values=string"):
+            kind = "string"
+        whole = kind.startswith(("int", "uint"))
+        if isinstance(self.value, str):
+            return kind in ("string", "large_string") or (self.spelled and whole)
+        return abs(self.value) <= _MOST_EXACT and (whole or kind == "double")
 
     def __str__(self) -> str:
-        return f"?{self.field} {self.op} {self.number}"
+        shown = f"'{self.value}'" if isinstance(self.value, str) else self.value
+        return f"?{self.field} {self.op} {shown}"
 
 
 def bounds(plan: LiftPlan) -> list[Bound]:
-    """The comparisons of fields with integers that every event's row passes."""
+    """The comparisons of fields with constants that every event's row passes."""
     found = []
     for element in plan.elements:
         if isinstance(element, ast.Filter):
             expr = element.expr
             operands = expr.operands if isinstance(expr, ast.And) else (expr,)
-            found += [bound for each in operands if (bound := _bound(each)) is not None]
+            found += [bound for each in operands if (bound := bound_of(each)) is not None]
     return [bound for bound in found if bound.field in plan.fields.wanted]
 
 
-def _bound(expr: ast.Expr) -> Bound | None:
+def bound_of(expr: ast.Expr) -> Bound | None:
+    """The bound that an expression is: a comparison with an integer, or = with a text."""
     match expr:
         case ast.Compare(op, ast.Var(name), ast.Literal() as constant) if op in _SWAPPED:
             own: str = op
@@ -70,30 +92,56 @@ def _bound(expr: ast.Expr) -> Bound | None:
         case _:
             return None
     value = decode(constant_text(constant))
-    return Bound(name, own, value) if type(value) is int else None
+    if type(value) is int or (type(value) is str and own == "="):
+        return Bound(name, own, value)
+    return None
+
+
+class GroupUse(Enum):
+    """What is read of a row group."""
+
+    ALL = "all fields that are needed"
+    TIMES = "the times of events that are in no solution"
+    NOTHING = "nothing, as no row is an event"
 
 
 def row_group_runs(
-    file: Any, groups: range, plan: LiftPlan, known: KnownFields
-) -> Iterator[tuple[bool, list[int], int]]:
-    """(whether rows may pass, row groups, number of rows) of runs of some of a file's groups."""
-    metadata, tested = file.metadata, bounds(plan)
+    file: Any,
+    own: range,
+    plan: LiftPlan,
+    known: KnownFields,
+    asked: Sequence[Sequence[Bound]] | None,
+) -> Iterator[tuple[GroupUse, list[int], int]]:
+    """(what is read, row groups, number of rows) of runs of a file's `own` row groups.
+
+    `asked` are bounds of the rows in solutions, of which each such row passes one row of bounds.
+    """
+    metadata = file.metadata
+    kinds = {variable_of(field.name): str(field.type) for field in file.schema_arrow}
+    tested = _usable(bounds(plan), kinds)
     if not plan.fields.wanted - {ROW_NUMBER} <= known.harmless:
         tested = []
-    numbers = {
-        variable_of(field.name) for field in file.schema_arrow if _is_number(str(field.type))
-    }
-    tested = [bound for bound in tested if bound.field in numbers]
-    for passes, run in groupby(groups, lambda g: _may_pass(metadata.row_group(g), tested)):
-        own = list(run)
-        yield passes, own, sum(metadata.row_group(g).num_rows for g in own)
+    wanted = None if asked is None else [_usable(own, kinds) for own in asked]
+
+    def use(number: int) -> GroupUse:
+        group = metadata.row_group(number)
+        if not _may_pass(group, tested):
+            return GroupUse.NOTHING
+        if wanted is None or any(_may_pass(group, own) for own in wanted):
+            return GroupUse.ALL
+        return GroupUse.TIMES
+
+    for used, run in groupby(own, use):
+        groups = list(run)
+        yield used, groups, sum(metadata.row_group(g).num_rows for g in groups)
 
 
-def _is_number(kind: str) -> bool:
-    return kind == "double" or kind.startswith(("int", "uint"))
+def _usable(tested: Iterable[Bound], kinds: dict[str, str]) -> list[Bound]:
+    return [bound for bound in tested if bound.suits(kinds.get(bound.field, ""))]
 
 
 def _may_pass(row_group: Any, tested: Sequence[Bound]) -> bool:
+    """Whether the statistics allow a row that passes all bounds."""
     if not tested:
         return True
     chunks = [row_group.column(number) for number in range(row_group.num_columns)]
@@ -105,6 +153,17 @@ def _may_pass(row_group: Any, tested: Sequence[Bound]) -> bool:
             continue
         if statistics.has_null_count and statistics.null_count == row_group.num_rows:
             return False
-        if statistics.has_min_max and not bound.may_pass(statistics.min, statistics.max):
+        if statistics.has_min_max and not _within(bound, statistics):
             return False
     return True
+
+
+def _within(bound: Bound, statistics: Any) -> bool:
+    """Whether a bound may be passed; a cut text in the statistics is a bound of the texts, too."""
+    try:
+        least, most = statistics.min, statistics.max
+    except UnicodeDecodeError:  # a text that was cut within a character
+        return True
+    if isinstance(least, bytes):
+        return True
+    return bound.may_pass(least, most)

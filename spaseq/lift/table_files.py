@@ -13,12 +13,13 @@ from typing import IO, Any, cast
 
 from spaseq.errors import InputError
 from spaseq.lang.spelling import suggested
-from spaseq.lift.cells import TABLE_ROWS, FilteredRows, RowBlock, TableBlock
+from spaseq.lift.asked_rows import AskedRows
+from spaseq.lift.cells import TABLE_ROWS, FilteredRows, RowBlock, TableBlock, TimedRows
 from spaseq.lift.delimited_rows import DelimitedRows
 from spaseq.lift.json_rows import JsonRows
 from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan
-from spaseq.lift.pruned_lifts import KnownFields, known_fields, longest_harmless
-from spaseq.lift.row_groups import row_group_runs
+from spaseq.lift.pruned_lifts import KnownFields, known_fields, longest_harmless, surely_timed
+from spaseq.lift.row_groups import GroupUse, row_group_runs
 from spaseq.lift.table_formats import (
     DELIMITERS,
     TABLE_EXTENSIONS,
@@ -74,11 +75,17 @@ class TableFile:
     format: TableFormat
 
     def blocks(
-        self, plan: LiftPlan, limits: Limits, on_bad: OnBad, columns: bool = False
-    ) -> Iterator[RowBlock | TableBlock | FilteredRows]:
+        self,
+        plan: LiftPlan,
+        limits: Limits,
+        on_bad: OnBad,
+        columns: bool = False,
+        asked: AskedRows | None = None,
+    ) -> Iterator[RowBlock | TableBlock | FilteredRows | TimedRows]:
         """The rows as blocks; bad rows are reported.
 
-        With `columns`, JSON lines become columns as far as they can.
+        With `columns`, JSON lines become columns as far as they can. If there are `asked` rows,
+        Parquet may give only the times of others.
 
         Raises:
             InputError: the file cannot be opened, or lacks a field that the lift reads.
@@ -92,7 +99,7 @@ class TableFile:
                 with closing(self._opened(limits)) as data:
                     yield from self._text_blocks(data, plan, limits, report, columns)
             else:
-                yield from self._table_blocks(plan, self.known_fields(limits))
+                yield from self._table_blocks(plan, self.known_fields(limits), asked)
         except READ_ERRORS as error:
             reason = (
                 f"the rest of the file is not read: {getattr(error, 'strerror', None) or error}"
@@ -167,15 +174,15 @@ class TableFile:
         yield from rows.blocks(fields.wanted, report)
 
     def _table_blocks(
-        self, plan: LiftPlan, known: KnownFields
-    ) -> Iterator[TableBlock | FilteredRows]:
+        self, plan: LiftPlan, known: KnownFields, asked: AskedRows | None
+    ) -> Iterator[TableBlock | FilteredRows | TimedRows]:
         from spaseq.lift.arrow_rows import table_variables
 
         with closing(_OpenTable(self)) as table:
             check_names(self.path, table_variables(table.schema), plan.fields)
             number = 1 + table.rows_before()
-            for batch in table.batches(plan, known):
-                if isinstance(batch, FilteredRows):
+            for batch in table.batches(plan, known, asked):
+                if isinstance(batch, FilteredRows | TimedRows):
                     yield batch
                 else:
                     yield TableBlock(batch, number)
@@ -220,20 +227,15 @@ class _OpenTable:
             reason = str(error).splitlines()[0] if str(error) else "unreadable"
             raise InputError(f"cannot read {file.path} as {file.format.value}: {reason}") from None
 
-    def batches(self, plan: LiftPlan, known: KnownFields) -> Iterator[Any]:
-        """Record batches of at most `TABLE_ROWS` rows, and rows that no FILTER lets through."""
+    def batches(
+        self, plan: LiftPlan, known: KnownFields, asked: AskedRows | None = None
+    ) -> Iterator[Any]:
+        """Record batches of at most `TABLE_ROWS` rows, and rows that need not be read."""
         from spaseq.lift.arrow_rows import joined, wanted_columns
 
         columns = wanted_columns(self.schema, plan.fields.wanted)
         if self._parquet:
-            own = self._file.row_groups(self._reader.metadata.num_row_groups)
-            for passes, groups, rows in row_group_runs(self._reader, own, plan, known):
-                if passes:
-                    yield from self._reader.iter_batches(
-                        TABLE_ROWS, row_groups=groups, columns=columns
-                    )
-                else:
-                    yield FilteredRows(rows)
+            yield from self._row_groups(plan, known, asked, columns)
             return
         reader = self._reader
         counted = hasattr(reader, "num_record_batches")
@@ -252,6 +254,31 @@ class _OpenTable:
         metadata = self._reader.metadata
         own = self._file.row_groups(metadata.num_row_groups)
         return sum(metadata.row_group(g).num_rows for g in range(own.start))
+
+    def _row_groups(
+        self, plan: LiftPlan, known: KnownFields, asked: AskedRows | None, columns: list[str]
+    ) -> Iterator[Any]:
+        from spaseq.lift.arrow_rows import wanted_columns
+        from spaseq.lift.lanes import times_of
+
+        time = None if asked is None else surely_timed(plan, known)
+        own = self._file.row_groups(self._reader.metadata.num_row_groups)
+        sure = None if time is None else asked
+        runs = row_group_runs(self._reader, own, plan, known, sure)
+        for use, groups, rows in runs:
+            if use is GroupUse.NOTHING:
+                yield FilteredRows(rows, len(groups))
+            elif use is GroupUse.ALL:
+                yield from self._reader.iter_batches(TABLE_ROWS, row_groups=groups, columns=columns)
+            else:
+                assert time is not None
+                left = len(groups)
+                names = wanted_columns(self.schema, frozenset([time]))
+                for batch in self._reader.iter_batches(
+                    TABLE_ROWS, row_groups=groups, columns=names
+                ):
+                    yield TimedRows(times_of(batch.column(0)), left)
+                    left = 0
 
     def counts(self) -> tuple[dict[str, int | None], dict[str, int]]:
         """(nulls, None if not known; bytes of the largest part) by column of a Parquet file."""

@@ -8,11 +8,12 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.nodes import PatternTerm
 from spaseq.expr.uses import variables_of
 from spaseq.lang import ast
+from spaseq.lift.asked_rows import asked_rows, asked_text
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
 from spaseq.lift.pruned_lifts import needed_variables
 from spaseq.lift.row_groups import bounds
 from spaseq.lift.virtual_patterns import Way, unified
-from spaseq.plan.predicates import stream_predicates
+from spaseq.plan.predicates import stream_patterns, stream_predicates
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.render.query_words import variables_text
 
@@ -37,6 +38,13 @@ def _of_stream(plan: QueryPlan, iri: str, lift: LiftPlan) -> Iterator[str]:
     tested = bounds(lift)
     if tested:
         yield f"  row groups of Parquet are left out by {' && '.join(map(str, tested))}"
+    patterns = stream_patterns([plan], iri)
+    rows = None if tested or patterns is None else asked_rows(patterns, lift)
+    if rows is not None:
+        yield (
+            "  row groups of Parquet are read for their times only, if no row can be bad, "
+            f"unless a row may have {asked_text(rows)}"
+        )
 
 
 def _of_gpm(plan: QueryPlan, gpm: GpmPlan, lift: LiftPlan) -> str:

@@ -147,6 +147,7 @@ def _read_stream(job: Job, source: Source, inputs: Inputs) -> None:
         stats.events += len(batch)
         stats.triples += batch.triples
         stats.filtered += batch.filtered
+        stats.skipped_groups += batch.skipped_groups
         index = VerticalPartition(batch, readers=len(inputs))  # which all queries share
         for each in inputs:
             at = time.perf_counter()

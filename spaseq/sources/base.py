@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spaseq.errors import UsageError
 
@@ -106,6 +106,14 @@ class Source(ABC):
         """The same source for readers that look at these predicates (IRIs) only.
 
         It may leave out other triples, but not their events. None stands for all predicates.
+        """
+        return self
+
+    def matched_by(self, patterns: tuple[Any, ...] | None) -> Source:
+        """The same source for readers that need events with a solution of one of these patterns.
+
+        They are nodes of the algebra. Of other events only the times must be there. None stands
+        for readers that need all events, as `keeping` does.
         """
         return self
 

@@ -51,6 +51,7 @@ class EventBatch:
     terms: Sequence[str]  # code -> N-Triples text
     skipped: int = 0  # triples that were read but not kept: no query names their predicates
     filtered: int = 0  # rows that were read with these events, and are none by their lift
+    skipped_groups: int = 0  # row groups of Parquet that were not read
 
     def __len__(self) -> int:
         return len(self.time)
@@ -77,6 +78,7 @@ class EventBatch:
             self.terms,
             0 if first else self.skipped,
             0 if first else self.filtered,
+            0 if first else self.skipped_groups,
         )
 
     def take(self, events: Indices | Int64s) -> EventBatch:

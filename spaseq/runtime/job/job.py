@@ -22,7 +22,7 @@ from spaseq.lang.shapes import QUERY
 from spaseq.measures import Measures
 from spaseq.options import StageOptions
 from spaseq.plan.families import Family
-from spaseq.plan.predicates import stream_predicates
+from spaseq.plan.predicates import stream_patterns, stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import BadInput
@@ -51,6 +51,7 @@ class Stats:
     suppressed: int = 0  # answers that the limit per event leaves out
     bad: int = 0
     filtered: int = 0  # rows that a lift makes no event of
+    skipped_groups: int = 0  # row groups of Parquet that were not read
     late: int = 0
     partial: int = 0  # partial matches, if they are asked for
     repeated: int = 0  # requests to endpoints that were sent again
@@ -192,7 +193,10 @@ class Job:
     def __post_init__(self) -> None:
         larger = max(1, min(MOST_LARGER, len(self.plans) // QUERIES_PER_BATCH))
         self.streams = tuple(
-            s.keeping(stream_predicates(self.plans, s.iri)).in_batches(larger) for s in self.streams
+            source.keeping(stream_predicates(self.plans, source.iri))
+            .matched_by(stream_patterns(self.plans, source.iri))
+            .in_batches(larger)
+            for source in self.streams
         )
 
     def take_partials(self, query: int, partials: Iterable[PartialAnswer]) -> None:

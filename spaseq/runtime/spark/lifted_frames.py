@@ -154,10 +154,12 @@ class LiftedFrame:
         if not all(type(types.get(n, ("", None))[1]).__name__ in _SAFE for n in self._read()):
             return
         for bound in bounds(self.rows.plan):
-            column, kind = types[bound.field]
-            if abs(bound.number) > _MOST_EXACT or not isinstance(kind, DoubleType | IntegralType):
+            (column, kind), number = types[bound.field], bound.value
+            if not isinstance(number, int) or abs(number) > _MOST_EXACT:
                 continue
-            value, other = sf.col(_quoted(column)), sf.lit(bound.number)
+            if not isinstance(kind, DoubleType | IntegralType):
+                continue
+            value, other = sf.col(_quoted(column)), sf.lit(number)
             if isinstance(kind, DoubleType):  # of which Spark takes NaN for the greatest
                 yield ~sf.isnan(value)
             yield _COMPARED[bound.op](value, other)

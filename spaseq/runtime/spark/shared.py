@@ -95,6 +95,7 @@ def add_stats(total: Stats, part: Stats) -> None:
     total.suppressed += part.suppressed
     total.bad += part.bad
     total.filtered += part.filtered
+    total.skipped_groups += part.skipped_groups
     total.late += part.late
     total.repeated += part.repeated
     total.add_solutions(part.solutions)

@@ -60,6 +60,7 @@ class Solver:
             self._stats.events += len(batch)
             self._stats.triples += batch.triples
             self._stats.filtered += batch.filtered
+            self._stats.skipped_groups += batch.skipped_groups
             index = VerticalPartition(batch, readers=len(self._matchers))  # which all queries share
             for unit, matcher in self._matchers:
                 start = time.perf_counter()
