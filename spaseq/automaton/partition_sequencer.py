@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.evaluators import partitions
 from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.run.coming_rows import ComingRows
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, Wanted
 from spaseq.automaton.run.machine import Machine
@@ -48,14 +50,14 @@ def entries_of(
         tuples = zip(*columns, strict=True) if columns else iter([()] * len(mine))
         for i, solution in zip(mine.tolist(), tuples, strict=True):
             values[i] = solution
-    keys = [rows.texts(v) for v in partition]
+    keys = [*zip(*[rows.texts(v) for v in partition], strict=True)] if partition else [()] * n
     stream, time = rows.stream.tolist(), rows.time.tolist()
     k, numbers, event = rows.k.tolist(), rows.gpm.tolist(), rows.event.to_pylist()
     for i in rows.rows():
         own = values[i]
         assert own is not None or numbers[i] == BARE
         row = None if own is None else (stream[i], time[i], k[i], event[i], own)
-        yield time[i], k[i], stream[i], numbers[i], tuple([c[i] for c in keys]), row
+        yield time[i], k[i], stream[i], numbers[i], keys[i], row
 
 
 def entries_of_events(
@@ -95,8 +97,13 @@ class PartitionSequencer:
 
         Afterwards nothing at or before the watermark may follow.
         """
-        entries = entries_of(rows, self._machine.gpms, self._machine.partition)
-        return self._run(entries, watermark)
+        machine = self._machine
+        entries = entries_of(rows, machine.gpms, machine.partition)
+        machine.coming = ComingRows.of(rows, watermark, machine.window)
+        try:
+            yield from self._run(entries, watermark)
+        finally:
+            machine.coming = None
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterator[SequenceMatch]:
         """Process the rows of a few single events, like `run`."""
@@ -104,10 +111,11 @@ class PartitionSequencer:
         return self._run(entries, watermark)
 
     def _run(self, entries: Iterable[Entry], watermark: int) -> Iterator[SequenceMatch]:
-        for time, group in groupby(entries, key=lambda e: e[0]):
-            yield from self._closed(time - 1)
-            for k, instant in groupby(group, key=lambda e: e[1]):
-                yield from self._instant((time, k), instant)
+        for instant, group in groupby(entries, key=itemgetter(0, 1)):
+            time = instant[0]
+            if self._pending and self._pending[0][0] < time:
+                yield from self._closed(time - 1)
+            yield from self._instant(instant, group)
             if len(self._partitions) > 2 * self._swept + 64:
                 self._sweep(time)
         yield from self._closed(watermark)
@@ -161,10 +169,12 @@ class PartitionSequencer:
     def _instant(self, instant: Instant, entries: Iterable[Entry]) -> Iterator[SequenceMatch]:
         by_partition: dict[PartitionKey, tuple[dict[int, list[Row]], set[int]]] = {}
         for _, _, stream, gpm, key, row in entries:
-            rows, streams = by_partition.setdefault(key, ({}, set()))
-            streams.add(stream)
+            known = by_partition.get(key)
+            if known is None:
+                known = by_partition[key] = {}, set()
+            known[1].add(stream)
             if row is not None:
-                rows.setdefault(gpm, []).append(row)
+                known[0].setdefault(gpm, []).append(row)
         for key, (rows, streams) in by_partition.items():
             partition = self.partition(key)
             matches = partition.step(instant, rows, len(streams))

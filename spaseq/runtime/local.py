@@ -20,6 +20,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.runtime.job.job import Job, counted
 from spaseq.sources.base import Source
+from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
 from spaseq.stages.held_answers import HeldAnswers
 from spaseq.stages.joint_patterns import JointPatterns
@@ -149,10 +150,11 @@ def _read_stream(job: Job, source: Source, inputs: Inputs) -> None:
         stats.filtered += batch.filtered
         stats.skipped_groups += batch.skipped_groups
         index = VerticalPartition(batch, readers=len(inputs))  # which all queries share
-        for each in inputs:
-            at = time.perf_counter()
-            each.take(batch, index)
-            stats.add_work("graph patterns", each.title, time.perf_counter() - at)
+        with collection_paused():
+            for each in inputs:
+                at = time.perf_counter()
+                each.take(batch, index)
+                stats.add_work("graph patterns", each.title, time.perf_counter() - at)
         at = time.perf_counter()
         job.on_progress(stats)
     stats.add("ingest", time.perf_counter() - at)
@@ -196,7 +198,9 @@ def _sequence(
 ) -> Iterator[tuple[int, Sequence[Answer]]]:
     plan = job.plans[number]
     stream = None if plan.identity.register is None else RegisteredStream(plan.identity.register)
-    readers = [each for each in dict.fromkeys(inputs) if plan.identity.register in each.streams]
+    readers: list[SortedInput | FamilyInput] = []
+    if stream is not None:
+        readers = [r for r in dict.fromkeys(inputs) if plan.identity.register in r.streams]
     for answers in _answers(job, number, own.sorter):
         job.stats.count_answers(plan.identity.title, len(answers))
         if stream is not None and readers and answers:
@@ -210,7 +214,8 @@ def _sequence(
 
 
 def _answers(job: Job, number: int, sorter: RowSorter) -> Iterator[Sequence[Answer]]:
-    stage = SequenceStage(job.plans[number], job.options, job.knowledge, job.take_bad)
+    with collection_paused():
+        stage = SequenceStage(job.plans[number], job.options, job.knowledge, job.take_bad)
     watch = _SequenceWatch(job.measures, stage)
     for rows, watermark in watch.sorting(sorter.batches()):
         at = time.perf_counter()

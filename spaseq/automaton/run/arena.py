@@ -15,6 +15,9 @@ T = TypeVar("T")
 NIL = -1
 """The id that ends every list."""
 
+FEWEST = 1024
+"""So many nodes are never dropped."""
+
 
 class Arena(Generic[T]):
     """Nodes by id; `mark` and `forget` bound their number."""
@@ -55,12 +58,14 @@ class Arena(Generic[T]):
 
     def forget(self, before: int) -> None:
         """Drop the nodes that were added before a measure, once they are at least half of all."""
+        if len(self._nodes) <= FEWEST:
+            return
         marks = self._marks
         cut = self._base
         while len(marks) > 1 and marks[1][0] < before:
             marks.popleft()
         if marks and marks[0][0] < before:
             cut = marks[0][1]
-        if cut - self._base > max(1024, len(self._nodes) // 2):
+        if cut - self._base > max(FEWEST, len(self._nodes) // 2):
             del self._nodes[: cut - self._base]
             self._base = cut

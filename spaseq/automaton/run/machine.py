@@ -5,7 +5,7 @@ Each process builds it from the plan; it is not pickled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -13,6 +13,7 @@ from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Program, State, TakeLabel
 from spaseq.automaton.program.selection import Strategy
 from spaseq.automaton.program.window import Window
+from spaseq.automaton.run.coming_rows import ComingRows
 from spaseq.automaton.run.runs import Values
 from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.expr.compile import Options, compile_filter, compile_term
@@ -78,6 +79,7 @@ class Machine:
     limit: int | None = None  # matches of one instant, if the evaluator applies the limit
     consumes: bool = False  # the evaluator itself uses up the events of AFTER MATCH
     work: WorkCounts = field(default_factory=WorkCounts)  # over all partitions
+    coming: ComingRows | None = None  # in the batch that is processed now
     solve: CorrelatedSolver | None = None  # needed where a GPM is correlated
     takes: dict[int, CompiledTake] = field(init=False)
     edges_of: dict[int, dict[int, Edge]] = field(init=False)  # GPM -> edges that take it, by number
@@ -96,6 +98,7 @@ class Machine:
             tuple(compile_filter(c, self.expressions) for c in g.conditions) for g in self.gpms
         ]
         self.edges_of, self.gpms_of = {}, {}
+        known: dict[object, CompiledTake] = {}
         for automaton in _automata(self.program):
             self.gpms_of[automaton.id] = _gpms(automaton)
             self.register(automaton)
@@ -106,7 +109,7 @@ class Machine:
                     self.target[edge.id] = automaton.states[edge.target]
                     if isinstance(edge.label, TakeLabel):
                         self.edges_of.setdefault(edge.label.gpm, {})[edge.id] = edge
-                        self.takes[edge.id] = self._take(edge.label, compiled)
+                        self.takes[edge.id] = self._take(edge.label, compiled, known)
 
     def register(self, static: object) -> None:
         """Let snapshots refer to an object by number instead of containing it."""
@@ -115,14 +118,29 @@ class Machine:
         self.numbers[id(static)] = number
 
     def _take(
-        self, label: TakeLabel, compiled: list[tuple[Callable[[Env], bool], ...]]
+        self,
+        label: TakeLabel,
+        compiled: list[tuple[Callable[[Env], bool], ...]],
+        known: dict[object, CompiledTake],
+    ) -> CompiledTake:
+        """The TAKE of a label; an unrolled repetition has many that are equal."""
+        grouped = frozenset([v for v, view in label.views.items() if view.kind == "current"])
+        key = label.gpm, label.key, grouped
+        if key not in known:
+            known[key] = self._new_take(label, compiled, grouped)
+        return known[key]
+
+    def _new_take(
+        self,
+        label: TakeLabel,
+        compiled: list[tuple[Callable[[Env], bool], ...]],
+        grouped: Set[str],
     ) -> CompiledTake:
         variables = self.gpms[label.gpm].variables
         correlation = self.gpms[label.gpm].correlation
         columns = {
             v: i for i, v in enumerate(variables) if correlation is None or i != correlation.event
         }
-        grouped = {v for v, view in label.views.items() if view.kind == "current"}
         return CompiledTake(
             columns,
             tuple((i, v) for v, i in columns.items() if v not in grouped),

@@ -48,10 +48,16 @@ class Groups:
     entries: dict[int, dict[str, int]] = field(default_factory=dict)
     """Repeated step -> lengths when its first repetition began."""
 
-    def copy(self) -> Groups:
-        current, previous, lists = dict(self.current), dict(self.previous), dict(self.lists)
+    def to_bind(self) -> Groups:
+        """A copy whose values may change; it shares the rest."""
+        current, lists = dict(self.current), dict(self.lists)
+        return Groups(current, self.previous, lists, self.marks, self.counts, self.entries)
+
+    def to_repeat(self) -> Groups:
+        """A copy whose repetitions may change; it shares the lists of values."""
+        current, previous = dict(self.current), dict(self.previous)
         marks, entries = dict(self.marks), dict(self.entries)
-        return Groups(current, previous, lists, marks, self.counts, entries)
+        return Groups(current, previous, self.lists, marks, self.counts, entries)
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
         self.counts, self.entries = (), {}  # older snapshots have none

@@ -140,7 +140,7 @@ def follow(
     """
     if not actions:
         return groups, obligations
-    after = groups.copy() if groups else Groups({}, {}, {}, {})
+    after = groups.to_repeat() if groups else Groups({}, {}, {}, {})
     if program.bounds:
         after.counts = counts_after(program.bounds, after.counts, actions) or ()
     for action in actions:
@@ -159,8 +159,9 @@ def follow(
             if action.kind == "again" and value is not None:
                 after.previous[variable] = value
         if action.kind != "exit":
+            known = after.lists
             after.marks[repeat] = lengths = {
-                v: lists[after.lists[v]][2] if v in after.lists else 0
+                v: lists[known[v]][2] if v in known else 0
                 for v in program.owned_within.get(repeat, ())
             }
             if action.kind == "start":

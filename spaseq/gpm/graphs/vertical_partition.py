@@ -70,10 +70,13 @@ class VerticalPartition:
 
         The predicate's triples are sorted by object once, for all queries.
         """
-        found = (self._with_mark(predicate, text) for predicate, text in marks)
-        return min(found, key=len)
+        return min(map(self._with_mark, marks), key=len)
 
-    def _with_mark(self, predicate: str, text: str) -> Int64s:
+    def _with_mark(self, mark: tuple[str, str]) -> Int64s:
+        return self.remembered(("mark", mark), lambda: self._having(*mark))
+
+    def _having(self, predicate: str, text: str) -> Int64s:
+        """The events that have a triple with a predicate and an object."""
         code = self.lexicon.code(text)
         if code < 0:
             return np.empty(0, np.int64)

@@ -166,8 +166,13 @@ class RegisterEvaluator:
         self._trace.mark(moment.start)
         self._lists.mark(moment.start)
         queue, before = CandidateQueue(), self._trace.end
+        self._stepper.coming = coming = self._machine.coming
+        if coming is not None:
+            coming.now = instant[0]
         self._stepper.advance(self._waiting, moment, rows, queue)
-        self._machine.work.take_nodes(self._trace.since(before))
+        self._stepper.coming = None
+        if self._trace.end > before:
+            self._machine.work.take_nodes(self._trace.since(before))
         matches = [m for run in queue.complete for m in self._matches(run, moment)]
         self._forget(moment)
         return matches

@@ -27,6 +27,7 @@ from spaseq.automaton.registers.python.brackets import (
 from spaseq.automaton.registers.python.candidate_queue import CandidateQueue
 from spaseq.automaton.registers.python.event_history import EventHistory, replay
 from spaseq.automaton.registers.python.taking import Taker
+from spaseq.automaton.run.coming_rows import ComingRows
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_evaluator import NO_VALUES, RowsByGpm
 from spaseq.automaton.run.runs import (
@@ -53,10 +54,21 @@ def start_of(
     return Run(automaton.states[0], None, None, None, None, None, singles, None, outside=outside)
 
 
-class RunStepper:
-    """Steps sets of waiting runs whose traces and lists of values are in two arenas."""
+def _may_meet(coming: ComingRows, edge: Edge, run: Run) -> bool:
+    """Whether coming rows may have a solution for a run that would wait at an edge."""
+    label = edge.label
+    if run.origin is None or isinstance(label, BracketLabel):
+        return True
+    return coming.may_meet(label.gpm, run.origin)
 
-    __slots__ = ("_history", "_lists", "_machine", "_trace", "taker")
+
+class RunStepper:
+    """Steps sets of waiting runs whose traces and lists of values are in two arenas.
+
+    `coming` are the rows of the current batch, unless runs meet those of the event history.
+    """
+
+    __slots__ = ("_history", "_lists", "_machine", "_trace", "coming", "taker")
 
     def __init__(
         self, machine: Machine, trace: TraceNodes, lists: ListNodes, history: EventHistory
@@ -64,6 +76,7 @@ class RunStepper:
         self._machine, self._trace, self._lists = machine, trace, lists
         self._history = history
         self.taker = Taker(machine, trace, lists)
+        self.coming: ComingRows | None = None
 
     # --- one instant ------------------------------------------------------------------------------
 
@@ -81,12 +94,12 @@ class RunStepper:
                 assert isinstance(label, TakeLabel)
                 if label.gpm in rows and self.is_alive(wait.run, moment):
                     arrivals.extend(self.taker.taken(wait, rows[label.gpm], moment))
-        tables = waiting.tables
+        tables, earliest = waiting.tables, self._machine.window.earliest(moment.reach)
         for gpm, solutions in rows.items() if tables else ():
             edges: Collection[int] = self._machine.edges_of.get(gpm, ())
             few, many = (tables, edges) if len(tables) < len(edges) else (edges, tables)
             for edge in [number for number in few if number in many]:
-                arrivals += self._offer(waiting, edge, solutions, moment)
+                arrivals += self._offer(waiting, edge, solutions, moment, earliest)
         for run in arrivals:
             self._arrive(run, waiting, moment, queue)
         while (entry := queue.pop()) is not None:
@@ -94,9 +107,17 @@ class RunStepper:
                 self._arrive(run, waiting, moment, queue)
 
     def _offer(
-        self, waiting: WaitingRuns, edge: int, rows: list[Row], moment: MeasuredInstant
+        self,
+        waiting: WaitingRuns,
+        edge: int,
+        rows: list[Row],
+        moment: MeasuredInstant,
+        earliest: int,
     ) -> list[Run]:
-        """Offer the solutions of an instant to the runs at one edge; the runs that follow."""
+        """Offer the solutions of an instant to the runs at one edge; the runs that follow.
+
+        `earliest` is the least measure of a first event whose window has not passed.
+        """
         table, arrivals = waiting.tables[edge], list[Run]()
         for key, solutions in by_key(rows, self._machine.takes[edge].key).items():
             waits = table.get(key)
@@ -104,7 +125,10 @@ class RunStepper:
                 continue
             kept = []
             for wait in waits:
-                if not self.is_alive(wait.run, moment):
+                run = wait.run
+                if run.origin is not None and run.origin < earliest:
+                    continue
+                if run.frame is not None and not self._may_go_on(run, run.frame, moment):
                     continue
                 taken = self.taker.taken(wait, solutions, moment)
                 arrivals.extend(taken)
@@ -120,13 +144,13 @@ class RunStepper:
 
     def is_alive(self, run: Run, moment: MeasuredInstant) -> bool:
         """Whether a run can still become part of a match."""
-        holds, origin, reach = self._machine.window.holds, run.origin, moment.reach
         # In a replay of the event history, a moment may lie before events of the run.
-        if origin is not None and reach > origin and not holds(origin, reach):
+        if run.origin is not None and run.origin < self._machine.window.earliest(moment.reach):
             return False
-        frame = run.frame
-        if frame is None:
-            return True
+        return run.frame is None or self._may_go_on(run, run.frame, moment)
+
+    def _may_go_on(self, run: Run, frame: BracketFrame, moment: MeasuredInstant) -> bool:
+        """Whether the bracket that a run belongs to can still be matched."""
         if frame.conjunction and run.tau is not None and run.tau != moment.instant[0]:
             return False
         return may_be_accepted(run, moment.instant)
@@ -163,9 +187,12 @@ class RunStepper:
 
     def wait(self, run: Run, waiting: WaitingRuns) -> None:
         """Let a run wait at every edge out of its state."""
-        program = self._machine.program
+        program, coming = self._machine.program, self.coming
         for edge in run.state.edges:
-            if program.bounds and not may_follow(program, edge.actions, run.groups):
+            if coming is not None and not _may_meet(coming, edge, run):
+                continue
+            actions = edge.actions
+            if program.bounds and actions and not may_follow(program, actions, run.groups):
                 continue
             self.wait_along(edge, run, waiting)
 
@@ -176,14 +203,15 @@ class RunStepper:
 
         `may_leave`: the run may leave its greedy loop whatever comes.
         """
-        program = self._machine.program
-        groups, obligations = follow(
-            program, self._lists, edge.actions, run.groups, run.obligations, run
-        )
-        duties = self.duties(run, edge)
-        obligations += (
-            tuple(d for d in duties if isinstance(d, Obligation)) if may_leave else duties
-        )
+        groups, obligations = run.groups, run.obligations
+        if edge.actions:
+            program, lists = self._machine.program, self._lists
+            groups, obligations = follow(program, lists, edge.actions, groups, obligations, run)
+        if edge.negations or edge.exits:
+            duties = self.duties(run, edge)
+            obligations += (
+                tuple(d for d in duties if isinstance(d, Obligation)) if may_leave else duties
+            )
         if isinstance(edge.label, BracketLabel):
             passed = tuple(o for o in obligations if o.before is None)
             point = choice_point(run, edge, groups, passed)
@@ -228,7 +256,8 @@ class RunStepper:
         if edge.join is not None and edge.join.kind == ",":
             waiting.strict.append(wait)
         else:
-            waiting.add(wait, tuple([run.singles.get(v) for v in edge.label.key]))
+            key = edge.label.key
+            waiting.add(wait, tuple([run.singles.get(v) for v in key]) if key else ())
 
     # --- brackets ---------------------------------------------------------------------------------
 
@@ -267,7 +296,7 @@ class RunStepper:
         point, label = frame.point, frame.point.edge.label
         assert isinstance(label, BracketLabel)
         taken = events_since(self._trace, left, point.run) if label.kind == "AND" else frozenset()
-        operand = label.operands[1]
+        operand, coming, self.coming = label.operands[1], self.coming, None
         second = BracketFrame(point, operand, frame.conjunction, left, taken)
         start = left.in_operand(operand.states[0], second, left.groups, left.obligations)
         local, inner = WaitingRuns(), CandidateQueue(point.depth + 1, queue)
@@ -277,4 +306,5 @@ class RunStepper:
         for past, rows in replay(self._history, machine.window, point.after, moment, tau):
             if machine.program.strict or not gpms.isdisjoint(rows):
                 self.advance(local, past, rows, inner)
+        self.coming = coming
         waiting.merge(local)

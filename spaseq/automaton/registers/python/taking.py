@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from spaseq.automaton.program.nfa import TakeLabel
 from spaseq.automaton.run.arena import NIL
-from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.machine import CompiledTake, CorrelatedTake, Machine
 from spaseq.automaton.run.runs import Groups, MeasuredInstant, Row, Run, WaitingRun
 from spaseq.automaton.run.scoping import ListNodes, TakeEnv, TraceNodes
 from spaseq.expr.env import Env
@@ -27,29 +27,30 @@ class Taker:
         gap = join.gap_ms if join is not None else None
         if gap is not None and run.last is not None and moment.instant[0] - run.last[0] > gap:
             return []
-        results = []
-        for row in self._solved_rows(wait, rows):
-            after = self._take(wait, row, moment)
+        taking, results = self._machine.takes[wait.edge.id], []
+        if taking.correlation is not None:
+            rows = self._solved_rows(wait, rows, taking.correlation)
+        for row in rows:
+            after = self._take(wait, taking, row, moment)
             if after is not None:
                 results.append(after)
         return results
 
-    def _solved_rows(self, wait: WaitingRun, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows to take. A correlated GPM is solved now, with the bindings of the run."""
-        correlation = self._machine.takes[wait.edge.id].correlation
-        if correlation is None:
-            yield from rows
-            return
+    def _solved_rows(
+        self, wait: WaitingRun, rows: Iterable[Row], correlation: CorrelatedTake
+    ) -> Iterator[Row]:
+        """The rows to take of a correlated GPM, solved now, with the bindings of the run."""
         for row in rows:
             nothing: Row = (*row[:4], (None,) * len(row[4]))
             for values in correlation.solutions(row[4], self._seen(wait, nothing)):
                 yield (*row[:4], values)
 
-    def _take(self, wait: WaitingRun, row: Row, moment: MeasuredInstant) -> Run | None:
+    def _take(
+        self, wait: WaitingRun, taking: CompiledTake, row: Row, moment: MeasuredInstant
+    ) -> Run | None:
         """The run that follows from one row; None if a join or a condition fails."""
         run, edge = wait.run, wait.edge
         self._machine.work.candidates += 1
-        taking = self._machine.takes[edge.id]
         values = row[4]
         fresh: dict[str, str] = {}
         for column, variable in taking.singles:
@@ -60,7 +61,7 @@ class Taker:
                     fresh[variable] = value
                 elif old != value:
                     return None
-        groups = wait.groups
+        groups, obligations = wait.groups, wait.obligations
         for column, variable in taking.groups:
             value = values[column]
             if value is not None and groups is not None:
@@ -80,11 +81,10 @@ class Taker:
             moment.start if run.origin is None else min(run.origin, moment.start),
             moment.instant[0] if conjunction else None,
             {**run.singles, **fresh} if fresh else run.singles,
-            self.bind(groups, taking.groups, values),
+            self.bind(groups, taking.groups, values) if taking.groups else groups,
             self._trace.add((label.gpm, row, run.trace)),
-            tuple(o.passed(moment.instant) if o.before is None else o for o in wait.obligations)
-            if wait.obligations
-            else (),
+            obligations
+            and tuple([o if o.before else o.passed(moment.instant) for o in obligations]),
             run.outside,
         )
 
@@ -121,7 +121,7 @@ class Taker:
             value = values[column]
             if value is None or variable in groups.current:
                 continue
-            after = after or groups.copy()
+            after = after or groups.to_bind()
             last = after.lists.get(variable, NIL)
             length = self._lists[last][2] if last != NIL else 0
             after.current[variable] = value
