@@ -20,6 +20,7 @@ import pyarrow as pa
 from spaseq.errors import RunError
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.rdf.columns.spelled_texts import Spelling, common_spelling
 from spaseq.scratch import ScratchDirectory
 
 CHUNK_ROWS = 16_384
@@ -117,29 +118,34 @@ class RowSorter:
 
     def _write(self, chunks: list[SolutionBatch]) -> None:
         first, last = int(chunks[0].time[0]), int(chunks[-1].time[-1])
-        run = next((r for r in self._runs if r.last <= first), None)
+        spelling = common_spelling(chunk.event for chunk in chunks)
+        alike = (r for r in self._runs if r.spelling in (None, spelling))
+        run = next((r for r in alike if r.last <= first), None)
         if run is None:
             if self._directory is None:
                 self._directory = ScratchDirectory("sort")
             path = Path(self._directory.name) / f"run-{len(self._runs)}.arrow"
-            run = _RunWriter(path, self._columns)
+            run = _RunWriter(path, self._columns, spelling)
             self._runs.append(run)
         run.write(chunks)
         run.last = last
 
 
 class _RunWriter:
-    """Writes one sorted run to disk; `last` is the time of its last row."""
+    """Writes one sorted run to disk; `last` is the time of its last row.
 
-    def __init__(self, path: Path, columns: SolutionColumns) -> None:
-        self.last = -(2**63)
+    If there is a `spelling`, all names of events have it, and their values are written.
+    """
+
+    def __init__(self, path: Path, columns: SolutionColumns, spelling: Spelling | None) -> None:
+        self.last, self.spelling = -(2**63), spelling
         self._path, self._columns = path, columns
         self._file = pa.OSFile(str(path), "wb")
-        self._writer = pa.ipc.new_stream(self._file, SolutionBatch.schema(columns))
+        self._writer = pa.ipc.new_stream(self._file, SolutionBatch.schema(columns, spelling))
 
     def write(self, chunks: Sequence[SolutionBatch]) -> None:
         for chunk in chunks:
-            self._writer.write_batch(chunk.to_arrow(self._columns))
+            self._writer.write_batch(chunk.to_arrow(self._columns, self.spelling))
 
     def read(self) -> Iterator[SolutionBatch]:
         with _disk_errors():
@@ -147,7 +153,7 @@ class _RunWriter:
             self._file.close()
         with pa.OSFile(str(self._path), "rb") as file:
             for batch in pa.ipc.open_stream(file):
-                yield SolutionBatch.from_arrow(batch, self._columns)
+                yield SolutionBatch.from_arrow(batch, self._columns, self.spelling)
 
 
 @contextmanager

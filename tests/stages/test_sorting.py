@@ -5,14 +5,17 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.rdf.columns.spelled_texts import SpelledTexts
 from spaseq.rdf.columns.term_columns import TermColumn, text_array
 from spaseq.stages import sorting
 from spaseq.stages.sorting import BATCH_BYTES, RowSorter
@@ -25,13 +28,23 @@ KEPT = 0, 10_000, 20_000, 10**6
 
 
 def batch(times: list[int], first: int) -> SolutionBatch:
-    """Rows with these times; k and the term of ?x are the row's number."""
+    """Rows with these times; k, the term of ?x and the event's name have the row's number."""
     numbers = range(first, first + len(times))
     zeros = np.zeros(len(times), np.int32)
     terms = TermColumn.of([f'"{i}"' for i in numbers])
-    events = text_array([None] * len(times))
     k = np.array(numbers, np.int32)
-    return SolutionBatch(zeros, np.array(times, np.int64), k, zeros, events, {"x": terms})
+    return SolutionBatch(
+        zeros, np.array(times, np.int64), k, zeros, names(numbers, first % 3), {"x": terms}
+    )
+
+
+def names(numbers: range, way: int) -> Any:
+    """The names `http://e/NUMBER`, as texts or spelled in one of two ways."""
+    if way == 0:
+        return text_array([f"http://e/{i}" for i in numbers])
+    if way == 1:
+        return SpelledTexts("http://e/", pa.array(numbers, pa.int64()), "")
+    return SpelledTexts("http://", text_array([f"e/{i}" for i in numbers]), "")
 
 
 def filled(batches: list[list[int]], memory_rows: int, kept_bytes: int = 0) -> RowSorter:
@@ -44,6 +57,7 @@ def filled(batches: list[list[int]], memory_rows: int, kept_bytes: int = 0) -> R
 
 
 def rows_of(found: SolutionBatch) -> Iterator[tuple[int, int, str | None]]:
+    assert found.event.to_pylist() == [f"http://e/{k}" for k in found.k.tolist()]
     return zip(found.time.tolist(), found.k.tolist(), found.texts("x"), strict=True)
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.rdf.columns.integer_terms import joined_terms
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.columns.spelled_texts import concat_names, text_arrays
+from spaseq.rdf.columns.spelled_texts import SpelledTexts, Spelling, concat_names, text_arrays
 from spaseq.rdf.columns.term_columns import (
     NO_TEXTS,
     NumberColumn,
@@ -109,12 +109,13 @@ class SolutionBatch:
         return replace(self, values={v: c.compact() for v, c in self.values.items()})
 
     @staticmethod
-    def schema(columns: SolutionColumns) -> pa.Schema:
+    def schema(columns: SolutionColumns, spelling: Spelling | None = None) -> pa.Schema:
         """The Arrow schema of a batch.
 
         Variable ?x has the column `v_x` for its terms, `n_x` and `k_x` for its value and kind as a
-        number.
+        number. Of names with a `spelling` there are the values.
         """
+        names = pa.large_string() if spelling is None else spelling[1]
         terms = pa.dictionary(pa.int32(), pa.large_string())
         return pa.schema(
             [
@@ -122,25 +123,30 @@ class SolutionBatch:
                 ("time", pa.int64()),
                 ("k", pa.int32()),
                 ("gpm", pa.int32()),
-                ("event", pa.large_string()),
+                ("event", names),
                 *((f"v_{v}", terms) for v in columns.variables),
                 *((f"n_{v}", pa.float64()) for v in columns.numbers),
                 *((f"k_{v}", pa.int8()) for v in columns.numbers),
             ]
         )
 
-    def to_arrow(self, columns: SolutionColumns) -> pa.RecordBatch:
-        """The batch as Arrow columns of `schema(columns)`."""
+    def to_arrow(
+        self, columns: SolutionColumns, spelling: Spelling | None = None
+    ) -> pa.RecordBatch:
+        """The batch as Arrow columns of `schema`; its names must have the `spelling`, if any."""
         arrays: list[Any] = [pa.array(c) for c in (self.stream, self.time, self.k, self.gpm)]
-        arrays += text_arrays([self.event])
+        arrays += text_arrays([self.event]) if spelling is None else [self.event.values]
         arrays.extend(self.values[v].compact().to_arrow() for v in columns.variables)
         arrays.extend(pa.array(self.numbers[v].value) for v in columns.numbers)
         arrays.extend(pa.array(self.numbers[v].kind) for v in columns.numbers)
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema(columns))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema(columns, spelling))
 
     @classmethod
-    def from_arrow(cls, batch: pa.RecordBatch, columns: SolutionColumns) -> SolutionBatch:
+    def from_arrow(
+        cls, batch: pa.RecordBatch, columns: SolutionColumns, spelling: Spelling | None = None
+    ) -> SolutionBatch:
         """The inverse of `to_arrow`; further columns are ignored."""
+        names = batch.column("event")
 
         def ints(name: str) -> Any:
             return batch.column(name).to_numpy(zero_copy_only=False)
@@ -150,7 +156,7 @@ class SolutionBatch:
             ints("time"),
             ints("k"),
             ints("gpm"),
-            batch.column("event"),
+            names if spelling is None else SpelledTexts(spelling[0], names, spelling[2]),
             {v: TermColumn.from_arrow(batch.column(f"v_{v}")) for v in columns.variables},
             {v: NumberColumn(ints(f"n_{v}"), ints(f"k_{v}")) for v in columns.numbers},
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -59,6 +60,19 @@ class SpelledTexts:
         return pc.binary_join_element_wise(ends[0], inner, ends[1], empty)
 
 
+Spelling: TypeAlias = "tuple[str, Any, str]"
+"""The prefix, the Arrow type of the values, and the suffix of `SpelledTexts`."""
+
+
+def common_spelling(arrays: Iterable[Any]) -> Spelling | None:
+    """The spelling that all of some texts have; None if they differ or are not spelled."""
+    found = {
+        (each.prefix, each.values.type, each.suffix) if isinstance(each, SpelledTexts) else None
+        for each in arrays
+    }
+    return found.pop() if len(found) == 1 else None
+
+
 def text_arrays(arrays: list[Any]) -> list[TextArray]:
     """Texts, spelled or not, as Arrow arrays of large strings."""
     return [each.spelled() if isinstance(each, SpelledTexts) else each for each in arrays]
@@ -68,9 +82,8 @@ def concat_names(arrays: list[Any]) -> Any:
     """Texts one after the other; not spelled if all have the same prefix and suffix."""
     if len(arrays) == 1:
         return arrays[0]
-    first, own = arrays[0], [each for each in arrays if isinstance(each, SpelledTexts)]
-    kinds = {(each.prefix, each.values.type, each.suffix) for each in own}
-    if len(own) == len(arrays) and len(kinds) == 1:
-        values = pa.concat_arrays([each.values for each in own])
-        return SpelledTexts(first.prefix, values, first.suffix)
+    spelling = common_spelling(arrays)
+    if spelling is not None:
+        values = pa.concat_arrays([each.values for each in arrays])
+        return SpelledTexts(spelling[0], values, spelling[2])
     return pa.concat_arrays(text_arrays(arrays))
