@@ -25,6 +25,7 @@ from spaseq.options import (
     FollowOptions,
     KnowledgeOptions,
     PlanningOptions,
+    ReadingOptions,
     RunOptions,
     RuntimeOptions,
     ServiceOptions,
@@ -126,8 +127,9 @@ def _knowledge(configuration: Configuration) -> KnowledgeBase:
 
 def _stream(name: str, table: Mapping[str, Any]) -> LiveStream:
     given = [table.get("source", POSTED)]
-    if "lift" in table and "context" in table:
-        raise UsageError(f"[streams.{name}] has a lift and a context; give one")
+    for key in ("context", "context_map"):
+        if "lift" in table and key in table:
+            raise UsageError(f"[streams.{name}] has a lift and a {key}; give one")
     how: Any = given
     if "lift" in table:
         how = Lifted(given, table["lift"])
@@ -136,7 +138,12 @@ def _stream(name: str, table: Mapping[str, Any]) -> LiveStream:
     most = table.get("max_message") if "source" in table else None  # max_body bounds requests
     messages = MessageOptions(table.get("format"), table.get("time"), table.get("dedup"), most)
     follow = FollowOptions(Path(), messages=messages)
-    source = stream_source(table["iri"], how, RunOptions(runtime=_LOCAL, follow=follow))
+    reading = ReadingOptions(context_map=table.get("context_map", {}))
+    options = RunOptions(reading=reading, runtime=_LOCAL, follow=follow)
+    try:
+        source = stream_source(table["iri"], how, options)
+    except InputError as error:
+        raise InputError(f"[streams.{name}] {error}") from None
     if not isinstance(source, BrokerStream):
         raise UsageError(f"[streams.{name}] source: {source.describe()} cannot be followed here")
     watermark, idle = table.get("watermark", 0), table.get("idle")

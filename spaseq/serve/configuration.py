@@ -14,6 +14,7 @@ from typing import Any
 from spaseq.connectors.address import scheme_of
 from spaseq.errors import InputError, UsageError
 from spaseq.lang.spelling import suggested
+from spaseq.rdf.terms.term import is_absolute_iri
 from spaseq.runtime.job.durations import milliseconds
 
 _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -91,6 +92,7 @@ class _TomlChecks:
             "flag": _flag,
             "texts": _texts,
             "time": _time,
+            "contexts": self._contexts,
         }
 
     def configuration(self, tables: Table) -> Configuration:
@@ -152,6 +154,8 @@ class _TomlChecks:
         """The value with `${NAME}` replaced from the environment."""
         if isinstance(value, list):
             return [self._filled(each) for each in value]
+        if isinstance(value, dict):
+            return {name: self._filled(each) for name, each in value.items()}
         return _VARIABLE.sub(self._variable, value) if isinstance(value, str) else value
 
     def _variable(self, found: re.Match[str]) -> str:
@@ -168,6 +172,11 @@ class _TomlChecks:
     def _place(self, value: object) -> str:
         text = _text(value)
         return text if text == "-" or scheme_of(text) else str(self._directory / text)
+
+    def _contexts(self, value: object) -> Mapping[str, Path]:
+        if not isinstance(value, dict) or not all(map(is_absolute_iri, value)):
+            raise UsageError('files by IRI are expected, such as { "http://e/c" = "c.jsonld" }')
+        return {iri: self._directory / _text(file) for iri, file in value.items()}
 
     def _mistake(self, place: tuple[str, ...], what: str) -> None:
         while place and place not in self._lines:
@@ -258,6 +267,7 @@ _STREAM = {
     "source": "place",
     "format": "text",
     "context": "path",
+    "context_map": "contexts",
     "lift": "path",
     "time": "time",
     "watermark": "duration",

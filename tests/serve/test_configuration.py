@@ -46,6 +46,17 @@ def test_all_mistakes_are_named_with_their_lines(tmp_path: Path) -> None:
     assert "did you mean sinks?" in lines[5]
 
 
+def test_contexts_are_files_by_iri(tmp_path: Path) -> None:
+    stream = '[streams.S]\niri = "http://s"\n'
+    named = '"http://e/c" = "c.jsonld"'
+    for text in (f"context_map = {{ {named} }}", f"[streams.S.context_map]\n{named}"):
+        found = read(tmp_path, stream + text)
+        assert found.streams["S"]["context_map"] == {"http://e/c": tmp_path / "c.jsonld"}
+    for wrong in ('"c.jsonld"', '{ "c" = "c.jsonld" }', '{ "http://e/c" = 7 }'):
+        with pytest.raises(UsageError, match=r"spaseq\.toml:3: context_map: .* expected"):
+            read(tmp_path, f"{stream}context_map = {wrong}")
+
+
 def test_text_that_is_no_toml_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"spaseq\.toml"):
         read(tmp_path, "[server\n")

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from spaseq.errors import InputError
 from spaseq.logs.segment_log import LogNotWritten
 from spaseq.serve import bodies, http_server
 from tests.kb.sparql_server import serving, status
@@ -456,6 +457,26 @@ def test_rows_are_posted_to_streams_with_a_lift_or_a_context(tmp_path: Path) -> 
             reply = server.http.post(f"/streams/{name}", content=lines, headers=many).json()
             assert (reply["accepted"], [bad["line"] for bad in reply["bad"]]) == (3, [2]), name
             wait(lambda name=name: values(server, name)[-1:] == ["1"])
+
+
+def test_json_may_name_the_contexts_of_the_configuration(tmp_path: Path) -> None:
+    moment = {"@id": "http://www.w3.org/ns/prov#generatedAtTime", "@type": XSD_LONG}
+    shared = {"id": "@id", "v": "http://e/p", "at": moment}
+    (tmp_path / "shared.jsonld").write_text(json.dumps({"@context": shared}))
+    (tmp_path / "own.jsonld").write_text(json.dumps({"@context": "http://e/shared"}))
+    named = 'context_map = { "http://e/shared" = "shared.jsonld" }\n'
+    more = f'[streams.J]\niri = "http://e/j"\ncontext = "own.jsonld"\n{named}'
+    rows = [json.dumps({"id": f"http://e/{n}", "v": str(n), "at": n}) for n in (1, 2)]
+    with served(tmp_path, more) as server:
+        server.http.put("/queries/J", content=QUERY.replace("/s>", "/j>"))
+        many = {"Content-Type": "application/x-ndjson"}
+        reply = server.http.post("/streams/J", content="\n".join(rows), headers=many).json()
+        assert reply == {"accepted": 2, "bad": []}
+        wait(lambda: values(server, "J")[-1:] == ["1"])
+    (tmp_path / "shared.jsonld").unlink()
+    lost = r"\[streams\.J\] cannot read the context .*shared\.jsonld: No such file"
+    with pytest.raises(InputError, match=lost), served(tmp_path, more):
+        pass
 
 
 def test_a_key_makes_a_request_safe_to_repeat(server: Served) -> None:

@@ -20,13 +20,13 @@ from spaseq.runtime.spark.stages.whole_run import WholeRun
 FEW_ROWS = 1_000_000
 """So many rows are answered in less time than solutions take from task to task."""
 
-ONE_CORE = 1
-"""With so many cores tasks cannot run side by side."""
+FEW_CORES = 2
+"""With so many cores, solutions take longer from task to task than tasks side by side save."""
 
 
 def in_one_task(spark: Any, scans: Sequence[ParquetScan], solve: BoundedSolve) -> bool:
-    """Whether one task is to do a whole run: if there is one core, or little to read."""
-    if spark.sparkContext.defaultParallelism <= ONE_CORE:
+    """Whether one task is to do a whole run: if there are few cores, or little to read."""
+    if spark.sparkContext.defaultParallelism <= FEW_CORES:
         return True
     return not solve.streams and sum(scan.rows for scan in scans) <= FEW_ROWS
 

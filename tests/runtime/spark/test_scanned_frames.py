@@ -37,7 +37,7 @@ def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
     """Both ways of reading files: the whole run in a task, and stage 1 in several."""
     if request.param == "tasks":
         monkeypatch.setattr(scan_tasks, "FEW_ROWS", -1)
-        monkeypatch.setattr(scan_tasks, "ONE_CORE", 0)
+        monkeypatch.setattr(scan_tasks, "FEW_CORES", 0)
 
 
 @pytest.fixture

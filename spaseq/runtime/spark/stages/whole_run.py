@@ -1,6 +1,6 @@
 """Both stages of a bounded run in one task, which is the local runtime's work.
 
-Nothing is shuffled: where tasks cannot run side by side, that would only cost.
+Nothing is shuffled: where few tasks run side by side, that would only cost.
 """
 
 from __future__ import annotations
