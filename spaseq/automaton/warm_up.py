@@ -77,8 +77,8 @@ def steps() -> Iterator[str]:
 
 
 def _near_rows() -> str:
-    time, kept, last = np.zeros(1, np.int64), np.ones(1, np.bool_), np.zeros((1, 1), np.int64)
-    note_near(time, time, np.zeros(1, np.int32), time, kept, last, 0, time.copy())
+    time, last = np.zeros(1, np.int64), np.zeros((1, 1), np.int64)
+    note_near(1, time, np.zeros(1, np.int32), time, last, 0, time.copy())
     return "note_near"
 
 

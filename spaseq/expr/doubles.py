@@ -85,7 +85,8 @@ class Doubles:
 
     def always_decides(self, other: Doubles) -> bool:
         """Whether comparing any two values gives the same as comparing the two terms."""
-        return bool(_ALWAYS[np.ix_(np.unique(self.kind), np.unique(other.kind))].all())
+        own, others = (np.flatnonzero(np.bincount(n.kind)) for n in (self, other))
+        return bool(_ALWAYS[np.ix_(own, others)].all())
 
     def decides(self, other: Doubles) -> Bools:
         """[n] whether comparing the two values gives the same as comparing the two terms."""

@@ -11,6 +11,7 @@ from spaseq.expr.doubles import Doubles
 from spaseq.gpm.correlated import with_events
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.kernels.members import some_repeats
 from spaseq.gpm.solutions.solutions import only, with_columns
 from spaseq.gpm.solutions.value_columns import IntegerColumn, TableColumn, lazy_column
 from spaseq.kb.knowledge import KnowledgeBase
@@ -363,6 +364,8 @@ def _are_several(bindings: EventSolutions) -> Bools:
         new = np.ones(len(event) + 1, np.bool_)
         new[1:-1] = event[1:] != event[:-1]
         return ~(new[1:] & new[:-1])
+    if not _some_repeat(event, member):
+        return np.zeros(len(event), np.bool_)
     members = int(member.max()) + 1
     _, which, counts = np.unique(event * members + member, return_inverse=True, return_counts=True)
     several: Bools = counts[which] > 1
@@ -377,16 +380,20 @@ def _members(bindings: EventSolutions) -> Int32s | None:
     return own.terms.codes if isinstance(own, TableColumn) else bindings.columns[QUERY]
 
 
+def _some_repeat(event: Int64s, member: Int32s) -> bool:
+    """Whether a member has several solutions on an event; events ascend."""
+    return some_repeats(event, member, np.full(int(member.max()) + 1, -1))
+
+
 def _distinct(bindings: EventSolutions) -> EventSolutions:
     """The distinct solutions, as matches are a set."""
     event = bindings.event
     if len(event) < 2 or (np.diff(event) > 0).all():
         return bindings
     member = _members(bindings)
-    if member is not None:  # the members of a family have one solution of most events each
-        pairs = np.sort(event * (int(member.max()) + 1) + member)
-        if (pairs[1:] > pairs[:-1]).all():
-            return bindings
+    # The members of a family have one solution of most events each.
+    if member is not None and not _some_repeat(event, member):
+        return bindings
     columns = list(bindings.columns.values())
     table = np.stack([event.astype(np.int64), *(c.astype(np.int64) for c in columns)])
     _, first = np.unique(table, axis=1, return_index=True)

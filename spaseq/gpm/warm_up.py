@@ -8,6 +8,8 @@ import numpy as np
 
 from spaseq.gpm.kernels import graph_search
 from spaseq.gpm.kernels.bgp_interpreter import frequencies, solutions
+from spaseq.gpm.kernels.keyed_ranges import pairs, ranges
+from spaseq.gpm.kernels.members import some_repeats
 
 
 def steps() -> Iterator[str]:
@@ -19,6 +21,13 @@ def steps() -> Iterator[str]:
     yield "solutions"
     frequencies(column, column, column, terms, modes)
     yield "frequencies"
+    zero, bounds, starts = np.zeros(1, np.int64), np.zeros(1), np.array([0, 1])
+    ranges(zero, bounds, starts, bounds, True, True, zero.copy(), zero.copy())
+    yield "ranges"
+    pairs(zero, zero, zero, zero.copy(), zero.copy())
+    yield "pairs"
+    some_repeats(zero, column, zero.copy())
+    yield "some_repeats"
     yield from _searches()
 
 

@@ -52,7 +52,8 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
         RunError: a limit is exceeded.
     """
     started, repeats = time.monotonic(), RetryCount()
-    families = () if job.measures is not None else families_of(job.plans)
+    with collection_paused():
+        families = () if job.measures is not None else families_of(job.plans)
     held = HeldAnswers()
     try:
         inputs = _inputs(job, families)

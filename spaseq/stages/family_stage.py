@@ -35,8 +35,11 @@ from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
 
-MOST_ROWS = 1_000_000
-"""About how many solutions of a batch are made at a time."""
+MOST_ROWS = 200_000
+"""About how many solutions of a batch are made at a time; more would need memory that is new."""
+
+_GROWTH = 8
+"""How many times as many events may be matched next."""
 
 FEWEST_EVENTS = 64
 """The fewest events that are matched at a time."""
@@ -67,7 +70,8 @@ class FamilyPatterns:
         self.family, self.knowledge, self.limits = family, knowledge, limits
         self._plans, self._on_bad = plans, on_bad
         self.stage = PatternStage(family.plan, knowledge, self._take_bad, limits)
-        self._events = MOST_ROWS  # at a time
+        # At a time: at first as many as if each member had a solution of each.
+        self._events = max(FEWEST_EVENTS, MOST_ROWS // len(family.members))
         self._joint = joint
         if joint is not None:
             joint.add(self)
@@ -91,7 +95,7 @@ class FamilyPatterns:
             first += len(part)
             # As many events as may give about the most rows, judged from the last ones.
             likely = MOST_ROWS * len(part) // max(1, len(rows))
-            self._events = max(FEWEST_EVENTS, min(likely, 2 * len(part)))
+            self._events = max(FEWEST_EVENTS, min(likely, _GROWTH * len(part)))
             if not len(rows):
                 self._events = MOST_ROWS
         return SolutionBatch.concat([f for f in found if len(f)], self.family.plan.patterns.columns)

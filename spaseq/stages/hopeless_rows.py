@@ -12,7 +12,7 @@ import numpy as np
 from spaseq.automaton.batch.kernels.near_rows import FAR, note_near
 from spaseq.automaton.program.required_gpms import required_gpms
 from spaseq.automaton.program.window import Counted, Window
-from spaseq.compiled.arrays import Bools, Int64s
+from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 
@@ -93,22 +93,30 @@ class HopelessRows:
         time, length = rows.time, self._length
         edges = (time - length <= self._unknown_until) | (time + length >= watermark)
         step, order = self._steps[rows.gpm], _by_time(time)
-        orders, required = (order, order[::-1].copy()), len(self._required)
-        kept, before = np.ones(len(rows), np.bool_), len(rows)
+        kept = np.ones(len(rows), np.bool_)
         for _ in range(_ROUNDS):
-            near = np.zeros(len(rows), np.int64)
-            for some in orders:
-                last = np.full((places, required), FAR)
-                note_near(some, time, step, place, kept, last, length, near)
-            kept &= (near == (1 << required) - 1) | edges
-            count = int(np.count_nonzero(kept))
-            if 10 * (before - count) < len(rows):
+            before = len(order)
+            kept[order] = self._are_near(time[order], step[order], place[order], places)
+            kept |= edges
+            order = order[kept[order]]
+            if 10 * (before - len(order)) < len(rows):
                 break
-            before = count
         pays_off = 10 * (len(rows) - int(np.count_nonzero(kept))) >= len(rows)
         self._rest = 1 if pays_off else min(2 * self._rest, LONGEST_REST)
         self._left = 0 if pays_off else self._rest
         return kept
+
+    def _are_near(self, time: Int64s, step: Int32s, place: Int64s, places: int) -> Bools:
+        """The rows that have all required GPMs near them, of rows [n] by time."""
+        if places > _SPARSE * len(time):
+            distinct, place = np.unique(place, return_inverse=True)
+            places = len(distinct)
+        near, required = np.zeros(len(time), np.int64), len(self._required)
+        for direction in (1, -1):
+            last = np.full((places, required), FAR)
+            note_near(direction, time, step, place, last, self._length, near)
+        found: Bools = near == (1 << required) - 1
+        return found
 
     def _places(self, rows: SolutionBatch) -> tuple[Int64s, int] | None:
         """(the number of each row's partition [n], a bound of these numbers).
@@ -122,10 +130,7 @@ class HopelessRows:
             if count >= _LARGEST:
                 return None
             place = place * (len(column.terms) + 1) + column.codes + 1
-        if count <= _SPARSE * len(rows):
-            return place, count
-        distinct, place = np.unique(place, return_inverse=True)
-        return place, len(distinct)
+        return place, count
 
 
 def _by_time(time: Int64s) -> Int64s:

@@ -11,14 +11,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Float64s, Indices, Int64s
 from spaseq.expr.doubles import Doubles
-from spaseq.gpm.solutions.key_index import KeyIndex, expanded
+from spaseq.gpm.kernels.keyed_ranges import pairs, ranges
+from spaseq.gpm.solutions.key_index import KeyIndex
 from spaseq.gpm.solutions.lazy_columns import LazyColumns
 from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.gpm.solutions.thresholds import Comparison, Order, is_number, numbers_of
 from spaseq.gpm.solutions.value_columns import TableColumn
+from spaseq.rdf.columns.term_columns import distinct_codes
 from spaseq.rdf.terms.number_kinds import FLOAT
 from spaseq.records import record
 
@@ -39,17 +42,14 @@ class KeyedPairs:
 class _SortedTable:
     """The rows of a table in order of keys and bounds.
 
-    `keys` finds the number of a key. `bounds` are the distinct bounds, ascending. `places` has for
-    each row in order the number of its key, times `width`, and the rank of its bound. The rows of
-    key i stand from `starts[i]` to `starts[i + 1]`.
+    `keys` finds the number of a key. The rows of key i stand from `starts[i]` to `starts[i + 1]`,
+    with ascending `bounds`.
     """
 
     keys: KeyIndex
     bounds: Float64s
-    width: int
-    places: Int64s
-    starts: Indices
-    order: Indices
+    starts: Int64s
+    order: Int64s
 
 
 def joined_by_key_and_value(
@@ -68,8 +68,7 @@ def joined_by_key_and_value(
     table = _table(right, shared, test.right, bounds)
     if table is None:
         return None
-    codes = [translated(left.columns[v], left.lexicon, right.lexicon, add=False) for v in shared]
-    rows, key = table.keys.match(codes, left.size)
+    rows, key = _keys(table, left, right, shared)
     own = Doubles.column(left.columns[test.left][rows], left.lexicon)
     if (own.kind == FLOAT).any():
         return None
@@ -78,9 +77,9 @@ def joined_by_key_and_value(
         rows, key = rows[is_ordered], key[is_ordered]
         own = Doubles(own.value[is_ordered], own.kind[is_ordered])
     is_decided = bounds.always_decides(own)
-    found, place = expanded(*_ranges(table, test.op, own.value, key, is_decided))
-    pairs = _merged(left, right, rows[found], table.order[place])
-    return KeyedPairs(pairs, test, is_decided)
+    found, others = _pairs(table, test.op, own.value, key, is_decided)
+    merged = _merged(left, right, rows[found], others)
+    return KeyedPairs(merged, test, is_decided)
 
 
 def _table(
@@ -98,31 +97,45 @@ def _table(
 def _sorted(right: Solutions, shared: Sequence[str], bounds: Float64s) -> _SortedTable:
     columns = np.stack([right.columns[v] for v in shared])
     distinct, key = np.unique(columns, axis=1, return_inverse=True)
-    values, rank = np.unique(bounds, return_inverse=True)
-    width = len(values) + 1
-    places = key.reshape(-1).astype(np.int64) * width + rank
-    order = np.argsort(places, kind="stable")
-    places = places[order]
-    starts = np.searchsorted(places, np.arange(distinct.shape[1] + 1) * width)
-    return _SortedTable(
-        KeyIndex([*distinct], distinct.shape[1]), values, width, places, starts, order
-    )
+    key = key.reshape(-1)
+    order = np.lexsort((bounds, key)).astype(np.int64)
+    starts = np.searchsorted(key[order], np.arange(distinct.shape[1] + 1)).astype(np.int64)
+    keys = KeyIndex([*distinct], distinct.shape[1])
+    return _SortedTable(keys, bounds[order], starts, order)
 
 
-def _ranges(
-    table: _SortedTable, op: Order, values: Float64s, key: Indices, is_decided: bool
+def _keys(
+    table: _SortedTable, left: Solutions, right: Solutions, shared: Sequence[str]
 ) -> tuple[Indices, Indices]:
-    """(the first row in order, the number of rows) for each value and key.
+    """(the rows of `left` whose keys the table has, the number of each one's key)."""
+    if len(shared) > 1:
+        columns = [left.columns[v] for v in shared]
+        codes = [translated(c, left.lexicon, right.lexicon, add=False) for c in columns]
+        return table.keys.match(codes, left.size)
+    found, where = distinct_codes(left.columns[shared[0]], len(left.lexicon))
+    distinct = translated(found.astype(np.int32), left.lexicon, right.lexicon, add=False)
+    key = np.full(len(found), -1)
+    places, known = table.keys.match([distinct], len(distinct))
+    key[places] = known
+    key = key[where]
+    rows = np.flatnonzero(key >= 0)
+    return rows, key if len(rows) == len(key) else key[rows]
+
+
+def _pairs(
+    table: _SortedTable, op: Order, values: Float64s, key: Indices, is_decided: bool
+) -> tuple[Int64s, Int64s]:
+    """(the number of a value, a row of the table) of all pairs that may pass the comparison.
 
     Where float64 does not decide, rows whose bound is equal in float64 are among them.
     """
-    includes = not is_decided or op in ("<=", ">=")
-    is_upper = op in ("<", "<=")  # the bounds are above the values
-    rank = np.searchsorted(table.bounds, values, "left" if is_upper == includes else "right")
-    middle = np.searchsorted(table.places, key * table.width + rank)
-    low = middle if is_upper else table.starts[key]
-    high = table.starts[key + 1] if is_upper else middle
-    return low, high - low
+    includes, is_upper = not is_decided or op in ("<=", ">="), op in ("<", "<=")
+    low, count = np.empty((2, len(key)), np.int64)
+    total = ranges(key, values, table.starts, table.bounds, is_upper, includes, low, count)
+    current_budget().spend(total)
+    rows, others = np.empty((2, total), np.int64)
+    pairs(low, count, table.order, rows, others)
+    return rows, others
 
 
 def _merged(left: Solutions, right: Solutions, rows: Indices, others: Indices) -> Solutions:

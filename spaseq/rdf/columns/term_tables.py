@@ -186,8 +186,8 @@ class ExtendedTerms(TermTable):
 
     def encode(self, texts: Sequence[str]) -> Int32s:
         """The codes [n] of n texts; unknown texts are appended."""
-        codes = self.base.find(texts)
         known, added, size = self._known, self._added, self._size
+        codes = self.base.find(texts) if size else np.full(len(texts), ABSENT, np.int32)
         new = []
         rows = np.flatnonzero(codes < 0)
         for i in rows.tolist():

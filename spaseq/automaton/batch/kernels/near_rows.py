@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spaseq.compiled.arrays import Bools, Int32s, Int64s
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.compiled.decorators import lean_kernel
 
 FAR = 2**61
@@ -11,34 +11,31 @@ FAR = 2**61
 
 @lean_kernel
 def note_near(
-    order: Int64s,
+    direction: int,
     time: Int64s,
     step: Int32s,
     place: Int64s,
-    kept: Bools,
     last: Int64s,
     length: int,
     near: Int64s,
 ) -> None:
-    """Add to `near` the required GPMs that have a solution shortly before a row, or at its time.
+    """Add to `near` the required GPMs that have a solution shortly before or after a row.
 
     Args:
-        order: [n] the rows by time. Descending order finds solutions after a row.
-        time: [n] in ms.
+        direction: 1 for solutions before a row or at its place, -1 for those after it.
+        time: [n] in ms, ascending.
         step: [n] the number of a required GPM, below 62, or -1.
         place: [n] the partition of each row.
-        kept: [n] the rows that count.
-        last: [partitions, required GPMs] scratch, filled with times that are `FAR`.
+        last: [partitions, required GPMs] scratch, filled with `FAR`.
         length: the most milliseconds between two rows that are near each other.
         near: [n] output; bit i stands for required GPM i.
     """
     required = last.shape[1]
-    for i in range(len(order)):
-        row = order[i]
-        if not kept[row]:
-            continue
+    row = 0 if direction > 0 else len(time) - 1
+    for _ in range(len(time)):
         if step[row] >= 0:
             last[place[row], step[row]] = time[row]
         for j in range(required):
             if abs(time[row] - last[place[row], j]) <= length:
                 near[row] |= 1 << j
+        row += direction
