@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from spaseq.algebra.nodes import Pattern
@@ -50,8 +50,8 @@ class LiftedFiles(LiftedSource):
         options = replace(self.options, predicates=predicates)
         return replace(self, options=options, patterns=None)
 
-    def matched_by(self, patterns: tuple[Pattern, ...] | None) -> Source:
-        return replace(self, patterns=patterns)
+    def matched_by(self, patterns: Callable[[], tuple[Pattern, ...] | None]) -> Source:
+        return replace(self, patterns=patterns())
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         for batch in self.lifted(on_bad, self.numbered_maker()):

@@ -14,7 +14,7 @@ A new kind of source is one file with a subclass of `Source` and one line in
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from spaseq.errors import UsageError
@@ -109,11 +109,12 @@ class Source(ABC):
         """
         return self
 
-    def matched_by(self, patterns: tuple[Any, ...] | None) -> Source:
+    def matched_by(self, patterns: Callable[[], tuple[Any, ...] | None]) -> Source:
         """The same source for readers that need events with a solution of one of these patterns.
 
         They are nodes of the algebra. Of other events only the times must be there. None stands
-        for readers that need all events, as `keeping` does.
+        for readers that need all events, as `keeping` does. A source that has no use for them does
+        not call `patterns`, as members of families have none until somebody asks for them.
         """
         return self
 

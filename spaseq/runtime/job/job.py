@@ -8,6 +8,7 @@ functions in the calling thread.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -194,7 +195,7 @@ class Job:
         larger = max(1, min(MOST_LARGER, len(self.plans) // QUERIES_PER_BATCH))
         self.streams = tuple(
             source.keeping(stream_predicates(self.plans, source.iri))
-            .matched_by(stream_patterns(self.plans, source.iri))
+            .matched_by(functools.partial(stream_patterns, self.plans, source.iri))
             .in_batches(larger)
             for source in self.streams
         )
