@@ -19,30 +19,26 @@ from typing import TextIO, TypeVar
 
 from spaseq.errors import SpaseqError, UsageError
 from spaseq.kb.service_failure import RetryCount
-from spaseq.logs.segment_log import LogNotWritten, LogReader, SegmentLog
 from spaseq.logs.stream_log import MessageReader, StreamLog
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.acceptance import MessageAcceptance
-from spaseq.runtime.live.answer_index import AnswerIndex
-from spaseq.runtime.live.answer_records import LoggedAnswer
-from spaseq.runtime.live.catch_up import CatchUp, CatchUps
+from spaseq.runtime.live.answer_log import AnswerLog
+from spaseq.runtime.live.catch_up import CatchUps
+from spaseq.runtime.live.changing_queries import ChangingQueries
 from spaseq.runtime.live.deliveries import Deliveries, SinkSettings
 from spaseq.runtime.live.endpoint_log import EndpointLog, place_of
 from spaseq.runtime.live.idle_streams import IdleStreams
 from spaseq.runtime.live.live_directory import LiveDirectory
 from spaseq.runtime.live.live_engine import EngineLost, LiveEngine, LiveStream
 from spaseq.runtime.live.loop_requests import LoopRequests
-from spaseq.runtime.live.past_points import PastPoint, PastPoints
+from spaseq.runtime.live.past_points import PastPoint
 from spaseq.runtime.live.query_changes import (
     ChangeKind,
     ChangeLog,
     Planner,
     QueryChange,
     StandingQuery,
-    as_values,
-    of_values,
 )
 from spaseq.runtime.live.saved_run import SavedRun
 from spaseq.storage.output_sizes import cut_to, is_regular, size_of
@@ -82,10 +78,10 @@ class Persistence:
 
 
 class LiveLoop:
-    """A run with its logs. `_behind` are the logged answers that the engine will give again.
+    """A run with its logs.
 
-    `queries` are the queries of a set that changes, by name. `problems` are what fails now, by what
-    it is. Only the thread of `run` may call methods without a remark.
+    `problems` are what fails now, by what it is. Only the thread of `run` may call methods without
+    a remark.
     """
 
     def __init__(
@@ -108,28 +104,30 @@ class LiveLoop:
         self._notes: deque[str] = deque()
         self.requests = LoopRequests(self._work.set)
         self.problems: dict[str, str] = {}
-        self.queries: dict[str, StandingQuery] = {}
-        self.answered: Counter[str] = Counter()  # answers so far, by title
         self.logs = {iri: StreamLog(directory.stream(iri)) for iri in self.streams}
-        self.answers = SegmentLog(directory.answers)
-        self.index = AnswerIndex(self.answers)
-        self._changes = None if keeping.planner is None else ChangeLog(directory.changes)
-        self.catch_ups = CatchUps(job, streams, self.logs)
+        self.answers = AnswerLog(directory.answers, job.stats)
+        self.queries = ChangingQueries(
+            engine,
+            CatchUps(job, streams, self.logs),
+            None if keeping.planner is None else ChangeLog(directory.changes),
+            keeping.planner,
+            self.answers,
+            self._commit_answers,
+        )
         self._saved_at, self._save_s = time.monotonic(), 0.0
         self.deliveries: Deliveries | None = None
         how = keeping.sync_ms, keeping.endures
         self.acceptance = MessageAcceptance(
             streams, self.logs, self._idle, how, self._work.set, self.note
         )
-        self._readers, self._behind = self._resumed()
+        self._readers = self._resumed()
 
     # --- resuming ---------------------------------------------------------------------------------
 
-    def _resumed(self) -> tuple[dict[str, MessageReader], Counter[str]]:
-        """The readers of the logs, from the last saved state on, and the answers after it."""
+    def _resumed(self) -> dict[str, MessageReader]:
+        """The readers of the logs, from the last saved state on."""
         places: Mapping[str, int] = {}
         self._saved_answers = self._saved_endpoints = 0
-        self._changed = 0  # the next change to take effect
         state = self.directory.state()
         if state is None:
             for file in self._sides.values():
@@ -139,14 +137,9 @@ class LiveLoop:
             places = saved.places
             self._restore(saved)
         self._endpoints.read_again(self._saved_endpoints, self.logs)
-        self._due = deque(() if self._changes is None else self._changes.after(self._changed))
-        readers = {iri: log.reader(places.get(iri, 0)) for iri, log in self.logs.items()}
-        behind: Counter[str] = Counter()
-        reader = LogReader(self.answers, self._saved_answers)
-        while some := reader.read():
-            behind.update(LoggedAnswer.of_bytes(record).id for _, record in some)
-        reader.close()
-        return readers, behind
+        self.queries.read_log()
+        self.answers.expect_again(self._saved_answers)
+        return {iri: log.reader(places.get(iri, 0)) for iri, log in self.logs.items()}
 
     def _restore(self, saved: SavedRun) -> None:
         """Go on from the state that an earlier run has saved."""
@@ -155,12 +148,8 @@ class LiveLoop:
             self._check_read(saved.places)
             self.knowledge_since = int(time.time() * 1000)
         self._saved_answers, self._saved_endpoints = saved.answers, saved.endpoints
-        self._changed = saved.changes
-        self.queries, self.answered = of_values(saved.queries), Counter(saved.answered)
-        self.catch_ups.points = PastPoints(saved.points)
-        self.engine.restore(saved.engine, self._plans([name for name, _ in saved.catch_ups]))
-        for name, point in saved.catch_ups:
-            self._begin_catch_up(self.queries[name], PastPoint(*point))
+        self.answers.answered = Counter(saved.answered)
+        self.queries.restore(saved)
         for name, size in saved.sides.items():
             if name in self._sides:
                 cut_to(self._sides[name], size)
@@ -174,35 +163,28 @@ class LiveLoop:
                 "base as it was, stop it, and then change the knowledge base"
             )
 
-    def _plans(self, without: Sequence[str]) -> list[QueryPlan] | None:
-        plan = self._keeping.planner
-        if plan is None:
-            return None
-        queries = [query for query in self.queries.values() if query.name not in without]
-        return [*reading_order([plan(query.name, query.text) for query in queries])]
-
     def _save(self) -> None:
         """Save the engine's state; drop what no restart needs."""
         at = time.monotonic()
-        self._commit_answers([])  # that an earlier commit has not taken
+        self._commit_answers()  # that an earlier commit has not taken
         for file in self._sides.values():
             file.flush()
             os.fsync(file.fileno())
         engine = self.engine.snapshot()
-        if self._changes is not None:
+        if self.queries.log is not None:
             point = PastPoint(self._places(), self.engine.streams_as_json())
-            self.catch_ups.points.add(point)
+            self.queries.catch_ups.points.add(point)
         saved = SavedRun(
             engine=engine,
             places=self._places(),
-            answers=self.answers.end,
+            answers=self.answers.log.end,
             endpoints=self._endpoints.end,
             sides={name: size_of(file) for name, file in self._sides.items()},
-            changes=self._changed,
-            queries=as_values(self.queries),
-            answered=dict(self.answered),
-            points=self.catch_ups.points.as_values(),
-            catch_ups=self.catch_ups.starts(),
+            changes=self.queries.changed,
+            queries=self.queries.as_values(),
+            answered=dict(self.answers.answered),
+            points=self.queries.catch_ups.points.as_values(),
+            catch_ups=self.queries.catch_ups.starts(),
             knowledge=self.job.knowledge.hash,
             knowledge_since=self.knowledge_since,
         )
@@ -211,23 +193,22 @@ class LiveLoop:
         self._endpoints.saved()
         self._drop()
         for title, reason in self.engine.check_limits().items():
-            self.change(ChangeKind.FAILED, self.queries[title], reason=reason)
+            self.change(ChangeKind.FAILED, self.queries.by_name[title], reason=reason)
         self._saved_at = time.monotonic()
         self._save_s = self._saved_at - at
 
     def _drop(self) -> None:
         """Drop what neither a restart nor a reader needs."""
         before = time.time() - self._keeping.retain_ms / 1000
-        reading = [self._places(), *(own.places for own in self.catch_ups.values())]
+        reading = [self._places(), *self.queries.places_needed()]
         for iri, log in self.logs.items():
             log.log.drop_before(min(places[iri] for places in reading), before)
-        self.catch_ups.points.drop({iri: log.log.first for iri, log in self.logs.items()})
+        self.queries.catch_ups.points.drop({iri: log.log.first for iri, log in self.logs.items()})
         taken = self._saved_answers if self.deliveries is None else self.deliveries.next
-        self.answers.drop_before(min(taken, self._saved_answers), before)
-        self.index.forget_before(self.answers.first)
+        self.answers.drop(min(taken, self._saved_answers), before)
         self._endpoints.drop_before(self._saved_endpoints, before)
-        if self._changes is not None:
-            self._changes.log.drop_before(self._changed, before)
+        if self.queries.log is not None:
+            self.queries.log.log.drop_before(self.queries.changed, before)
 
     def _places(self) -> dict[str, int]:
         return {iri: reader.next for iri, reader in self._readers.items()}
@@ -242,7 +223,7 @@ class LiveLoop:
             self.deliveries = deliver()
             stack.callback(self._end_deliveries, self.deliveries)
             self._catch_up(stop)
-            if self._changes is not None and not stop.is_set():
+            if self.queries.log is not None and not stop.is_set():
                 self.engine.use_settings()
                 self._save()  # so that a later run knows the knowledge base and the settings
             stack.callback(self.acceptance.end_sources)
@@ -250,7 +231,7 @@ class LiveLoop:
                 self.acceptance.start()
             while not stop.is_set():
                 found = self._enduring("messages", self.acceptance.take)
-                if not (found or self.requests or self.catch_ups):
+                if not (found or self.requests or self.queries.catch_ups):
                     self._work.wait(_LOOK_S)
                     self._work.clear()
                 self._pass_idle()
@@ -267,7 +248,7 @@ class LiveLoop:
 
     def deliveries_to(self, sinks: Mapping[str, SinkSettings]) -> Deliveries:
         """What carries the answers to some outputs, for `run`."""
-        return Deliveries(self.directory.path, self.answers, sinks, self.note, self._work.set)
+        return Deliveries(self.directory.path, self.answers.log, sinks, self.note, self._work.set)
 
     def wake(self) -> None:
         """Say that there is something to do; any thread may."""
@@ -311,24 +292,24 @@ class LiveLoop:
 
     def _catch_up(self, stop: threading.Event) -> None:
         """Read what an earlier run has logged and not evaluated."""
-        while not stop.is_set() and (self._due or self._endpoints.next_repeated):
+        while not stop.is_set() and (self.queries.due or self._endpoints.next_repeated):
             if self._repeats_first():
                 self._repeat(stop)
-            elif not self._advance(self._due[0].places):
-                self._apply(self._due.popleft())
+            elif not self._advance(self.queries.due[0].places):
+                self.queries.apply(self.queries.due.popleft())
             self.requests.serve_looks()
         while not stop.is_set() and self._waits():
             self._advance()
             self.requests.serve_looks()
         if not stop.is_set():
-            self._behind.clear()
+            self.answers.caught_up()
 
     def _repeats_first(self) -> bool:
         """Whether a batch is to be repeated before the next change of queries."""
         batch = self._endpoints.next_repeated
-        if batch is None or not self._due:
+        if batch is None or not self.queries.due:
             return batch is not None
-        return place_of(batch.before, self.logs) < place_of(self._due[0].places, self.logs)
+        return place_of(batch.before, self.logs) < place_of(self.queries.due[0].places, self.logs)
 
     def _repeat(self, stop: threading.Event) -> None:
         """Evaluate a batch again that has asked endpoints, with what they answered."""
@@ -350,7 +331,7 @@ class LiveLoop:
         With `until`, the logs are read to these places.
         """
         self._tell()
-        self._commit_answers([])  # that an earlier commit has not taken
+        self._commit_answers()  # that an earlier commit has not taken
         self._endpoints.begin_batch(self._places())
         read = False
         for iri, reader in self._readers.items():
@@ -366,36 +347,15 @@ class LiveLoop:
         return read
 
     def _log_answers(self) -> None:
-        found = []
-        for plan, answer in self.engine.advance():
-            logged = LoggedAnswer.of(plan, answer)
-            self.answered[logged.title] += 1
-            if self._behind and self._behind[logged.id]:
-                self._behind -= Counter((logged.id,))  # and without what is used up
-                continue
-            self.job.stats.count_answers(logged.title, 1)
-            found.append(logged)
+        self.answers.add(self.engine.advance())
         self._endpoints.end_batch(self._places())
-        self._commit_answers(found)
+        self._commit_answers()
 
-    def _commit_answers(self, found: list[LoggedAnswer]) -> None:
-        """Log answers, and those that an earlier call could not log."""
-        self._unlogged = [*self._unlogged, *found]
+    def _commit_answers(self) -> None:
+        """Write the answers that are not on disk yet, after what endpoints said for them."""
         self._endpoints.commit()
-        if not self._unlogged:
-            return
-        first = self.answers.append([answer.to_bytes() for answer in self._unlogged])
-        try:
-            self.answers.commit()
-        except LogNotWritten:
-            self.answers.discard()
-            raise
-        self.index.add(first, self._unlogged)
-        self._unlogged = []
-        if self.deliveries is not None:
+        if self.answers.commit() and self.deliveries is not None:
             self.deliveries.wake()
-
-    _unlogged: Sequence[LoggedAnswer] = ()
 
     def _save_if_due(self) -> None:
         due = max(SNAPSHOT_S, _SHARE * self._save_s)
@@ -405,7 +365,7 @@ class LiveLoop:
     @property
     def _is_behind(self) -> bool:
         """Whether there are logged answers, or batches, that the engine must repeat."""
-        return bool(self._behind) or self._endpoints.is_repeating
+        return self.answers.is_behind or self._endpoints.is_repeating
 
     # --- changes ----------------------------------------------------------------------------------
 
@@ -427,89 +387,22 @@ class LiveLoop:
         """
         while self._waits():
             self._advance()
-        assert self._changes is not None
-        change = QueryChange(kind, query, self._places(), reason, start, self._changes.log.end)
-        plan = plan or self._plan(change)
-        if plan is not None:
-            catching = [own.plan for own in self.catch_ups.values()]
-            self.engine.queries.check_plan(plan, catching)
-        self._changes.append(change)
-        self._apply(change, plan)
-
-    def _plan(self, change: QueryChange) -> QueryPlan | None:
-        if change.kind not in (ChangeKind.ADDED, ChangeKind.RESTARTED):
-            return None
-        assert self._keeping.planner is not None
-        return self._keeping.planner(change.query.name, change.query.text)
-
-    def _apply(self, change: QueryChange, plan: QueryPlan | None = None) -> None:
-        name, plan = change.query.name, plan or self._plan(change)
-        self._changed = change.index + 1
-        if change.kind is ChangeKind.JOINED:
-            self._join(name, change.places)
-            return
-        catching = self.catch_ups.pop(name, None)
-        if catching is not None:
-            catching.close()
-        if change.kind is ChangeKind.FAILED:
-            if catching is not None:
-                self.engine.add(catching.plan)
-            query = self.engine.queries.query_of(name)
-            assert query is not None
-            self.engine.queries.fail(query, change.reason)
-        elif plan is not None and change.start is None:
-            self.engine.add(plan)
-            self.queries[name] = change.query
-        else:
-            query = self.engine.queries.query_of(name)
-            if query is not None:
-                self.engine.remove(query)
-            self.queries.pop(name, None)
-            if change.start is not None:
-                self.queries[name] = change.query
-                self._begin_catch_up(change.query, change.start)
+        log = self.queries.log
+        assert log is not None
+        change = QueryChange(kind, query, self._places(), reason, start, log.log.end)
+        self.queries.change(change, plan)
 
     # --- queries that begin in the past -----------------------------------------------------------
 
-    def plan_of(self, name: str) -> QueryPlan | None:
-        """The plan of a query, whether it has caught up or not."""
-        if name in self.catch_ups:
-            return self.catch_ups[name].plan
-        query = self.engine.queries.query_of(name)
-        return None if query is None else query.plan
-
-    def _begin_catch_up(self, query: StandingQuery, start: PastPoint) -> None:
-        assert self._keeping.planner is not None
-        plan = self._keeping.planner(query.name, query.text)
-        self.catch_ups.begin(query, plan, start)
-
     def _advance_catch_ups(self) -> None:
         """Let queries read on that have not caught up; those that have join the others."""
-        for name, own in [*self.catch_ups.items()]:
-            self._read_on(own, self._places())
+        for name, own in [*self.queries.catch_ups.items()]:
+            self.queries.read_on(own, self._places())
+            query = self.queries.by_name[name]
             if own.failure is not None:
-                self.change(ChangeKind.FAILED, self.queries[name], reason=own.failure)
+                self.change(ChangeKind.FAILED, query, reason=own.failure)
             elif own.places == self._places():
-                self.change(ChangeKind.JOINED, self.queries[name])
-
-    def _read_on(self, own: CatchUp, until: Mapping[str, int]) -> None:
-        found = [LoggedAnswer.of(own.plan, answer) for answer in own.advance(until)]
-        # After a restart, or under a name that had another text, the log may have some already.
-        fresh = [logged for logged in found if not self.index.has(logged.title, logged.id)]
-        for logged in fresh:
-            self.answered[logged.title] += 1
-            self.job.stats.count_answers(logged.title, 1)
-        self._commit_answers(fresh)
-
-    def _join(self, name: str, places: Mapping[str, int]) -> None:
-        own = self.catch_ups.pop(name, None)
-        if own is None:  # it has failed
-            return
-        while own.failure is None and own.places != {**own.places, **places}:
-            self._read_on(own, places)
-        if own.failure is None:
-            self.engine.adopt(own.plan, own.snapshot())
-        own.close()
+                self.change(ChangeKind.JOINED, query)
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -524,8 +417,6 @@ class LiveLoop:
         deliveries.check()
 
     def _close(self) -> None:
-        for own in self.catch_ups.values():
-            own.close()
         self.requests.close()
         self.acceptance.close()
         for iri, log in self.logs.items():
@@ -533,5 +424,4 @@ class LiveLoop:
             log.close()
         self.answers.close()
         self._endpoints.close()
-        if self._changes is not None:
-            self._changes.close()
+        self.queries.close()

@@ -249,10 +249,10 @@ class StandingRun:
         return self._loop.requests.call(partial(self._put, name, text, plan, since_ms))
 
     def _put(self, name: str, text: str, plan: QueryPlan, since_ms: int | None) -> Outcome:
-        old = self._loop.plan_of(name)
+        old = self._loop.queries.plan_of(name)
         if old is not None and old.identity.canonical == plan.identity.canonical:
             return "unchanged"
-        start = None if since_ms is None else self._loop.catch_ups.point(plan, since_ms)
+        start = None if since_ms is None else self._loop.queries.catch_ups.point(plan, since_ms)
         query = StandingQuery(name, text, _now() if since_ms is None else since_ms)
         self._loop.change(ChangeKind.ADDED, query, plan, start=start)
         return "added" if old is None else "replaced"
@@ -283,7 +283,7 @@ class StandingRun:
         self._loop.change(ChangeKind.RESTARTED, query._replace(since=_now()))
 
     def _known(self, name: str) -> StandingQuery:
-        query = self._loop.queries.get(name)
+        query = self._loop.queries.by_name.get(name)
         if query is None:
             raise UnknownQuery(f"there is no query {name}")
         return query
@@ -291,7 +291,7 @@ class StandingRun:
     def queries(self) -> list[QueryView]:
         """All queries, by name."""
         return self._loop.requests.look(
-            lambda: [self._view(name) for name in sorted(self._loop.queries)]
+            lambda: [self._view(name) for name in sorted(self._loop.queries.by_name)]
         )
 
     def query(self, name: str) -> QueryView:
@@ -300,7 +300,7 @@ class StandingRun:
 
     def plan(self, name: str) -> QueryPlan:
         """The plan of a query; UnknownQuery if there is none with this name."""
-        plan = self._loop.requests.look(lambda: self._loop.plan_of(name))
+        plan = self._loop.requests.look(lambda: self._loop.queries.plan_of(name))
         if plan is None:
             raise UnknownQuery(f"there is no query {name}")
         return plan
@@ -325,8 +325,8 @@ class StandingRun:
         return self._loop.requests.look(lambda: do(self._loop.engine))
 
     def _view(self, name: str) -> QueryView:
-        own, queries = self._loop.queries[name], self._loop.engine.queries
-        query, plan = queries.query_of(name), self._loop.plan_of(name)
+        own, queries = self._loop.queries.by_name[name], self._loop.engine.queries
+        query, plan = queries.query_of(name), self._loop.queries.plan_of(name)
         assert plan is not None
         failure = "" if query is None or query.failure is None else query.failure
         state: State = "catching up" if query is None else "failed" if failure else "running"
@@ -341,7 +341,7 @@ class StandingRun:
             state,
             own.since,
             tuple(plan.inputs.streams),
-            self._loop.answered[name],
+            self._loop.answers.answered[name],
             live,
             failure,
         )
@@ -349,7 +349,7 @@ class StandingRun:
     @property
     def answers(self) -> AnswerIndex:
         """The logged answers of all queries."""
-        return self._loop.index
+        return self._loop.answers.index
 
     @property
     def knowledge_since(self) -> int:
