@@ -214,12 +214,16 @@ class PushedQueries:
         if self._tolerated is Tolerated.NONE or (self._tolerated is Tolerated.OTHERS and last):
             raise error
         for query in unit.queries:
-            self.fail(query, f"{type(error).__name__}: {error}")
+            _note_failure(query, f"{type(error).__name__}: {error}")
+        self._connect(self.queries)
 
     def fail(self, query: PushedQuery, reason: str) -> None:
-        """Leave a query out from now on."""
-        query.failure, query.held = reason, []
-        _LOG.warning("query %s has failed: %s", query.plan.identity.title, reason)
+        """Leave a query out from now on, but not the others of its family."""
+        unit = self._unit_of[query]
+        if isinstance(unit, FamilyUnit) and len(unit.queries) > 1:
+            unit.remove(query)
+            self._unit_of[query] = QueryUnit(query, self._how)
+        _note_failure(query, reason)
         self._connect(self.queries)
 
     def counter(self, iri: str) -> InstantCounter:
@@ -382,6 +386,11 @@ class PushedQueries:
             unit = restored_unit(snapshot, queries, self._how)
             self._unit_of.update(dict.fromkeys(queries, unit))
         self._connect(self.queries)
+
+
+def _note_failure(query: PushedQuery, reason: str) -> None:
+    query.failure, query.held = reason, []
+    _LOG.warning("query %s has failed: %s", _title(query), reason)
 
 
 def _title(query: PushedQuery) -> str:

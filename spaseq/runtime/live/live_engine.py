@@ -34,7 +34,7 @@ from spaseq.runtime.job.state_limits import check_state
 from spaseq.runtime.live.partition_clocks import PartitionClocks
 from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
-from spaseq.runtime.pushed_units import PushedQuery, QueryUnit
+from spaseq.runtime.pushed_units import PushedQuery, QueryUnit, Unit
 from spaseq.runtime.unit_stages import Evaluation
 from spaseq.sources.broker_stream import BrokerStream
 
@@ -235,13 +235,14 @@ class LiveEngine:
         """
         counts = [[iri, [c.accepted, c.bad, c.late]] for iri, c in self.counts.items()]
         states = self.queries.snapshot()
-        stats = self._job.stats
+        live_runs, state_bytes = dict[str, int](), dict[str, int]()
         for titles, state in states[0]:
             query = self.queries.query_of(titles[0])
             assert query is not None
             name = query.plan.identity.name  # the first one's stands for a family
-            stats.live_runs[name] = self.queries.unit(query).live_runs()
-            stats.state_bytes[name] = len(state)
+            live_runs[name] = self.queries.unit(query).live_runs()
+            state_bytes[name] = len(state)
+        self._job.stats.live_runs, self._job.stats.state_bytes = live_runs, state_bytes
         return [self.streams_as_json(), counts, states]
 
     def streams_as_json(self) -> list[Any]:
@@ -267,25 +268,37 @@ class LiveEngine:
     def check_limits(self) -> dict[str, str]:
         """The queries whose state was too large at the last snapshot, with the reason.
 
-        Families are not checked.
-
         Raises:
             RunError: there is one, and no failure is tolerated.
         """
         found = {}
-        for query in self.queries.queries:
-            if query.failure is not None or len(self.queries.unit(query).queries) > 1:
-                continue
-            plan, stats = query.plan, self._job.stats
-            name, none = plan.identity.name, SolutionBatch.concat([], plan.patterns.columns)
-            rows, size = stats.live_runs.get(name, 0), stats.state_bytes.get(name, 0)
-            try:
-                check_state(self._state_limits, plan, 0, rows, size, partial(_same, none))
-            except RunError as error:
-                if self._tolerated is Tolerated.NONE:
-                    raise
-                found[plan.identity.title] = str(error)
+        for unit in self.queries.units():
+            for query, rows, size in self._state_sizes(unit):
+                plan = query.plan
+                none = SolutionBatch.concat([], plan.patterns.columns)
+                try:
+                    check_state(self._state_limits, plan, 0, rows, size, partial(_same, none))
+                except RunError as error:
+                    if self._tolerated is Tolerated.NONE:
+                        raise
+                    found[plan.identity.title] = str(error)
         return found
+
+    def _state_sizes(self, unit: Unit) -> list[tuple[PushedQuery, int, int]]:
+        """Of a unit's queries the partial matches and bytes; none if all together are few.
+
+        Members of a family share its bytes by their partial matches.
+        """
+        stats, queries = self._job.stats, unit.queries
+        name = queries[0].plan.identity.name
+        rows, size = stats.live_runs.get(name, 0), stats.state_bytes.get(name, 0)
+        if rows <= self._state_limits.rows and size <= self._state_limits.bytes:
+            return []
+        if len(queries) == 1:
+            return [(queries[0], rows, size)]
+        own = [sum(unit.live_states(query).waiting.values()) for query in queries]
+        total = max(1, sum(own))
+        return [(query, n, size * n // total) for query, n in zip(queries, own, strict=True)]
 
     def restore(self, state: list[Any], plans: Sequence[QueryPlan] | None = None) -> None:
         """Go on from a snapshot, with the queries that it has; RunError if it is damaged."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import RunError
+from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.options import FileSourceSettings, StateLimits
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.runtime.job.job import LateEvent
+from spaseq.runtime.job.job import Job, LateEvent
 from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
+from spaseq.runtime.pushed import Tolerated
 from spaseq.sinks.answer_json import answer_json
 from spaseq.sources.broker_stream import BrokerStream
 from tests.runtime.live.live_jobs import IRI, event, events, expected_lines, job_of
@@ -36,7 +41,8 @@ class Fed:
     def feed(self, payloads: list[bytes], arrival: int = ARRIVAL) -> None:
         messages = [Message(p, 0, n, "", arrival) for n, p in enumerate(payloads)]
         self.engine.take(IRI, [MessageColumns.of(messages)])
-        self.answers += [answer_json("q", answer) for _, answer in self.engine.advance()]
+        for plan, answer in self.engine.advance():
+            self.answers.append(answer_json(plan.identity.name, answer))
 
 
 def test_the_answers_are_those_of_a_run_over_a_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -97,6 +103,41 @@ def test_state_beyond_a_limit_ends_the_run() -> None:
     with pytest.raises(RunError, match=r"partial matches in one bucket .* the limit of 3"):
         fed.engine.snapshot()
         fed.engine.check_limits()
+
+
+def test_state_beyond_a_limit_is_that_of_one_member_of_a_family() -> None:
+    """Nine things are hot, and one is in each of the states s1 to s8."""
+    text = f"""SELECT * WITHIN 1 MINUTES FROM STREAM S <{IRI}> WHERE {{{{ SEQ(A; B)
+        DEFINE GPM A ON S {{{{ ?x <http://example/is> "{{}}" }}}}
+        DEFINE GPM B ON S {{{{ ?x <http://example/is> "cold" }}}} }}}}"""
+    states = ["hot", *(f"s{n}" for n in range(1, 9))]
+    options = CompileOptions(several=True)
+    plans = [compile_query(text.format(x), f"q{n}", options) for n, x in enumerate(states)]
+    fed = Fed(delay_ms=0)
+    job = Job(tuple(plans), (STREAM,), KnowledgeBase.empty())
+    fed.engine = LiveEngine(job, fed.streams, StateLimits(rows=3), Tolerated.ALL)
+    (unit,) = fed.engine.queries.units()
+    assert len(unit.queries) == 9
+    fed.feed([event(n, n, f"x{n}", "hot") for n in range(9)])
+    fed.feed([event(n, n, "x8", state) for n, state in enumerate(states[1:], 10)])
+    fed.engine.snapshot()
+    (reason,) = fed.engine.check_limits().items()
+    assert reason[0] == "q0"
+    assert "query q0 has 9 partial matches in one bucket (0), more than the limit of 3" in reason[1]
+    query = fed.engine.queries.query_of("q0")
+    assert query is not None
+    fed.engine.queries.fail(query, reason[1])
+    fed.feed([event(30, 30, "x8", "cold"), event(31, 10_000, "end", "none")])
+    assert [json.loads(line)["query"] for line in fed.answers] == [f"q{n}" for n in range(1, 9)]
+    state = fed.engine.snapshot()
+    assert list(job.stats.live_runs) == list(job.stats.state_bytes) == ["q1"]
+    again = LiveEngine(job, fed.streams, StateLimits(rows=3), Tolerated.ALL)
+    again.restore(state)
+    query = again.queries.query_of("q0")
+    assert query is not None
+    assert query.failure == reason[1]
+    again.add(plans[0])  # it begins anew
+    assert all(query.failure is None for query in again.queries.queries)
 
 
 @pytest.mark.parametrize("state", [None, [[], []], [["a"], []], 7])
