@@ -209,11 +209,16 @@ class Engine:
         """
         self._check_open()
         iri = self._streams.iri(stream)
-        event = self._streams.event(iri, graph, time, self._floor)
-        if event is None:
-            return []
-        now, name, triples = event
-        found = self._matcher.match_one(iri, now, name, triples)
+        before = self._streams.positions
+        try:
+            event = self._streams.event(iri, graph, time, self._floor)
+            if event is None:
+                return []
+            now, name, triples = event
+            found = self._matcher.match_one(iri, now, name, triples)
+        except BaseException:
+            self._streams.return_to(before)
+            raise
         self._queries.push(found)
         self._now = self._floor = now
         return self._matches(now - 1, self._alone)

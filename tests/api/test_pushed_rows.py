@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import spaseq
-from spaseq.errors import InputError, QueryError, UsageError
+from spaseq.errors import InputError, QueryError, RunError, UsageError
+from spaseq.expr.extension import unregister
 
 HEAD = "PREFIX ex: <http://e/> PREFIX prov: <http://www.w3.org/ns/prov#>\n"
 LIFT = (
@@ -106,6 +107,27 @@ def test_a_refused_row_leaves_the_engine_as_it_was(bad: Any, time: Any, error: A
         engine_.push("S", bad, time)
     engine_.push("S", row(3, 7, at=3000))
     assert found(engine_.close()) == [(5, 7, 2, "http://e/3")]
+
+
+def test_a_row_that_a_query_fails_on_is_not_counted() -> None:
+    """The next row has the number that it would have had without the one that failed."""
+
+    @spaseq.function("http://e/root")
+    def root(value: float) -> float:
+        if value == 6:
+            raise OSError("no roots today")
+        return value
+
+    try:
+        query = QUERY.replace("FILTER (?high > ?low)", "FILTER (ex:root(?high) > 0)")
+        engine_ = spaseq.Engine(query, lifts={"S": LIFT})
+        engine_.push("S", row(1, 5, at=1000))
+        with pytest.raises(RunError, match="no roots"):
+            engine_.push("S", row(2, 6, at=2000))
+        engine_.push("S", row(3, 7, at=3000))
+        assert found(engine_.close()) == [(5, 7, 2, "http://e/3")]
+    finally:
+        unregister("http://e/root")
 
 
 def test_mistakes() -> None:
