@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from spaseq.lang import ast
 from spaseq.lang.format_terms import TermText
 from spaseq.lang.unresolved import RDF
-from spaseq.lang.variables import walk
+from spaseq.lang.variables import walk_patterns
 from spaseq.records import record
 
 _FIRST, _REST, _NIL = (ast.Iri(RDF + name) for name in ("first", "rest", "nil"))
@@ -21,8 +21,18 @@ _CELL_USES = 3  # the cell of a list is an object, the subject of rdf:first, and
 
 def uses_of_blank_nodes(nodes: Sequence[ast.Node]) -> Counter[str]:
     """How often each blank node occurs in the trees, by label."""
-    below = (inner for node in nodes for inner in walk(node))
-    return Counter(node.label for node in below if isinstance(node, ast.BlankNode))
+    below = (inner for node in nodes for inner in walk_patterns(node))
+    terms = (term for node in below for t in _triples(node) for term in (t.subject, t.object))
+    return Counter(term.label for term in terms if isinstance(term, ast.BlankNode))
+
+
+def _triples(node: ast.Node) -> tuple[ast.Triple, ...]:
+    match node:
+        case ast.Triples(triples):
+            return triples
+        case ast.Triple():
+            return (node,)
+    return ()
 
 
 @record

@@ -126,5 +126,5 @@ def _parsed_with_notes(element: ParserElement, start: int, text: str) -> list[An
         raise _NotParsed(passage) from None
 
 
-_parsed_before = lru_cache(maxsize=4096)(_parsed)
+_parsed_before = lru_cache(maxsize=512)(_parsed)
 """The same, for sections that queries of one run have in common."""

@@ -70,7 +70,7 @@ def _walk(node: ast.Node, closed: tuple[type[ast.Node], ...]) -> Iterator[ast.No
         node = waiting.pop()
         yield node
         if child_fields(node) and not isinstance(node, closed):
-            waiting += reversed(children(node))
+            waiting += children(node)[::-1]
 
 
 # --- expressions ---------------------------------------------------------------------------------

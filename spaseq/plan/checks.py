@@ -92,6 +92,8 @@ def check_expressions(resolved: Resolved) -> list[Diagnostic]:
 
 def check_partition(resolved: Resolved, schema: Schema | None = None) -> list[Diagnostic]:
     """Findings of PARTITION BY over variables that a solution of a GPM may leave unbound."""
+    if not resolved.query.partition:
+        return []
     found = []
     positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
     algebra = gpm_algebra(resolved, schema)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import count
 from types import MappingProxyType
 from typing import TypeAlias
@@ -322,19 +323,23 @@ def _loop(loop: _Loop, path: _EpsilonPath) -> Iterator[_EpsilonPath]:
         more = tuple(sorted({**counts, repeat.id: bounds.counted(done)}.items()))
         actions = path.actions
         if repeat.is_marked:
-            actions = (*actions, nfa.Action("again" if done else "start", repeat.id))
+            actions = (*actions, _action("again" if done else "start", repeat.id))
         own = repeat.own if done else path.own
-        yield replace(path, place=loop.body, counts=more, actions=actions, own=own)
+        yield _EpsilonPath(loop.body, more, actions, path.negations, path.exits, own)
     if done >= bounds.minimum:
         counts.pop(repeat.id, None)
         actions, exits = path.actions, path.exits
         if repeat.is_marked and done:
-            actions = (*actions, nfa.Action("exit", repeat.id))
+            actions = (*actions, _action("exit", repeat.id))
         if repeat.greedy and bounds.allows_more(done):
             exits = (*exits, nfa.GreedyExit(repeat.id, not done))
         left = tuple(sorted(counts.items()))
         # What follows a step without events keeps its own operator.
-        yield replace(path, place=loop.exit, counts=left, actions=actions, exits=exits, own=None)
+        yield _EpsilonPath(loop.exit, left, actions, path.negations, exits)
+
+
+_action = lru_cache(maxsize=1024)(nfa.Action)
+"""Many edges have equal actions, which are one object."""
 
 
 def _state_name(code: Sequence[_Instruction], place: int, counts: Counts) -> str:

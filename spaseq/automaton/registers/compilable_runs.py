@@ -299,13 +299,16 @@ class _Testing:
 
     def _sharing_waits(self, edges: Sequence[TestedEdge]) -> Iterator[TestedEdge]:
         """The edges; after `;`, a solution of one alternative ends the wait for the others."""
+        of_step: dict[int, list[TestedEdge]] = {}
+        for edge in edges:
+            of_step.setdefault(id(edge.step), []).append(edge)
         for edge in edges:
             if edge.edge.join is None or edge.edge.join.kind != ";":
                 yield edge
                 continue
-            others = [e for e in edges if e.step is edge.step and e is not edge]
+            others = [e for e in of_step[id(edge.step)] if e is not edge]
             ends = tuple((other.take.gpm, other.tests) for other in others)
-            yield replace(edge, kills=edge.kills + ends)
+            yield replace(edge, kills=edge.kills + ends) if ends else edge
 
     def _tests(self, source: int, edge: Edge, take: TakeLabel) -> EdgeTests | None:
         """The tests of a solution that an edge takes; None if none can pass them."""

@@ -88,7 +88,8 @@ def _terminal(element: Terminal) -> Parse:
     def parse(text: str, place: int, nodes: list[Any]) -> int:
         nonlocal scan
         if scan is None:  # expressions are compiled when they are first needed
-            scan = NamePattern(f"({element.written}){_BLANKS}").match
+            pattern = f"({element.written}){_BLANKS}"
+            scan = (re.compile(pattern) if pattern.isascii() else NamePattern(pattern)).match
         found = scan(text, place)
         if found is None:
             return FAILED
