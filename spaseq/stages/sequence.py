@@ -43,6 +43,7 @@ from spaseq.stages.columnar_answers import ColumnarAnswers, can_be_columns
 from spaseq.stages.hopeless_rows import HopelessRows
 from spaseq.stages.machine_of_plan import machine_of
 from spaseq.stages.partial_stage import PartialStage
+from spaseq.stages.waiting_rows import WaitingRows
 from spaseq.storage.safe_pickles import BROKEN
 
 __all__ = ["PatternStage", "SequenceStage"]
@@ -99,6 +100,7 @@ class SequenceStage:
             ColumnarAnswers(plan, self._machine) if can_be_columns(plan, limit) else None
         )
         self._hopeless = self._leaving_out()
+        self._waiting = self._letting_wait()
         self._partial = PartialStage(plan, self._correlated.solve) if plan.levels else None
         self._buffer: list[SolutionBatch] = []
         self._events: list[EventRows] = []  # pushed one by one
@@ -149,7 +151,7 @@ class SequenceStage:
             self._events.clear()
         elif events:
             self._events = [e for e in self._events if e.time > until]
-        if not self._buffer and len(events) <= _FEW:
+        if self._waiting is None and not self._buffer and len(events) <= _FEW:
             if self._hopeless is not None:
                 self._hopeless.passed(max([watermark, *(e.time for e in events)]))
             if self._partial is not None:
@@ -159,8 +161,13 @@ class SequenceStage:
             return self._filters.answers(self._sequencer.run_events(events, watermark))
         if events:
             self._buffer.append(self._columns_of(events))
+        rows = self._due(until)
+        if self._waiting is not None:
+            found = self._waiting.take(rows, watermark)
+            if found is None:
+                return []
+            rows, watermark = found
         with collection_paused():
-            rows = self._due(until)
             if self._partial is not None:
                 self._partial.run(rows, watermark)
             if self._hopeless is not None:
@@ -199,6 +206,17 @@ class SequenceStage:
             return None
         return HopelessRows.of(self._plan, self._machine.window)
 
+    def _letting_wait(self) -> WaitingRows | None:
+        """What lets the rows of a family wait until a match is possible."""
+        if self._hopeless is None or QUERY not in self._plan.sequence.partition:
+            return None
+        return WaitingRows.of(self._plan, self._machine.window)
+
+    def _catch_up(self) -> None:
+        """Let the evaluator have the rows that wait. No answers come of them."""
+        if self._waiting is not None and self._waiting.is_ahead:
+            self._answers(*self._waiting.release())
+
     def _columns_of(self, events: list[EventRows]) -> SolutionBatch:
         rows, patterns = [row for event in events for row in event.rows()], self._plan.patterns
         return batch_of(rows, [gpm.variables for gpm in patterns.gpms], patterns.columns)
@@ -221,6 +239,7 @@ class SequenceStage:
 
     def close(self) -> Sequence[Answer]:
         """The remaining answers; all streams have ended."""
+        self._catch_up()
         answers: Sequence[Answer] = []
         if self._buffer or self._events:
             times = [int(b.time.max()) for b in self._buffer] + [e.time for e in self._events]
@@ -250,6 +269,7 @@ class SequenceStage:
 
     def live_runs(self) -> int:
         """The number of partial matches that wait."""
+        self._catch_up()
         partial = 0 if self._partial is None else self._partial.live()
         return self._sequencer.live_runs() + partial
 
@@ -261,6 +281,7 @@ class SequenceStage:
 
     def live_states(self, wanted: Wanted | None = None) -> LiveStates:
         """Where the partial matches are now, of all partitions or of those that are wanted."""
+        self._catch_up()
         return self._sequencer.live_states(wanted)
 
     # --- state ------------------------------------------------------------------------------------
@@ -270,7 +291,8 @@ class SequenceStage:
         if self._events:
             self._buffer.append(self._columns_of(self._events))
             self._events.clear()
-        buffer = [rows.compact() for rows in self._buffer]
+        waiting = [] if self._waiting is None else self._waiting.waiting()
+        buffer = [rows.compact() for rows in (*waiting, *self._buffer)]
         state = [self._sequencer.snapshot(), buffer, *self._filters.snapshot()]
         if self._partial is not None:
             state.append(self._partial.snapshot())
@@ -311,6 +333,8 @@ class SequenceStage:
         self._buffer = buffer
         if self._hopeless is not None:
             self._hopeless.restored()
+        if self._waiting is not None:
+            self._waiting.restored()
         self._filters.restore(skips, suppressed)
 
 

@@ -1,0 +1,143 @@
+"""Rows of a family wait until the evaluator can find a match; the answers are the same."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from spaseq.compile import CompileOptions, compile_query
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.plan import families as families_module
+from spaseq.plan.families import Family, families_of
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.stages import waiting_rows
+from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
+from spaseq.stages.waiting_rows import WaitingRows
+
+QUERY = """PREFIX : <http://e/> SELECT {form} * WITHIN 5 SECONDS PARTITION BY (?x)
+    FROM STREAM S <http://e/s> WHERE {{ SEQ({steps})
+    DEFINE GPM A ON S {{ ?x :a ?v FILTER (?v > {least}) }}
+    DEFINE GPM B ON S {{ ?x :b ?w FILTER (?w < {most}) }}
+    DEFINE GPM C ON S {{ ?x :c ?u }} }}"""
+
+EMPTY = KnowledgeBase.empty()
+
+
+class Member:
+    """A family of four queries, whose rows wait or do not."""
+
+    def __init__(self, steps: str, form: str, waits: bool) -> None:
+        options = CompileOptions(several=True)
+        given = [(i, 9 - i) for i in range(4)]
+        texts = [QUERY.format(steps=steps, form=form, least=a, most=b) for a, b in given]
+        plans = [compile_query(text, f"q{i}", options) for i, text in enumerate(texts)]
+        self.family: Family
+        (self.family,) = families_of(plans)
+        self.plans = dict(enumerate(plans))
+        self.patterns = FamilyPatterns(self.family, self.plans, EMPTY)
+        self.sequence = FamilySequence(self.family, self.plans)
+        if not waits:
+            self.sequence.stage._waiting = None
+        self.evaluated = 0
+
+    def rows(self, events: Sequence[tuple[int, int, str, int]]) -> SolutionBatch:
+        number = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+        given = [
+            (time, None, [(f"<http://e/{x}>", f"<http://e/{p}>", number.format(value))])
+            for time, x, p, value in events
+        ]
+        return self.patterns.match(batch_from_events("http://e/s", given, InstantCounter()))
+
+    def pushed(self, events: Sequence[tuple[int, int, str, int]], watermark: int) -> list[str]:
+        self.sequence.push(self.rows(events))
+        return self.shown(self.sequence.advance(watermark))
+
+    def closed(self) -> list[str]:
+        return self.shown(self.sequence.close())
+
+    @staticmethod
+    def shown(found: object) -> list[str]:
+        assert isinstance(found, dict)
+        return sorted(
+            repr((number, answer))
+            for number, some in found.items()
+            for part in some
+            for answer in part
+        )
+
+
+@pytest.fixture(autouse=True)
+def _two_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(families_module, "FEWEST", 2)
+
+
+def drawn(seed: int) -> list[tuple[list[tuple[int, int, str, int]], int]]:
+    """Batches of events, each with its watermark; some events are not in order."""
+    choices, found, time = random.Random(seed), [], 0
+    for _ in range(12):
+        events = []
+        for _ in range(choices.choice([0, 1, 1, 3, 8])):
+            time += choices.choice([0, 100, 1000, 4000, 5000, 5001, 9000])
+            late = choices.choice([0, 0, 500])
+            events.append(
+                (time - late, choices.randrange(3), choices.choice("abc"), choices.randrange(9))
+            )
+        found.append((events, time - 500))
+    return found
+
+
+SHAPES = [
+    ("A; B", ""),
+    ("A: B", "NEXT"),
+    ("A; C!; B", ""),
+    ("C!; A; B", ""),
+    ("A; B; C!", ""),
+    ("A; B++", ""),
+    ("A; (B | C)", ""),
+    ("A: B+", "MAX"),
+    ("A: B", "LAST"),
+    ("(A AND B)", ""),
+]
+
+
+@pytest.mark.parametrize(("steps", "form"), SHAPES, ids=str)
+@pytest.mark.parametrize("most", [8192, 2], ids=["all", "few"])
+def test_answers_come_when_they_come_without_waiting(
+    steps: str, form: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting_rows, "MOST_WAITING", most)
+    answered = 0
+    for seed in range(6):
+        first, second = Member(steps, form, waits=True), Member(steps, form, waits=False)
+        choices = random.Random(seed)
+        for events, watermark in drawn(seed):
+            found = first.pushed(events, watermark)
+            assert found == second.pushed(events, watermark)
+            answered += len(found)
+            if choices.random() < 0.1:
+                assert first.sequence.stage.live_runs() >= 0  # the evaluator gets all rows
+            if choices.random() < 0.1:
+                state, first = first.sequence.stage.snapshot(), Member(steps, form, waits=True)
+                first.sequence.stage.restore(state)
+        assert first.closed() == second.closed()
+    assert answered > 0
+
+
+def test_rows_without_a_partner_wait_and_leave_with_their_window() -> None:
+    member = Member("A; B", "", waits=True)
+    waiting = member.sequence.stage._waiting
+    assert isinstance(waiting, WaitingRows)
+    assert member.pushed([(0, 1, "a", 9), (1000, 2, "b", 0)], 1000) == []
+    assert len(waiting) == 8  # a row for each member
+    assert member.pushed([], 7000) == [] and len(waiting) == 0
+    assert member.pushed([(8000, 1, "b", 0)], 8000) == [] and len(waiting) == 4
+    assert member.pushed([(9000, 1, "a", 9), (9500, 1, "b", 0)], 9500) != []
+    assert len(waiting) == 0
+
+
+def test_a_family_with_one_required_gpm_does_not_wait() -> None:
+    assert Member("A; B?", "", waits=True).sequence.stage._waiting is None
