@@ -1,4 +1,4 @@
-"""Tests of two sizes: a few examples by default, many in the thorough run."""
+"""Tests of several sizes: a few examples by default, many if thorough, most if slow."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 
 THOROUGH = pytest.mark.thorough
+SLOW = pytest.mark.slow
 
 
-def sizes(few: int, many: int) -> pytest.MarkDecorator:
+def sizes(few: int, many: int, most: int | None = None) -> pytest.MarkDecorator:
     """Parametrise a test with `examples`, the number of examples it tries."""
-    return pytest.mark.parametrize("examples", [few, pytest.param(many, marks=THOROUGH)])
+    numbers = [few, pytest.param(many, marks=THOROUGH)]
+    if most is not None:
+        numbers.append(pytest.param(most, marks=SLOW))
+    return pytest.mark.parametrize("examples", numbers)
 
 
 def first_of(values: Sequence[Any], few: int) -> list[Any]:

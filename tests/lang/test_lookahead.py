@@ -19,6 +19,7 @@ from spaseq.lang.variables import walk
 from tests.lang.good_queries import good_queries
 from tests.oracle.choices import seeded
 from tests.oracle.strategies import case
+from tests.sizes import first_of
 
 GOOD = {
     **dict(good_queries()),
@@ -72,9 +73,9 @@ def broken(text: str) -> Iterator[str]:
         yield text[:end] + " " + text[start:]
 
 
-@pytest.mark.parametrize("text", [*GOOD.values()][::40], ids=[*GOOD][::40])
-def test_both_fail_on_the_same_texts(text: str, compared: list[bool]) -> None:
-    for each in broken(text):
+@pytest.mark.parametrize("name", first_of([*GOOD][::40], 3))
+def test_both_fail_on_the_same_texts(name: str, compared: list[bool]) -> None:
+    for each in broken(GOOD[name]):
         parse_source(QueryText(each))
     assert not all(compared)
 

@@ -19,6 +19,7 @@ from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.row_groups import Bound
 from spaseq.plan.predicates import stream_patterns
 from tests.lift.lifting import PREFIXES
+from tests.sizes import sizes
 
 NAME = "BIND(IRI(CONCAT('http://e/n/', STR(?id))) AS ?e)"
 KIND = "BIND(IRI(CONCAT('http://e/', ?kind)) AS ?k)"
@@ -165,14 +166,7 @@ def lifts(draw: Any) -> str:
     return lift.replace(" }}", f" {test} }}") if test else lift
 
 
-SIZES = [
-    60,
-    pytest.param(600, marks=pytest.mark.thorough),
-    pytest.param(6000, marks=pytest.mark.slow),
-]
-
-
-@pytest.mark.parametrize("examples", SIZES)
+@sizes(60, 300, 6000)
 def test_row_groups_change_nothing(examples: int, tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
 

@@ -61,7 +61,7 @@ def run(features: frozenset[str], examples: int, seed: str, needed: str = "regis
     return tally
 
 
-@sizes(8, 400)
+@sizes(8, 200, 400)
 def test_without_conditions(examples: int) -> None:
     tally = run(PLAIN, examples, SEED, "compiled-compact")
     for conjunction in ("&", "AND"):
@@ -121,7 +121,7 @@ def in_any_order(choices: Choices) -> Case:
     return Case(query, features, streams)
 
 
-@sizes(6, 600)
+@sizes(6, 300, 600)
 def test_in_any_order(examples: int) -> None:
     tally = Tally()
     for number in range(examples):

@@ -148,7 +148,7 @@ def smallest(made: list[int], chance: str) -> str | None:
     return check(example)
 
 
-@sizes(8, 300)
+@sizes(8, 150, 300)
 def test_some(examples: int) -> None:
     counts = run(examples, SEED)
     assert counts.found["(all)"] >= examples / 3

@@ -89,7 +89,7 @@ def test_queries_that_count_events_see_all_of_them() -> None:
         assert HopelessRows.of(plan, plan.sequence.window) is None
 
 
-@sizes(8, 500)
+@sizes(8, 200, 500)
 def test_answers_stay_equal(examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oracle agrees if all batches are looked at, and events with marks are sought."""
     monkeypatch.setattr(hopeless_rows, "FEWEST", 1)

@@ -21,6 +21,7 @@ from spaseq.runtime.spark import scan_tasks
 from spaseq.spark import answers, errors
 from tests.lift.lifting import PREFIXES
 from tests.runtime.spark.test_lifted_frames import EACH, LIFT, RISE, at, plain, rows_of
+from tests.sizes import first_of
 
 pytestmark = pytest.mark.spark
 
@@ -130,7 +131,7 @@ def lift_of(names: Iterator[str] | list[str], unnest: bool) -> str:
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.thorough)])
-@pytest.mark.parametrize("writer", ["arrow", "plain", "spark"])
+@pytest.mark.parametrize("writer", first_of(["spark", "plain", "arrow"], 1))
 @pytest.mark.usefixtures("ways")
 def test_values_of_all_types_are_those_of_sparks_rows(
     spark: Any, tmp_path: Path, said: Callable[[], str], writer: str, seed: int
@@ -239,6 +240,7 @@ def others(spark: Any, frame: Any, place: Path) -> Iterator[tuple[str, Any]]:
     )
 
 
+@pytest.mark.thorough
 def test_what_spark_must_read_it_reads(spark: Any, tmp_path: Path, said: Callable[[], str]) -> None:
     table = rows_of(1, 3, 2, 5).select(["id", "name", "price", "at"])
     for name in ("rows", "narrow", "upper", "split/day=1"):
@@ -262,6 +264,7 @@ def test_what_spark_must_read_it_reads(spark: Any, tmp_path: Path, said: Callabl
         assert of_files[1] == of_rows[1]
 
 
+@pytest.mark.thorough
 def test_what_is_still_a_scan(spark: Any, tmp_path: Path, said: Callable[[], str]) -> None:
     table = rows_of(1, 3, 2, 5)
     path = str(tmp_path / "s.parquet")
