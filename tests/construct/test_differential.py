@@ -115,6 +115,7 @@ def many_chains(count: int, seed: str) -> tuple[list[str], list[Case]]:
 
 
 @pytest.mark.spark
+@pytest.mark.thorough
 def test_many_chains_in_one_run_on_spark() -> None:
     queries, examples = many_chains(12, "spark")
     streams = {iri: events for e in examples for iri, events in inputs(e).items()}

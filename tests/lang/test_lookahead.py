@@ -58,9 +58,9 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return seen
 
 
-@pytest.mark.parametrize("text", GOOD.values(), ids=GOOD.keys())
-def test_good_queries_are_found(text: str, compared: list[bool]) -> None:
-    assert parse_source(QueryText(text)).query is not None
+@pytest.mark.parametrize("name", first_of([*GOOD], 60))
+def test_good_queries_are_found(name: str, compared: list[bool]) -> None:
+    assert parse_source(QueryText(GOOD[name])).query is not None
     assert compared
     assert all(compared)
 
