@@ -61,7 +61,9 @@ class PushedMatcher:
             return None
 
     def match(self, events: Sequence[PushedEvent], lifted: Mapping[str, LiftedMany]) -> Found:
-        """The solutions of events, stream by stream; those of `lifted` streams are there already.
+        """The solutions of events, stream by stream.
+
+        `lifted` has, by stream, the rows that have been made graph events already.
 
         Raises:
             InputError: a graph is not RDF.

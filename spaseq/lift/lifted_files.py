@@ -23,7 +23,7 @@ from spaseq.sources.base import Source, Split
 class LiftedFiles(LiftedSource):
     """The files of `options.paths` as events. One task reads all of them.
 
-    Types are for CSV and TSV. `patterns` are those of `matched_by`.
+    Types are for CSV and TSV. `matched_by` sets `patterns`, which queries ask of an event.
     """
 
     patterns: tuple[Pattern, ...] | None = field(default=None, kw_only=True)

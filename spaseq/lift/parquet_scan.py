@@ -89,7 +89,7 @@ class ParquetScan(LiftedFiles):
     def splits(
         self, pool: Executor, *, split_bytes: int | None = None, time_scan: bool = True
     ) -> None:
-        """None: those of `divided` may overlap in time, which their reader must know."""
+        """None. The splits of `divided` may overlap in time, which only Spark's tasks allow for."""
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         own = self.divided(1)[0] if split is None else split

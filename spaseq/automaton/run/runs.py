@@ -212,35 +212,23 @@ class Run:
         self, state: State, frame: BracketFrame, groups: Groups | None, duties: tuple[Duty, ...]
     ) -> Run:
         """The run at the start of a bracket's operand, of which it has taken nothing."""
-        return Run(
-            state,
-            frame,
-            None,
-            None,
-            self.origin,
-            self.tau,
-            self.singles,
-            groups,
-            self.trace,
-            duties,
-            self.outside,
-        )
+        return self._moved(state, frame, (None, None), groups, duties)
 
     def after_actions(self, groups: Groups | None, duties: tuple[Duty, ...]) -> Run:
         """The run after actions that have changed its repetitions and what it owes."""
-        return Run(
-            self.state,
-            self.frame,
-            self.first,
-            self.last,
-            self.origin,
-            self.tau,
-            self.singles,
-            groups,
-            self.trace,
-            duties,
-            self.outside,
-        )
+        return self._moved(self.state, self.frame, (self.first, self.last), groups, duties)
+
+    def _moved(
+        self,
+        state: State,
+        frame: BracketFrame | None,
+        ends: tuple[Instant | None, Instant | None],
+        groups: Groups | None,
+        duties: tuple[Duty, ...],
+    ) -> Run:
+        """`ends` are the first and the last instant in the operand; see the fields for the rest."""
+        origin, tau, singles, trace = self.origin, self.tau, self.singles, self.trace
+        return Run(state, frame, *ends, origin, tau, singles, groups, trace, duties, self.outside)
 
 
 @dataclass(slots=True)

@@ -224,7 +224,8 @@ class FrameRowSolve:
 class PartSolve:
     """Stage 1 of a bounded run over a part of a stream, which may overlap with others in time.
 
-    `number` counts the streams that have parts, and `place` those of a stream.
+    `number` is that of the stream, among the streams that have parts. `place` is the part's place
+    in its stream.
     """
 
     solve: BoundedSolve

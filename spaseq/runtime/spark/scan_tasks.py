@@ -18,10 +18,10 @@ from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 from spaseq.runtime.spark.stages.whole_run import WholeRun
 
 FEW_ROWS = 1_000_000
-"""So many rows are answered in less time than solutions take from task to task."""
+"""Up to this many rows, one task answers sooner than several could exchange their solutions."""
 
 FEW_CORES = 2
-"""With so many cores, solutions take longer from task to task than tasks side by side save."""
+"""Up to this many cores, exchanging solutions costs more time than working side by side saves."""
 
 
 def in_one_task(spark: Any, scans: Sequence[ParquetScan], solve: BoundedSolve) -> bool:

@@ -65,7 +65,7 @@ def _may_meet(coming: ComingRows, edge: Edge, run: Run) -> bool:
 class RunStepper:
     """Steps sets of waiting runs whose traces and lists of values are in two arenas.
 
-    `coming` are the rows of the current batch, unless runs meet those of the event history.
+    `coming` has the rows of the current batch; None while runs meet the event history.
     """
 
     __slots__ = ("_history", "_lists", "_machine", "_trace", "coming", "taker")
