@@ -3,14 +3,15 @@
     python benchmarks/queries.py --numbers 1 10 100 1000 --ways local pushed spark
 
 `family` are queries that differ in constants only. `families` are fifty families. `shapes` are
-all different: the generator of the oracle draws them over one vocabulary. *few* gives
-each query one of 200 kinds of events as a further constant, so that few events match; *many* does
-not; *none* gives each a kind that no event has. `--disable` evaluates the queries separately. Each
-line of the output is measured in a new process: seconds of CPU time, the workers' included, of
-planning and of the run, and the memory that the run takes for each query, with its solutions and
-answers; *none* shows what queries take without them. `pushed` pushes a thousand events at a time;
-it also adds two queries, of a known shape and of a new one, and has the milliseconds of each until
-the next event has been matched.
+all different: the generator of the oracle draws them over one vocabulary. *few* gives each query
+one of 200 kinds of events as a further constant, so that an event concerns five of a thousand
+queries; *rare* one of 10,000 kinds, so that a tenth of the events concern one; *many* none, so that
+each event concerns each query; *none* a kind that no event has. `--disable` evaluates the queries
+separately. Each line of the output is measured in a new process: seconds of CPU time, the workers'
+included, of planning and of the run, and the memory that the run takes for each query, with its
+solutions and answers; *none* shows what queries take without them. `pushed` pushes a thousand
+events at a time; it also adds two queries, of a known shape and of a new one, and has the
+milliseconds of each until the next event has been matched.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ TIME = "http://www.w3.org/ns/prov#generatedAtTime"
 WORKLOADS = ("family", "families", "shapes")
 WAYS = ("local", "pushed", "spark")
 LARGEST = 100_000
-KINDS = 200
+KINDS = {"rare": 10_000, "few": 200, "many": 200, "none": 200}
+"""The number of kinds of events, by how many events concern a query."""
+
 START = 1_600_000_000
 WARM = 10
 """Queries of the first run, which is not counted: enough for a family."""
@@ -47,14 +50,14 @@ OTHERS = ("several-streams", "several-streams-per-GPM", "GRAPH", "EVENTS", "STRI
 """Features that are not drawn: other streams and knowledge; order among all events of a stream."""
 
 
-def events(workload: str, number: int) -> Iterator[tuple[int, list[str]]]:
+def events(workload: str, number: int, kinds: str) -> Iterator[tuple[int, list[str]]]:
     """(time in ms, triples) of events: ten a second, each of one of the kinds.
 
     They tell the price of one of fifty things; for `shapes` they are what the oracle draws.
     """
     random = Random(1)
     for i in range(number):
-        kind = f"<http://e/kind> <http://e/k{random.randrange(KINDS)}>"
+        kind = f"<http://e/kind> <http://e/k{random.randrange(KINDS[kinds])}>"
         if workload == "shapes":
             name = "<http://example.org/"
             thing = f"{name}o{random.randrange(50)}>"
@@ -71,10 +74,10 @@ def events(workload: str, number: int) -> Iterator[tuple[int, list[str]]]:
         yield START * 1000 + i * 100, [*triples, f"{thing} {kind}"]
 
 
-def stream(workload: str, number: int) -> str:
+def stream(workload: str, number: int, kinds: str) -> str:
     """The events as N-Quads."""
     lines = []
-    for i, (ms, triples) in enumerate(events(workload, number)):
+    for i, (ms, triples) in enumerate(events(workload, number, kinds)):
         graph = f"<http://e/g{i}>"
         at = datetime.fromtimestamp(ms / 1000, UTC).isoformat()
         lines += [f"{triple} {graph} ." for triple in triples]
@@ -84,7 +87,7 @@ def stream(workload: str, number: int) -> str:
 
 def mark(random: Random, kinds: str) -> str:
     """The name of a kind that events have or, with `none`, do not have."""
-    return f"{'none' if kinds == 'none' else 'k'}{random.randrange(KINDS)}"
+    return f"{'none' if kinds == 'none' else 'k'}{random.randrange(KINDS[kinds])}"
 
 
 def query(shape: int, random: Random, kinds: str) -> str:
@@ -159,11 +162,13 @@ def replayed(path: Path, texts: list[str], way: str, disable: list[str]) -> dict
     }
 
 
-def pushed(path: Path, workload: str, texts: list[str], disable: list[str]) -> dict[str, float]:
+def pushed(
+    path: Path, workload: str, kinds: str, texts: list[str], disable: list[str]
+) -> dict[str, float]:
     """An `Engine` that gets the events a thousand at a time, and then two more queries."""
     given = [
         ("S", spaseq.Event("".join(f"{triple} .\n" for triple in triples), ms))
-        for ms, triples in events(workload, sum(1 for line in path.open() if TIME in line))
+        for ms, triples in events(workload, sum(1 for line in path.open() if TIME in line), kinds)
     ]
     parts = [given[i : i + PUSHED] for i in range(0, len(given), PUSHED)]
     warm = spaseq.Engine(texts[0])
@@ -195,7 +200,7 @@ def measure(path: Path, one: list[str], disable: list[str]) -> dict[str, float]:
     workload, number, kind, way = one
     texts = queries(workload, int(number), kind)
     if way == "pushed":
-        return pushed(path, workload, texts, disable)
+        return pushed(path, workload, kind, texts, disable)
     return replayed(path, texts, way, disable)
 
 
@@ -216,9 +221,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=80_000)
     parser.add_argument("--numbers", type=int, nargs="+", default=[1, 10, 100, 1000])
     parser.add_argument("--workloads", nargs="+", default=WORKLOADS, choices=WORKLOADS)
-    parser.add_argument(
-        "--kinds", nargs="+", default=("few", "many"), choices=("few", "many", "none")
-    )
+    parser.add_argument("--kinds", nargs="+", default=("rare", "few", "many"), choices=tuple(KINDS))
     parser.add_argument("--ways", nargs="+", default=("local",), choices=WAYS)
     parser.add_argument("--disable", action="store_true", help="run each query by itself")
     parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
@@ -239,9 +242,9 @@ def main() -> None:
     ]
     with TemporaryDirectory() as directory:
         for one in lines:
-            path = Path(directory) / f"{one[0] == 'shapes'}.nq"
+            path = Path(directory) / f"{one[0] == 'shapes'}-{KINDS[one[2]]}.nq"
             if not path.exists():
-                path.write_text(stream(one[0], given.events))
+                path.write_text(stream(one[0], given.events, one[2]))
             command = [sys.executable, __file__, "--one", str(path), *one]
             command += ["--disable"] * given.disable
             process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
