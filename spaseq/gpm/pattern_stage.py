@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -37,12 +38,23 @@ from spaseq.rdf.terms.times import format_time
 _UNDERSCORE, _LESS = b"_<"
 
 
+class JoinedQueries(Protocol):
+    """Queries whose GPMs are evaluated together."""
+
+    def add(self, stage: PatternStage) -> None:
+        """Take the stage of one more query."""
+
+    def solutions(self, stage: PatternStage, index: VerticalPartition) -> SolutionBatch | None:
+        """The solutions of a stage on a whole batch; None if it must make them by itself."""
+
+
 class PatternStage:
     """Evaluates every GPM of a plan on the events of its streams.
 
     It calls `on_bad` for each event that lacks an endpoint's answer, and for each event that
     exceeds one of the `limits`. An event of the second kind has no solution at all; `exceeding` has
-    those of the last batch. `measures` are filled if they are given.
+    those of the last batch. `measures` are filled if they are given. Stages that share `joint` are
+    evaluated together, unless they are measured.
     """
 
     def __init__(
@@ -52,34 +64,37 @@ class PatternStage:
         on_bad: OnBad = warn,
         limits: Limits = DEFAULT_LIMITS,
         measures: Measures | None = None,
+        joint: JoinedQueries | None = None,
     ) -> None:
-        self._plan, self._on_bad, self.limits = plan, on_bad, limits
-        self._measures = measures
+        self.plan, self._on_bad, self.limits = plan, on_bad, limits
+        self.knowledge, self._measures = knowledge, measures
         self.exceeding: list[int] = []
         self._streams = {iri: i for i, iri in enumerate(plan.inputs.streams)}
-        options, knowledge = plan.expressions, knowledge.only(plan.inputs.kbs)
-        self._evaluators = [
-            GpmEvaluator(
-                g.correlation.core if g.correlation else g.pattern,
-                knowledge,
-                options,
-                plan.patterns.evaluation,
-                limits,
-                measures,
-            )
-            for g in plan.patterns.gpms
-        ]
+        self._evaluators: dict[int, GpmEvaluator] = {}  # those that have been asked for
+        options, evaluation = plan.expressions, plan.patterns.evaluation
+        known = knowledge.only(plan.inputs.kbs) if plan.patterns.memberships else knowledge
         self._memberships = [
-            (
-                own.streams,
-                GpmEvaluator(own.pattern, knowledge, options, plan.patterns.evaluation, limits),
-            )
+            (own.streams, GpmEvaluator(own.pattern, known, options, evaluation, limits))
             for own in plan.patterns.memberships
         ]
+        self._joint = joint
+        if joint is not None and measures is None:
+            joint.add(self)
 
     def evaluator(self, gpm: int) -> GpmEvaluator:
         """The evaluator of a GPM, by index."""
-        return self._evaluators[gpm]
+        known = self._evaluators.get(gpm)
+        if known is None:
+            plan, own = self.plan, self.plan.patterns.gpms[gpm]
+            known = self._evaluators[gpm] = GpmEvaluator(
+                own.correlation.core if own.correlation else own.pattern,
+                self.knowledge.only(plan.inputs.kbs),
+                plan.expressions,
+                plan.patterns.evaluation,
+                self.limits,
+                self._measures,
+            )
+        return known
 
     def match(self, batch: EventBatch, index: VerticalPartition | None = None) -> SolutionBatch:
         """The solutions of the batch's events, and bare events if stage 2 needs them.
@@ -88,45 +103,49 @@ class PatternStage:
         with one `index` evaluate each basic graph pattern that they have in common once.
         """
         self.exceeding = []
+        if self._joint is not None and index is not None:
+            joint = self._joint.solutions(self, index)
+            if joint is not None:
+                return joint
         stream = self._streams.get(batch.stream)
         if stream is None or not len(batch):
-            return SolutionBatch.empty(self._plan.patterns.columns)
+            return SolutionBatch.empty(self.plan.patterns.columns)
         index = index or VerticalPartition(batch)
-        rows = _Rows(self._plan, stream, index)
-        for number, gpm in enumerate(self._plan.patterns.gpms):
+        rows = _Rows(self.plan, stream, index)
+        for number, gpm in enumerate(self.plan.patterns.gpms):
             if stream in gpm.streams:
                 if self._measures is None:
-                    found = self._solutions(number, index, stream)
+                    found = self.solutions(number, index, stream)
                 else:
                     with self._measures.inside("gpm", gpm.name) as measure:
-                        found = self._solutions(number, index, stream)
+                        found = self.solutions(number, index, stream)
                     measure.took(len(found.event), _bytes(found), len(batch))
                 rows.add(number, found)
-        if self._plan.sequence.needs_instants:
+        if self.plan.sequence.needs_instants:
             self._add_bare(rows, index, stream)
         self.exceeding = self._report(batch)
         return rows.batch(without=self.exceeding)
 
-    def _solutions(self, number: int, index: VerticalPartition, stream: int) -> EventSolutions:
+    def solutions(self, number: int, index: VerticalPartition, stream: int) -> EventSolutions:
         """The distinct solutions of a GPM, with the columns that stage 1 hands on."""
-        gpm = self._plan.patterns.gpms[number]
-        found = self._evaluators[number].evaluate(index)
+        gpm = self.plan.patterns.gpms[number]
+        found = self.evaluator(number).evaluate(index)
         if not len(found.event):
             return found
         if gpm.correlation is not None:
             certain = {v: found.columns[v] for v in gpm.certain}
             found = EventSolutions(found.event, certain, found.terms)
-        found = _distinct(found)
+        found = distinct_solutions(found)
         if gpm.correlation is not None:
             found = with_events(found, index)
-        if not set(self._plan.sequence.partition) <= gpm.certain:
+        if not set(self.plan.sequence.partition) <= gpm.certain:
             found = self._spread(found, index, stream)
-        return _without(found, gpm.private)
+        return without_private(found, gpm.private)
 
     def _report(self, batch: EventBatch) -> list[int]:
         """Report the bad events of the batch; returns the ones that exceed a limit."""
         exceeding: dict[int, str] = {}
-        for evaluator in (*self._evaluators, *(each for _, each in self._memberships)):
+        for evaluator in (*self._evaluators.values(), *(each for _, each in self._memberships)):
             for failed in evaluator.services.take_failures():
                 events = np.arange(len(batch)) if failed.event is None else failed.event
                 for at in _descriptions(batch, events):
@@ -135,11 +154,11 @@ class PatternStage:
         for i, at in zip(
             exceeding, _descriptions(batch, np.array([*exceeding], np.int64)), strict=True
         ):
-            self._on_bad(over_limit(self._plan.identity.name, exceeding[i], at))
+            self._on_bad(over_limit(self.plan.identity.name, exceeding[i], at))
         return [*exceeding]
 
     def _add_bare(self, rows: _Rows, index: VerticalPartition, stream: int) -> None:
-        partition = self._plan.sequence.partition
+        partition = self.plan.sequence.partition
         if not partition:
             rows.add(BARE, EventSolutions(rows.unseen(), {}, index.batch.terms))
             return
@@ -148,7 +167,7 @@ class PatternStage:
 
     def _keys(self, index: VerticalPartition, stream: int) -> Iterator[EventSolutions]:
         """The partitions of events: the values that GPMs without FILTERs give the variables."""
-        partition = self._plan.sequence.partition
+        partition = self.plan.sequence.partition
         for streams, membership in self._memberships:
             if stream in streams:
                 found = membership.evaluate(index)
@@ -156,7 +175,7 @@ class PatternStage:
                     continue  # no solution binds them
                 bound = np.logical_and.reduce([found.columns[v] >= 0 for v in partition])
                 keys = {v: found.columns[v][bound] for v in partition}
-                yield _distinct(EventSolutions(found.event[bound], keys, found.terms))
+                yield distinct_solutions(EventSolutions(found.event[bound], keys, found.terms))
 
     def _spread(
         self, found: EventSolutions, index: VerticalPartition, stream: int
@@ -165,7 +184,7 @@ class PatternStage:
 
         A solution is repeated for each partition of its event that it is compatible with.
         """
-        partition = self._plan.sequence.partition
+        partition = self.plan.sequence.partition
         keys: dict[int, set[tuple[str, ...]]] = {}
         for bindings in self._keys(index, stream):
             columns = [[bindings.terms[c] for c in bindings.columns[v]] for v in partition]
@@ -309,7 +328,7 @@ class _Rows:
 
     def _scoped(self, column: TermColumn, codes: Int32s, event: Int64s) -> TermColumn:
         """The column with the answer labels of the events' blank nodes."""
-        blank = _may_be_blank(column.terms)
+        blank = may_be_blank(column.terms)
         if not blank.any():
             return column
         rows = np.flatnonzero((codes >= 0) & (codes < len(self._events.terms)))
@@ -323,7 +342,7 @@ class _Rows:
         return TermColumn.of(texts.tolist())
 
 
-def _may_be_blank(terms: TextArray) -> Bools:
+def may_be_blank(terms: TextArray) -> Bools:
     """Which of some terms are blank nodes or triple terms: they begin with `_` or `<<`."""
     if not len(terms):
         return np.zeros(0, np.bool_)
@@ -342,7 +361,7 @@ def _except(bindings: EventSolutions, events: Sequence[int]) -> EventSolutions:
     return EventSolutions(bindings.event[kept], columns, bindings.terms)
 
 
-def _without(bindings: EventSolutions, private: frozenset[str]) -> EventSolutions:
+def without_private(bindings: EventSolutions, private: frozenset[str]) -> EventSolutions:
     """The solutions without private variables, unless an event has several solutions."""
     if not private or not len(bindings.event):
         return bindings
@@ -385,7 +404,7 @@ def _some_repeat(event: Int64s, member: Int32s) -> bool:
     return some_repeats(event, member, np.full(int(member.max()) + 1, -1))
 
 
-def _distinct(bindings: EventSolutions) -> EventSolutions:
+def distinct_solutions(bindings: EventSolutions) -> EventSolutions:
     """The distinct solutions, as matches are a set."""
     event = bindings.event
     if len(event) < 2 or (np.diff(event) > 0).all():

@@ -24,6 +24,7 @@ from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
 from spaseq.stages.held_answers import HeldAnswers
 from spaseq.stages.joint_patterns import JointPatterns
+from spaseq.stages.lone_patterns import LonePatterns
 from spaseq.stages.sequence import PatternStage, SequenceStage
 from spaseq.stages.sorting import KEPT_BYTES, RowSorter
 
@@ -73,13 +74,13 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
 class SortedInput:
     """The input of one query's second stage: sorted solutions of its graph patterns."""
 
-    def __init__(self, plan: QueryPlan, job: Job) -> None:
+    def __init__(self, plan: QueryPlan, job: Job, joint: LonePatterns | None = None) -> None:
         self.streams, self.title = plan.inputs.streams, plan.identity.title
         self._plan, self._stats = plan, job.stats
         kept = KEPT_BYTES // len(job.plans)
         self.sorter = RowSorter(plan.patterns.columns, kept_bytes=kept)
-        limits = job.options.limits
-        self._matcher = PatternStage(plan, job.knowledge, job.take_bad, limits, job.measures)
+        given = job.knowledge, job.take_bad, job.options.limits, job.measures, joint
+        self._matcher = PatternStage(plan, *given)
 
     def take(self, events: EventBatch, index: VerticalPartition | None = None) -> None:
         rows = self._matcher.match(events, index)
@@ -128,7 +129,7 @@ def _inputs(job: Job, families: Iterable[Family]) -> Inputs:
     joint = JointPatterns()
     own = [FamilyInput(family, job, joint) for family in families]
     known = {number: each for each in own for number in each.family.members}
-    return [known.get(n) or SortedInput(plan, job) for n, plan in enumerate(job.plans)]
+    return [known.get(n) or SortedInput(plan, job, joint.lone) for n, plan in enumerate(job.plans)]
 
 
 def _read_streams(job: Job, inputs: Inputs) -> None:

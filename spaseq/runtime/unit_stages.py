@@ -104,7 +104,8 @@ class Evaluation:
 
     def patterns(self, plan: QueryPlan) -> MatchingStage:
         """Stage 1 of a query."""
-        return PatternStage(plan, self.knowledge, self.on_bad, self.options.limits)
+        limits = self.options.limits
+        return PatternStage(plan, self.knowledge, self.on_bad, limits, joint=self.joint.lone)
 
     def family_patterns(self, family: Family, plans: Mapping[int, QueryPlan]) -> MatchingStage:
         """Stage 1 of a family; `plans` has its members, and soon those that will come."""

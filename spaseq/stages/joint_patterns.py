@@ -25,6 +25,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.stages.lone_patterns import LonePatterns
 
 MOST_ROWS = 1_000_000
 """Families that together have more solutions of a batch than about this are matched one by one."""
@@ -50,13 +51,14 @@ class JoinedStage(Protocol):
 
 
 class JointPatterns:
-    """The first stages of a run's families, by what they have in common.
+    """The first stages of a run's families, by what they have in common, and of `lone` queries.
 
     Stages may come and go. One that comes later is evaluated by itself until a batch before which
     none came, so that a run to which queries are added all the time does not join them each time.
     """
 
     def __init__(self) -> None:
+        self.lone = LonePatterns()
         self._stages: WeakKeyDictionary[JoinedStage, None] = WeakKeyDictionary()
         self._joined: WeakKeyDictionary[JoinedStage, tuple[_JointStage, int]] = WeakKeyDictionary()
         self._has_new, self._has_begun, self._waits = False, False, False

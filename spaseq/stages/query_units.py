@@ -84,10 +84,11 @@ class QueryUnits:
         limits: Limits,
         joint: JointPatterns,
     ) -> UnitPatterns:
-        """A new stage 1; families that share `joint` are matched together."""
+        """A new stage 1; units that share `joint` are matched together."""
         family = self.families.get(unit)
         if family is None:
-            return PatternStage(self.queries[unit], knowledge, on_bad, limits)
+            query = self.queries[unit]
+            return PatternStage(query, knowledge, on_bad, limits, joint=joint.lone)
         return FamilyPatterns(family, self.member_plans(family), knowledge, on_bad, limits, joint)
 
     def sequence(

@@ -22,6 +22,7 @@ from spaseq.plan.joint_plans import joint_plans
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark import bounded
 from spaseq.runtime.spark.following.follow import follow
+from spaseq.stages import lone_patterns
 from tests.oracle.agreement import comparables
 from tests.oracle.choices import seeded
 from tests.oracle.draw_events import knowledge
@@ -39,6 +40,8 @@ def test_a_set_of_queries_has_the_answers_of_each(
     examples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(families_module, "FEWEST", 2)
+    monkeypatch.setattr(lone_patterns, "FEWEST", 1)
+    monkeypatch.setattr(lone_patterns, "FEWEST_USES", 1)
     answered = families = joint = 0
     for number in range(SETS or examples):
         choices = seeded(f"sets{SEED}:{number}")
@@ -65,6 +68,8 @@ def test_a_pushed_set_has_the_answers_of_each(
     examples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(families_module, "FEWEST", 2)
+    monkeypatch.setattr(lone_patterns, "FEWEST", 1)
+    monkeypatch.setattr(lone_patterns, "FEWEST_USES", 1)
     answered = 0
     for number in range(SETS or examples):
         choices = seeded(f"pushed{SEED}:{number}")

@@ -80,14 +80,15 @@ class VerticalPartition:
         code = self.lexicon.code(text)
         if code < 0:
             return np.empty(0, np.int64)
-        objects, events = self.remembered(
-            ("objects", predicate), lambda: self._by_object(predicate)
-        )
+        objects, events = self.by_object(predicate)
         first, end = np.searchsorted(objects, (code, code + 1)).tolist()
         return distinct(events[first:end])
 
-    def _by_object(self, predicate: str) -> tuple[Int32s, Int64s]:
+    def by_object(self, predicate: str) -> tuple[Int32s, Int64s]:
         """The objects and events of a predicate's triples, by object and then by event."""
+        return self.remembered(("objects", predicate), lambda: self._by_object(predicate))
+
+    def _by_object(self, predicate: str) -> tuple[Int32s, Int64s]:
         table = self.select(predicate, None, None)
         assert table.event is not None
         order = np.argsort(table.o, kind="stable")

@@ -1,0 +1,330 @@
+"""Stage 1 of queries that are in no family, evaluated together.
+
+GPMs of one template are evaluated once for all queries, and joined with the constants of each. The
+first query that asks makes the solutions of all, which the index of the batch keeps. A query
+without solutions costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from weakref import WeakKeyDictionary, ref
+
+import numpy as np
+
+from spaseq.budget import Budget, LimitExceeded, spending
+from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
+from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.pattern_stage import PatternStage, distinct_solutions, without_private
+from spaseq.gpm.patterns.mark_table import MarkTable
+from spaseq.gpm.patterns.required_triples import required_marks
+from spaseq.gpm.solutions.key_index import KeyIndex
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.lang.shapes import QUERY
+from spaseq.limits import Limits
+from spaseq.plan.pattern_templates import PatternTemplate, TemplateUse, is_stateless, template_of
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.records import record
+from spaseq.stages.joint_rows import JointSolutions, RowCutter
+
+FEWEST = 8
+"""Fewer queries are evaluated one by one."""
+
+FEWEST_USES = 2
+"""A template of fewer GPMs is not made."""
+
+MOST_ROWS = 1_000_000
+"""Queries that together have more solutions of a batch than this are evaluated one by one."""
+
+LONGEST_REST = 64
+"""The most batches that are not evaluated together, after some with too many solutions."""
+
+_GROWTH = 16
+"""New queries wait for others until they are this share of all."""
+
+
+@record
+class LoneSolutions:
+    """The solutions on a batch of the queries that have some; those `apart` must make their own."""
+
+    found: Mapping[int, SolutionBatch]
+    apart: frozenset[int] = frozenset()
+
+
+class LonePatterns:
+    """The first stages of a run's lone queries.
+
+    Stages may come and go. One that comes later is evaluated by itself until a batch before which
+    none came, so that a run to which queries are added all the time does not join them each time.
+    """
+
+    def __init__(self) -> None:
+        self._stages: WeakKeyDictionary[PatternStage, Sequence[TemplateUse | None]] = (
+            WeakKeyDictionary()
+        )
+        self._joined: WeakKeyDictionary[PatternStage, tuple[_Together, int]] = WeakKeyDictionary()
+        self._new = self._joined_size = 0
+        self._has_begun, self._waits = False, False
+
+    def add(self, stage: PatternStage) -> None:
+        """Take another stage, as long as somebody else refers to it."""
+        plan = stage.plan
+        asks = bool(plan.inputs.kbs and stage.knowledge.endpoints)
+        if is_stateless(plan) and not asks:
+            self._stages[stage] = ()
+            self._new += 1
+            self._waits = self._has_begun
+
+    def solutions(self, stage: PatternStage, index: VerticalPartition) -> SolutionBatch | None:
+        """The solutions of a stage on a whole batch; None if it must make them by itself."""
+        index.remembered(self, self._begin_batch)
+        together, number = self._joined.get(stage, (None, 0))
+        if together is None:
+            return None
+        own = index.remembered(together, lambda: together.matched(index))
+        if own is None or number in own.apart:
+            return None
+        return own.found.get(number, SolutionBatch.empty(stage.plan.patterns.columns))
+
+    def _begin_batch(self) -> None:
+        """Join the stages, if enough have come or gone, and more are not to be expected at once."""
+        waits, self._has_begun, self._waits = self._waits, True, False
+        gone = self._joined_size - len(self._joined)
+        if not waits and (_GROWTH * self._new > self._joined_size or 2 * gone > self._joined_size):
+            self._new = 0
+            self._join()
+
+    def _join(self) -> None:
+        self._joined.clear()
+        alike: dict[object, list[PatternStage]] = {}
+        for stage in [*self._stages]:
+            alike.setdefault((id(stage.knowledge), stage.limits), []).append(stage)
+        for stages in alike.values():
+            if len(stages) >= FEWEST:
+                together = _Together([(stage, self._uses(stage)) for stage in stages])
+                self._joined.update((stage, (together, i)) for i, stage in enumerate(stages))
+        self._joined_size = len(self._joined)
+
+    def _uses(self, stage: PatternStage) -> Sequence[TemplateUse | None]:
+        """The templates of a stage's GPMs, which are made once."""
+        if not self._stages[stage]:
+            plan = stage.plan
+            self._stages[stage] = [template_of(plan, gpm) for gpm in plan.patterns.gpms]
+        return self._stages[stage]
+
+
+class _Together:
+    """Stage 1 of some queries at once. A row is a GPM of a query."""
+
+    def __init__(self, given: Sequence[tuple[PatternStage, Sequence[TemplateUse | None]]]) -> None:
+        first = given[0][0]
+        self._knowledge, self._limits = first.knowledge, first.limits
+        self._stages = [ref(stage) for stage, _ in given]
+        plans = [stage.plan for stage, _ in given]
+        gpms = [(i, k) for i, plan in enumerate(plans) for k in range(len(plan.patterns.gpms))]
+        self._query, self._gpm = (np.array(column, np.int64) for column in zip(*gpms, strict=True))
+        self._marks = MarkTable(
+            [required_marks(plans[i].patterns.gpms[k].pattern) for i, k in gpms]
+        )
+        self._streams: dict[str, tuple[Bools, Int32s]] = {}
+        for iri in dict.fromkeys(iri for plan in plans for iri in plan.inputs.streams):
+            calls = [
+                plan.inputs.streams.index(iri) if iri in plan.inputs.streams else -1
+                for plan in plans
+            ]
+            reads = [calls[i] in plans[i].patterns.gpms[k].streams for i, k in gpms]
+            self._streams[iri] = np.array(reads), np.array(calls, np.int32)
+        self._cutter = RowCutter([plan.patterns.columns for plan in plans])
+        self._texts: dict[str, int] = {}
+        uses: dict[PatternTemplate, list[tuple[int, TemplateUse]]] = {}
+        every = (use for _, own in given for use in own)
+        for row, use in enumerate(every):
+            if use is not None:
+                uses.setdefault(use.template, []).append((row, use))
+        self._templates = []
+        self._is_apart = np.ones(len(gpms), np.bool_)  # rows of no template
+        for template, own in uses.items():
+            if len(own) >= FEWEST_USES:
+                made = self._template(template, own, [p.patterns.columns.variables for p in plans])
+                self._templates.append(made)
+                self._is_apart[made.rows] = False
+        self._rest, self._left = 1, 0  # batches without it after a failure, and until the next
+
+    def _template(
+        self,
+        template: PatternTemplate,
+        uses: Sequence[tuple[int, TemplateUse]],
+        columns: Sequence[Sequence[str]],
+    ) -> _JoinedTemplate:
+        rows = np.array([row for row, _ in uses], np.int64)
+        texts = self._texts
+        constants = [[texts.setdefault(c, len(texts)) for c in use.constants] for _, use in uses]
+        places: dict[str, Int32s] = {}
+        for variable in uses[0][1].names:
+            own = []
+            for row, use in uses:
+                names, name = columns[self._query[row]], use.names[variable]
+                own.append(names.index(name) if name in names else -1)
+            if max(own) >= 0:
+                places[variable] = np.array(own, np.int32)
+        given = np.array(constants, np.int64).reshape(len(rows), -1)
+        return _JoinedTemplate(template, rows, given, places, self._knowledge, self._limits)
+
+    def matched(self, index: VerticalPartition) -> LoneSolutions | None:
+        """The solutions of all queries; None if they may be too many."""
+        reads, calls = self._streams.get(index.batch.stream, (None, None))
+        if reads is None or calls is None or not len(index.batch):
+            return LoneSolutions({})
+        self._left -= 1
+        if self._left >= 0:
+            return None
+        try:
+            found, apart = self._found(index, reads)
+        except LimitExceeded:
+            self._rest = min(2 * self._rest, LONGEST_REST)
+            self._left = self._rest
+            return None
+        self._rest = 1
+        return LoneSolutions(self._cutter.batches(found, calls, index), frozenset(apart))
+
+    def _found(
+        self, index: VerticalPartition, reads: Bools
+    ) -> tuple[list[JointSolutions], set[int]]:
+        """The solutions, and the queries that must make them by themselves.
+
+        Raises:
+            LimitExceeded: there are too many, or an event exceeds a limit: for one query it may not
+        """
+        part, events, alive = self._part(index, reads)
+        found, room = list[JointSolutions](), MOST_ROWS
+        codes = index.lexicon.find([*self._texts]) if self._texts else np.empty(0, np.int32)
+        for template in self._templates if len(part.batch) else ():
+            own = template.solutions(part, alive, codes, room)
+            if own is not None:
+                event, rows, columns = own
+                given = self._query[rows], self._gpm[rows]
+                found.append(JointSolutions(events[event], *given, columns))
+                room -= len(event)
+                if room < 0:
+                    raise LimitExceeded("there are too many solutions")
+        apart = set[int]()
+        for solutions in self._of_single_rows(index, np.flatnonzero(alive & self._is_apart), apart):
+            found.append(solutions)
+        return found, apart
+
+    def _part(
+        self, index: VerticalPartition, reads: Bools
+    ) -> tuple[VerticalPartition, Int64s, Bools]:
+        """(the events on which templates may have solutions, their numbers, the rows that may)."""
+        every = np.arange(len(index.batch))
+        if type(index.batch) is not EventBatch:  # its triples need not be made
+            return index, every, reads
+        triples = self._marks.triples(index)
+        alive = reads & (triples.fewest > 0)
+        together = np.flatnonzero(alive & ~self._is_apart)
+        events = np.flatnonzero(triples.events_of(together, len(every)))
+        if 2 * len(events) > len(every):
+            return index, every, alive
+        return index.marked_part(events), events, alive
+
+    def _of_single_rows(
+        self, index: VerticalPartition, rows: Indices, apart: set[int]
+    ) -> Iterator[JointSolutions]:
+        """The solutions of GPMs of no template; `apart` gets the queries that exceed a limit."""
+        for row in rows.tolist():
+            query, gpm = int(self._query[row]), int(self._gpm[row])
+            stage = self._stages[query]()
+            if stage is None:
+                continue
+            found = stage.solutions(gpm, index, -1)
+            if stage.evaluator(gpm).take_exceeding():
+                apart.add(query)
+            size = len(found.event)
+            if size:
+                columns = [
+                    (np.full(size, place, np.int32), found.columns[v])
+                    for place, v in enumerate(stage.plan.patterns.columns.variables)
+                    if v in found.columns
+                ]
+                of = np.full(size, query), np.full(size, gpm)
+                yield JointSolutions(found.event, *of, columns)
+
+
+class _JoinedTemplate:
+    """A template and the GPMs that use it."""
+
+    def __init__(
+        self,
+        template: PatternTemplate,
+        rows: Int64s,
+        constants: Int64s,
+        places: Mapping[str, Int32s],
+        knowledge: KnowledgeBase,
+        limits: Limits,
+    ) -> None:
+        """
+        Args:
+            template: the template.
+            rows: [r], the numbers of the GPMs.
+            constants: [r, parameters], their constants, as numbers of texts.
+            places: by variable [r], its place among the columns of the GPM's query.
+            knowledge: the run's knowledge base.
+            limits: the run's limits.
+        """
+        self.rows, self._constants, self._places = rows, constants, places
+        self._template, self._limits = template, limits
+        self._evaluator = GpmEvaluator(
+            template.pattern,
+            knowledge.only(template.kbs),
+            template.options,
+            template.evaluation,
+            limits,
+        )
+
+    def solutions(
+        self, index: VerticalPartition, alive: Bools, codes: Int32s, room: int
+    ) -> tuple[Int64s, Int64s, list[tuple[Int32s, Int32s]]] | None:
+        """(the event, the GPM's number and columns) of each solution, None if there is none.
+
+        `alive` says which GPMs may have solutions. `codes` has the codes of all constants.
+
+        Raises:
+            LimitExceeded: an event exceeds a limit, or there are more than `room` solutions.
+        """
+        own = np.flatnonzero(alive[self.rows])
+        if not len(own):
+            return None
+        found = self._evaluator.evaluate(index)
+        for reason in self._evaluator.take_exceeding().values():
+            raise LimitExceeded(reason)
+        if not len(found.event):
+            return None
+        found = distinct_solutions(found)
+        event, row, taken = self._joined(found, own, codes, room)
+        if not len(event):
+            return None
+        columns = {v: found.columns[v][taken] for v in self._places if v in found.columns}
+        columns[QUERY] = row.astype(np.int32)
+        solutions = without_private(
+            EventSolutions(event, columns, found.terms), self._template.private
+        )
+        placed = [
+            (self._places[v][row], solutions.columns[v])
+            for v in self._places
+            if v in solutions.columns
+        ]
+        return event, self.rows[row], placed
+
+    def _joined(
+        self, found: EventSolutions, own: Indices, codes: Int32s, room: int
+    ) -> tuple[Int64s, Indices, Indices]:
+        """(event, row of a GPM, solution) of each solution that has the constants of a GPM."""
+        parameters = self._template.parameters
+        constants = codes[self._constants[own]] if parameters else self._constants[own]
+        with spending(Budget(self._limits, max(room, 0), self._limits.timeout_s)):
+            table = KeyIndex([*constants.T], len(own))
+            probe = [found.columns[v] for v in parameters]
+            taken, places = table.match(probe, len(found.event))
+        return found.event[taken], own[places], taken
