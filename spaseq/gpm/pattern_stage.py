@@ -126,6 +126,12 @@ class PatternStage:
         self.exceeding = self._report(batch)
         return rows.batch(without=self.exceeding)
 
+    def take_exceeding(self) -> bool:
+        """Whether an event has exceeded a limit since the last call or `match`."""
+        evaluators = (*self._evaluators.values(), *(each for _, each in self._memberships))
+        taken = [own.take_exceeding() for own in evaluators]
+        return any(taken)
+
     def solutions(self, number: int, index: VerticalPartition, stream: int) -> EventSolutions:
         """The distinct solutions of a GPM, with the columns that stage 1 hands on."""
         gpm = self.plan.patterns.gpms[number]

@@ -11,14 +11,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from spaseq.algebra import nodes as n
+from spaseq.algebra.groups import conjoined, conjuncts
 from spaseq.algebra.mapping import expressions
+from spaseq.algebra.scope import certain
 from spaseq.expr.casts import CASTS
 from spaseq.expr.compile import Options
-from spaseq.expr.uses import is_volatile
+from spaseq.expr.uses import calls_functions, is_volatile
 from spaseq.lang import ast
-from spaseq.lang.rewriting import rewritten
+from spaseq.lang.rewriting import NodeT, rewritten
 from spaseq.lang.shapes import MARK
-from spaseq.lang.variables import walk
+from spaseq.lang.variables import exists_uses, expression_variables, walk
 from spaseq.plan.query_plan import GpmPlan, PatternEvaluation, QueryPlan
 from spaseq.records import record
 
@@ -40,53 +42,79 @@ class PatternTemplate:
 
 @record
 class TemplateUse:
-    """A GPM as a template: its name for each variable, by the template's, and its constants."""
+    """A GPM as a template: its name for each variable, by the template's, and its constants.
+
+    `tests` are conjuncts of its FILTER, over the template's variables. They are no part of the
+    template.
+    """
 
     template: PatternTemplate
     names: dict[str, str]
     constants: tuple[str, ...]
+    tests: tuple[ast.Expr, ...] = ()
 
 
 def is_stateless(plan: QueryPlan) -> bool:
-    """Whether the solutions of each GPM of a query depend on the event and the pattern alone."""
-    partition, patterns = {*plan.sequence.partition}, plan.patterns
-    return (
-        patterns.evaluation.shared
-        and not plan.sequence.needs_instants
-        and not patterns.memberships
-        and not plan.inputs.services
-        and all(gpm.correlation is None and partition <= gpm.certain for gpm in patterns.gpms)
-    )
+    """Whether the solutions of a query's GPMs depend on the event and the knowledge base alone."""
+    shared = plan.patterns.evaluation.shared
+    return shared and not plan.sequence.needs_instants and not plan.inputs.services
 
 
 def template_of(plan: QueryPlan, gpm: GpmPlan) -> TemplateUse | None:
     """The template of a GPM of a stateless query; None if it has none."""
-    tests = [*_tests(gpm.pattern)]
-    if not _is_plain(gpm.pattern) or any(map(_depends_on_query, tests)):
+    if gpm.correlation is not None or not gpm.certain.issuperset(plan.sequence.partition):
         return None
+    exprs = [*_tests(gpm.pattern)]
+    if not _is_plain(gpm.pattern) or any(map(_depends_on_query, exprs)):
+        return None
+    inner, tests = _without_tests(gpm.pattern)
     renaming = _Renaming()
-    pattern = renaming.pattern(gpm.pattern, True)
+    pattern = renaming.pattern(inner, True)
+    renamed = tuple(map(renaming.expr, tests))
     names = {canonical: own for own, canonical in renaming.names.items()}
     template = PatternTemplate(
         pattern,
-        tuple(_parameter(i) for i in range(len(renaming.constants))),
+        tuple(map(_parameter, range(len(renaming.constants)))),
         frozenset(renaming.names[v] for v in gpm.private if v in renaming.names),
-        plan.inputs.kbs if tests else (),
-        replace(plan.expressions, groups=None) if tests else Options(),
+        plan.inputs.kbs if exprs else (),
+        replace(plan.expressions, groups=None) if exprs else Options(),
         plan.patterns.evaluation,
     )
-    return TemplateUse(template, names, tuple(renaming.constants))
+    return TemplateUse(template, names, tuple(renaming.constants), renamed)
+
+
+def _without_tests(pattern: n.Pattern) -> tuple[n.Pattern, list[ast.Expr]]:
+    """(the pattern without simple conjuncts of its FILTER, these conjuncts)."""
+    if not isinstance(pattern, n.Filter):
+        return pattern, []
+    sure, every = certain(pattern.pattern), [*conjuncts([pattern.expr])]
+    simple = [
+        expr
+        for expr in every
+        if expression_variables(expr) <= sure
+        and not exists_uses(expr)
+        and not calls_functions(expr)
+    ]
+    rest = conjoined([expr for expr in every if expr not in simple])
+    return pattern.pattern if rest is None else n.Filter(rest, pattern.pattern), simple
 
 
 def _is_plain(pattern: n.Pattern) -> bool:
-    """Whether a pattern has only operators in which a variable may be renamed."""
+    """Whether a pattern has only operators with solutions that depend on nothing else."""
     match pattern:
-        case n.BGP() | n.Path():
+        case n.BGP() | n.Path() | n.Table():
             return True
-        case n.Join() | n.LeftJoin() | n.Union() | n.Minus() | n.Filter():
-            return all(map(_is_plain, n.children(pattern)))
-        case _:
+        case n.Group(_, _, aggregates):
+            safe = all(own.function in _SAFE for _, own in aggregates)
+            return safe and _is_plain(pattern.pattern)
+        case n.Graph() | n.Service() | n.OrderBy() | n.Slice():
             return False
+        case _:
+            return all(map(_is_plain, n.children(pattern)))
+
+
+_SAFE = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+"""Aggregates whose value does not depend on the order of solutions."""
 
 
 def _tests(pattern: n.Pattern) -> Iterator[ast.Expr]:
@@ -129,14 +157,34 @@ class _Renaming:
                 return n.Join(self.pattern(left, takes), self.pattern(right, takes))
             case n.LeftJoin(left, right, expr):
                 first, second = self.pattern(left, takes), self.pattern(right, False)
-                return n.LeftJoin(first, second, None if expr is None else self._expr(expr))
+                return n.LeftJoin(first, second, None if expr is None else self.expr(expr))
             case n.Union(left, right):
                 return n.Union(self.pattern(left, False), self.pattern(right, False))
             case n.Minus(left, right):
                 return n.Minus(self.pattern(left, takes), self.pattern(right, False))
             case n.Filter(expr, inner):
                 own = self.pattern(inner, takes)
-                return n.Filter(self._expr(expr), own)
+                return n.Filter(self.expr(expr), own)
+            case n.Extend(inner, variable, expr):
+                own = self.pattern(inner, takes)
+                return n.Extend(own, self._name(variable), self.expr(expr))
+            case n.Table(variables, rows):
+                return n.Table(tuple(map(self._name, variables)), rows)
+            case _:
+                return self._selected(pattern)
+
+    def _selected(self, pattern: n.Pattern) -> n.Pattern:
+        """A part of a sub-SELECT with other names."""
+        match pattern:
+            case n.Project(inner, variables):
+                own = self.pattern(inner, False)
+                return n.Project(own, tuple(map(self._name, variables)))
+            case n.Distinct(inner):
+                return n.Distinct(self.pattern(inner, False))
+            case n.Group(inner, keys, aggregates):
+                own = self.pattern(inner, False)
+                made = ((self._name(name), self.expr(each)) for name, each in aggregates)
+                return n.Group(own, tuple(map(self._name, keys)), tuple(made))
             case _:
                 raise TypeError(f"no template has {type(pattern).__name__}")
 
@@ -160,7 +208,9 @@ class _Renaming:
             known = self.names[name] = f"{reserved}v{len(self.names)}"
         return known
 
-    def _expr(self, expr: ast.Expr) -> ast.Expr:
+    def expr(self, expr: NodeT) -> NodeT:
+        """An expression with other names."""
+
         def change(node: ast.Node) -> ast.Node | None:
             return ast.Var(self._name(node.name)) if isinstance(node, ast.Var) else None
 

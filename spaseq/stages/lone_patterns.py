@@ -8,22 +8,26 @@ without solutions costs next to nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
 from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
+from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage, distinct_solutions, without_private
 from spaseq.gpm.patterns.mark_table import MarkTable
-from spaseq.gpm.patterns.required_triples import required_marks
+from spaseq.gpm.patterns.required_triples import Marks, required_marks
 from spaseq.gpm.solutions.key_index import KeyIndex
-from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.lang import ast
 from spaseq.lang.shapes import QUERY
+from spaseq.lang.variables import expression_variables
 from spaseq.limits import Limits
 from spaseq.plan.pattern_templates import PatternTemplate, TemplateUse, is_stateless, template_of
+from spaseq.plan.query_plan import GpmPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.records import record
@@ -41,8 +45,17 @@ MOST_ROWS = 1_000_000
 LONGEST_REST = 64
 """The most batches that are not evaluated together, after some with too many solutions."""
 
+_SMALL, _SHARE = 1024, 4
+"""Of so many events a template gets a part of its own, if it needs no more than this share."""
+
 _GROWTH = 16
 """New queries wait for others until they are this share of all."""
+
+
+_Placed: TypeAlias = "tuple[Int64s, Int64s, list[tuple[Int32s, Int32s]]]"
+"""The event, the GPM's number and the columns of each solution, as `JointSolutions` has them."""
+
+_NOTHING: _Placed = (np.empty(0, np.int64), np.empty(0, np.int64), [])
 
 
 @record
@@ -84,7 +97,7 @@ class LonePatterns:
         if together is None:
             return None
         own = index.remembered(together, lambda: together.matched(index))
-        if own is None or number in own.apart:
+        if number in own.apart:
             return None
         return own.found.get(number, SolutionBatch.empty(stage.plan.patterns.columns))
 
@@ -150,7 +163,6 @@ class _Together:
                 made = self._template(template, own, [p.patterns.columns.variables for p in plans])
                 self._templates.append(made)
                 self._is_apart[made.rows] = False
-        self._rest, self._left = 1, 0  # batches without it after a failure, and until the next
 
     def _template(
         self,
@@ -170,67 +182,52 @@ class _Together:
             if max(own) >= 0:
                 places[variable] = np.array(own, np.int32)
         given = np.array(constants, np.int64).reshape(len(rows), -1)
-        return _JoinedTemplate(template, rows, given, places, self._knowledge, self._limits)
+        evaluator = GpmEvaluator(
+            template.pattern,
+            self._knowledge.only(template.kbs),
+            template.options,
+            template.evaluation,
+            self._limits,
+        )
+        tests = [use.tests for _, use in uses]
+        return _JoinedTemplate(template, rows, given, places, tests, evaluator, self._limits)
 
-    def matched(self, index: VerticalPartition) -> LoneSolutions | None:
-        """The solutions of all queries; None if they may be too many."""
+    def matched(self, index: VerticalPartition) -> LoneSolutions:
+        """The solutions of all queries but some."""
         reads, calls = self._streams.get(index.batch.stream, (None, None))
         if reads is None or calls is None or not len(index.batch):
             return LoneSolutions({})
-        self._left -= 1
-        if self._left >= 0:
-            return None
-        try:
-            found, apart = self._found(index, reads)
-        except LimitExceeded:
-            self._rest = min(2 * self._rest, LONGEST_REST)
-            self._left = self._rest
-            return None
-        self._rest = 1
+        found, apart = self._found(index, reads, calls)
+        if apart:
+            found = [own.take(np.flatnonzero(~np.isin(own.query, [*apart]))) for own in found]
         return LoneSolutions(self._cutter.batches(found, calls, index), frozenset(apart))
 
     def _found(
-        self, index: VerticalPartition, reads: Bools
+        self, index: VerticalPartition, reads: Bools, calls: Int32s
     ) -> tuple[list[JointSolutions], set[int]]:
-        """The solutions, and the queries that must make them by themselves.
-
-        Raises:
-            LimitExceeded: there are too many, or an event exceeds a limit: for one query it may not
-        """
-        part, events, alive = self._part(index, reads)
+        """The solutions, and the queries that must make theirs by themselves."""
+        active = _ActiveRows(index, self._marks, reads, ~self._is_apart)
         found, room = list[JointSolutions](), MOST_ROWS
+        apart, alive = set[int](), active.alive
         codes = index.lexicon.find([*self._texts]) if self._texts else np.empty(0, np.int32)
-        for template in self._templates if len(part.batch) else ():
-            own = template.solutions(part, alive, codes, room)
-            if own is not None:
-                event, rows, columns = own
-                given = self._query[rows], self._gpm[rows]
-                found.append(JointSolutions(events[event], *given, columns))
-                room -= len(event)
-                if room < 0:
-                    raise LimitExceeded("there are too many solutions")
-        apart = set[int]()
-        for solutions in self._of_single_rows(index, np.flatnonzero(alive & self._is_apart), apart):
-            found.append(solutions)
+        for template in self._templates:
+            own = template.rows[alive[template.rows]]
+            if not len(own):
+                continue
+            part, events = active.part(own)
+            solved = template.solutions(part, alive, codes, room)
+            if solved is None:
+                apart.update(self._query[own].tolist())
+                continue
+            event, rows, columns = solved
+            found.append(JointSolutions(events[event], self._query[rows], self._gpm[rows], columns))
+            room -= len(event)
+        single = np.flatnonzero(alive & self._is_apart & ~np.isin(self._query, [*apart]))
+        found += self._of_single_rows(index, single, calls, apart)
         return found, apart
 
-    def _part(
-        self, index: VerticalPartition, reads: Bools
-    ) -> tuple[VerticalPartition, Int64s, Bools]:
-        """(the events on which templates may have solutions, their numbers, the rows that may)."""
-        every = np.arange(len(index.batch))
-        if type(index.batch) is not EventBatch:  # its triples need not be made
-            return index, every, reads
-        triples = self._marks.triples(index)
-        alive = reads & (triples.fewest > 0)
-        together = np.flatnonzero(alive & ~self._is_apart)
-        events = np.flatnonzero(triples.events_of(together, len(every)))
-        if 2 * len(events) > len(every):
-            return index, every, alive
-        return index.marked_part(events), events, alive
-
     def _of_single_rows(
-        self, index: VerticalPartition, rows: Indices, apart: set[int]
+        self, index: VerticalPartition, rows: Indices, calls: Int32s, apart: set[int]
     ) -> Iterator[JointSolutions]:
         """The solutions of GPMs of no template; `apart` gets the queries that exceed a limit."""
         for row in rows.tolist():
@@ -238,8 +235,8 @@ class _Together:
             stage = self._stages[query]()
             if stage is None:
                 continue
-            found = stage.solutions(gpm, index, -1)
-            if stage.evaluator(gpm).take_exceeding():
+            found = stage.solutions(gpm, index, int(calls[query]))
+            if stage.take_exceeding():
                 apart.add(query)
             size = len(found.event)
             if size:
@@ -252,6 +249,46 @@ class _Together:
                 yield JointSolutions(found.event, *of, columns)
 
 
+def _marks(gpm: GpmPlan) -> Marks:
+    """The marks that an event with a solution of stage 1 has."""
+    return required_marks(gpm.correlation.core if gpm.correlation else gpm.pattern)
+
+
+class _ActiveRows:
+    """The rows that may have solutions on a batch (`alive`), and the events that these may be on.
+
+    Templates have most events in common, so they share a part of the batch. One that may have
+    solutions on few of these events has a part of its own.
+    """
+
+    def __init__(
+        self, index: VerticalPartition, marks: MarkTable, reads: Bools, joined: Bools
+    ) -> None:
+        self._index, self._events = index, np.arange(len(index.batch))
+        self._shared, self._triples, self.alive = index, None, reads
+        if type(index.batch) is not EventBatch:  # its triples need not be made
+            return
+        self._triples = triples = marks.triples(index)
+        self.alive = reads & (triples.fewest > 0)
+        found = self._marked(np.flatnonzero(self.alive & joined))
+        if 2 * len(found) <= len(self._events):
+            self._shared, self._events = index.marked_part(found), found
+
+    def _marked(self, rows: Indices) -> Int64s:
+        assert self._triples is not None
+        return np.flatnonzero(self._triples.events_of(rows, len(self._index.batch)))
+
+    def part(self, rows: Indices) -> tuple[VerticalPartition, Int64s]:
+        """The events on which some rows may have solutions, and their numbers in the batch."""
+        size = len(self._events)
+        if self._triples is None or size < _SMALL:
+            return self._shared, self._events
+        if _SHARE * int(np.minimum(self._triples.fewest[rows], size).sum()) > size:
+            return self._shared, self._events
+        events = self._marked(rows)
+        return self._index.marked_part(events), events
+
+
 class _JoinedTemplate:
     """A template and the GPMs that use it."""
 
@@ -261,7 +298,8 @@ class _JoinedTemplate:
         rows: Int64s,
         constants: Int64s,
         places: Mapping[str, Int32s],
-        knowledge: KnowledgeBase,
+        tests: Sequence[tuple[ast.Expr, ...]],
+        evaluator: GpmEvaluator,
         limits: Limits,
     ) -> None:
         """
@@ -270,61 +308,87 @@ class _JoinedTemplate:
             rows: [r], the numbers of the GPMs.
             constants: [r, parameters], their constants, as numbers of texts.
             places: by variable [r], its place among the columns of the GPM's query.
-            knowledge: the run's knowledge base.
+            tests: [r], the FILTERs that each solution has to pass.
+            evaluator: the evaluator of the template's pattern.
             limits: the run's limits.
         """
         self.rows, self._constants, self._places = rows, constants, places
         self._template, self._limits = template, limits
-        self._evaluator = GpmEvaluator(
-            template.pattern,
-            knowledge.only(template.kbs),
-            template.options,
-            template.evaluation,
-            limits,
-        )
+        self._rest, self._left = 1, 0  # batches without it after a failure, and until the next
+        numbers: dict[tuple[ast.Expr, ...], int] = {}
+        self._tests_of = np.array([numbers.setdefault(own, len(numbers)) for own in tests])
+        self._tests = [*numbers]
+        self._evaluator = evaluator
 
     def solutions(
         self, index: VerticalPartition, alive: Bools, codes: Int32s, room: int
-    ) -> tuple[Int64s, Int64s, list[tuple[Int32s, Int32s]]] | None:
-        """(the event, the GPM's number and columns) of each solution, None if there is none.
+    ) -> _Placed | None:
+        """The solutions; None if they are too many, or an event exceeds a limit.
 
-        `alive` says which GPMs may have solutions. `codes` has the codes of all constants.
-
-        Raises:
-            LimitExceeded: an event exceeds a limit, or there are more than `room` solutions.
+        For one query alone it may not. `alive` says which GPMs may have solutions. `codes` has the
+        codes of all constants. There may be `room` solutions.
         """
         own = np.flatnonzero(alive[self.rows])
         if not len(own):
+            return _NOTHING
+        self._left -= 1
+        if self._left >= 0:
             return None
+        try:
+            found = self._solutions(index, own, codes, room)
+        except LimitExceeded:
+            self._rest = min(2 * self._rest, LONGEST_REST)
+            self._left = self._rest
+            return None
+        self._rest = 1
+        return found
+
+    def _solutions(
+        self, index: VerticalPartition, own: Indices, codes: Int32s, room: int
+    ) -> _Placed:
         found = self._evaluator.evaluate(index)
         for reason in self._evaluator.take_exceeding().values():
             raise LimitExceeded(reason)
         if not len(found.event):
-            return None
+            return _NOTHING
         found = distinct_solutions(found)
-        event, row, taken = self._joined(found, own, codes, room)
-        if not len(event):
-            return None
+        with spending(Budget(self._limits, room, self._limits.timeout_s)):
+            row, taken = self._joined(found, own, codes)
+            row, taken = self._tested(found, row, taken)
+        if len(row) > room:
+            raise LimitExceeded("there are too many solutions")
+        event = found.event[taken]
         columns = {v: found.columns[v][taken] for v in self._places if v in found.columns}
         columns[QUERY] = row.astype(np.int32)
-        solutions = without_private(
-            EventSolutions(event, columns, found.terms), self._template.private
-        )
-        placed = [
-            (self._places[v][row], solutions.columns[v])
-            for v in self._places
-            if v in solutions.columns
-        ]
+        kept = EventSolutions(event, columns, found.terms)
+        columns = {**without_private(kept, self._template.private).columns}
+        placed = [(own[row], columns[v]) for v, own in self._places.items() if v in columns]
         return event, self.rows[row], placed
 
     def _joined(
-        self, found: EventSolutions, own: Indices, codes: Int32s, room: int
-    ) -> tuple[Int64s, Indices, Indices]:
-        """(event, row of a GPM, solution) of each solution that has the constants of a GPM."""
+        self, found: EventSolutions, own: Indices, codes: Int32s
+    ) -> tuple[Indices, Indices]:
+        """(row of a GPM, solution) of each solution that has the constants of a GPM."""
         parameters = self._template.parameters
         constants = codes[self._constants[own]] if parameters else self._constants[own]
-        with spending(Budget(self._limits, max(room, 0), self._limits.timeout_s)):
-            table = KeyIndex([*constants.T], len(own))
-            probe = [found.columns[v] for v in parameters]
-            taken, places = table.match(probe, len(found.event))
-        return found.event[taken], own[places], taken
+        table = KeyIndex([*constants.T], len(own))
+        probe = [found.columns[v] for v in parameters]
+        taken, places = table.match(probe, len(found.event))
+        return own[places], taken
+
+    def _tested(
+        self, found: EventSolutions, row: Indices, taken: Indices
+    ) -> tuple[Indices, Indices]:
+        """The pairs of `_joined` that pass the tests of the GPM."""
+        tests_of = self._tests_of[row]
+        passed = np.ones(len(row), np.bool_)
+        for number in np.unique(tests_of).tolist():
+            if not self._tests[number]:
+                continue
+            pairs = np.flatnonzero(tests_of == number)
+            names = frozenset().union(*map(expression_variables, self._tests[number]))
+            columns = {v: found.columns[v][taken[pairs]] for v in names}
+            rows = TermRows(columns, found.terms, len(pairs))
+            for test in self._tests[number]:
+                passed[pairs] &= filter_rows(test, rows, self._template.options)
+        return row[passed], taken[passed]
