@@ -263,7 +263,10 @@ class PushedQueries:
         found: Found = []
         units = self._readers.get(batch.stream, ())
         index = VerticalPartition(batch, readers=len(units))
+        idle = self._how.idle(index)
         for unit in units:
+            if idle.issuperset(unit.tables()):
+                continue
             at = time.perf_counter()
             try:
                 found.append((unit, unit.match_batch(batch, index)))

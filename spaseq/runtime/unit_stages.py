@@ -120,5 +120,9 @@ class Evaluation:
         """Stage 2 of a family; `plans` is as for `family_patterns`."""
         return FamilySequence(family, plans, self.options, self.knowledge, self.on_bad)
 
+    def idle(self, index: VerticalPartition) -> set[MatchingStage]:
+        """First stages that are known to have no solutions on a batch."""
+        return {*self.joint.lone.idle(index)}
+
     def begin(self, due: Mapping[Unit, int]) -> None:
         """Learn to which watermark (ms) each unit will be advanced next, in this order."""

@@ -7,7 +7,8 @@ without solutions costs next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 from weakref import WeakKeyDictionary, ref
 
@@ -31,6 +32,7 @@ from spaseq.plan.query_plan import GpmPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.records import record
+from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.joint_rows import JointSolutions, RowCutter
 
 FEWEST = 8
@@ -58,6 +60,10 @@ _Placed: TypeAlias = "tuple[Int64s, Int64s, list[tuple[Int32s, Int32s]]]"
 _NOTHING: _Placed = (np.empty(0, np.int64), np.empty(0, np.int64), [])
 
 
+_Place: TypeAlias = "tuple[_Together, int, SolutionBatch]"
+"""What evaluates a stage, its number there, and a batch of no rows."""
+
+
 @record
 class LoneSolutions:
     """The solutions on a batch of the queries that have some; those `apart` must make their own."""
@@ -77,7 +83,8 @@ class LonePatterns:
         self._stages: WeakKeyDictionary[PatternStage, Sequence[TemplateUse | None]] = (
             WeakKeyDictionary()
         )
-        self._joined: WeakKeyDictionary[PatternStage, tuple[_Together, int]] = WeakKeyDictionary()
+        self._joined: WeakKeyDictionary[PatternStage, _Place] = WeakKeyDictionary()
+        self._together: list[_Together] = []
         self._new = self._joined_size = 0
         self._has_begun, self._waits = False, False
 
@@ -93,13 +100,21 @@ class LonePatterns:
     def solutions(self, stage: PatternStage, index: VerticalPartition) -> SolutionBatch | None:
         """The solutions of a stage on a whole batch; None if it must make them by itself."""
         index.remembered(self, self._begin_batch)
-        together, number = self._joined.get(stage, (None, 0))
-        if together is None:
+        joined = self._joined.get(stage)
+        if joined is None:
             return None
+        together, number, nothing = joined
         own = index.remembered(together, lambda: together.matched(index))
-        if number in own.apart:
-            return None
-        return own.found.get(number, SolutionBatch.empty(stage.plan.patterns.columns))
+        return None if number in own.apart else own.found.get(number, nothing)
+
+    def idle(self, index: VerticalPartition) -> set[PatternStage]:
+        """The stages that are known to have no solutions on a whole batch."""
+        index.remembered(self, self._begin_batch)
+        found = set[PatternStage]()
+        for together in self._together:
+            own = index.remembered(together, partial(together.matched, index))
+            found.update(together.others(own.found.keys() | own.apart))
+        return found
 
     def _begin_batch(self) -> None:
         """Join the stages, if enough have come or gone, and more are not to be expected at once."""
@@ -107,17 +122,22 @@ class LonePatterns:
         gone = self._joined_size - len(self._joined)
         if not waits and (_GROWTH * self._new > self._joined_size or 2 * gone > self._joined_size):
             self._new = 0
-            self._join()
+            with collection_paused():
+                self._join()
 
     def _join(self) -> None:
         self._joined.clear()
+        self._together.clear()
         alike: dict[object, list[PatternStage]] = {}
         for stage in [*self._stages]:
             alike.setdefault((id(stage.knowledge), stage.limits), []).append(stage)
         for stages in alike.values():
             if len(stages) >= FEWEST:
                 together = _Together([(stage, self._uses(stage)) for stage in stages])
-                self._joined.update((stage, (together, i)) for i, stage in enumerate(stages))
+                self._together.append(together)
+                for i, stage in enumerate(stages):
+                    nothing = SolutionBatch.empty(stage.plan.patterns.columns)
+                    self._joined[stage] = together, i, nothing
         self._joined_size = len(self._joined)
 
     def _uses(self, stage: PatternStage) -> Sequence[TemplateUse | None]:
@@ -192,6 +212,13 @@ class _Together:
         tests = [use.tests for _, use in uses]
         return _JoinedTemplate(template, rows, given, places, tests, evaluator, self._limits)
 
+    def others(self, numbers: Collection[int]) -> Iterator[PatternStage]:
+        """The stages but those with some numbers."""
+        for number, known in enumerate(self._stages):
+            stage = known() if number not in numbers else None
+            if stage is not None:
+                yield stage
+
     def matched(self, index: VerticalPartition) -> LoneSolutions:
         """The solutions of all queries but some."""
         reads, calls = self._streams.get(index.batch.stream, (None, None))
@@ -229,13 +256,17 @@ class _Together:
     def _of_single_rows(
         self, index: VerticalPartition, rows: Indices, calls: Int32s, apart: set[int]
     ) -> Iterator[JointSolutions]:
-        """The solutions of GPMs of no template; `apart` gets the queries that exceed a limit."""
+        """The solutions of GPMs of no template; `apart` gets queries that fail or are limited."""
         for row in rows.tolist():
             query, gpm = int(self._query[row]), int(self._gpm[row])
             stage = self._stages[query]()
             if stage is None:
                 continue
-            found = stage.solutions(gpm, index, int(calls[query]))
+            try:
+                found = stage.solutions(gpm, index, int(calls[query]))
+            except Exception:  # a function of the user's: the query itself raises it again
+                apart.add(query)
+                continue
             if stage.take_exceeding():
                 apart.add(query)
             size = len(found.event)

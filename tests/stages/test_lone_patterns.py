@@ -204,3 +204,27 @@ def test_a_query_that_has_gone_is_not_evaluated() -> None:
     assert lone.solutions(stages[0], VerticalPartition(events)) is not None
     del stages[1:]
     assert lone.solutions(stages[0], VerticalPartition(events)) is None
+
+
+def test_queries_without_solutions_are_idle() -> None:
+    lone, index = LonePatterns(), VerticalPartition(drawn_events(Random(1), 9), readers=10)
+    stages = [PatternStage(own, NOTHING, joint=lone) for own in plans_of(PATTERNS)]
+    idle = lone.idle(index)
+    assert idle == {own for own in stages if not len(own.match(index.batch))}
+    assert 5 <= len(idle) < 10
+
+
+def test_a_query_that_fails_leaves_the_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    lone, index = LonePatterns(), VerticalPartition(drawn_events(Random(1), 9), readers=11)
+    plans = plans_of([*PATTERNS, "?x :v ?y MINUS { ?x :w 1 }"])
+    stages = [PatternStage(own, NOTHING, joint=lone) for own in plans]
+
+    def fails(*_: object) -> None:
+        raise ValueError("a function of the user's")
+
+    monkeypatch.setattr(stages[-1], "solutions", fails)
+    found = [lone.solutions(own, index) for own in stages]
+    assert found[-1] is None and stages[-1] not in lone.idle(index)
+    assert all(rows is not None for rows in found[:-1])
+    with pytest.raises(ValueError, match="of the user's"):
+        stages[-1].match(index.batch, index)
