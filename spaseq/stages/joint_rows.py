@@ -13,6 +13,7 @@ from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import may_be_blank
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.rdf.columns.spelled_texts import copied_names
 from spaseq.rdf.columns.term_columns import (
     UNBOUND,
     NumberColumn,
@@ -20,7 +21,6 @@ from spaseq.rdf.columns.term_columns import (
     TextArray,
     concat_texts,
     distinct_codes,
-    take_texts,
     text_array,
 )
 from spaseq.rdf.kernels.compact import compacted_parts
@@ -84,7 +84,7 @@ class RowCutter:
         ):
             columns, own = self._columns[query], slice(first_row, row_end)
             size = row_end - first_row
-            shared = terms.slice(first_term, last - first_term)
+            shared = copied_names(terms, first_term, last - first_term)
             split = places[first_cell:end].reshape(len(columns.variables), size)
             values = {
                 v: TermColumn(codes, shared)
@@ -95,7 +95,13 @@ class RowCutter:
                 part = slice(first_number, first_number + size)
                 floats[v] = NumberColumn(numbers.value[part], numbers.kind[part])
                 first_number += size
-            head = stream[own], time[own], k[own], cells.gpm[own], take_texts(names, own)
+            head = (
+                stream[own],
+                time[own],
+                k[own],
+                cells.gpm[own],
+                copied_names(names, first_row, size),
+            )
             batches[query] = SolutionBatch(*head, values, floats)
             first_row, first_cell, first_term = row_end, end, last
         return batches

@@ -78,6 +78,14 @@ def text_arrays(arrays: list[Any]) -> list[TextArray]:
     return [each.spelled() if isinstance(each, SpelledTexts) else each for each in arrays]
 
 
+def copied_names(names: Any, start: int, size: int) -> Any:
+    """Some texts in memory of their own: a slice keeps and pickles what it was cut from."""
+    if isinstance(names, SpelledTexts):
+        values = pa.concat_arrays([names.values.slice(start, size)])
+        return SpelledTexts(names.prefix, values, names.suffix)
+    return pa.concat_arrays([names.slice(start, size)])
+
+
 def concat_names(arrays: list[Any]) -> Any:
     """Texts one after the other; not spelled if all have the same prefix and suffix."""
     if len(arrays) == 1:
