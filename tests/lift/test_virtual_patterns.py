@@ -114,6 +114,25 @@ def test_a_column_of_few_texts_is_read_as_a_dictionary(tmp_path: Path) -> None:
     assert found == [(f"w{n}", f"http://e/n/{n}") for n in range(2, rows, 4) if n % 7]
 
 
+def test_different_queries_read_constants_of_lifted_events(tmp_path: Path) -> None:
+    table = pa.table({"id": range(200), "n": [n % 7 for n in range(200)]})
+    lift = f"""{PREFIXES}CONSTRUCT {{ GRAPH ?e {{ ?e :n ?n ; :id ?id }}
+      ?e prov:generatedAtTime ?id }} WHERE {{ BIND(IRI(CONCAT("http://e/n/", STR(?id))) AS ?e) }}"""
+    queries = [
+        f"""{PREFIXES}SELECT ?i{n} WITHIN {n + 1} SECONDS FROM STREAM S <http://e/s> WHERE {{ SEQ(A)
+          DEFINE GPM A ON S {{ ?e{n} :n {n} ; :id ?i{n} FILTER (?i{n} > {n}) }} }}"""
+        for n in range(9)
+    ]
+    off = ["query-families"]
+    given = {"S": spaseq.Lifted(table, lift)}
+    found: list[list[object]] = [[] for _ in queries]
+    for match in spaseq.run(queries, given, runtime="local", disable=off):
+        found[int(match.query.removeprefix("query")) - 1].append(match.bindings)
+    alone = [[m.bindings for m in spaseq.run(q, given, runtime="local")] for q in queries]
+    assert found == alone
+    assert [len(own) > 0 for own in alone] == [n < 7 for n in range(9)]
+
+
 def known(*whole: str, harmless: str = "") -> KnownFields:
     return KnownFields(frozenset(whole), frozenset([*whole, *harmless.split()]))
 
