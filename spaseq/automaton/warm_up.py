@@ -50,7 +50,7 @@ def steps() -> Iterator[str]:
     yield "mark_reachable"
     chain.nodes.preferred(roots, np.ones(1, np.int64), times, times, True)
     yield "prefer"
-    chain.nodes.taken_rows(0, 0, 1)
+    chain.nodes.taken_rows(0, 0, 2)
     yield "mark_taken"
     chain.live(0)
     yield "count_matches"

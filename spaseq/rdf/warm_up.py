@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from spaseq.rdf.kernels import PAD
-from spaseq.rdf.kernels.compact import compacted
+from spaseq.rdf.kernels.compact import compacted, compacted_parts
 from spaseq.rdf.kernels.event_ranges import event_rows, named_events, sized_events
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
 from spaseq.rdf.kernels.message_graphs import find_apart
@@ -51,6 +51,8 @@ def steps() -> Iterator[str]:
     yield "gather"
     compacted(codes, len(statements.terms))
     yield "compacted"
+    compacted_parts(codes, np.array([len(codes)]), len(statements.terms))
+    yield "compacted_parts"
     statements.terms.numbers(codes)
     yield "numbers"
     text, bounds = np.frombuffer(_SAMPLE, np.uint8), np.array([0, size])
