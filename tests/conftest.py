@@ -4,10 +4,11 @@ Hypothesis draws the same examples in every run, so results are repeatable. If `
 set, it draws different examples each time.
 
 pytest-xdist runs the tests in three processes. All tests on Spark go to one process, which starts
-one session and often waits for it. They run first because they take longest. The tests of any
-other file stay together. The kernels are compiled before the processes start; otherwise each would
-compile them. Tests that start the command line in a process of its own run it as users do: small
-input needs no compiled kernels.
+one session and often waits for it. They run first because they take longest; the rooms with the
+longest files follow. The tests of any other file stay together. The kernels are compiled while the
+processes collect the tests, and no test begins before; otherwise each process would compile them.
+Tests that start the command line in a process of its own run it as users do: small input needs no
+compiled kernels.
 """
 
 from __future__ import annotations
@@ -35,11 +36,15 @@ settings.register_profile(
 settings.load_profile("spaseq")
 
 _WARMED = "spaseq/warmed"
+_WARMING = pytest.StashKey[subprocess.Popen[bytes]]()
+
+_LONG = ("tests/oracle/", "tests/runtime/", "tests/serve/")
+"""Rooms with long files: one that begins last is waited for by the other processes."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile the kernels once, in the process that starts the workers."""
+    """Begin to compile the kernels, once, in the process that starts the workers."""
     config = session.config
     divided = getattr(config.option, "numprocesses", None) and not config.option.collectonly
     if not divided:
@@ -47,14 +52,39 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     directory = Path(choose_cache_directory())  # the workers inherit it
     assert config.cache is not None
     if config.cache.get(_WARMED, None) != str(directory) or not any(directory.iterdir()):
-        subprocess.run([sys.executable, "-m", "spaseq", "warm"], check=True, stdout=sys.stderr)
-        config.cache.set(_WARMED, str(directory))
+        command = [sys.executable, "-m", "spaseq", "warm"]
+        config.stash[_WARMING] = subprocess.Popen(command, stdout=sys.stderr)
+
+
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any) -> None:
+    """Wait for the kernels: the tests begin when all workers have collected them."""
+    warming = node.config.stash.get(_WARMING, None)
+    if warming is None:
+        return
+    if warming.wait():
+        pytest.exit("the kernels were not compiled", returncode=pytest.ExitCode.INTERNAL_ERROR)
+    del node.config.stash[_WARMING]
+    node.config.cache.set(_WARMED, choose_cache_directory())
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Stop compiling if no tests ran."""
+    warming = session.config.stash.get(_WARMING, None)
+    if warming is not None:
+        warming.kill()
+        warming.wait()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests on Spark first, in one group, and the tests of each other file in another."""
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+    items.sort(
+        key=lambda item: (
+            item.get_closest_marker("spark") is None,
+            not item.nodeid.startswith(_LONG),
+        )
+    )
     for item in items:
         spark = item.get_closest_marker("spark") is not None
         group = "spark" if spark else item.nodeid.partition("::")[0]

@@ -27,7 +27,7 @@ WARM_UPS = (
 )
 """Modules whose `steps()` call every kernel of a package once and yield its name."""
 
-_BESIDE = ("spaseq.gpm.warm_up", "spaseq.automaton.warm_up")
+_BESIDE = ("spaseq.lift.warm_up", "spaseq.kb.warm_up", "spaseq.automaton.warm_up")
 """Those that compile about as long as the others, in a process of their own."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spaseq.connectors import sink_at, source_at
+from spaseq.connectors import nats_jetstream, sink_at, source_at
 from spaseq.connectors.base import NotTaken, Parcel
 from spaseq.errors import InputError, RunError
 from tests.connectors.certificates import Certificates
@@ -214,7 +214,10 @@ def test_a_sink_sends_each_answer_with_its_id(server: NatsServer) -> None:
     assert server.messages("alerts") == [(p.id, p.text.encode()) for p in parcels]
 
 
-def test_a_sink_waits_for_a_server_that_is_away(server: NatsServer) -> None:
+def test_a_sink_waits_for_a_server_that_is_away(
+    server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nats_jetstream, "_TIMEOUT_S", 1.0)
     server.make_stream("ALERTS", "alerts")
     sink = sink_at(f"nats://{server.host}/alerts")
     sink.send([Parcel("1", "{}", "q", 1)])

@@ -65,7 +65,9 @@ def numbers(match: spaseq.Match) -> list[int]:
     return sorted(int(o) for o in match.graph.objects() if str(o).isdigit())
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize(
+    "runtime", ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.thorough])]
+)
 def test_three_queries_in_a_row(stream: dict[str, Path], runtime: Runtime) -> None:
     """The third query reads both others and the raw stream; the order of queries is irrelevant."""
     stats = Stats()

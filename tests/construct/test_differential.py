@@ -85,7 +85,7 @@ WHERE {{{{ SEQ({{sequence}})
   DEFINE GPM Z ON D, S1 {{{{ ?s ?r ?t }}}} }}}}"""
 
 
-@sizes(20, 200)
+@sizes(8, 200)
 def test_a_query_reads_the_stream_that_another_registers(examples: int) -> None:
     answers = [chained(seeded(f"chain:{SEED}:{number}")) for number in range(examples)]
     assert sum(n > 0 for n in answers) > examples // 5

@@ -120,10 +120,11 @@ def answers_of_both(compiled: QueryPlan, python: QueryPlan, events: list[Event])
     return agreed(compiled, python, events, pieces=[37, 1], restarts=[len(events) // 2])
 
 
-@pytest.mark.parametrize("length", first_of([300, 400], 1))
-@pytest.mark.parametrize("keys", first_of([1, 3], 1))
+@pytest.mark.parametrize("size", first_of([(300, 1), (400, 1), (400, 3)], 1), ids=str)
 @pytest.mark.parametrize(("sequence", "within"), OWN + GREEDY + LAST + UNTIL + RUNNING)
-def test_long_streams(sequence: str, within: str, length: int, keys: int) -> None:
+def test_long_streams(sequence: str, within: str, size: tuple[int, int]) -> None:
+    """`size` is the number of events and the number of keys."""
+    length, keys = size
     compiled, python = plans(loop_query(sequence, within))
     events = stream(sorted(used(sequence)), length, keys, 5, ties=True)
     assert answers_of_both(compiled, python, events)

@@ -53,7 +53,7 @@ def in_process(path: Path) -> list[Event]:
     return sorted(events, key=str)
 
 
-@pytest.mark.parametrize("size", [10**6, 2000])
+@pytest.mark.parametrize("size", [2000, pytest.param(10**6, marks=pytest.mark.thorough)])
 def test_a_file_is_the_same_events_however_it_is_divided(
     rdf: Any, tmp_path: Path, size: int
 ) -> None:
@@ -98,6 +98,7 @@ def streamed(rdf: Any, directory: Path, state: Path, **options: object) -> list[
     return events_of([row for rows in batches for row in rows])
 
 
+@pytest.mark.thorough
 def test_files_that_arrive_are_read_once_and_numbered_on(rdf: Any, tmp_path: Path) -> None:
     directory = tmp_path / "in"
     directory.mkdir()

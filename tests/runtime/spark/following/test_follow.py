@@ -78,6 +78,7 @@ def test_files_in_any_number_of_runs_answer_as_all_of_them_at_once(
     assert len(whole) == 9
 
 
+@pytest.mark.thorough
 def test_late_events_and_bad_input_are_reported_and_left_out(
     spark: Any, tmp_path: Path, incoming: tuple[Path, Path]
 ) -> None:
