@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import chain
 from typing import TypeAlias
 
@@ -20,13 +21,17 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.runtime.job.job import Job, counted
 from spaseq.sources.base import Source
-from spaseq.stages.collection_pause import collection_paused
+from spaseq.stages.collection_pause import collection_of_new_only, collection_paused
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
 from spaseq.stages.held_answers import HeldAnswers
+from spaseq.stages.hopeless_rows import are_all_hopeless
 from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.lone_patterns import LonePatterns
 from spaseq.stages.sequence import PatternStage, SequenceStage
 from spaseq.stages.sorting import KEPT_BYTES, RowSorter
+
+_MANY = 64
+"""With this number of queries, their plans are worth hiding from the garbage collector."""
 
 
 def run(job: Job) -> Generator[tuple[int, Answer]]:
@@ -53,11 +58,21 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
         RunError: a limit is exceeded.
     """
     started, repeats = time.monotonic(), RetryCount()
+    try:
+        with collection_of_new_only() if len(job.plans) >= _MANY else nullcontext():
+            yield from _run_batches(job)
+    finally:
+        job.stats.seconds = time.monotonic() - started
+        job.stats.repeated = repeats.take()
+        job.on_progress(job.stats)
+
+
+def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
     with collection_paused():
         families = () if job.measures is not None else families_of(job.plans)
+        inputs = _inputs(job, families)
     held = HeldAnswers()
     try:
-        inputs = _inputs(job, families)
         _read_streams(job, inputs)
         for number, own in enumerate(inputs):
             if isinstance(own, FamilyInput):
@@ -66,9 +81,6 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
                 yield from _sequence(job, number, own, inputs)
     finally:
         held.close()
-        job.stats.seconds = time.monotonic() - started
-        job.stats.repeated = repeats.take()
-        job.on_progress(job.stats)
 
 
 class SortedInput:
@@ -217,6 +229,8 @@ def _sequence(
 
 def _answers(job: Job, number: int, sorter: RowSorter) -> Iterator[Sequence[Answer]]:
     with collection_paused():
+        if job.measures is None and are_all_hopeless(job.plans[number], sorter):
+            return
         stage = SequenceStage(job.plans[number], job.options, job.knowledge, job.take_bad)
     watch = _SequenceWatch(job.measures, stage)
     for rows, watermark in watch.sorting(sorter.batches()):

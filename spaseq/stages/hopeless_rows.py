@@ -15,6 +15,7 @@ from spaseq.automaton.program.window import Counted, Window
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.stages.sorting import RowSorter
 
 FEWEST = 64
 """With fewer rows, looking costs more than it saves."""
@@ -30,6 +31,36 @@ _SPARSE = 16
 """Partitions are numbered anew if there may be this many times as many as rows."""
 
 
+MOST_LOOKED_AT = 4096
+"""With more rows, `are_all_hopeless` looks at their GPMs only: a match is likely."""
+
+
+def are_all_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
+    """Whether no match can come of the rows in a sorter, which are all rows of a run.
+
+    Then no stage 2 need be made for them. A correlated GPM is not looked at: whether it has a
+    solution is known only when the sequence takes its event.
+    """
+    if plan.levels or any(gpm.correlation is not None for gpm in plan.patterns.gpms):
+        return False  # partial matches are asked for, too
+    found = sorter.gpms()
+    if not found:
+        return found is not None
+    looking = HopelessRows(plan, plan.sequence.window)
+    if not found.issuperset(looking.required):
+        return True
+    if len(looking.required) < 2 or not can_be_told(plan, plan.sequence.window):
+        return False
+    rows = sorter.all_rows(MOST_LOOKED_AT)
+    return rows is not None and looking.leaves_out_all(rows)
+
+
+def can_be_told(plan: QueryPlan, window: Window) -> bool:
+    """Whether the matches of a query are the same without the events that are in no match."""
+    sequence = plan.sequence
+    return not (isinstance(window, Counted) or sequence.needs_instants or sequence.program.strict)
+
+
 class HopelessRows:
     """Leaves out the rows of batches that can be in no match; batches follow each other in time.
 
@@ -40,20 +71,17 @@ class HopelessRows:
     def __init__(self, plan: QueryPlan, window: Window) -> None:
         self._length = 0 if isinstance(window, Counted) else window.horizon
         self._partition = plan.sequence.partition
-        self._required = sorted(required_gpms(plan.sequence.program.automaton))[:_MOST]
+        self.required = sorted(required_gpms(plan.sequence.program.automaton))[:_MOST]
         self._steps = np.full(len(plan.patterns.gpms) + 1, -1, np.int32)  # by GPM, BARE last
-        self._steps[self._required] = np.arange(len(self._required))
+        self._steps[self.required] = np.arange(len(self.required))
         self._unknown_until = _NEVER_BEFORE  # rows up to this time (ms) came in earlier batches
         self._rest, self._left = 1, 0  # batches without looking after a failure, and until the next
 
     @classmethod
     def of(cls, plan: QueryPlan, window: Window) -> HopelessRows | None:
         """For a query; None if its matches depend on events that are in no match."""
-        sequence = plan.sequence
-        if isinstance(window, Counted) or sequence.needs_instants or sequence.program.strict:
-            return None
-        found = cls(plan, window)
-        return found if found._required else None
+        found = cls(plan, window) if can_be_told(plan, window) else None
+        return found if found and found.required else None
 
     def restored(self) -> None:
         """Rows have come before that nothing is known of."""
@@ -77,6 +105,11 @@ class HopelessRows:
         if kept is None or kept.all():
             return rows
         return rows.take(np.flatnonzero(kept))
+
+    def leaves_out_all(self, rows: SolutionBatch) -> bool:
+        """Whether no row of a whole run can be in a match."""
+        kept = self._kept(rows, _LARGEST)
+        return kept is not None and not kept.any()
 
     def _is_worth(self, rows: SolutionBatch) -> bool:
         if len(rows) < FEWEST or self._unknown_until == _LARGEST:
@@ -111,7 +144,7 @@ class HopelessRows:
         if places > _SPARSE * len(time):
             distinct, place = np.unique(place, return_inverse=True)
             places = len(distinct)
-        near, required = np.zeros(len(time), np.int64), len(self._required)
+        near, required = np.zeros(len(time), np.int64), len(self.required)
         for direction in (1, -1):
             last = np.full((places, required), FAR)
             note_near(direction, time, step, place, last, self._length, near)

@@ -70,6 +70,19 @@ class RowSorter:
         if self._rows >= self._memory_rows or self._bytes >= self._room > 0:
             self._extend_runs()
 
+    def gpms(self) -> set[int] | None:
+        """The GPMs that rows are solutions of, BARE among them; None if there are many rows."""
+        if self._runs or self._kept:
+            return None
+        return set[int]().union(*(batch.gpm.tolist() for batch in self._buffer))
+
+    def all_rows(self, most: int) -> SolutionBatch | None:
+        """All rows in order of time; None if they are more than `most`."""
+        if self._runs or self._kept or self._rows > most:
+            return None
+        self._buffer = [_sorted(SolutionBatch.concat(self._buffer, self._columns))]
+        return self._buffer[0]
+
     def batches(self) -> Generator[tuple[SolutionBatch, int]]:
         """All rows in batches, each with the time (ms) that ends it.
 

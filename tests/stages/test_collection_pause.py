@@ -1,4 +1,4 @@
-"""The pause of the garbage collector ends, however its context ends."""
+"""What is changed of the garbage collector ends, however its context ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from spaseq.stages.collection_pause import collection_paused
+from spaseq.stages.collection_pause import collection_of_new_only, collection_paused
 
 
 def test_the_collector_is_paused_and_goes_on() -> None:
@@ -32,3 +32,24 @@ def test_a_collector_that_is_off_stays_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_older_objects_are_hidden_from_the_collector() -> None:
+    before = gc.get_freeze_count()
+    with pytest.raises(KeyError), collection_of_new_only():
+        assert gc.get_freeze_count() > before
+        with collection_of_new_only():
+            pass
+        assert gc.get_freeze_count() > before
+        raise KeyError
+    assert gc.get_freeze_count() == before
+
+
+def test_what_a_program_has_frozen_stays_frozen() -> None:
+    gc.freeze()
+    try:
+        with collection_of_new_only():
+            pass
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()

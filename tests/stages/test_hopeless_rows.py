@@ -7,22 +7,24 @@ from random import Random
 import numpy as np
 import pytest
 
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.gpm import evaluator
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.stages import hopeless_rows
-from spaseq.stages.hopeless_rows import HopelessRows
+from spaseq.stages.hopeless_rows import HopelessRows, are_all_hopeless
+from spaseq.stages.sorting import RowSorter
 from tests.oracle.test_differential import run
 from tests.sizes import sizes
 
 
-def plan_of(sequence: str, window: str = "10 SECONDS") -> QueryPlan:
+def plan_of(sequence: str, window: str = "10 SECONDS", partial: bool = False) -> QueryPlan:
     gpms = "".join(f"DEFINE GPM {g} ON S {{ ?s <http://e/{g}> ?{g} }} " for g in "ABC")
     return compile_query(
         f"SELECT * WITHIN {window} PARTITION BY (?s) FROM STREAM S <http://e/S> "
-        f"WHERE {{ SEQ ({sequence}) {gpms} }}"
+        f"WHERE {{ SEQ ({sequence}) {gpms} }}",
+        options=CompileOptions(partial=partial),
     )
 
 
@@ -87,6 +89,41 @@ def test_rows_near_the_ends_of_a_batch_stay(monkeypatch: pytest.MonkeyPatch) -> 
 def test_queries_that_count_events_see_all_of_them() -> None:
     for plan in (plan_of("A, B"), plan_of("A; B", "5 EVENTS"), plan_of("A?; B?")):
         assert HopelessRows.of(plan, plan.sequence.window) is None
+
+
+HOPELESS: list[tuple[str, list[tuple[str, int, str]], bool]] = [
+    ("A; B", [], True),
+    ("A; B", [("A", 1, "x"), ("A", 2, "x")], True),
+    ("A, B", [("B", 1, "x"), ("B", 2, "x")], True),
+    ("A; B", [("A", 1, "x"), ("B", 12, "x")], True),
+    ("A; B", [("A", 1, "x"), ("B", 2, "y")], True),
+    ("A; B", [("A", 1, "x"), ("B", 11, "x")], False),
+    ("A, B", [("A", 1, "x"), ("B", 20, "x")], False),  # a strict sequence is not looked at so far
+    ("(A | B)", [("B", 1, "x")], False),
+    ("A; B!; C", [("B", 1, "x")], True),
+]
+
+
+@pytest.mark.parametrize(("sequence", "rows", "is_hopeless"), HOPELESS)
+def test_rows_of_a_whole_run(
+    sequence: str, rows: list[tuple[str, int, str]], is_hopeless: bool
+) -> None:
+    plan = plan_of(sequence)
+    sorter = RowSorter(plan.patterns.columns)
+    for row in reversed(rows):
+        sorter.add(rows_of(plan, [row]))
+    assert are_all_hopeless(plan, sorter) == is_hopeless
+    found = [time for batch, _ in sorter.batches() for time in batch.time.tolist()]
+    assert found == sorted(1000 * second for _, second, _ in rows)
+
+
+def test_rows_that_are_not_looked_at() -> None:
+    plan = plan_of("A; B")
+    many = RowSorter(plan.patterns.columns, memory_rows=2)
+    many.add(rows_of(plan, [("A", 1, "x"), ("A", 2, "x")]))
+    assert not are_all_hopeless(plan, many)
+    partial = plan_of("A; B", partial=True)
+    assert not are_all_hopeless(partial, RowSorter(partial.patterns.columns))
 
 
 @sizes(8, 200, 500)

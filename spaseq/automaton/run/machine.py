@@ -6,7 +6,7 @@ Each process builds it from the plan; it is not pickled.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TypeAlias
 
 from spaseq.automaton.program.gpm_columns import GpmColumns
@@ -62,7 +62,10 @@ class CompiledTake:
 
 @dataclass(slots=True)
 class Machine:
-    """The program, its window, the settings of its evaluator, and tables of its edges."""
+    """The program, its window, the settings of its evaluator, and tables of its edges.
+
+    The tables are made when one of them is first read: compiled evaluators need none.
+    """
 
     program: Program
     window: Window
@@ -89,7 +92,14 @@ class Machine:
     statics: dict[int, object] = field(init=False)  # objects a snapshot refers to by number
     numbers: dict[int, int] = field(init=False)  # id(object) -> its number
 
-    def __post_init__(self) -> None:
+    def __getattr__(self, name: str) -> object:
+        """Called for a field that has no value yet: makes the tables."""
+        if name not in _TABLES:
+            raise AttributeError(name)
+        self._make_tables()
+        return getattr(self, name)
+
+    def _make_tables(self) -> None:
         self.takes, self.target, self.statics, self.numbers = {}, {}, {}, {}
         self.timed = frozenset().union(
             *(timestamp_uses(c) for g in self.gpms for c in g.conditions)
@@ -160,6 +170,9 @@ class Machine:
             (v, compile_term(e, self.expressions)) for v, e in [*reads, *correlation.parameters]
         ]
         return CorrelatedTake(gpm, correlation.event, tuple(inputs), self.solve)
+
+
+_TABLES = frozenset(f.name for f in fields(Machine) if not f.init)
 
 
 def _gpms(automaton: Automaton) -> frozenset[int]:

@@ -328,8 +328,10 @@ class _Expansion:
             after = past.memory.after(edge.actions, self._bounds, self._untils)
             if after is None:
                 continue
-            ahead = {*past.ahead, *self._ahead(edge, past.memory)}
-            here = _Past(self._operator(edge, past.operator), after, sort(ahead))
+            ahead = past.ahead
+            if edge.exits:
+                ahead = sort([*ahead, *self._ahead(edge, past.memory)])
+            here = _Past(self._operator(edge, past.operator), after, ahead)
             if isinstance(edge.label, TakeLabel) or edge.label.kind != "|":
                 yield _Spot(automaton, around, edge, here.operator), here
                 continue
@@ -417,4 +419,7 @@ def _bits(gpms: Iterable[int]) -> int:
 
 def sort(names: Iterable[WaitName]) -> tuple[WaitName, ...]:
     """Distinct names of waits in order."""
-    return tuple(sorted(set(names), key=lambda n: n if isinstance(n, tuple) else (n, ())))
+    distinct = {*names}
+    if len(distinct) < 2:
+        return (*distinct,)
+    return tuple(sorted(distinct, key=lambda n: n if isinstance(n, tuple) else (n, ())))
