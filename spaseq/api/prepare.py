@@ -23,14 +23,14 @@ from spaseq.plan.templates import QueryTemplates
 from spaseq.runtime.job.binding import check_kbs, check_mapping
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.sources.base import Source
-from spaseq.stages.collection_pause import collection_paused
+from spaseq.stages.collection_pause import MANY, collection_paused, count_as_old
 
 _TRIPLE_BYTES = 200
 
 KbSources = Sequence[tuple[str | None, KbInput]]
 """(graph IRI, or None for a source that keeps its graph names; source) of each source."""
 
-PAUSE = 64
+PAUSE = 1024
 """So many queries are planned between collections of garbage; parsing leaves some."""
 
 SMALL_BYTES = 2**20
@@ -62,6 +62,8 @@ def plan_queries(
     while True:
         with collection_paused():  # plans are many objects, and all of them stay
             some = [*islice(found, PAUSE)]
+            if len(some) >= MANY:
+                count_as_old()
         if not some:
             return reading_order(plans_of(checked))
         checked += some

@@ -25,6 +25,7 @@ from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
 from spaseq.runtime.unit_stages import Evaluation
 from spaseq.sources.iterables import Event
+from spaseq.stages.collection_pause import MANY, collection_paused, count_as_old
 
 
 class Engine:
@@ -82,7 +83,10 @@ class Engine:
         knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
         self._planner = StandingPlanner(planning, knowledge, templates)
         how = Evaluation(knowledge, chosen.stages, on_bad)
-        self._queries = PushedQueries(plans, how, True, Tolerated.OTHERS)
+        with collection_paused():
+            self._queries = PushedQueries(plans, how, True, Tolerated.OTHERS)
+            if len(plans) >= MANY:
+                count_as_old()
         self._streams = PushedStreams(chosen.limits)
         self._matcher = PushedMatcher(self._queries, chosen.limits)
         self._set_streams()

@@ -21,7 +21,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.runtime.job.job import Job, counted
 from spaseq.sources.base import Source
-from spaseq.stages.collection_pause import collection_of_new_only, collection_paused
+from spaseq.stages.collection_pause import MANY, collection_of_new_only, collection_paused
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
 from spaseq.stages.held_answers import HeldAnswers
 from spaseq.stages.hopeless_rows import are_all_hopeless
@@ -29,9 +29,6 @@ from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.lone_patterns import LonePatterns
 from spaseq.stages.sequence import PatternStage, SequenceStage
 from spaseq.stages.sorting import KEPT_BYTES, RowSorter
-
-_MANY = 64
-"""With this number of queries, their plans are worth hiding from the garbage collector."""
 
 
 def run(job: Job) -> Generator[tuple[int, Answer]]:
@@ -59,7 +56,7 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
     """
     started, repeats = time.monotonic(), RetryCount()
     try:
-        with collection_of_new_only() if len(job.plans) >= _MANY else nullcontext():
+        with collection_of_new_only() if len(job.plans) >= MANY else nullcontext():
             yield from _run_batches(job)
     finally:
         job.stats.seconds = time.monotonic() - started
@@ -70,10 +67,11 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
 def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
     with collection_paused():
         families = () if job.measures is not None else families_of(job.plans)
-        inputs = _inputs(job, families)
+        joint = JointPatterns()
+        inputs = _inputs(job, families, joint)
     held = HeldAnswers()
     try:
-        _read_streams(job, inputs)
+        _read_streams(job, inputs, joint)
         for number, own in enumerate(inputs):
             if isinstance(own, FamilyInput):
                 yield from _held(job, number, own, held)
@@ -92,10 +90,11 @@ class SortedInput:
         kept = KEPT_BYTES // len(job.plans)
         self.sorter = RowSorter(plan.patterns.columns, kept_bytes=kept)
         given = job.knowledge, job.take_bad, job.options.limits, job.measures, joint
-        self._matcher = PatternStage(plan, *given)
+        self.patterns = PatternStage(plan, *given)
+        self._stats.solutions.setdefault(self.title, {})
 
     def take(self, events: EventBatch, index: VerticalPartition | None = None) -> None:
-        rows = self._matcher.match(events, index)
+        rows = self.patterns.match(events, index)
         self._stats.count_solutions(self._plan, rows)
         self.sorter.add(rows)
 
@@ -112,10 +111,10 @@ class FamilyInput:
         self.sorter = RowSorter(family.plan.patterns.columns, kept_bytes=kept)
         self._counts = np.zeros((len(family.rows), len(family.plan.patterns.gpms)), np.int64)
         given = job.knowledge, job.take_bad, job.options.limits
-        self._matcher = FamilyPatterns(family, self.plans, *given, joint)
+        self.patterns = FamilyPatterns(family, self.plans, *given, joint)
 
     def take(self, events: EventBatch, index: VerticalPartition | None = None) -> None:
-        rows = self._matcher.match(events, index)
+        rows = self.patterns.match(events, index)
         self._counts += counted(self.family, rows)
         self.sorter.add(rows)
 
@@ -132,24 +131,23 @@ Inputs: TypeAlias = "Sequence[SortedInput | FamilyInput]"
 def read_inputs(job: Job) -> list[SortedInput]:
     """The input of each query by itself, from the job's streams read to their ends."""
     inputs = [SortedInput(plan, job) for plan in job.plans]
-    _read_streams(job, inputs)
+    _read_streams(job, inputs, JointPatterns())
     return inputs
 
 
-def _inputs(job: Job, families: Iterable[Family]) -> Inputs:
+def _inputs(job: Job, families: Iterable[Family], joint: JointPatterns) -> Inputs:
     """The inputs of the queries, before any stream has been read."""
-    joint = JointPatterns()
     own = [FamilyInput(family, job, joint) for family in families]
     known = {number: each for each in own for number in each.family.members}
     return [known.get(n) or SortedInput(plan, job, joint.lone) for n, plan in enumerate(job.plans)]
 
 
-def _read_streams(job: Job, inputs: Inputs) -> None:
+def _read_streams(job: Job, inputs: Inputs, joint: JointPatterns) -> None:
     for source in job.streams:
-        _read_stream(job, source, [*dict.fromkeys(inputs)])
+        _read_stream(job, source, [*dict.fromkeys(inputs)], joint)
 
 
-def _read_stream(job: Job, source: Source, inputs: Inputs) -> None:
+def _read_stream(job: Job, source: Source, inputs: Inputs, joint: JointPatterns) -> None:
     stats = job.stats
     at = time.perf_counter()
     for batch in source.open(job.take_bad):
@@ -165,7 +163,11 @@ def _read_stream(job: Job, source: Source, inputs: Inputs) -> None:
         stats.skipped_groups += batch.skipped_groups
         index = VerticalPartition(batch, readers=len(inputs))  # which all queries share
         with collection_paused():
+            idle = joint.idle(index)
+            stats.add("graph patterns", time.perf_counter() - read)
             for each in inputs:
+                if each.patterns in idle:
+                    continue
                 at = time.perf_counter()
                 each.take(batch, index)
                 stats.add_work("graph patterns", each.title, time.perf_counter() - at)

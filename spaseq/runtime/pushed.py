@@ -265,10 +265,10 @@ class PushedQueries:
         index = VerticalPartition(batch, readers=len(units))
         idle = self._how.idle(index)
         for unit in units:
-            if idle.issuperset(unit.tables()):
-                continue
             at = time.perf_counter()
             try:
+                if idle >= {*unit.tables()}:
+                    continue
                 found.append((unit, unit.match_batch(batch, index)))
             except Exception as error:
                 self.leave_out(unit, error)

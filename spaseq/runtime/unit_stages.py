@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -20,6 +20,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
 from spaseq.stages.joint_patterns import JointPatterns
+from spaseq.stages.late_sequence import LateSequence
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import FoundAnswers
 
@@ -114,15 +115,15 @@ class Evaluation:
 
     def sequence(self, plan: QueryPlan) -> OrderedStage:
         """Stage 2 of a query."""
-        return SequenceStage(plan, self.options, self.knowledge, self.on_bad)
+        return LateSequence(lambda: SequenceStage(plan, self.options, self.knowledge, self.on_bad))
 
     def family_sequence(self, family: Family, plans: Mapping[int, QueryPlan]) -> MemberStage:
         """Stage 2 of a family; `plans` is as for `family_patterns`."""
         return FamilySequence(family, plans, self.options, self.knowledge, self.on_bad)
 
-    def idle(self, index: VerticalPartition) -> set[MatchingStage]:
+    def idle(self, index: VerticalPartition) -> Set[object]:
         """First stages that are known to have no solutions on a batch."""
-        return {*self.joint.lone.idle(index)}
+        return self.joint.idle(index)
 
     def begin(self, due: Mapping[Unit, int]) -> None:
         """Learn to which watermark (ms) each unit will be advanced next, in this order."""

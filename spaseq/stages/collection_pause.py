@@ -24,6 +24,21 @@ def collection_paused() -> Iterator[None]:
         gc.enable()
 
 
+MANY = 64
+"""The plans of so many queries are worth hiding from the collector."""
+
+
+def count_as_old() -> None:
+    """Let all objects count as old, because many have been made that stay for long.
+
+    Else the collector looks at each of them three times before it finds that they stay. It looks at
+    old objects when enough new ones have grown old.
+    """
+    if not gc.get_freeze_count():  # else the program itself keeps objects from the collector
+        gc.freeze()
+        gc.unfreeze()
+
+
 @contextmanager
 def collection_of_new_only() -> Iterator[None]:
     """The collector looks only at objects that are made in this context, and at no older ones.

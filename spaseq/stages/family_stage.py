@@ -32,6 +32,7 @@ from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
 from spaseq.stages.answer_filters import AnswerFilters, Consecutive
 from spaseq.stages.answers import Projection
 from spaseq.stages.joint_patterns import JointPatterns
+from spaseq.stages.late_sequence import LateSequence
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
 
@@ -140,9 +141,8 @@ class FamilySequence(UnitSequence):
         on_bad: OnBad = warn,
     ) -> None:
         self._answers = _MemberAnswers(family, plans)
-        self.stage = SequenceStage(
-            family.plan, options, knowledge, on_bad, filters=self._answers.with_limit
-        )
+        given = family.plan, options, knowledge, on_bad, self._answers.with_limit
+        self.stage = LateSequence(lambda: SequenceStage(*given))
 
     def use(self, family: Family) -> None:
         """Go on with other members of the family; `plans` has those that have come."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
@@ -74,11 +75,24 @@ class JointPatterns:
         joint, number = self._joined.get(stage, (None, 0))
         if joint is None:
             return None
-        found = index.remembered(joint, lambda: joint.matched(index))
+        found = index.remembered(joint, partial(joint.matched, index))
         if found is None:
             return None
         rows, columns = found.get(number), stage.family.plan.patterns.columns
         return SolutionBatch.empty(columns) if rows is None else _only(rows, columns)
+
+    def idle(self, index: VerticalPartition) -> set[JoinedStage | PatternStage]:
+        """The stages that are known to have no solutions on a whole batch.
+
+        This evaluates all that is joined.
+        """
+        index.remembered(self, self._begin_batch)
+        idle: set[JoinedStage | PatternStage] = {*self.lone.idle(index)}
+        for stage, (joint, number) in self._joined.items():
+            found = index.remembered(joint, partial(joint.matched, index))
+            if found is not None and number not in found:
+                idle.add(stage)
+        return idle
 
     def _begin_batch(self) -> bool:
         """Join the stages, if some have come and more are not to be expected at once."""

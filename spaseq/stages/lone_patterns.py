@@ -7,6 +7,7 @@ without solutions costs next to nothing.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
@@ -34,6 +35,8 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.records import record
 from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.joint_rows import JointSolutions, RowCutter
+
+_LOG = logging.getLogger("spaseq")
 
 FEWEST = 8
 """Fewer queries are evaluated one by one."""
@@ -354,10 +357,10 @@ class _JoinedTemplate:
     def solutions(
         self, index: VerticalPartition, alive: Bools, codes: Int32s, room: int
     ) -> _Placed | None:
-        """The solutions; None if they are too many, or an event exceeds a limit.
+        """The solutions; None if they are too many, an event exceeds a limit, or something fails.
 
-        For one query alone it may not. `alive` says which GPMs may have solutions. `codes` has the
-        codes of all constants. There may be `room` solutions.
+        For one query alone it may not, or only for that query. `alive` says which GPMs may have
+        solutions. `codes` has the codes of all constants. There may be `room` solutions.
         """
         own = np.flatnonzero(alive[self.rows])
         if not len(own):
@@ -367,7 +370,9 @@ class _JoinedTemplate:
             return None
         try:
             found = self._solutions(index, own, codes, room)
-        except LimitExceeded:
+        except Exception as error:
+            if not isinstance(error, LimitExceeded | MemoryError):
+                _LOG.warning("GPMs are evaluated one by one, as together they fail: %r", error)
             self._rest = min(2 * self._rest, LONGEST_REST)
             self._left = self._rest
             return None

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.stages.sequence import SequenceStage
+from spaseq.stages.late_sequence import LateSequence
 
 FoundAnswers: TypeAlias = Mapping[int, Sequence[Sequence[Answer]]]
 """The answers of each query in some pieces, in order, by the query's number."""
@@ -18,7 +18,7 @@ FoundAnswers: TypeAlias = Mapping[int, Sequence[Sequence[Answer]]]
 class UnitSequence(ABC):
     """A `SequenceStage` whose answers belong to one or several queries."""
 
-    stage: SequenceStage
+    stage: LateSequence
 
     @abstractmethod
     def advance(self, watermark: int, ahead: bool = False) -> FoundAnswers:
@@ -45,7 +45,7 @@ class UnitSequence(ABC):
 class QuerySequence(UnitSequence):
     """Stage 2 of a query by itself."""
 
-    def __init__(self, number: int, stage: SequenceStage) -> None:
+    def __init__(self, number: int, stage: LateSequence) -> None:
         self.stage, self._number = stage, number
 
     def advance(self, watermark: int, ahead: bool = False) -> FoundAnswers:

@@ -238,3 +238,20 @@ def test_a_query_that_fails_leaves_the_others_alone(monkeypatch: pytest.MonkeyPa
     assert all(rows is not None for rows in found[:-1])
     with pytest.raises(ValueError, match="of the user's"):
         stages[-1].match(index.batch, index)
+
+
+def test_a_template_that_fails_leaves_its_queries_to_themselves(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    lone, events = LonePatterns(), drawn_events(Random(1), 50)
+    stages = [PatternStage(own, NOTHING, joint=lone) for own in plans_of(PATTERNS)]
+
+    def fails(*_: object) -> None:
+        raise ValueError("no such column")
+
+    monkeypatch.setattr(lone_patterns._JoinedTemplate, "_solutions", fails)
+    index = VerticalPartition(events, readers=10)
+    found = [stage.match(events, index) for stage in stages]
+    assert [*map(len, found)] == [len(stage.match(events)) for stage in stages]
+    assert lone.solutions(stages[0], index) is None and stages[0] not in lone.idle(index)
+    assert "no such column" in caplog.text

@@ -41,7 +41,7 @@ class Member:
         self.patterns = FamilyPatterns(self.family, self.plans, EMPTY)
         self.sequence = FamilySequence(self.family, self.plans)
         if not waits:
-            self.sequence.stage._waiting = None
+            self.sequence.stage._stage._waiting = None
         self.evaluated = 0
 
     def rows(self, events: Sequence[tuple[int, int, str, int]]) -> SolutionBatch:
@@ -129,7 +129,7 @@ def test_answers_come_when_they_come_without_waiting(
 
 def test_rows_without_a_partner_wait_and_leave_with_their_window() -> None:
     member = Member("A; B", "", waits=True)
-    waiting = member.sequence.stage._waiting
+    waiting = member.sequence.stage._stage._waiting
     assert isinstance(waiting, WaitingRows)
     assert member.pushed([(0, 1, "a", 9), (1000, 2, "b", 0)], 1000) == []
     assert len(waiting) == 8  # a row for each member
@@ -140,4 +140,4 @@ def test_rows_without_a_partner_wait_and_leave_with_their_window() -> None:
 
 
 def test_a_family_with_one_required_gpm_does_not_wait() -> None:
-    assert Member("A; B?", "", waits=True).sequence.stage._waiting is None
+    assert Member("A; B?", "", waits=True).sequence.stage._stage._waiting is None

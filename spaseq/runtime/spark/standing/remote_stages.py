@@ -35,6 +35,7 @@ from spaseq.runtime.unit_stages import (
     OrderedStage,
     Rows,
 )
+from spaseq.stages.late_sequence import NOTHING_CAME
 from spaseq.stages.query_units import split_key
 from spaseq.stages.unit_sequence import FoundAnswers
 
@@ -244,9 +245,7 @@ class RemoteSequence:
 
     def snapshot(self) -> bytes | list[Any]:
         """The state; if the stage is split, the variables of its key and the state of each part."""
-        kept = [part.state for part in self._parts]
-        fresh: bytes = self._local().snapshot() if None in kept else b""
-        states = [fresh if state is None else state for state in kept]
+        states = [NOTHING_CAME if p.state is None else p.state for p in self._parts]
         return states[0] if len(states) == 1 else [[*(self._key or ())], *states]
 
     def restore(self, snapshot: bytes | list[Any]) -> None:
@@ -257,7 +256,7 @@ class RemoteSequence:
             if isinstance(states[0], list):
                 key, *states = states
                 self._key = tuple(key)
-        self._parts = [_Part(state) for state in states]
+        self._parts = [_Part(None if own == NOTHING_CAME else own) for own in states]
 
 
 class RemoteFamilySequence:
