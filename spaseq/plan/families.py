@@ -25,7 +25,7 @@ from spaseq.plan.planner import plan_as_written, with_fingerprint
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import GpmPlan, QueryPlan, StageKey
 from spaseq.plan.rules import apply_rules
-from spaseq.plan.sequencing import with_gpms
+from spaseq.plan.sequencing import sequence_window, with_gpms
 from spaseq.records import record
 
 FEWEST = 8
@@ -36,6 +36,9 @@ _NO_SUM = ast.Iri("no:sum")
 
 _ANY = ast.Iri("any:thing")
 """It stands for the constants of members in what a fingerprint is made of."""
+
+_ANY_LENGTH = ast.TimeSpan(1, "SECONDS")
+"""It stands for the length of a window where families that differ in it only are planned once."""
 
 
 @record
@@ -115,7 +118,10 @@ def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
             if place not in known:
                 known[place] = alike.setdefault((plan.shaped.shape, plan.disabled), [])
             known[place].append(number)
-    found = (_family(plans, numbers) for numbers in alike.values() if len(numbers) >= FEWEST)
+    planned = _FamilyPlans()
+    found = (
+        _family(plans, numbers, planned) for numbers in alike.values() if len(numbers) >= FEWEST
+    )
     return tuple(family for family in found if family is not None)
 
 
@@ -170,7 +176,46 @@ def _titled(plan: QueryPlan, title: str) -> QueryPlan:
     return replace(plan, identity=replace(plan.identity, name=title, title=title))
 
 
-def _family(plans: Sequence[QueryPlan], numbers: Sequence[int]) -> Family | None:
+class _FamilyPlans:
+    """The plans of several families.
+
+    A plan does not depend on how long a window of time is. So of families that differ in nothing
+    else one is planned, and the others get its plan with their own windows.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[object, tuple[QueryPlan, ast.Query] | None] = {}
+
+    def plan(self, first: QueryPlan, places: tuple[int, ...]) -> QueryPlan | None:
+        """What `_plan` makes, given a member's plan and the places of its own constants."""
+        assert first.shaped is not None
+        shape, constants = first.shaped.shape, first.shaped.constants
+        common = tuple(own for i, own in enumerate(constants) if i not in places)
+        alike = _without_length(shape.query), shape.binders, places, common, first.disabled
+        if alike not in self._known:
+            plan = _plan(first, shape, constants, places)
+            whole = None if plan is None else (plan, _open_query(shape, constants, places))
+            self._known[alike] = whole
+            return plan
+        known = self._known[alike]
+        if known is None:
+            return None
+        plan, query = known
+        sequence = replace(plan.sequence, window=sequence_window(shape.query))
+        query = replace(query, window=shape.query.window)
+        return with_fingerprint(replace(plan, sequence=sequence), query)
+
+
+def _without_length(query: ast.Query) -> ast.Query:
+    """The query with a window of a fixed length if its window is one of time."""
+    if not isinstance(query.window, ast.TimeWindow):
+        return query
+    return replace(query, window=replace(query.window, length=_ANY_LENGTH))
+
+
+def _family(
+    plans: Sequence[QueryPlan], numbers: Sequence[int], planned: _FamilyPlans
+) -> Family | None:
     """The family of some queries of one shape; None if no plan can run it."""
     owners: dict[tuple[str, ...], list[int]] = {}  # by the texts of their constants
     for number in numbers:
@@ -181,8 +226,7 @@ def _family(plans: Sequence[QueryPlan], numbers: Sequence[int]) -> Family | None
     places = tuple(i for i, own in enumerate(columns) if len({*own}) > 1)
     rows = tuple(zip(*(columns[i] for i in places), strict=True)) if places else ((),)
     first = plans[numbers[0]]
-    assert first.shaped is not None
-    plan = _plan(first, first.shaped.shape, first.shaped.constants, places)
+    plan = planned.plan(first, places)
     if plan is None:
         return None
     plan = with_rows(plan, places, dict(enumerate(rows)))
@@ -231,14 +275,19 @@ def _plan(
         key = StageKey((*key.variables, QUERY), key.reason)
     plan = replace(plan, sequence=replace(plan.sequence, key=key))
     plan = _titled(apply_rules(plan, first.disabled), "family")
-    open_constants = [_ANY if i in places else own for i, own in enumerate(constants)]
-    plan = with_fingerprint(plan, _query(shape, open_constants, frozenset(places)))
+    plan = with_fingerprint(plan, _open_query(shape, constants, places))
     if any(gpm.correlation is not None for gpm in plan.patterns.gpms):
         return None
     # Answers have the variables that they have for a single query.
     pairs = zip(plan.patterns.gpms, first.patterns.gpms, strict=True)
     gpms = tuple(replace(gpm, private=own.private) for gpm, own in pairs)
     return replace(plan, patterns=replace(plan.patterns, gpms=gpms))
+
+
+def _open_query(shape: Shape, constants: Sequence[Constant], places: Collection[int]) -> ast.Query:
+    """The query of a family without the constants of any member."""
+    own = [_ANY if i in places else constant for i, constant in enumerate(constants)]
+    return _query(shape, own, frozenset(places))
 
 
 def _sums(gpm: GpmPlan) -> frozenset[str]:

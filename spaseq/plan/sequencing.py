@@ -53,7 +53,7 @@ def sequence_plan(
     """Stage 2, run by registers, which run every sequence."""
     chain, scope = resolved.chain, resolved.scope
     partition = tuple(v.name for v in resolved.query.partition)
-    program, window = program_for(chain, scope, gpms), _window(resolved.query)
+    program, window = program_for(chain, scope, gpms), sequence_window(resolved.query)
     counted, strict = isinstance(window, Counted), answers.strategy == "STRICT"
     needs_instants = program.strict or counted or strict
     key = _key(gpms, scope, partition, needs_instants, answers)
@@ -82,7 +82,8 @@ def drawn_program(plan: QueryPlan) -> Program:
     return program_for(sequence.chain, sequence.scope, plan.patterns.gpms, _MOST_DRAWN)
 
 
-def _window(query: ast.Query) -> Window:
+def sequence_window(query: ast.Query) -> Window:
+    """The window of a query without errors."""
     window = query.window
     assert window is not None
     if isinstance(window, ast.CountWindow):

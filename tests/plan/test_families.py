@@ -113,3 +113,23 @@ def test_a_few_queries_run_by_themselves(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(families_module, "FEWEST", FEWEST)
     assert not families(*({"least": str(i)} for i in range(FEWEST - 1)))
     assert families(*({"least": str(i)} for i in range(FEWEST)))
+
+
+@pytest.mark.parametrize("window", ["2 HOURS", "1 HOURS TUMBLING"])
+def test_families_that_differ_in_their_windows_have_the_plans_they_would_have_alone(
+    window: str,
+) -> None:
+    few = [plan(least=least) for least in ("20", "30")]
+    others = [plan(least=least, window=window) for least in ("40", "50")]
+    first, second = families_of([*few, *others])
+    (alone,) = families_of(others)
+    assert repr(second.plan) == repr(alone.plan)
+    assert first.plan.identity.fingerprint != second.plan.identity.fingerprint
+
+
+def test_families_that_differ_in_more_than_their_windows_are_planned_by_themselves() -> None:
+    few = [plan(least=least, fall="5") for least in ("20", "30")]
+    others = [plan(least=least, fall="6", window="2 HOURS") for least in ("20", "30")]
+    *_, second = families_of([*few, *others])
+    (alone,) = families_of(others)
+    assert repr(second.plan) == repr(alone.plan)
