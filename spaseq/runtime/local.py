@@ -190,6 +190,8 @@ def _held(
 def _hold(job: Job, own: FamilyInput, held: HeldAnswers) -> None:
     """Make the answers of a family."""
     own.count()
+    if are_all_hopeless(own.family.plan, own.sorter):
+        return
     stage = FamilySequence(own.family, own.plans, job.options, job.knowledge, job.take_bad)
     none: tuple[SolutionBatch | None, int] = (None, 0)  # the end of the streams
     for rows, watermark in chain(own.sorter.batches(), (none,)):

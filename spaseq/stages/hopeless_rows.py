@@ -13,6 +13,7 @@ from spaseq.automaton.batch.kernels.near_rows import FAR, note_near
 from spaseq.automaton.program.required_gpms import required_gpms
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
+from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.stages.sorting import RowSorter
@@ -51,8 +52,12 @@ def are_all_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
         return True
     if len(looking.required) < 2 or not can_be_told(plan, plan.sequence.window):
         return False
-    rows = sorter.all_rows(MOST_LOOKED_AT)
-    return rows is not None and looking.leaves_out_all(rows)
+    # To know a row's member takes less time than to know its partition, and mostly says enough.
+    whole = plan.sequence.partition
+    return any(
+        looking.leaves_out_all(sorter, partition)
+        for partition in ([(QUERY,), whole] if QUERY in whole else [whole])
+    )
 
 
 def can_be_told(plan: QueryPlan, window: Window) -> bool:
@@ -100,15 +105,16 @@ class HopelessRows:
                 that are later.
             watermark: no row at or before this time follows.
         """
-        kept = self._kept(rows, watermark) if self._is_worth(rows) else None
+        kept = self._kept(rows, watermark, self._partition) if self._is_worth(rows) else None
         self.passed(max(watermark, int(rows.time.max())) if len(rows) else watermark)
         if kept is None or kept.all():
             return rows
         return rows.take(np.flatnonzero(kept))
 
-    def leaves_out_all(self, rows: SolutionBatch) -> bool:
-        """Whether no row of a whole run can be in a match."""
-        kept = self._kept(rows, _LARGEST)
+    def leaves_out_all(self, sorter: RowSorter, partition: tuple[str, ...]) -> bool:
+        """Whether no row of a whole run can be in a match, as some variables of its key tell."""
+        rows = sorter.keys(partition, MOST_LOOKED_AT)
+        kept = None if rows is None else self._kept(rows, _LARGEST, partition)
         return kept is not None and not kept.any()
 
     def _is_worth(self, rows: SolutionBatch) -> bool:
@@ -117,9 +123,11 @@ class HopelessRows:
         self._left -= 1
         return self._left < 0
 
-    def _kept(self, rows: SolutionBatch, watermark: int) -> Bools | None:
+    def _kept(
+        self, rows: SolutionBatch, watermark: int, partition: tuple[str, ...]
+    ) -> Bools | None:
         """Which rows stay; None if all do."""
-        found = self._places(rows)
+        found = _places(rows, partition)
         if found is None:
             return None
         place, places = found
@@ -151,19 +159,20 @@ class HopelessRows:
         found: Bools = near == (1 << required) - 1
         return found
 
-    def _places(self, rows: SolutionBatch) -> tuple[Int64s, int] | None:
-        """(the number of each row's partition [n], a bound of these numbers).
 
-        None if the partitions have no numbers of 64 bits.
-        """
-        place, count = np.zeros(len(rows), np.int64), 1
-        for variable in self._partition:
-            column = rows.values[variable]
-            count *= len(column.terms) + 1
-            if count >= _LARGEST:
-                return None
-            place = place * (len(column.terms) + 1) + column.codes + 1
-        return place, count
+def _places(rows: SolutionBatch, partition: tuple[str, ...]) -> tuple[Int64s, int] | None:
+    """(the number of each row's partition [n], a bound of these numbers).
+
+    None if the partitions have no numbers of 64 bits.
+    """
+    place, count = np.zeros(len(rows), np.int64), 1
+    for variable in partition:
+        column = rows.values[variable]
+        count *= len(column.terms) + 1
+        if count >= _LARGEST:
+            return None
+        place = place * (len(column.terms) + 1) + column.codes + 1
+    return place, count
 
 
 def _by_time(time: Int64s) -> Int64s:

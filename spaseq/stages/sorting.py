@@ -11,7 +11,7 @@ import os
 import tempfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -76,12 +76,15 @@ class RowSorter:
             return None
         return set[int]().union(*(batch.gpm.tolist() for batch in self._buffer))
 
-    def all_rows(self, most: int) -> SolutionBatch | None:
-        """All rows in order of time; None if they are more than `most`."""
+    def keys(self, variables: tuple[str, ...], most: int) -> SolutionBatch | None:
+        """All rows with the columns of some variables only; None if they are more than `most`."""
         if self._runs or self._kept or self._rows > most:
             return None
-        self._buffer = [_sorted(SolutionBatch.concat(self._buffer, self._columns))]
-        return self._buffer[0]
+        rows = (
+            replace(batch, values={v: batch.values[v] for v in variables}, numbers={})
+            for batch in self._buffer
+        )
+        return SolutionBatch.concat([*rows], SolutionColumns(variables, ()))
 
     def batches(self) -> Generator[tuple[SolutionBatch, int]]:
         """All rows in batches, each with the time (ms) that ends it.

@@ -8,7 +8,9 @@ import pytest
 
 import spaseq
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.runtime import local
 from spaseq.stages import family_stage
+from spaseq.stages.family_stage import FamilySequence
 
 QUERY = """PREFIX : <http://e/> {form} WITHIN 10 SECONDS {more} FROM STREAM S <http://e/s>
     WHERE {{ SEQ({steps}) DEFINE GPM A ON S {{ ?x :a ?v FILTER (?v > {least}) }}
@@ -125,6 +127,41 @@ def test_an_event_beyond_a_limit_is_so_for_each_member() -> None:
     assert run(["query-families"]) == together
     assert [(b.file, b.text) for b in bad] == reported
     assert any(answer.end[0] == 70_000 for _, answer in together)
+
+
+@pytest.mark.parametrize(
+    ("kind", "thing", "time", "is_made"),
+    [
+        ("1", "x", 1000, False),
+        ("0", "y", 1000, False),
+        ("0", "x", 11_000, False),
+        ("0", "x", 1000, True),
+    ],
+    ids=["another member", "another partition", "another window", "a match"],
+)
+def test_stage_2_is_made_only_if_a_match_is_possible(
+    kind: str, thing: str, time: int, is_made: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    class Noted(FamilySequence):
+        def __init__(self, *given: Any) -> None:
+            made.append(self)
+            super().__init__(*given)
+
+    monkeypatch.setattr(local, "FamilySequence", Noted)
+    queries = [
+        f"""PREFIX : <http://e/> SELECT ?x WITHIN 10 SECONDS PARTITION BY (?x)
+        FROM STREAM S <http://e/s> WHERE {{ SEQ(A; B) DEFINE GPM A ON S {{ ?x :a "{i}" }}
+        DEFINE GPM B ON S {{ ?x :b "{i}" }} }}"""
+        for i in range(12)
+    ]
+    events = [
+        spaseq.Event('<http://e/x> <http://e/a> "0" .', 0),
+        spaseq.Event(f'<http://e/{thing}> <http://e/b> "{kind}" .', time),
+    ]
+    found = list(spaseq.run(queries, {"S": events}, runtime="local"))
+    assert (len(found), len(made)) == (int(is_made), int(is_made))
 
 
 def test_answers_and_work_are_counted_by_query() -> None:
