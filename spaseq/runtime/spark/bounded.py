@@ -47,6 +47,7 @@ from spaseq.runtime.spark.shared import (
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 from spaseq.runtime.spark.stages.registered_streams import chained_output
 from spaseq.runtime.spark.stages.sequence_stage import run_sequences
+from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
 from spaseq.scratch import ScratchDirectory
 from spaseq.stages.query_units import QueryUnits
 
@@ -157,7 +158,7 @@ def bounded_solve(
     ship_functions()
     cores = partitions or spark.sparkContext.defaultParallelism
     limited = job.options.limit_per_event is not None
-    units = QueryUnits.of(job.plans, limited=limited).shipped()
+    units = ShippedUnits.of_units(QueryUnits.of(job.plans, limited=limited))
     groups = sum(1 if units.key(unit) is None else cores for unit in units.plans)
     progress = workplace / "progress"
     progress.mkdir(exist_ok=True)

@@ -21,6 +21,7 @@ from spaseq.records import record
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.offset_checks import OffsetChecks
+from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
 from spaseq.stages.query_units import QueryUnits, split_key
 from spaseq.storage import directory_lock
 from spaseq.storage.output_sizes import cut_to, is_regular, size_of
@@ -105,7 +106,8 @@ class Checkpoint:
 
     def units(self, plans: Sequence[QueryPlan]) -> QueryUnits:
         """What of the job's queries is evaluated as one."""
-        return QueryUnits.of(plans, None if self.has_families else (), self.limited).shipped()
+        found = QueryUnits.of(plans, None if self.has_families else (), self.limited)
+        return ShippedUnits.of_units(found)
 
     @property
     def arrivals(self) -> Path:

@@ -29,6 +29,7 @@ from spaseq.runtime.spark.rows.packs import Packer
 from spaseq.runtime.spark.rows.stage_rows import EXTENT, NO_SPLIT, PACKS, SideRows, rows
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.sources.base import Source
+from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.query_units import QueryUnits
 
@@ -50,7 +51,8 @@ class Solver:
         make_room_for_any()
         kb = knowledge.open()
         readers = [i for i, plan in units.plans.items() if iri in plan.inputs.streams]
-        given = kb, on_bad, limits, JointPatterns()
+        self._joint = JointPatterns()
+        given = kb, on_bad, limits, self._joint
         self._matchers = [(i, units.patterns(i, *given)) for i in readers]
         self._units, self._stats = units, stats
 
@@ -62,7 +64,13 @@ class Solver:
             self._stats.filtered += batch.filtered
             self._stats.skipped_groups += batch.skipped_groups
             index = VerticalPartition(batch, readers=len(self._matchers))  # which all queries share
+            start = time.perf_counter()
+            with collection_paused():
+                idle = self._joint.idle(index)
+            self._stats.add("graph patterns", time.perf_counter() - start)
             for unit, matcher in self._matchers:
+                if matcher in idle:
+                    continue
                 start = time.perf_counter()
                 solutions = matcher.match(batch, index)
                 title = self._units.plans[unit].identity.title
