@@ -14,11 +14,11 @@ from spaseq.automaton.program.inlined import inlined
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.program.outer_steps import has_outer_negations
 from spaseq.automaton.program.partial_order import NotReorderable, patterns_of
-from spaseq.automaton.program.repetitions import MOST_STATES
 from spaseq.automaton.registers.compilable_runs import TestedProgram, tested_program
 from spaseq.automaton.sets.compilable_sets import check_letters, check_sets
 from spaseq.errors import UsageError
 from spaseq.expr.uses import timestamp_uses, variables_of
+from spaseq.lang import sequence as seq
 from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, QueryPlan
 from spaseq.plan.sharing import (
     keeps_all,
@@ -32,7 +32,7 @@ from spaseq.plan.sharing import (
 SET_EVALUATORS = ("compact", "compiled-compact", "compiled-chain")
 """The evaluators whose partial matches are sets that share parts."""
 
-_COUNTED = f"it would need more than {MOST_STATES:,} states; its repetitions are counted instead"
+_COUNTED = "its repetitions are counted, as it would need many states"
 
 
 def with_evaluator(plan: QueryPlan, choice: EvaluatorChoice) -> QueryPlan:
@@ -81,6 +81,16 @@ def obstacle_to(evaluator: EvaluatorName, plan: QueryPlan) -> str | None:
         case "compiled-chain":
             chain = obstacle_to_sharing(plan) or obstacle_to_chain(plan)
             return chain or obstacle_to_compiled_sets(plan)
+
+
+def is_better_unrolled(plan: QueryPlan) -> bool:
+    """Whether sets might run a sequence whose repetitions are counted, if they were unrolled."""
+    if not plan.sequence.program.bounds:
+        return False
+    for step in seq.steps(plan.sequence.chain):
+        if isinstance(step, seq.BinaryStep) and step.kind != "|":
+            return True  # counted repetitions beside it are an obstacle of their own
+    return obstacle_to_sharing(plan) is None
 
 
 def obstacle_to_reordering(plan: QueryPlan) -> str | None:

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import replace
 
 from spaseq.algebra.schema import Schema
+from spaseq.automaton.program.repetitions import FEW_STATES
 from spaseq.expr.compile import Options
 from spaseq.expr.extension import Function, registered
 from spaseq.lang import ast
@@ -14,7 +15,13 @@ from spaseq.lang.resolve import Resolved
 from spaseq.lang.shapes import Shaped, shape_of
 from spaseq.lang.variables import service_names, walk_patterns
 from spaseq.plan.answering import answer_plan
-from spaseq.plan.evaluators import asked_evaluator, check_evaluator, consumes, with_evaluator
+from spaseq.plan.evaluators import (
+    asked_evaluator,
+    check_evaluator,
+    consumes,
+    is_better_unrolled,
+    with_evaluator,
+)
 from spaseq.plan.gpm_plans import gpm_plans, membership_plans, with_awaited
 from spaseq.plan.levels import with_levels
 from spaseq.plan.planning_options import AS_USUAL, CompileOptions
@@ -34,22 +41,31 @@ def plan_query(resolved: Resolved, name: str, options: CompileOptions = AS_USUAL
             of a name that is to be disabled.
     """
     disabled = known_rules(options.disable)
-    plan = plan_as_written(resolved, name, options)
     if options.evaluator is not None:
+        plan = plan_as_written(resolved, name, options)
         plan = with_evaluator(plan, asked_evaluator(plan, options.evaluator))
-    plan = apply_rules(plan, disabled)
-    check_evaluator(plan)
+        plan = apply_rules(plan, disabled)
+        check_evaluator(plan)
+    else:
+        plan = apply_rules(plan_as_written(resolved, name, options, FEW_STATES), disabled)
+        if is_better_unrolled(plan):
+            plan = apply_rules(plan_as_written(resolved, name, options), disabled)
     if options.partial:
         plan = with_levels(plan, resolved, disabled)
     return with_fingerprint(plan, resolved.query)
 
 
-def plan_as_written(resolved: Resolved, name: str, options: CompileOptions) -> QueryPlan:
-    """The plan before any rule: triple patterns in the order of the text, and runs in registers."""
+def plan_as_written(
+    resolved: Resolved, name: str, options: CompileOptions, most_states: int | None = None
+) -> QueryPlan:
+    """The plan before any rule: triple patterns in the order of the text, and runs in registers.
+
+    `most_states` is that of `compile_program`.
+    """
     query, schema = resolved.query, options.schema
     gpms = gpm_plans(resolved, schema)
     answers = answer_plan(query, gpms)
-    sequence = sequence_plan(resolved, gpms, answers)
+    sequence = sequence_plan(resolved, gpms, answers, most_states)
     memberships = membership_plans(resolved, schema, gpms, sequence)
     if options.pushed:
         gpms = with_awaited(resolved, schema, gpms)

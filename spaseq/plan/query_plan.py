@@ -9,6 +9,7 @@ from spaseq.algebra.construct import Template
 from spaseq.algebra.correlation import Correlation
 from spaseq.algebra.nodes import Pattern
 from spaseq.automaton.program.nfa import Program
+from spaseq.automaton.program.required_gpms import required_gpms
 from spaseq.automaton.program.window import Window
 from spaseq.expr.compile import Options
 from spaseq.lang import ast
@@ -226,6 +227,12 @@ class QueryPlan:
     def evaluator(self) -> EvaluatorName:
         """The evaluator of the sequence."""
         return self.sequence.evaluator.name
+
+    @property
+    def required_gpms(self) -> tuple[int, ...]:
+        """The GPMs (indexes, ascending) of which every match has a solution."""
+        required = required_gpms(self.sequence.chain)
+        return tuple(i for i, gpm in enumerate(self.patterns.gpms) if gpm.name in required)
 
     def with_identity(self, identity: Identity) -> QueryPlan:
         """The plan under other names."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from spaseq.algebra.substitution import mentions
 from spaseq.automaton.program.compiler import compile_program
 from spaseq.automaton.program.nfa import Program
+from spaseq.automaton.program.repetitions import FEW_STATES
 from spaseq.automaton.program.window import Counted, Sliding, Tumbling, Window
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
@@ -48,12 +49,18 @@ def pattern_plan(
 
 
 def sequence_plan(
-    resolved: Resolved, gpms: tuple[GpmPlan, ...], answers: AnswerPlan
+    resolved: Resolved,
+    gpms: tuple[GpmPlan, ...],
+    answers: AnswerPlan,
+    most_states: int | None = None,
 ) -> SequencePlan:
-    """Stage 2, run by registers, which run every sequence."""
+    """Stage 2, run by registers, which run every sequence.
+
+    `most_states` is that of `compile_program`.
+    """
     chain, scope = resolved.chain, resolved.scope
     partition = tuple(v.name for v in resolved.query.partition)
-    program, window = program_for(chain, scope, gpms), sequence_window(resolved.query)
+    program, window = program_for(chain, scope, gpms, most_states), sequence_window(resolved.query)
     counted, strict = isinstance(window, Counted), answers.strategy == "STRICT"
     needs_instants = program.strict or counted or strict
     key = _key(gpms, scope, partition, needs_instants, answers)
@@ -63,14 +70,14 @@ def sequence_plan(
 def with_gpms(plan: QueryPlan, gpms: tuple[GpmPlan, ...]) -> QueryPlan:
     """The plan with other GPMs, and all that follows from them."""
     sequence = plan.sequence
+    most_states = FEW_STATES if sequence.program.bounds else None
+    program = program_for(sequence.chain, sequence.scope, gpms, most_states)
     key = _key(gpms, sequence.scope, sequence.partition, sequence.needs_instants, plan.answers)
     patterns = pattern_plan(gpms, plan.patterns.memberships)
     return replace(
         plan,
         patterns=replace(patterns, evaluation=plan.patterns.evaluation),
-        sequence=replace(
-            sequence, program=program_for(sequence.chain, sequence.scope, gpms), key=key
-        ),
+        sequence=replace(sequence, program=program, key=key),
     )
 
 

@@ -27,6 +27,9 @@ def collection_paused() -> Iterator[None]:
 MANY = 64
 """The plans of so many queries are worth hiding from the collector."""
 
+_NEW = 20_000
+"""New objects after which the collector looks at them, in a run of many queries."""
+
 
 def count_as_old() -> None:
     """Let all objects count as old, because many have been made that stay for long.
@@ -44,15 +47,19 @@ def collection_of_new_only() -> Iterator[None]:
     """The collector looks only at objects that are made in this context, and at no older ones.
 
     The plans of many queries are a million objects, which all outlive a run. To look at them takes
-    the collector half a second. Older cyclic garbage waits for the end of the context. If objects
+    the collector half a second. Older cyclic garbage waits for the end of the context. The stages
+    of many queries are many new objects, so it looks after every `_NEW` of them only. If objects
     have been frozen already, by the program that uses this one or by a run that is not over,
     nothing is changed.
     """
     if gc.get_freeze_count():
         yield
         return
+    often = gc.get_threshold()
+    gc.set_threshold(often[0] and max(_NEW, often[0]), *often[1:])
     gc.freeze()
     try:
         yield
     finally:
         gc.unfreeze()
+        gc.set_threshold(*often)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq.automaton.batch.kernels.near_rows import FAR, note_near
-from spaseq.automaton.program.required_gpms import required_gpms
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.lang.shapes import QUERY
@@ -76,9 +75,9 @@ class HopelessRows:
     def __init__(self, plan: QueryPlan, window: Window) -> None:
         self._length = 0 if isinstance(window, Counted) else window.horizon
         self._partition = plan.sequence.partition
-        self.required = sorted(required_gpms(plan.sequence.program.automaton))[:_MOST]
+        self.required = plan.required_gpms[:_MOST]
         self._steps = np.full(len(plan.patterns.gpms) + 1, -1, np.int32)  # by GPM, BARE last
-        self._steps[self.required] = np.arange(len(self.required))
+        self._steps[[*self.required]] = np.arange(len(self.required))
         self._unknown_until = _NEVER_BEFORE  # rows up to this time (ms) came in earlier batches
         self._rest, self._left = 1, 0  # batches without looking after a failure, and until the next
 

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spaseq.automaton.program.required_gpms import required_gpms
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.compiled.arrays import Int64s
 from spaseq.plan.query_plan import QueryPlan
@@ -54,7 +53,7 @@ class WaitingRows:
     @classmethod
     def of(cls, plan: QueryPlan, window: Window) -> WaitingRows | None:
         """For the plan of a family; None if a single row can make a match possible."""
-        required = sorted(required_gpms(plan.sequence.program.automaton))
+        required = plan.required_gpms
         if isinstance(window, Counted) or len(required) < 2:
             return None
         return cls(plan, window.horizon, required)

@@ -85,12 +85,14 @@ def compile_program(
         scope: the scopes of its variables.
         gpms: the GPM names of the plan, in order.
         certain: by GPM name, the variables that every solution of the GPM binds.
-        most_states: repetitions that need more states are counted; `MOST_STATES` unless given.
+        most_states: repetitions that need more states are counted; at most `MOST_STATES`.
 
     Raises:
         TooManyEdges: the sequence is too large, even with counted repetitions.
     """
-    most = repetitions.MOST_STATES if most_states is None else most_states
+    most = repetitions.MOST_STATES
+    if most_states is not None:
+        most = min(most, most_states)
     folded, bounds = repetitions.counted(chain)
     if not bounds or repetitions.unrolled_states(chain) <= most:
         try:

@@ -15,6 +15,9 @@ from spaseq.lang import sequence as seq
 MOST_STATES = 1024
 """A sequence that needs more states than this has its repetitions counted."""
 
+FEW_STATES = 64
+"""The same if only registers can run it; their kernel has room for about as many edges."""
+
 
 def unrolled_states(chain: seq.Chain, copies: int = 1) -> int:
     """How many states the unrolled automaton has, with `copies` of the chain.

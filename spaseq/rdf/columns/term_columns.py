@@ -71,7 +71,7 @@ def distinct_codes(codes: Ints, limit: int) -> tuple[Indices, Indices]:
 
 _SPARSE = 16  # sort the codes, rather than mark them in a table, if the table is this much larger
 _FEW = 8  # up to this number of texts, making them one by one is faster
-_SOME = 64  # the same for pairs
+_SOME = 64  # the same for pairs, and for rows and texts that are joined
 
 
 @record
@@ -116,6 +116,8 @@ class TermColumn:
             terms = bound[0].terms if bound else NO_TEXTS
             return cls(np.concatenate([c.codes for c in columns]), terms)
         parts = [c.compact() for c in columns]
+        if sum(len(c.codes) + len(c.terms) for c in parts) <= _SOME:
+            return _joined_few(parts)
         unified = pa.concat_arrays([c.terms for c in parts]).dictionary_encode()
         place = np.append(unified.indices.to_numpy(), np.int32(UNBOUND))  # the last is UNBOUND's
         begin = np.cumsum([0, *(len(c.terms) for c in parts[:-1])])
@@ -193,6 +195,17 @@ class TermColumn:
         if not pa.types.is_dictionary(array.type):
             array = array.cast(pa.large_string()).dictionary_encode()
         return cls(_codes(array.indices), array.dictionary)
+
+
+def _joined_few(columns: Sequence[TermColumn]) -> TermColumn:
+    """The rows of columns with few rows and texts, in order."""
+    places: dict[str, int] = {}
+    codes: list[int] = []
+    for column in columns:
+        texts = column.terms.to_pylist()
+        of_code = [*(places.setdefault(text, len(places)) for text in texts), UNBOUND]
+        codes += [of_code[code] for code in column.codes.tolist()]
+    return TermColumn(np.array(codes, np.int32), text_array([*places]))
 
 
 def _are_same(terms: TextArray, others: TextArray) -> bool:

@@ -17,7 +17,7 @@ from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.tables import fill_slots
 from spaseq.rdf.kernels.token_arrays import DeferredLines, QuadRows
 
-LASTING_BYTES = 1 << 25
+LASTING_BYTES = 1 << 26
 """Arenas for larger chunks are made for single events, and their memory is given back."""
 
 _ROWS = 1 << 12

@@ -154,7 +154,7 @@ def _time_or_never(mark: int | None) -> float:
 QUERIES_PER_BATCH = 25
 """So many more queries make the batches larger, as a batch has a fixed cost for each query."""
 
-MOST_LARGER = 4
+MOST_LARGER = 8
 """How many times as large batches are at most."""
 
 

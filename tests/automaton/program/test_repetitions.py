@@ -6,7 +6,7 @@ import pytest
 
 import spaseq
 from spaseq.api.explain import explain
-from spaseq.automaton.program.repetitions import MOST_STATES
+from spaseq.automaton.program.repetitions import FEW_STATES, MOST_STATES
 from spaseq.compile import CompileOptions, check_query, compile_query
 from spaseq.plan.query_plan import QueryPlan
 from tests.automaton.cases import letters, query, run, words
@@ -38,7 +38,18 @@ def test_small_bounds_are_unrolled() -> None:
     assert large.program.bounds
     assert len(large.program.automaton.states) == 4
     assert large.evaluator.name == "compact"
-    assert "its repetitions are counted instead" in large.evaluator.reason
+    assert "its repetitions are counted" in large.evaluator.reason
+
+
+def test_registers_count_sooner_than_sets() -> None:
+    """Unrolled, states cost planning and memory. Only kernels could gain something by them."""
+    for count, counted in [(FEW_STATES - 2, False), (FEW_STATES, True)]:
+        bounded = plan(f"A;[5 SECONDS] B{{1,{count}}}; C").sequence
+        assert bool(bounded.program.bounds) == counted
+        assert counted <= (bounded.evaluator.name == "registers")
+    simultaneous = plan(f"(A & B); A{{1,{FEW_STATES}}}; C").sequence
+    assert not simultaneous.program.bounds
+    assert simultaneous.evaluator.name == "compiled-compact"
 
 
 @pytest.mark.parametrize("evaluator", ["compact", "registers"])

@@ -29,6 +29,6 @@ def test_required_gpms(sequence: str, required: str) -> None:
     plan = compile_query(
         f"SELECT * WITHIN 5 SECONDS FROM STREAM S <http://e/S> WHERE {{ SEQ ({sequence}) {gpms} }}"
     )
-    found = required_gpms(plan.sequence.program.automaton)
-    names = {plan.patterns.gpms[number].name for number in found}
-    assert names == set(required.split())
+    assert required_gpms(plan.sequence.chain) == set(required.split())
+    names = [plan.patterns.gpms[number].name for number in plan.required_gpms]
+    assert names == required.split()
