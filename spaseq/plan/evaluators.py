@@ -32,7 +32,7 @@ from spaseq.plan.sharing import (
 SET_EVALUATORS = ("compact", "compiled-compact", "compiled-chain")
 """The evaluators whose partial matches are sets that share parts."""
 
-_COUNTED = "its repetitions are counted, as it would need many states"
+_COUNTED = "its many repetitions are counted"
 
 
 def with_evaluator(plan: QueryPlan, choice: EvaluatorChoice) -> QueryPlan:
@@ -83,7 +83,7 @@ def obstacle_to(evaluator: EvaluatorName, plan: QueryPlan) -> str | None:
             return chain or obstacle_to_compiled_sets(plan)
 
 
-def is_better_unrolled(plan: QueryPlan) -> bool:
+def may_be_better_unrolled(plan: QueryPlan) -> bool:
     """Whether sets might run a sequence whose repetitions are counted, if they were unrolled."""
     if not plan.sequence.program.bounds:
         return False

@@ -19,7 +19,7 @@ from spaseq.plan.evaluators import (
     asked_evaluator,
     check_evaluator,
     consumes,
-    is_better_unrolled,
+    may_be_better_unrolled,
     with_evaluator,
 )
 from spaseq.plan.gpm_plans import gpm_plans, membership_plans, with_awaited
@@ -48,8 +48,9 @@ def plan_query(resolved: Resolved, name: str, options: CompileOptions = AS_USUAL
         check_evaluator(plan)
     else:
         plan = apply_rules(plan_as_written(resolved, name, options, FEW_STATES), disabled)
-        if is_better_unrolled(plan):
-            plan = apply_rules(plan_as_written(resolved, name, options), disabled)
+        if may_be_better_unrolled(plan):
+            unrolled = apply_rules(plan_as_written(resolved, name, options), disabled)
+            plan = plan if unrolled.evaluator == "registers" else unrolled
     if options.partial:
         plan = with_levels(plan, resolved, disabled)
     return with_fingerprint(plan, resolved.query)
