@@ -21,7 +21,7 @@ name says how far both have got (`conjunctions`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias, cast
 
@@ -111,7 +111,7 @@ class Waits:
     initial: tuple[WaitName, ...]
     strict: bool  # some wait is strict
     gpms: tuple[int, ...]  # that some wait takes, sorted
-    edges: tuple[Edge, ...] = ()  # of the waits, by number
+    edges: Sequence[Edge] = ()  # of the waits, by number
 
     @property
     def brackets(self) -> Iterator[OperandPair]:
@@ -216,6 +216,25 @@ class _Past:
     ahead: tuple[WaitName, ...] = ()
 
 
+class _PlainWaits(dict[WaitName, Wait]):
+    """Waits without memory.
+
+    Waits get numbers in the order in which they are found, from the initial ones on. So to make a
+    wait, all before it are made first. An unrolled repetition has thousands, of which matches reach
+    a few.
+    """
+
+    def __init__(self, expansion: _Expansion) -> None:
+        super().__init__()
+        self._expansion = expansion
+
+    def __missing__(self, name: WaitName) -> Wait:
+        assert isinstance(name, int)
+        for number in range(len(self), name + 1):
+            self[number] = self._expansion.wait(number, LoopMemory(), ())
+        return self[name]
+
+
 class _RememberedWaits(dict[WaitName, Wait]):
     """Waits with memory, each made when it is first asked for."""
 
@@ -225,6 +244,7 @@ class _RememberedWaits(dict[WaitName, Wait]):
 
     def __missing__(self, name: WaitName) -> Wait:
         number, counts, stops, ahead = (*cast(tuple[Any, ...], name), (), ())[:4]
+        self._expansion.find_after(number)
         wait = self[name] = self._expansion.wait(number, LoopMemory(counts, stops), ahead)
         return wait
 
@@ -236,24 +256,47 @@ class _Expansion:
         self._further: dict[GreedyExit, Automaton] = {}
         self._numbers: dict[_Spot, int] = {}
         self._spots: list[_Spot] = []
-        # Without memory every edge can be followed.
-        self._bounds: Mapping[int, RepeatBounds] = {}
-        self._untils: Collection[int] = ()
-        self._with_stops = False
+        self._edges: list[Edge] = []  # of the spots
+        self._plain = _PlainWaits(self)
+        self._remember(False)
 
-    def waits(self) -> Waits:
-        initial = self._initial()
-        waits: dict[WaitName, Wait] = {}
+    def _remember(self, remembers: bool) -> None:
+        """From now on name waits with memory; without memory every edge can be followed."""
+        program = self._program
+        self._bounds: Mapping[int, RepeatBounds] = program.bounds if remembers else {}
+        self._untils: Collection[int] = self._stoppers if remembers else ()
+        self._with_stops = remembers and bool(self._stoppers or program.further)
+
+    def waits(self, is_operand: bool = False) -> Waits:
+        """The waits; those of operands, whose stages are counted, are all made at once."""
+        initial, waits, program = self._initial(), self._plain, self._program
+        automata = [self._automaton, *program.further.values()]
+        edges = [e for automaton in automata for state in automaton.states for e in state.edges]
+        takes = [edge.label for edge in edges if isinstance(edge.label, TakeLabel)]
+        if len(takes) == len(edges) and not is_operand:
+            strict = any(edge.join is not None and edge.join.kind == "," for edge in edges)
+            gpms = {label.gpm for label in takes}
+        else:
+            self._make_all()
+            strict = any(map(_is_strict, waits.values()))
+            gpms = {w.gpm for w in waits.values() if w.bracket is None}
+        found = Waits(waits, initial, strict, tuple(sorted(gpms)), self._edges)
+        if not program.bounds and not self._stoppers and not program.further:
+            return found
+        self._remember(True)
+        return replace(found, waits=_RememberedWaits(self), initial=self._initial())
+
+    def _make_all(self) -> None:
+        """Make the waits of all spots."""
         for number, _ in enumerate(self._spots):  # grows during the loop
-            waits[number] = self.wait(number, LoopMemory(), ())
-        strict = any(map(_is_strict, waits.values()))
-        gpms = {w.gpm for w in waits.values() if w.bracket is None}
-        self._bounds, self._untils = self._program.bounds, self._stoppers
-        self._with_stops = bool(self._untils or self._program.further)
-        if self._bounds or self._with_stops:
-            initial, waits = self._initial(), _RememberedWaits(self)
-        edges = tuple(spot.edge for spot in self._spots)
-        return Waits(waits, initial, strict, tuple(sorted(gpms)), edges)
+            self._plain[number]
+
+    def find_after(self, number: int) -> None:
+        """Give numbers to the spots that follow a spot."""
+        if number not in self._plain:
+            self._remember(False)
+            self._plain[number]
+            self._remember(True)
 
     def _initial(self) -> tuple[WaitName, ...]:
         return self._state(self._automaton, (), 0, LoopMemory())
@@ -277,7 +320,7 @@ class _Expansion:
     def _conjunction(self, label: BracketLabel, first_only: bool) -> OperandPair:
         """The bracket of a label with `&` or AND."""
         assert label.kind != "|"
-        left, right = (_Expansion(self._program, operand).waits() for operand in label.operands)
+        left, right = (_Expansion(self._program, own).waits(True) for own in label.operands)
         bracket = OperandPair(label.kind, left, right, first_only)
         most = MOST_STAGES_AFTER_NEXT if first_only else MOST_STAGES
         if bracket.stages > most:
@@ -311,6 +354,7 @@ class _Expansion:
                 )
             self._numbers[spot] = len(self._spots)
             self._spots.append(spot)
+            self._edges.append(spot.edge)
         return self._numbers[spot]
 
     def _opened(
