@@ -374,7 +374,7 @@ def without_private(bindings: EventSolutions, private: frozenset[str]) -> EventS
     columns = only(bindings.columns, [v for v in bindings.columns if v not in private])
     event = bindings.event
     if (event[1:] == event[:-1]).any():
-        several = _are_several(bindings)
+        several = are_several(bindings)
         if several.any():
             given = ((v, bindings.columns[v]) for v in private & bindings.columns.keys())
             told = {v: np.where(several, c, UNBOUND).astype(np.int32) for v, c in given}
@@ -382,7 +382,7 @@ def without_private(bindings: EventSolutions, private: frozenset[str]) -> EventS
     return EventSolutions(bindings.event, columns, bindings.terms)
 
 
-def _are_several(bindings: EventSolutions) -> Bools:
+def are_several(bindings: EventSolutions) -> Bools:
     """The rows whose event has several solutions, in a family for one member."""
     event, member = bindings.event, _members(bindings)
     if member is None:

@@ -34,7 +34,6 @@ class PatternTemplate:
 
     pattern: n.Pattern
     parameters: tuple[str, ...]
-    private: frozenset[str]
     kbs: tuple[str, ...]
     options: Options
     evaluation: PatternEvaluation
@@ -44,14 +43,15 @@ class PatternTemplate:
 class TemplateUse:
     """A GPM as a template: its name for each variable, by the template's, and its constants.
 
-    `tests` are conjuncts of its FILTER, over the template's variables. They are no part of the
-    template.
+    `private` are its private variables and `tests` conjuncts of its FILTER, both by the template's
+    names. They are no part of the template.
     """
 
     template: PatternTemplate
     names: dict[str, str]
     constants: tuple[str, ...]
-    tests: tuple[ast.Expr, ...] = ()
+    private: frozenset[str]
+    tests: tuple[ast.Expr, ...]
 
 
 def is_stateless(plan: QueryPlan) -> bool:
@@ -75,12 +75,12 @@ def template_of(plan: QueryPlan, gpm: GpmPlan) -> TemplateUse | None:
     template = PatternTemplate(
         pattern,
         tuple(map(_parameter, range(len(renaming.constants)))),
-        frozenset(renaming.names[v] for v in gpm.private if v in renaming.names),
         plan.inputs.kbs if exprs else (),
         replace(plan.expressions, groups=None) if exprs else Options(),
         plan.patterns.evaluation,
     )
-    return TemplateUse(template, names, tuple(renaming.constants), renamed)
+    private = frozenset(renaming.names[v] for v in gpm.private if v in renaming.names)
+    return TemplateUse(template, names, tuple(renaming.constants), private, renamed)
 
 
 def _without_tests(pattern: n.Pattern) -> tuple[n.Pattern, list[ast.Expr]]:

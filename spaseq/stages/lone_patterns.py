@@ -20,7 +20,7 @@ from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.gpm.pattern_stage import PatternStage, distinct_solutions, without_private
+from spaseq.gpm.pattern_stage import PatternStage, are_several, distinct_solutions
 from spaseq.gpm.patterns.mark_table import MarkTable
 from spaseq.gpm.patterns.required_triples import Marks, required_marks
 from spaseq.gpm.solutions.key_index import KeyIndex
@@ -32,6 +32,7 @@ from spaseq.plan.pattern_templates import PatternTemplate, TemplateUse, is_state
 from spaseq.plan.query_plan import GpmPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import UNBOUND
 from spaseq.records import record
 from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.joint_rows import JointSolutions, RowCutter
@@ -212,8 +213,8 @@ class _Together:
             template.evaluation,
             self._limits,
         )
-        tests = [use.tests for _, use in uses]
-        return _JoinedTemplate(template, rows, given, places, tests, evaluator, self._limits)
+        own_uses = [use for _, use in uses]
+        return _JoinedTemplate(template, rows, given, places, own_uses, evaluator, self._limits)
 
     def others(self, numbers: Collection[int]) -> Iterator[PatternStage]:
         """The stages but those with some numbers."""
@@ -332,7 +333,7 @@ class _JoinedTemplate:
         rows: Int64s,
         constants: Int64s,
         places: Mapping[str, Int32s],
-        tests: Sequence[tuple[ast.Expr, ...]],
+        uses: Sequence[TemplateUse],
         evaluator: GpmEvaluator,
         limits: Limits,
     ) -> None:
@@ -342,7 +343,7 @@ class _JoinedTemplate:
             rows: [r], the numbers of the GPMs.
             constants: [r, parameters], their constants, as numbers of texts.
             places: by variable [r], its place among the columns of the GPM's query.
-            tests: [r], the FILTERs that each solution has to pass.
+            uses: [r], the GPMs as templates.
             evaluator: the evaluator of the template's pattern.
             limits: the run's limits.
         """
@@ -350,8 +351,10 @@ class _JoinedTemplate:
         self._template, self._limits = template, limits
         self._rest, self._left = 1, 0  # batches without it after a failure, and until the next
         numbers: dict[tuple[ast.Expr, ...], int] = {}
-        self._tests_of = np.array([numbers.setdefault(own, len(numbers)) for own in tests])
+        self._tests_of = np.array([numbers.setdefault(u.tests, len(numbers)) for u in uses])
         self._tests = [*numbers]
+        hidden = frozenset[str]().union(*(use.private for use in uses))
+        self._private = {v: np.array([v in use.private for use in uses]) for v in sorted(hidden)}
         self._evaluator = evaluator
 
     def solutions(
@@ -396,10 +399,24 @@ class _JoinedTemplate:
         event = found.event[taken]
         columns = {v: found.columns[v][taken] for v in self._places if v in found.columns}
         columns[QUERY] = row.astype(np.int32)
-        kept = EventSolutions(event, columns, found.terms)
-        columns = {**without_private(kept, self._template.private).columns}
+        self._hide_private(EventSolutions(event, columns, found.terms), columns, row)
         placed = [(own[row], columns[v]) for v, own in self._places.items() if v in columns]
         return event, self.rows[row], placed
+
+    def _hide_private(
+        self, found: EventSolutions, columns: dict[str, Int32s], row: Indices
+    ) -> None:
+        """Leave private variables unbound in the only solution of a GPM on an event.
+
+        As `without_private`, where each GPM has its own private variables.
+        """
+        if not len(row) or not any(v in columns for v in self._private):
+            return
+        alone = ~are_several(found)
+        for v, is_private in self._private.items():
+            if v in columns:
+                hidden = is_private[row] & alone
+                columns[v] = np.where(hidden, UNBOUND, columns[v]).astype(np.int32)
 
     def _joined(
         self, found: EventSolutions, own: Indices, codes: Int32s
