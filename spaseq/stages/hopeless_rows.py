@@ -16,6 +16,7 @@ from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import RowSelection
 from spaseq.stages.sorting import RowSorter
 
 FEWEST = 64
@@ -33,31 +34,29 @@ _SPARSE = 16
 
 
 MOST_LOOKED_AT = 4096
-"""With more rows, `are_all_hopeless` looks at their GPMs only: a match is likely."""
+"""More rows of a single query are not looked at: a match is likely, and kernels are quick."""
 
 
-def are_all_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
-    """Whether no match can come of the rows in a sorter, which are all rows of a run.
+def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
+    """Whether a match may come of the rows in a sorter, which are all rows of a run.
 
-    Then no stage 2 need be made for them. A correlated GPM is not looked at: whether it has a
-    solution is known only when the sequence takes its event.
+    Rows that can be in no match leave the sorter. If no match may come, no stage 2 need be made. A
+    correlated GPM is not looked at: whether it has a solution is known only when the sequence takes
+    its event.
     """
     if plan.levels or any(gpm.correlation is not None for gpm in plan.patterns.gpms):
-        return False  # partial matches are asked for, too
+        return True  # partial matches are asked for, too
     found = sorter.gpms()
-    if not found:
-        return found is not None
-    looking = HopelessRows(plan, plan.sequence.window)
-    if not found.issuperset(looking.required):
+    if found is None:
         return True
-    if len(looking.required) < 2 or not can_be_told(plan, plan.sequence.window):
+    looking = HopelessRows(plan, plan.sequence.window)
+    if not found or not found.issuperset(looking.required):
         return False
-    # To know a row's member takes less time than to know its partition, and mostly says enough.
-    whole = plan.sequence.partition
-    return any(
-        looking.leaves_out_all(sorter, partition)
-        for partition in ([(QUERY,), whole] if QUERY in whole else [whole])
-    )
+    if len(looking.required) < 2 or not can_be_told(plan, plan.sequence.window):
+        return True
+    if len(sorter) > MOST_LOOKED_AT and QUERY not in plan.sequence.partition:
+        return True
+    return looking.leave_out(sorter)
 
 
 def can_be_told(plan: QueryPlan, window: Window) -> bool:
@@ -111,11 +110,22 @@ class HopelessRows:
             return rows
         return rows.take(np.flatnonzero(kept))
 
-    def leaves_out_all(self, sorter: RowSorter, partition: tuple[str, ...]) -> bool:
-        """Whether no row of a whole run can be in a match, as some variables of its key tell."""
-        rows = sorter.keys(partition, MOST_LOOKED_AT)
-        kept = None if rows is None else self._kept(rows, _LARGEST, partition)
-        return kept is not None and not kept.any()
+    def leave_out(self, sorter: RowSorter) -> bool:
+        """Leave out rows of a whole run, which a sorter has in memory; say whether some are left.
+
+        To know the member of a family's row takes less time than to know the row's partition, and
+        mostly says enough.
+        """
+        whole, left = self._partition, np.arange(len(sorter))
+        for partition in ((QUERY,), whole) if QUERY in whole else (whole,):
+            rows = sorter.keys(partition)
+            kept = self._kept(rows, _LARGEST, partition, left)
+            if kept is not None:
+                left = left[kept]
+            if not len(left):
+                return False
+        sorter.keep(left)
+        return True
 
     def _is_worth(self, rows: SolutionBatch) -> bool:
         if len(rows) < FEWEST or self._unknown_until == _LARGEST:
@@ -124,25 +134,29 @@ class HopelessRows:
         return self._left < 0
 
     def _kept(
-        self, rows: SolutionBatch, watermark: int, partition: tuple[str, ...]
+        self,
+        rows: SolutionBatch,
+        watermark: int,
+        partition: tuple[str, ...],
+        only: RowSelection = slice(None),
     ) -> Bools | None:
-        """Which rows stay; None if all do."""
+        """Which rows stay, of all or `only` some; None if all do."""
         found = _places(rows, partition)
         if found is None:
             return None
-        place, places = found
-        time, length = rows.time, self._length
+        place, places = found[0][only], found[1]
+        time, length = rows.time[only], self._length
         edges = (time - length <= self._unknown_until) | (time + length >= watermark)
-        step, order = self._steps[rows.gpm], _by_time(time)
-        kept = np.ones(len(rows), np.bool_)
+        step, order = self._steps[rows.gpm[only]], _by_time(time)
+        kept = np.ones(len(time), np.bool_)
         for _ in range(_ROUNDS):
             before = len(order)
             kept[order] = self._are_near(time[order], step[order], place[order], places)
             kept |= edges
             order = order[kept[order]]
-            if 10 * (before - len(order)) < len(rows):
+            if 10 * (before - len(order)) < len(time):
                 break
-        pays_off = 10 * (len(rows) - int(np.count_nonzero(kept))) >= len(rows)
+        pays_off = 10 * (len(time) - int(np.count_nonzero(kept))) >= len(time)
         self._rest = 1 if pays_off else min(2 * self._rest, LONGEST_REST)
         self._left = 0 if pays_off else self._rest
         return kept

@@ -17,10 +17,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from spaseq.compiled.arrays import Indices
 from spaseq.errors import RunError
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.spelled_texts import Spelling, common_spelling
+from spaseq.rdf.columns.term_columns import NO_TEXTS
 from spaseq.scratch import ScratchDirectory
 
 CHUNK_ROWS = 16_384
@@ -76,15 +78,28 @@ class RowSorter:
             return None
         return set[int]().union(*(batch.gpm.tolist() for batch in self._buffer))
 
-    def keys(self, variables: tuple[str, ...], most: int) -> SolutionBatch | None:
-        """All rows with the columns of some variables only; None if they are more than `most`."""
-        if self._runs or self._kept or self._rows > most:
-            return None
+    def __len__(self) -> int:
+        """The number of rows that came since runs were extended."""
+        return self._rows
+
+    def keys(self, variables: tuple[str, ...]) -> SolutionBatch:
+        """These rows with the columns of some variables only, without the names of events."""
         rows = (
-            replace(batch, values={v: batch.values[v] for v in variables}, numbers={})
+            replace(
+                batch, event=NO_TEXTS, values={v: batch.values[v] for v in variables}, numbers={}
+            )
             for batch in self._buffer
         )
         return SolutionBatch.concat([*rows], SolutionColumns(variables, ()))
+
+    def keep(self, rows: Indices) -> None:
+        """Let go of all but some of these rows, given by ascending numbers."""
+        ends = np.cumsum([len(batch) for batch in self._buffer])
+        parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
+        pairs = zip(self._buffer, parts, ends, strict=True)
+        self._buffer = [b.take(own - (end - len(b))) for b, own, end in pairs if len(own)]
+        self._rows = len(rows)
+        self._bytes = sum(batch.nbytes + BATCH_BYTES for batch in self._buffer)
 
     def batches(self) -> Generator[tuple[SolutionBatch, int]]:
         """All rows in batches, each with the time (ms) that ends it.

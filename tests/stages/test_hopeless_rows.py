@@ -13,7 +13,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.stages import hopeless_rows
-from spaseq.stages.hopeless_rows import HopelessRows, are_all_hopeless
+from spaseq.stages.hopeless_rows import HopelessRows, leave_out_hopeless
 from spaseq.stages.sorting import RowSorter
 from tests.oracle.test_differential import run
 from tests.sizes import sizes
@@ -112,18 +112,32 @@ def test_rows_of_a_whole_run(
     sorter = RowSorter(plan.patterns.columns)
     for row in reversed(rows):
         sorter.add(rows_of(plan, [row]))
-    assert are_all_hopeless(plan, sorter) == is_hopeless
+    assert leave_out_hopeless(plan, sorter) != is_hopeless
     found = [time for batch, _ in sorter.batches() for time in batch.time.tolist()]
     assert found == sorted(1000 * second for _, second, _ in rows)
+
+
+def test_rows_of_a_whole_run_come_in_any_order() -> None:
+    """Others may come batches later, however far apart the times of the batches are."""
+    plan = plan_of("A; B")
+    sorter = RowSorter(plan.patterns.columns)
+    sorter.add(rows_of(plan, [("A", 5, "x"), ("A", 50, "x"), ("A", 90, "y"), ("A", 200, "x")]))
+    sorter.add(rows_of(plan, [("B", 70, "x"), ("B", 80, "y"), ("B", 205, "y")]))
+    sorter.add(rows_of(plan, [("B", 8, "x"), ("B", 209, "x"), ("A", 300, "x")]))
+    assert leave_out_hopeless(plan, sorter)
+    assert len(sorter) == 6
+    (found,) = (batch for batch, _ in sorter.batches())
+    assert found.time.tolist() == [1000 * second for second in (5, 8, 80, 90, 200, 209)]
+    assert found.texts("s") == ["<x>", "<x>", "<y>", "<y>", "<x>", "<x>"]
 
 
 def test_rows_that_are_not_looked_at() -> None:
     plan = plan_of("A; B")
     many = RowSorter(plan.patterns.columns, memory_rows=2)
     many.add(rows_of(plan, [("A", 1, "x"), ("A", 2, "x")]))
-    assert not are_all_hopeless(plan, many)
+    assert leave_out_hopeless(plan, many)
     partial = plan_of("A; B", partial=True)
-    assert not are_all_hopeless(partial, RowSorter(partial.patterns.columns))
+    assert leave_out_hopeless(partial, RowSorter(partial.patterns.columns))
 
 
 @sizes(8, 200, 500)
