@@ -7,16 +7,19 @@ within a window before or after changes no match. An evaluator need not see it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 
 from spaseq.automaton.batch.kernels.near_rows import FAR, note_near
 from spaseq.automaton.program.required_gpms import required_gpms
 from spaseq.automaton.program.window import Counted, Window
-from spaseq.compiled.arrays import Bools, Int32s, Int64s
+from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import RowSelection
+from spaseq.rdf.columns.term_columns import have_same_terms
 from spaseq.stages.sorting import RowSorter
 
 FEWEST = 64
@@ -46,9 +49,9 @@ def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
     """
     if plan.levels or any(gpm.correlation is not None for gpm in plan.patterns.gpms):
         return True  # partial matches are asked for, too
-    found = sorter.gpms()
-    if found is None:
+    if sorter.has_written:
         return True
+    found = sorter.gpms()
     looking = HopelessRows(plan, plan.sequence.window)
     if not found or not found.issuperset(looking.required):
         return False
@@ -104,7 +107,7 @@ class HopelessRows:
                 that are later.
             watermark: no row at or before this time follows.
         """
-        kept = self._kept(rows, watermark, self._partition) if self._is_worth(rows) else None
+        kept = self._kept(rows, watermark) if self._is_worth(rows) else None
         self.passed(max(watermark, int(rows.time.max())) if len(rows) else watermark)
         if kept is None or kept.all():
             return rows
@@ -116,16 +119,32 @@ class HopelessRows:
         To know the member of a family's row takes less time than to know the row's partition, and
         mostly says enough.
         """
-        whole, left = self._partition, np.arange(len(sorter))
-        for partition in ((QUERY,), whole) if QUERY in whole else (whole,):
-            rows = sorter.keys(partition)
-            kept = self._kept(rows, _LARGEST, partition, left)
-            if kept is not None:
-                left = left[kept]
-            if not len(left):
-                return False
-        sorter.keep(left)
-        return True
+        if QUERY in self._partition:
+            left = self._near_members(sorter.held())
+            if left is not None:
+                sorter.keep(left)
+        if not len(sorter):
+            return False
+        kept = self._kept(sorter.keys(self._partition), _LARGEST)
+        if kept is not None and not kept.all():
+            sorter.keep(np.flatnonzero(kept))
+        return len(sorter) > 0
+
+    def _near_members(self, batches: Sequence[SolutionBatch]) -> Indices | None:
+        """The rows that have all required GPMs of their member near them, by number.
+
+        None if batches do not follow each other in time, or differ in their terms of members.
+        """
+        first, required = batches[0], len(self.required)
+        if not (_are_ordered(batches) and have_same_terms([b.values[QUERY] for b in batches])):
+            return None
+        near = [np.zeros(len(rows), np.int64) for rows in batches]
+        for direction in (1, -1):
+            last = np.full((len(first.values[QUERY].terms) + 1, required), FAR)
+            for rows, own in [*zip(batches, near, strict=True)][::direction]:
+                step, member = self._steps[rows.gpm], rows.values[QUERY].codes.astype(np.int64)
+                note_near(direction, rows.time, step, member, last, self._length, own)
+        return np.flatnonzero(np.concatenate(near) == (1 << required) - 1)
 
     def _is_worth(self, rows: SolutionBatch) -> bool:
         if len(rows) < FEWEST or self._unknown_until == _LARGEST:
@@ -133,30 +152,24 @@ class HopelessRows:
         self._left -= 1
         return self._left < 0
 
-    def _kept(
-        self,
-        rows: SolutionBatch,
-        watermark: int,
-        partition: tuple[str, ...],
-        only: RowSelection = slice(None),
-    ) -> Bools | None:
-        """Which rows stay, of all or `only` some; None if all do."""
-        found = _places(rows, partition)
+    def _kept(self, rows: SolutionBatch, watermark: int) -> Bools | None:
+        """Which rows stay; None if all do."""
+        found = _places(rows, self._partition)
         if found is None:
             return None
-        place, places = found[0][only], found[1]
-        time, length = rows.time[only], self._length
+        place, places = found
+        time, length = rows.time, self._length
         edges = (time - length <= self._unknown_until) | (time + length >= watermark)
-        step, order = self._steps[rows.gpm[only]], _by_time(time)
-        kept = np.ones(len(time), np.bool_)
+        step, order = self._steps[rows.gpm], _by_time(time)
+        kept = np.ones(len(rows), np.bool_)
         for _ in range(_ROUNDS):
             before = len(order)
             kept[order] = self._are_near(time[order], step[order], place[order], places)
             kept |= edges
             order = order[kept[order]]
-            if 10 * (before - len(order)) < len(time):
+            if 10 * (before - len(order)) < len(rows):
                 break
-        pays_off = 10 * (len(time) - int(np.count_nonzero(kept))) >= len(time)
+        pays_off = 10 * (len(rows) - int(np.count_nonzero(kept))) >= len(rows)
         self._rest = 1 if pays_off else min(2 * self._rest, LONGEST_REST)
         self._left = 0 if pays_off else self._rest
         return kept
@@ -187,6 +200,13 @@ def _places(rows: SolutionBatch, partition: tuple[str, ...]) -> tuple[Int64s, in
             return None
         place = place * (len(column.terms) + 1) + column.codes + 1
     return place, count
+
+
+def _are_ordered(batches: Sequence[SolutionBatch]) -> bool:
+    """Whether all rows of some batches are in order of time."""
+    if any(one.time[-1] > other.time[0] for one, other in pairwise(batches)):
+        return False
+    return all((rows.time[1:] >= rows.time[:-1]).all() for rows in batches)
 
 
 def _by_time(time: Int64s) -> Int64s:

@@ -112,7 +112,7 @@ class TermColumn:
         if len(columns) == 1:
             return first
         bound = [c for c in columns if len(c.terms)]
-        if not bound or all(_are_same(c.terms, bound[0].terms) for c in bound):
+        if not bound or have_same_terms(bound):
             terms = bound[0].terms if bound else NO_TEXTS
             return cls(np.concatenate([c.codes for c in columns]), terms)
         parts = [c.compact() for c in columns]
@@ -193,6 +193,11 @@ class TermColumn:
         if not pa.types.is_dictionary(array.type):
             array = array.cast(pa.large_string()).dictionary_encode()
         return cls(_codes(array.indices), array.dictionary)
+
+
+def have_same_terms(columns: Sequence[TermColumn]) -> bool:
+    """Whether the codes of some columns are comparable."""
+    return all(_are_same(column.terms, columns[0].terms) for column in columns)
 
 
 def _are_same(terms: TextArray, others: TextArray) -> bool:
