@@ -22,6 +22,7 @@ from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.gpm.solutions.thresholds import Comparison, Order, is_number, numbers_of
 from spaseq.gpm.solutions.value_columns import TableColumn
 from spaseq.rdf.columns.term_columns import distinct_codes
+from spaseq.rdf.columns.term_tables import SoughtTexts
 from spaseq.rdf.terms.number_kinds import FLOAT
 from spaseq.records import record
 
@@ -133,7 +134,7 @@ def _numbered(table: _SortedTable, left: Solutions, right: Solutions, variable: 
     """The same, if the table has fewer keys: they are looked up in the batch's terms."""
     memo = ("key texts", variable)
     if memo not in right.memo:
-        right.memo[memo] = right.lexicon.take(table.distinct[0])
+        right.memo[memo] = SoughtTexts(right.lexicon.take(table.distinct[0]))
     codes = left.lexicon.find(right.memo[memo])
     numbers = np.full(len(left.lexicon), -1, np.int32)  # by code
     known = np.flatnonzero(codes >= 0)
