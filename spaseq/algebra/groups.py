@@ -25,11 +25,9 @@ def translate_group(group: ast.GroupGraphPattern) -> n.Pattern:
 
 def constant_text(term: ast.Iri | ast.Literal) -> str:
     """The canonical N-Triples text of a constant."""
-    match term:
-        case ast.Iri(value):
-            return iri_text(value)
-        case ast.Literal(lexical, datatype, language):
-            return literal_text(lexical, datatype or XSD_STRING, language)
+    if isinstance(term, ast.Iri):
+        return iri_text(term.value)
+    return literal_text(term.lexical, term.datatype or XSD_STRING, term.language)
 
 
 def pattern_term(term: ast.Term) -> n.PatternTerm:

@@ -42,6 +42,16 @@ def format_query(query: ast.Query) -> str:
     return "\n".join(lines) + "\n"
 
 
+def with_window(text: str, own: ast.TimeWindow, other: ast.TimeWindow) -> str:
+    """The canonical text of a query with another window in the place of its own.
+
+    >>> short, long = (ast.TimeWindow(ast.TimeSpan(n, "HOURS")) for n in (1, 2))
+    >>> with_window("SELECT *\\nWITHIN 1 HOURS\\nFROM STREAM S <http://e/s>", short, long)
+    'SELECT *\\nWITHIN 2 HOURS\\nFROM STREAM S <http://e/s>'
+    """
+    return text.replace(f"\nWITHIN {_window(own)}\n", f"\nWITHIN {_window(other)}\n", 1)
+
+
 def _prologue(prologue: ast.Prologue) -> Iterator[str]:
     if prologue.base is not None:
         yield f"BASE <{prologue.base}>"

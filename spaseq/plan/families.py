@@ -17,11 +17,12 @@ from spaseq.algebra.groups import constant_text
 from spaseq.algebra.mapping import mapped
 from spaseq.errors import QueryText
 from spaseq.lang import ast
+from spaseq.lang.format import format_query, with_window
 from spaseq.lang.resolve import resolve
 from spaseq.lang.rewriting import rewritten
 from spaseq.lang.shapes import QUERY, Constant, Shape, is_made, parameter, total
 from spaseq.lang.variables import walk
-from spaseq.plan.planner import plan_as_written, with_fingerprint
+from spaseq.plan.planner import identified, plan_as_written, with_fingerprint
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import GpmPlan, QueryPlan, StageKey
 from spaseq.plan.rules import apply_rules
@@ -184,7 +185,7 @@ class _FamilyPlans:
     """
 
     def __init__(self) -> None:
-        self._known: dict[object, tuple[QueryPlan, ast.Query] | None] = {}
+        self._known: dict[object, _Planned | None] = {}
 
     def plan(self, first: QueryPlan, places: tuple[int, ...]) -> QueryPlan | None:
         """What `_plan` makes, given a member's plan and the places of its own constants."""
@@ -194,16 +195,31 @@ class _FamilyPlans:
         alike = _without_length(shape.query), shape.binders, places, common, first.disabled
         if alike not in self._known:
             plan = _plan(first, shape, constants, places)
-            whole = None if plan is None else (plan, _open_query(shape, constants, places))
-            self._known[alike] = whole
+            self._known[alike] = None
+            if plan is not None:
+                query = _open_query(shape, constants, places)
+                self._known[alike] = _Planned(plan, query.window, format_query(query))
             return plan
         known = self._known[alike]
-        if known is None:
-            return None
-        plan, query = known
-        sequence = replace(plan.sequence, window=sequence_window(shape.query))
-        query = replace(query, window=shape.query.window)
-        return with_fingerprint(replace(plan, sequence=sequence), query)
+        return None if known is None else known.within(shape.query)
+
+
+@record
+class _Planned:
+    """The plan of a family, its window and the canonical text of its query."""
+
+    plan: QueryPlan
+    window: ast.TimeWindow | ast.CountWindow | None
+    text: str
+
+    def within(self, query: ast.Query) -> QueryPlan:
+        """The plan with the window of another query."""
+        own, window = self.window, query.window
+        assert isinstance(own, ast.TimeWindow) and isinstance(window, ast.TimeWindow)
+        plan = self.plan
+        plan = replace(plan, sequence=replace(plan.sequence, window=sequence_window(query)))
+        text = with_window(self.text, own, window)
+        return replace(plan, identity=identified(plan, plan.identity, text))
 
 
 def _without_length(query: ast.Query) -> ast.Query:

@@ -24,7 +24,7 @@ from spaseq.sources.base import Source
 from spaseq.stages.collection_pause import MANY, collection_of_new_only, collection_paused
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
 from spaseq.stages.held_answers import HeldAnswers
-from spaseq.stages.hopeless_rows import are_all_hopeless
+from spaseq.stages.hopeless_rows import leave_out_hopeless
 from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.lone_patterns import LonePatterns
 from spaseq.stages.sequence import PatternStage, SequenceStage
@@ -190,7 +190,7 @@ def _held(
 def _hold(job: Job, own: FamilyInput, held: HeldAnswers) -> None:
     """Make the answers of a family."""
     own.count()
-    if are_all_hopeless(own.family.plan, own.sorter):
+    if not leave_out_hopeless(own.family.plan, own.sorter):
         return
     stage = FamilySequence(own.family, own.plans, job.options, job.knowledge, job.take_bad)
     none: tuple[SolutionBatch | None, int] = (None, 0)  # the end of the streams
@@ -233,7 +233,7 @@ def _sequence(
 
 def _answers(job: Job, number: int, sorter: RowSorter) -> Iterator[Sequence[Answer]]:
     with collection_paused():
-        if job.measures is None and are_all_hopeless(job.plans[number], sorter):
+        if job.measures is None and not leave_out_hopeless(job.plans[number], sorter):
             return
         stage = SequenceStage(job.plans[number], job.options, job.knowledge, job.take_bad)
     watch = _SequenceWatch(job.measures, stage)

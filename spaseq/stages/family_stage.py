@@ -39,7 +39,7 @@ from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
 MOST_ROWS = 200_000
 """About how many solutions of a batch are made at a time; more would need memory that is new."""
 
-_GROWTH = 8
+_GROWTH = 64
 """How many times as many events may be matched next."""
 
 FEWEST_EVENTS = 64

@@ -7,14 +7,18 @@ within a window before or after changes no match. An evaluator need not see it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 
 from spaseq.automaton.batch.kernels.near_rows import FAR, note_near
 from spaseq.automaton.program.window import Counted, Window
-from spaseq.compiled.arrays import Bools, Int32s, Int64s
+from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import have_same_terms
 from spaseq.stages.sorting import RowSorter
 
 FEWEST = 64
@@ -32,31 +36,29 @@ _SPARSE = 16
 
 
 MOST_LOOKED_AT = 4096
-"""With more rows, `are_all_hopeless` looks at their GPMs only: a match is likely."""
+"""More rows of a single query are not looked at: a match is likely, and kernels are quick."""
 
 
-def are_all_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
-    """Whether no match can come of the rows in a sorter, which are all rows of a run.
+def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
+    """Whether a match may come of the rows in a sorter, which are all rows of a run.
 
-    Then no stage 2 need be made for them. A correlated GPM is not looked at: whether it has a
-    solution is known only when the sequence takes its event.
+    Rows that can be in no match leave the sorter. If no match may come, no stage 2 need be made. A
+    correlated GPM is not looked at: whether it has a solution is known only when the sequence takes
+    its event.
     """
     if plan.levels or any(gpm.correlation is not None for gpm in plan.patterns.gpms):
-        return False  # partial matches are asked for, too
-    found = sorter.gpms()
-    if not found:
-        return found is not None
-    looking = HopelessRows(plan, plan.sequence.window)
-    if not found.issuperset(looking.required):
+        return True  # partial matches are asked for, too
+    if sorter.has_written:
         return True
-    if len(looking.required) < 2 or not can_be_told(plan, plan.sequence.window):
+    found = sorter.gpms()
+    looking = HopelessRows(plan, plan.sequence.window)
+    if not found or not found.issuperset(looking.required):
         return False
-    # To know a row's member takes less time than to know its partition, and mostly says enough.
-    whole = plan.sequence.partition
-    return any(
-        looking.leaves_out_all(sorter, partition)
-        for partition in ([(QUERY,), whole] if QUERY in whole else [whole])
-    )
+    if len(looking.required) < 2 or not can_be_told(plan, plan.sequence.window):
+        return True
+    if len(sorter) > MOST_LOOKED_AT and QUERY not in plan.sequence.partition:
+        return True
+    return looking.leave_out(sorter)
 
 
 def can_be_told(plan: QueryPlan, window: Window) -> bool:
@@ -104,17 +106,44 @@ class HopelessRows:
                 that are later.
             watermark: no row at or before this time follows.
         """
-        kept = self._kept(rows, watermark, self._partition) if self._is_worth(rows) else None
+        kept = self._kept(rows, watermark) if self._is_worth(rows) else None
         self.passed(max(watermark, int(rows.time.max())) if len(rows) else watermark)
         if kept is None or kept.all():
             return rows
         return rows.take(np.flatnonzero(kept))
 
-    def leaves_out_all(self, sorter: RowSorter, partition: tuple[str, ...]) -> bool:
-        """Whether no row of a whole run can be in a match, as some variables of its key tell."""
-        rows = sorter.keys(partition, MOST_LOOKED_AT)
-        kept = None if rows is None else self._kept(rows, _LARGEST, partition)
-        return kept is not None and not kept.any()
+    def leave_out(self, sorter: RowSorter) -> bool:
+        """Leave out rows of a whole run, which a sorter has in memory; say whether some are left.
+
+        To know the member of a family's row takes less time than to know the row's partition, and
+        mostly says enough.
+        """
+        if QUERY in self._partition:
+            left = self._near_members(sorter.held())
+            if left is not None:
+                sorter.keep(left)
+        if not len(sorter):
+            return False
+        kept = self._kept(sorter.keys(self._partition), _LARGEST)
+        if kept is not None and not kept.all():
+            sorter.keep(np.flatnonzero(kept))
+        return len(sorter) > 0
+
+    def _near_members(self, batches: Sequence[SolutionBatch]) -> Indices | None:
+        """The rows that have all required GPMs of their member near them, by number.
+
+        None if batches do not follow each other in time, or differ in their terms of members.
+        """
+        first, required = batches[0], len(self.required)
+        if not (_are_ordered(batches) and have_same_terms([b.values[QUERY] for b in batches])):
+            return None
+        near = [np.zeros(len(rows), np.int64) for rows in batches]
+        for direction in (1, -1):
+            last = np.full((len(first.values[QUERY].terms) + 1, required), FAR)
+            for rows, own in [*zip(batches, near, strict=True)][::direction]:
+                step, member = self._steps[rows.gpm], rows.values[QUERY].codes.astype(np.int64)
+                note_near(direction, rows.time, step, member, last, self._length, own)
+        return np.flatnonzero(np.concatenate(near) == (1 << required) - 1)
 
     def _is_worth(self, rows: SolutionBatch) -> bool:
         if len(rows) < FEWEST or self._unknown_until == _LARGEST:
@@ -122,11 +151,9 @@ class HopelessRows:
         self._left -= 1
         return self._left < 0
 
-    def _kept(
-        self, rows: SolutionBatch, watermark: int, partition: tuple[str, ...]
-    ) -> Bools | None:
+    def _kept(self, rows: SolutionBatch, watermark: int) -> Bools | None:
         """Which rows stay; None if all do."""
-        found = _places(rows, partition)
+        found = _places(rows, self._partition)
         if found is None:
             return None
         place, places = found
@@ -172,6 +199,13 @@ def _places(rows: SolutionBatch, partition: tuple[str, ...]) -> tuple[Int64s, in
             return None
         place = place * (len(column.terms) + 1) + column.codes + 1
     return place, count
+
+
+def _are_ordered(batches: Sequence[SolutionBatch]) -> bool:
+    """Whether all rows of some batches are in order of time."""
+    if any(one.time[-1] > other.time[0] for one, other in pairwise(batches)):
+        return False
+    return all((rows.time[1:] >= rows.time[:-1]).all() for rows in batches)
 
 
 def _by_time(time: Int64s) -> Int64s:

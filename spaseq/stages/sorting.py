@@ -12,15 +12,18 @@ import tempfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from spaseq.compiled.arrays import Indices
 from spaseq.errors import RunError
-from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.spelled_texts import Spelling, common_spelling
+from spaseq.rdf.columns.term_columns import NO_TEXTS
 from spaseq.scratch import ScratchDirectory
 
 CHUNK_ROWS = 16_384
@@ -55,7 +58,7 @@ class RowSorter:
         self._memory_rows = memory_rows
         self._room = kept_bytes
         self._buffer: list[SolutionBatch] = []
-        self._rows = self._bytes = 0  # in the buffer
+        self._rows = self._bytes = 0  # in the buffer; it has had so many bytes
         self._directory: ScratchDirectory | None = None
         self._runs: list[_RunWriter] = []
         self._kept: list[list[SolutionBatch]] = []
@@ -70,21 +73,43 @@ class RowSorter:
         if self._rows >= self._memory_rows or self._bytes >= self._room > 0:
             self._extend_runs()
 
-    def gpms(self) -> set[int] | None:
-        """The GPMs that rows are solutions of, BARE among them; None if there are many rows."""
-        if self._runs or self._kept:
-            return None
-        return set[int]().union(*(batch.gpm.tolist() for batch in self._buffer))
+    @property
+    def has_written(self) -> bool:
+        """Whether some rows are on disk."""
+        return bool(self._runs)
 
-    def keys(self, variables: tuple[str, ...], most: int) -> SolutionBatch | None:
-        """All rows with the columns of some variables only; None if they are more than `most`."""
-        if self._runs or self._kept or self._rows > most:
-            return None
+    def __len__(self) -> int:
+        """The number of rows in memory."""
+        return sum(map(len, self.held()))
+
+    def gpms(self) -> set[int]:
+        """The GPMs that rows in memory are solutions of, BARE among them."""
+        counts = [np.bincount(batch.gpm - BARE) for batch in self.held()]
+        return {int(gpm) + BARE for own in counts for gpm in np.flatnonzero(own)}
+
+    def keys(self, variables: tuple[str, ...]) -> SolutionBatch:
+        """The rows in memory, with the columns of some variables only and no names of events."""
         rows = (
-            replace(batch, values={v: batch.values[v] for v in variables}, numbers={})
-            for batch in self._buffer
+            replace(
+                batch, event=NO_TEXTS, values={v: batch.values[v] for v in variables}, numbers={}
+            )
+            for batch in self.held()
         )
         return SolutionBatch.concat([*rows], SolutionColumns(variables, ()))
+
+    def keep(self, rows: Indices) -> None:
+        """Let go of all rows in memory but some, given by their ascending numbers in `keys`."""
+        first, runs = 0, list[list[SolutionBatch]]()
+        for run in (*self._kept, self._buffer):
+            runs.append(_some(run, rows, first))
+            first += sum(map(len, run))
+        *self._kept, self._buffer = runs
+        self._kept = [run for run in self._kept if run]
+        self._rows = sum(map(len, self._buffer))
+
+    def held(self) -> list[SolutionBatch]:
+        """The batches in memory."""
+        return [*chain.from_iterable(self._kept), *self._buffer]
 
     def batches(self) -> Generator[tuple[SolutionBatch, int]]:
         """All rows in batches, each with the time (ms) that ends it.
@@ -180,6 +205,17 @@ def _disk_errors() -> Iterator[None]:
     except OSError as error:
         reason = os.strerror(error.errno or errno.EIO)
         raise RunError(f"cannot sort on disk in {tempfile.gettempdir()}: {reason}") from error
+
+
+def _some(batches: Sequence[SolutionBatch], rows: Indices, first: int) -> list[SolutionBatch]:
+    """The given rows (ascending numbers) of batches, whose first row has the number `first`."""
+    found = list[SolutionBatch]()
+    for batch in batches:
+        begin, end = np.searchsorted(rows, (first, first + len(batch))).tolist()
+        if end > begin:
+            found.append(batch.take(rows[begin:end] - first))
+        first += len(batch)
+    return found
 
 
 def _sorted(rows: SolutionBatch) -> SolutionBatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -9,11 +10,13 @@ import pytest
 
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.gpm import evaluator
+from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import TermColumn
+from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.rdf.columns.term_columns import TermColumn, text_array
 from spaseq.stages import hopeless_rows
-from spaseq.stages.hopeless_rows import HopelessRows, are_all_hopeless
+from spaseq.stages.hopeless_rows import HopelessRows, leave_out_hopeless
 from spaseq.stages.sorting import RowSorter
 from tests.oracle.test_differential import run
 from tests.sizes import sizes
@@ -112,18 +115,72 @@ def test_rows_of_a_whole_run(
     sorter = RowSorter(plan.patterns.columns)
     for row in reversed(rows):
         sorter.add(rows_of(plan, [row]))
-    assert are_all_hopeless(plan, sorter) == is_hopeless
-    found = [time for batch, _ in sorter.batches() for time in batch.time.tolist()]
-    assert found == sorted(1000 * second for _, second, _ in rows)
+    assert leave_out_hopeless(plan, sorter) != is_hopeless
+    if not is_hopeless:
+        found = [time for batch, _ in sorter.batches() for time in batch.time.tolist()]
+        assert found == sorted(1000 * second for _, second, _ in rows)
+
+
+def test_rows_of_a_whole_run_come_in_any_order() -> None:
+    """Others may come batches later, however far apart the times of the batches are."""
+    plan = plan_of("A; B")
+    sorter = RowSorter(plan.patterns.columns)
+    sorter.add(rows_of(plan, [("A", 5, "x"), ("A", 50, "x"), ("A", 90, "y"), ("A", 200, "x")]))
+    sorter.add(rows_of(plan, [("B", 70, "x"), ("B", 80, "y"), ("B", 205, "y")]))
+    sorter.add(rows_of(plan, [("B", 8, "x"), ("B", 209, "x"), ("A", 300, "x")]))
+    assert leave_out_hopeless(plan, sorter)
+    assert len(sorter) == 6
+    (found,) = (batch for batch, _ in sorter.batches())
+    assert found.time.tolist() == [1000 * second for second in (5, 8, 80, 90, 200, 209)]
+    assert found.texts("s") == ["<x>", "<x>", "<y>", "<y>", "<x>", "<x>"]
+
+
+def member_rows(plan: QueryPlan, rows: list[tuple[int, int, str, int]]) -> SolutionBatch:
+    """Rows of (GPM, second, partition, member)."""
+    found = rows_of(plan, [("AB"[gpm], second, key) for gpm, second, key, _ in rows])
+    terms = text_array([f'"{n}"' for n in range(3)])
+    found.values[QUERY] = TermColumn(np.array([n for *_, n in rows], np.int32), terms)
+    return found
+
+
+def is_near(row: tuple[int, int, str, int], rows: list[tuple[int, int, str, int]]) -> bool:
+    """Whether the other GPM has a solution within ten seconds, of the same member and key."""
+    gpm, second, *key = row
+    return any(g != gpm and abs(s - second) <= 10 and own == key for g, s, *own in rows)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("disorder", [0, 200])
+def test_rows_of_the_members_of_a_family(disorder: int, seed: int) -> None:
+    """Each has partitions of its own. Batches may follow each other in time or overlap."""
+    random, plan = Random(seed), plan_of("A; B")
+    partition = (*plan.sequence.partition, QUERY)
+    plan = replace(plan, sequence=replace(plan.sequence, partition=partition))
+    columns = SolutionColumns((*plan.patterns.columns.variables, QUERY), ())
+    sorter, rows = RowSorter(columns, memory_rows=50, kept_bytes=10**6), []
+    for second in range(0, 600, 100):
+        times = sorted(random.randrange(second - disorder, second + 100) for _ in range(30))
+        own = [(random.randrange(2), t, random.choice("xy"), random.randrange(3)) for t in times]
+        sorter.add(member_rows(plan, own))
+        rows += own
+    assert leave_out_hopeless(plan, sorter)
+    found = sorted(
+        (gpm, time // 1000, str(key)[1:-1])
+        for batch, _ in sorter.batches()
+        for gpm, time, key in zip(
+            batch.gpm.tolist(), batch.time.tolist(), batch.texts("s"), strict=True
+        )
+    )
+    assert found == sorted(row[:3] for row in rows if is_near(row, rows))
 
 
 def test_rows_that_are_not_looked_at() -> None:
     plan = plan_of("A; B")
     many = RowSorter(plan.patterns.columns, memory_rows=2)
     many.add(rows_of(plan, [("A", 1, "x"), ("A", 2, "x")]))
-    assert not are_all_hopeless(plan, many)
+    assert leave_out_hopeless(plan, many)
     partial = plan_of("A; B", partial=True)
-    assert not are_all_hopeless(partial, RowSorter(partial.patterns.columns))
+    assert leave_out_hopeless(partial, RowSorter(partial.patterns.columns))
 
 
 @sizes(8, 200, 500)

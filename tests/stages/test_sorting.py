@@ -90,6 +90,22 @@ def test_batches_are_cut_between_times(
         before = last
 
 
+@given(batches=TIMES, memory_rows=st.integers(1, 30), each=st.integers(1, 4))
+@settings(deadline=None)
+def test_rows_that_are_not_kept_do_not_come(
+    batches: list[list[int]], memory_rows: int, each: int
+) -> None:
+    sorter = filled(batches, memory_rows, kept_bytes=10**6)
+    held = sorter.keys(("x",))
+    assert len(held) == len(sorter) == sum(map(len, batches))
+    kept = np.arange(0, len(held), each)
+    sorter.keep(kept)
+    assert len(sorter) == len(kept)
+    found = [row for rows, _ in sorter.batches() for row in rows_of(rows)]
+    assert {text for _, _, text in found} == {*held.texts("x", kept)}
+    assert sorted(time for time, *_ in found) == sorted(held.time[kept].tolist())
+
+
 def test_rows_in_order_extend_one_run(spills: Path) -> None:
     sorter = filled([[1, 2], [2, 3], [4, 5], [0, 1]], memory_rows=2)
     assert len([*spills.glob("spaseq-run-sort-*/run-*.arrow")]) == 2

@@ -8,7 +8,7 @@ import numpy as np
 
 from spaseq.algebra.nodes import PatternTerm, TriplePattern
 from spaseq.compiled.arrays import Int32s, Int64s
-from spaseq.gpm.solutions.lazy_columns import LazyColumn
+from spaseq.gpm.solutions.lazy_columns import ComputedColumn, LazyColumn
 from spaseq.lift.lifted_graphs import LiftedEvents
 from spaseq.lift.virtual_patterns import Way, unified, way_rows
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -61,7 +61,7 @@ def _column(events: LiftedEvents, term: PatternTerm, event: Int64s) -> LazyColum
     graphs = events.graphs
     everywhere = events.rows is None and len(event) == graphs.size
     rows = event if events.rows is None else events.rows[event]
-    return LazyColumn(lambda: graphs.codes(term) if everywhere else graphs.codes(term)[rows])
+    return ComputedColumn(lambda: graphs.codes(term) if everywhere else graphs.codes(term)[rows])
 
 
 def distinct_solutions(event: Int64s, rows: Sequence[Int32s]) -> tuple[Int64s, list[Int32s]]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spaseq.budget import current_budget
-from spaseq.compiled.arrays import Float64s, Indices, Int64s
+from spaseq.compiled.arrays import Float64s, Indices, Int32s, Int64s
 from spaseq.expr.doubles import Doubles
 from spaseq.gpm.kernels.keyed_ranges import pairs, ranges
 from spaseq.gpm.solutions.key_index import KeyIndex
@@ -22,6 +22,7 @@ from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.gpm.solutions.thresholds import Comparison, Order, is_number, numbers_of
 from spaseq.gpm.solutions.value_columns import TableColumn
 from spaseq.rdf.columns.term_columns import distinct_codes
+from spaseq.rdf.columns.term_tables import SoughtTexts
 from spaseq.rdf.terms.number_kinds import FLOAT
 from spaseq.records import record
 
@@ -42,10 +43,11 @@ class KeyedPairs:
 class _SortedTable:
     """The rows of a table in order of keys and bounds.
 
-    `keys` finds the number of a key. The rows of key i stand from `starts[i]` to `starts[i + 1]`,
-    with ascending `bounds`.
+    `distinct` int32 [variables, keys] are the keys, and `keys` finds the number of one. The rows of
+    key i stand from `starts[i]` to `starts[i + 1]`, with ascending `bounds`.
     """
 
+    distinct: Int32s
     keys: KeyIndex
     bounds: Float64s
     starts: Int64s
@@ -101,7 +103,7 @@ def _sorted(right: Solutions, shared: Sequence[str], bounds: Float64s) -> _Sorte
     order = np.lexsort((bounds, key)).astype(np.int64)
     starts = np.searchsorted(key[order], np.arange(distinct.shape[1] + 1)).astype(np.int64)
     keys = KeyIndex([*distinct], distinct.shape[1])
-    return _SortedTable(keys, bounds[order], starts, order)
+    return _SortedTable(distinct, keys, bounds[order], starts, order)
 
 
 def _keys(
@@ -112,14 +114,32 @@ def _keys(
         columns = [left.columns[v] for v in shared]
         codes = [translated(c, left.lexicon, right.lexicon, add=False) for c in columns]
         return table.keys.match(codes, left.size)
-    found, where = distinct_codes(left.columns[shared[0]], len(left.lexicon))
+    few = left.size < len(table.starts)
+    numbers = (_looked_up if few else _numbered)(table, left, right, shared[0])
+    rows = np.flatnonzero(numbers >= 0)
+    return rows, numbers[rows].astype(np.int64)
+
+
+def _looked_up(table: _SortedTable, left: Solutions, right: Solutions, variable: str) -> Indices:
+    """The number of each solution's key, or -1: the batch's terms are looked up in the table."""
+    found, where = distinct_codes(left.columns[variable], len(left.lexicon))
     distinct = translated(found.astype(np.int32), left.lexicon, right.lexicon, add=False)
-    key = np.full(len(found), -1)
+    numbers = np.full(len(found), -1)
     places, known = table.keys.match([distinct], len(distinct))
-    key[places] = known
-    key = key[where]
-    rows = np.flatnonzero(key >= 0)
-    return rows, key if len(rows) == len(key) else key[rows]
+    numbers[places] = known
+    return numbers[where]
+
+
+def _numbered(table: _SortedTable, left: Solutions, right: Solutions, variable: str) -> Int32s:
+    """The same, if the table has fewer keys: they are looked up in the batch's terms."""
+    memo = ("key texts", variable)
+    if memo not in right.memo:
+        right.memo[memo] = SoughtTexts(right.lexicon.take(table.distinct[0]))
+    codes = left.lexicon.find(right.memo[memo])
+    numbers = np.full(len(left.lexicon), -1, np.int32)  # by code
+    known = np.flatnonzero(codes >= 0)
+    numbers[codes[known]] = known
+    return numbers[left.columns[variable]]
 
 
 def _pairs(

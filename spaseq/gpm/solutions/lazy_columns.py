@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
@@ -10,32 +11,54 @@ import numpy as np
 from spaseq.compiled.arrays import Bools, Indices, Int32s
 
 
-class LazyColumn:
-    """Codes [n] that are made once, when they are first read."""
+class LazyColumn(ABC):
+    """Codes [n] that are made once, when they are first read.
 
-    __slots__ = ("_codes", "_make")
+    A column is in no cycle of references. So a batch's terms go with the last column that is made
+    of them, and their memory can be used again, even while no cyclic garbage is looked for.
+    """
 
-    def __init__(self, make: Callable[[], Int32s]) -> None:
-        self._make = make
+    __slots__ = ("_codes",)
+
+    def __init__(self) -> None:
         self._codes: Int32s | None = None
 
     @property
     def codes(self) -> Int32s:
         """The codes."""
         if self._codes is None:
-            self._codes = self._make()
+            self._codes = self._made()
         return self._codes
+
+    @abstractmethod
+    def _made(self) -> Int32s:
+        """The codes, made anew."""
 
     def take(self, rows: Indices | Bools) -> LazyColumn:
         """The codes at the given rows, or where a mask is true."""
-        return LazyColumn(lambda: self.codes[rows])
+        return ComputedColumn(lambda: self.codes[rows])
+
+
+class ComputedColumn(LazyColumn):
+    """Codes that a function makes, which is forgotten then."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[[], Int32s]) -> None:
+        super().__init__()
+        self._make: Callable[[], Int32s] | None = make
+
+    def _made(self) -> Int32s:
+        assert self._make is not None
+        codes, self._make = self._make(), None
+        return codes
 
 
 class LazyColumns(Mapping[str, Int32s]):
     """Columns by variable.
 
     >>> import numpy as np
-    >>> columns = LazyColumns({"x": LazyColumn(lambda: np.array([4, 5, 6], np.int32))})
+    >>> columns = LazyColumns({"x": ComputedColumn(lambda: np.array([4, 5, 6], np.int32))})
     >>> columns.take(np.array([2, 0]))["x"].tolist()
     [6, 4]
     """
@@ -48,7 +71,7 @@ class LazyColumns(Mapping[str, Int32s]):
         """Columns that may be lazy already."""
         if isinstance(columns, LazyColumns):
             return columns
-        return cls({v: LazyColumn(partial(np.asarray, codes)) for v, codes in columns.items()})
+        return cls({v: ComputedColumn(partial(np.asarray, codes)) for v, codes in columns.items()})
 
     def column(self, variable: str) -> LazyColumn | None:
         """A column, which may not have been made yet, None if there is none."""
@@ -76,7 +99,7 @@ class LazyColumns(Mapping[str, Int32s]):
 
     def with_column(self, variable: str, codes: Int32s) -> LazyColumns:
         """All columns and one more."""
-        return self.with_made(variable, LazyColumn(lambda: codes))
+        return self.with_made(variable, ComputedColumn(lambda: codes))
 
     def with_made(self, variable: str, column: LazyColumn) -> LazyColumns:
         """All columns and one more, which is made when it is read."""

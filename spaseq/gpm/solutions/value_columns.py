@@ -25,7 +25,7 @@ class TableColumn(LazyColumn):
 
     def __init__(self, table: Solutions, variable: str, rows: Indices, lexicon: Lexicon) -> None:
         """`rows` [n] are rows of the table; codes are made in the lexicon of the batch."""
-        super().__init__(self._translated)
+        super().__init__()
         self._table, self._variable, self.rows, self._lexicon = table, variable, rows, lexicon
 
     def take(self, rows: Indices | Bools) -> TableColumn:
@@ -52,7 +52,7 @@ class TableColumn(LazyColumn):
         values: Int64s | None = self._table.memo[key]
         return None if values is None else values[self.rows]
 
-    def _translated(self) -> Int32s:
+    def _made(self) -> Int32s:
         codes = self._table.columns[self._variable][self.rows]
         return translated(codes, self._table.lexicon, self._lexicon, add=True)
 
@@ -63,13 +63,13 @@ class IntegerColumn(LazyColumn):
     __slots__ = ("_lexicon", "values")
 
     def __init__(self, values: Int64s, lexicon: Lexicon) -> None:
-        super().__init__(self._encoded)
+        super().__init__()
         self.values, self._lexicon = values, lexicon
 
     def take(self, rows: Indices | Bools) -> IntegerColumn:
         return IntegerColumn(self.values[rows], self._lexicon)
 
-    def _encoded(self) -> Int32s:
+    def _made(self) -> Int32s:
         distinct, which = np.unique(self.values, return_inverse=True)
         return self._lexicon.encode(integer_texts(distinct))[which]
 

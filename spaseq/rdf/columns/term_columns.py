@@ -112,7 +112,7 @@ class TermColumn:
         if len(columns) == 1:
             return first
         bound = [c for c in columns if len(c.terms)]
-        if not bound or all(_are_same(c.terms, bound[0].terms) for c in bound):
+        if not bound or have_same_terms(bound):
             terms = bound[0].terms if bound else NO_TEXTS
             return cls(np.concatenate([c.codes for c in columns]), terms)
         parts = [c.compact() for c in columns]
@@ -206,6 +206,11 @@ def _joined_few(columns: Sequence[TermColumn]) -> TermColumn:
         of_code = [*(places.setdefault(text, len(places)) for text in texts), UNBOUND]
         codes += [of_code[code] for code in column.codes.tolist()]
     return TermColumn(np.array(codes, np.int32), text_array([*places]))
+
+
+def have_same_terms(columns: Sequence[TermColumn]) -> bool:
+    """Whether the codes of some columns are comparable."""
+    return all(_are_same(column.terms, columns[0].terms) for column in columns)
 
 
 def _are_same(terms: TextArray, others: TextArray) -> bool:

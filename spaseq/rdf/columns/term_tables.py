@@ -224,8 +224,20 @@ def term_table(terms: Sequence[str]) -> TermTable:
     return terms if isinstance(terms, TermTable) else ListedTerms(list(terms))
 
 
+class SoughtTexts(list[str]):
+    """Texts that are looked up in many tables; their bytes are made once."""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        super().__init__(texts)
+        self.bytes = encoded(texts)
+
+
 def encoded(texts: Sequence[str]) -> tuple[Bytes, Any]:
     """(concatenated UTF-8 bytes uint8, end of each text int64 [n]) of n texts."""
+    if isinstance(texts, SoughtTexts):
+        return texts.bytes
     parts = [text.encode() for text in texts]
     ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
     return np.frombuffer(b"".join(parts), np.uint8), ends

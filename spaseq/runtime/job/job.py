@@ -151,8 +151,11 @@ def _time_or_never(mark: int | None) -> float:
     return float("-inf") if mark is None else mark
 
 
-QUERIES_PER_BATCH = 25
-"""So many more queries make the batches larger, as a batch has a fixed cost for each query."""
+SHAPES_PER_BATCH = 25
+"""So many more shapes of queries make the batches larger.
+
+A batch has a fixed cost for each query or family.
+"""
 
 MOST_LARGER = 8
 """How many times as large batches are at most."""
@@ -175,7 +178,8 @@ def counted(family: Family, rows: SolutionBatch) -> Int64s:
 class Job:
     """Queries, their inputs, and where everything but answers goes.
 
-    Sources get the predicates that the queries use, and read larger batches for many queries.
+    Sources get the predicates that the queries use, and read larger batches if many queries differ
+    in more than constants.
     """
 
     plans: tuple[QueryPlan, ...]  # each after those whose registered streams it reads
@@ -192,7 +196,7 @@ class Job:
     measures: Measures | None = None  # filled by the local runtime, if they are asked for
 
     def __post_init__(self) -> None:
-        larger = max(1, min(MOST_LARGER, len(self.plans) // QUERIES_PER_BATCH))
+        larger = max(1, min(MOST_LARGER, _shapes(self.plans) // SHAPES_PER_BATCH))
         self.streams = tuple(
             source.keeping(stream_predicates(self.plans, source.iri))
             .matched_by(functools.partial(stream_patterns, self.plans, source.iri))
@@ -214,3 +218,8 @@ class Job:
         """Count bad input and report it."""
         self.stats.bad += 1
         self.on_bad(bad)
+
+
+def _shapes(plans: Iterable[QueryPlan]) -> int:
+    """The number of shapes of some queries; those that were planned by one template have one."""
+    return len({id(plan if plan.shaped is None else plan.shaped.shape) for plan in plans})
