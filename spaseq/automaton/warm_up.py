@@ -9,6 +9,7 @@ import numpy as np
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.kernels.measures import positions
 from spaseq.automaton.batch.kernels.near_rows import note_near
+from spaseq.automaton.batch.kernels.ordered_rows import NEVER, are_in_order
 from spaseq.automaton.batch.kernels.row_order import is_rising
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
@@ -67,7 +68,7 @@ def steps() -> Iterator[str]:
     yield "positions"
     is_rising(times, ones, ones, ones, ones, ones)
     yield "is_rising"
-    yield _near_rows()
+    yield from _required_rows()
     outer = OuterNegations(plain_checks([(0, True)], 1), Sliding(1), keeps_rows=False)
     outer.begin(rows, 1)
     yield "note_rows"
@@ -76,10 +77,14 @@ def steps() -> Iterator[str]:
     yield "drop_violated"
 
 
-def _near_rows() -> str:
+def _required_rows() -> Iterator[str]:
     time, last = np.zeros(1, np.int64), np.zeros((1, 1), np.int64)
-    note_near(1, time, np.zeros(1, np.int32), time, last, 0, time.copy())
-    return "note_near"
+    gpm = np.zeros(1, np.int32)
+    note_near(1, time, gpm, time, last, 0, time.copy())
+    yield "note_near"
+    starts, reached = np.full((1, 1, 2), NEVER), np.full((1, 1), -1)
+    are_in_order(time, time, gpm, time, gpm, 0, starts, reached)
+    yield "are_in_order"
 
 
 def _one_step() -> Program:

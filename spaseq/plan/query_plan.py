@@ -9,7 +9,7 @@ from spaseq.algebra.construct import Template
 from spaseq.algebra.correlation import Correlation
 from spaseq.algebra.nodes import Pattern
 from spaseq.automaton.program.nfa import Program
-from spaseq.automaton.program.required_gpms import required_gpms
+from spaseq.automaton.program.required_gpms import required_gpms, required_steps
 from spaseq.automaton.program.window import Window
 from spaseq.expr.compile import Options
 from spaseq.lang import ast
@@ -233,6 +233,12 @@ class QueryPlan:
         """The GPMs (indexes, ascending) of which every match has a solution."""
         required = required_gpms(self.sequence.chain)
         return tuple(i for i, gpm in enumerate(self.patterns.gpms) if gpm.name in required)
+
+    @property
+    def required_steps(self) -> tuple[int, ...]:
+        """GPMs (indexes) of which every match has solutions, each at a later instant."""
+        numbers = {gpm.name: i for i, gpm in enumerate(self.patterns.gpms)}
+        return tuple(numbers[name] for name in required_steps(self.sequence.chain))
 
     def with_identity(self, identity: Identity) -> QueryPlan:
         """The plan under other names."""

@@ -19,6 +19,8 @@ from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import have_same_terms
+from spaseq.stages.ordered_steps import has_steps_in_order
+from spaseq.stages.partition_places import LARGEST, places_of
 from spaseq.stages.sorting import RowSorter
 
 FEWEST = 64
@@ -29,7 +31,6 @@ LONGEST_REST = 32
 
 _ROUNDS = 3
 _MOST = 62  # required GPMs that are looked at
-_LARGEST = 2**62
 _NEVER_BEFORE = -(2**62)
 _SPARSE = 16
 """Partitions are numbered anew if there may be this many times as many as rows."""
@@ -54,11 +55,13 @@ def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
     looking = HopelessRows(plan, plan.sequence.window)
     if not found or not found.issuperset(looking.required):
         return False
-    if len(looking.required) < 2 or not can_be_told(plan, plan.sequence.window):
+    if not can_be_told(plan, plan.sequence.window):
         return True
     if len(sorter) > MOST_LOOKED_AT and QUERY not in plan.sequence.partition:
         return True
-    return looking.leave_out(sorter)
+    if len(looking.required) > 1 and not looking.leave_out(sorter):
+        return False
+    return len(sorter) > MOST_LOOKED_AT or has_steps_in_order(plan, sorter)
 
 
 def can_be_told(plan: QueryPlan, window: Window) -> bool:
@@ -91,12 +94,12 @@ class HopelessRows:
 
     def restored(self) -> None:
         """Rows have come before that nothing is known of."""
-        self._unknown_until = _LARGEST
+        self._unknown_until = LARGEST
 
     def passed(self, until: int) -> None:
         """Rows up to a time (ms) have come that were not looked at."""
         before = self._unknown_until
-        self._unknown_until = until if before == _LARGEST else max(before, until)
+        self._unknown_until = until if before == LARGEST else max(before, until)
 
     def without(self, rows: SolutionBatch, watermark: int) -> SolutionBatch:
         """The rows that may be in a match.
@@ -124,7 +127,7 @@ class HopelessRows:
                 sorter.keep(left)
         if not len(sorter):
             return False
-        kept = self._kept(sorter.keys(self._partition), _LARGEST)
+        kept = self._kept(sorter.keys(self._partition), LARGEST)
         if kept is not None and not kept.all():
             sorter.keep(np.flatnonzero(kept))
         return len(sorter) > 0
@@ -146,14 +149,14 @@ class HopelessRows:
         return np.flatnonzero(np.concatenate(near) == (1 << required) - 1)
 
     def _is_worth(self, rows: SolutionBatch) -> bool:
-        if len(rows) < FEWEST or self._unknown_until == _LARGEST:
+        if len(rows) < FEWEST or self._unknown_until == LARGEST:
             return False
         self._left -= 1
         return self._left < 0
 
     def _kept(self, rows: SolutionBatch, watermark: int) -> Bools | None:
         """Which rows stay; None if all do."""
-        found = _places(rows, self._partition)
+        found = places_of(rows, self._partition)
         if found is None:
             return None
         place, places = found
@@ -184,21 +187,6 @@ class HopelessRows:
             note_near(direction, time, step, place, last, self._length, near)
         found: Bools = near == (1 << required) - 1
         return found
-
-
-def _places(rows: SolutionBatch, partition: tuple[str, ...]) -> tuple[Int64s, int] | None:
-    """(the number of each row's partition [n], a bound of these numbers).
-
-    None if the partitions have no numbers of 64 bits.
-    """
-    place, count = np.zeros(len(rows), np.int64), 1
-    for variable in partition:
-        column = rows.values[variable]
-        count *= len(column.terms) + 1
-        if count >= _LARGEST:
-            return None
-        place = place * (len(column.terms) + 1) + column.codes + 1
-    return place, count
 
 
 def _are_ordered(batches: Sequence[SolutionBatch]) -> bool:

@@ -128,8 +128,8 @@ def test_blank_nodes_get_the_labels_of_answers() -> None:
 
 def test_a_private_variable_tells_several_solutions_apart() -> None:
     texts = [
-        f"SELECT {shown} WITHIN 9 SECONDS FROM STREAM S <{STREAM}> WHERE {{ SEQ(A; B) DEFINE GPM A ON S "
-        f"{{ ?x <{NAME}v> ?y ; <{NAME}is> <{NAME}{kind}> }} "
+        f"SELECT {shown} WITHIN 9 SECONDS FROM STREAM S <{STREAM}> WHERE {{ SEQ(A; B) "
+        f"DEFINE GPM A ON S {{ ?x <{NAME}v> ?y ; <{NAME}is> <{NAME}{kind}> }} "
         f"DEFINE GPM B ON S {{ ?b <{NAME}is> <{NAME}{kind}> }} }}"
         for kind, shown in product("ABCD", ["?b", "?b ?y", "*"])
     ]

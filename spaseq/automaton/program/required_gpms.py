@@ -1,13 +1,34 @@
-"""The GPMs that take part in every match of a sequence."""
+"""The GPMs that take part in every match of a sequence, and their order."""
 
 from __future__ import annotations
 
 from spaseq.lang.sequence import BinaryStep, Chain, ChainStep, GpmStep, Negation, Repeat
 
+_MOST_REPETITIONS = 8
+"""More repetitions of a loop are not listed."""
+
 
 def required_gpms(chain: Chain) -> frozenset[str]:
     """The names of the GPMs of which every match of a chain has a solution."""
     return frozenset[str]().union(*(_required(link.step) for link in chain.links))
+
+
+def required_steps(chain: Chain) -> tuple[str, ...]:
+    """The names of GPMs of which every match of a chain has solutions, at ascending instants.
+
+    Between these instants it may have others, such as those of brackets with alternatives.
+    """
+    return tuple(name for link in chain.links for name in _in_order(link.step))
+
+
+def _in_order(step: ChainStep) -> tuple[str, ...]:
+    match step:
+        case GpmStep(occurrence):
+            return (occurrence.gpm,)
+        case Repeat(body=body, minimum=minimum):
+            return min(minimum, _MOST_REPETITIONS) * required_steps(body)
+        case BinaryStep() | Negation():
+            return ()
 
 
 def _required(step: ChainStep) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Which GPMs every match of a sequence takes."""
+"""Which GPMs every match of a sequence takes, and in which order."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ import pytest
 
 from spaseq.automaton.program.required_gpms import required_gpms
 from spaseq.compile import compile_query
+from spaseq.plan.query_plan import QueryPlan
+
+
+def plan_of(sequence: str) -> QueryPlan:
+    gpms = "".join(f"DEFINE GPM {g} ON S {{ ?{g} <http://e/is> <http://e/{g}> }} " for g in "ABC")
+    return compile_query(
+        f"SELECT * WITHIN 5 SECONDS FROM STREAM S <http://e/S> WHERE {{ SEQ ({sequence}) {gpms} }}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -25,10 +33,23 @@ from spaseq.compile import compile_query
     ],
 )
 def test_required_gpms(sequence: str, required: str) -> None:
-    gpms = "".join(f"DEFINE GPM {g} ON S {{ ?{g} <http://e/is> <http://e/{g}> }} " for g in "ABC")
-    plan = compile_query(
-        f"SELECT * WITHIN 5 SECONDS FROM STREAM S <http://e/S> WHERE {{ SEQ ({sequence}) {gpms} }}"
-    )
+    plan = plan_of(sequence)
     assert required_gpms(plan.sequence.chain) == set(required.split())
     names = [plan.patterns.gpms[number].name for number in plan.required_gpms]
     assert names == required.split()
+
+
+@pytest.mark.parametrize(
+    ("sequence", "steps"),
+    [
+        ("A; B; A", "A B A"),
+        ("A{2,5}: C", "A A C"),
+        ("(A, B){2}; C?", "A B A B"),
+        ("A; (B & C); A", "A A"),
+        ("A; B!; (A | C)+; C+", "A C"),
+        ("A{100}", "A A A A A A A A"),
+    ],
+)
+def test_required_steps(sequence: str, steps: str) -> None:
+    plan = plan_of(sequence)
+    assert [plan.patterns.gpms[number].name for number in plan.required_steps] == steps.split()
