@@ -9,8 +9,9 @@ negated steps look at the events of one member.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property, partial
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import constant_text
@@ -195,31 +196,35 @@ class _FamilyPlans:
         alike = _without_length(shape.query), shape.binders, places, common, first.disabled
         if alike not in self._known:
             plan = _plan(first, shape, constants, places)
-            self._known[alike] = None
-            if plan is not None:
-                query = _open_query(shape, constants, places)
-                self._known[alike] = _Planned(plan, query.window, format_query(query))
+            open_query = partial(_open_query, shape, constants, places)
+            self._known[alike] = None if plan is None else _Planned(plan, open_query)
             return plan
         known = self._known[alike]
         return None if known is None else known.within(shape.query)
 
 
-@record
 class _Planned:
-    """The plan of a family, its window and the canonical text of its query."""
+    """The plan of a family, which others may get with their own windows."""
 
-    plan: QueryPlan
-    window: ast.TimeWindow | ast.CountWindow | None
-    text: str
+    def __init__(self, plan: QueryPlan, open_query: Callable[[], ast.Query]) -> None:
+        self._plan, self._open_query = plan, open_query
+
+    @cached_property
+    def _text(self) -> tuple[ast.TimeWindow, str]:
+        """The window, and the canonical text."""
+        query = self._open_query()
+        assert isinstance(query.window, ast.TimeWindow)
+        return query.window, format_query(query)
 
     def within(self, query: ast.Query) -> QueryPlan:
         """The plan with the window of another query."""
-        own, window = self.window, query.window
-        assert isinstance(own, ast.TimeWindow) and isinstance(window, ast.TimeWindow)
-        plan = self.plan
-        plan = replace(plan, sequence=replace(plan.sequence, window=sequence_window(query)))
-        text = with_window(self.text, own, window)
-        return replace(plan, identity=identified(plan, plan.identity, text))
+        (own, text), window = self._text, query.window
+        assert isinstance(window, ast.TimeWindow)
+        sequence = replace(self._plan.sequence, window=sequence_window(query))
+        plan = replace(self._plan, sequence=sequence)
+        return replace(
+            plan, identity=identified(plan, plan.identity, with_window(text, own, window))
+        )
 
 
 def _without_length(query: ast.Query) -> ast.Query:

@@ -39,6 +39,9 @@ _SPARSE = 16
 MOST_LOOKED_AT = 4096
 """More rows of a single query are not looked at: a match is likely, and kernels are quick."""
 
+MOST_COPIED = 4096
+"""Of more rows of a family only those whose members have all GPMs near are put together."""
+
 
 def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
     """Whether a match may come of the rows in a sorter, which are all rows of a run.
@@ -116,17 +119,13 @@ class HopelessRows:
         return rows.take(np.flatnonzero(kept))
 
     def leave_out(self, sorter: RowSorter) -> bool:
-        """Leave out rows of a whole run, which a sorter has in memory; say whether some are left.
-
-        To know the member of a family's row takes less time than to know the row's partition, and
-        mostly says enough.
-        """
-        if QUERY in self._partition:
-            left = self._near_members(sorter.held())
-            if left is not None:
+        """Leave out rows of a whole run, which are in a sorter's memory; tell if some are left."""
+        left = self._near_members(sorter.held()) if QUERY in self._partition else None
+        if left is not None:
+            if not len(left):
+                return False
+            if len(sorter) > MOST_COPIED:
                 sorter.keep(left)
-        if not len(sorter):
-            return False
         kept = self._kept(sorter.keys(self._partition), LARGEST)
         if kept is not None and not kept.all():
             sorter.keep(np.flatnonzero(kept))

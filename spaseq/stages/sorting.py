@@ -69,7 +69,7 @@ class RowSorter:
             return
         self._buffer.append(batch)
         self._rows += len(batch)
-        self._bytes += batch.nbytes + BATCH_BYTES
+        self._bytes += _bytes_of(batch) + BATCH_BYTES
         if self._rows >= self._memory_rows or self._bytes >= self._room > 0:
             self._extend_runs()
 
@@ -205,6 +205,14 @@ def _disk_errors() -> Iterator[None]:
     except OSError as error:
         reason = os.strerror(error.errno or errno.EIO)
         raise RunError(f"cannot sort on disk in {tempfile.gettempdir()}: {reason}") from error
+
+
+def _bytes_of(rows: SolutionBatch) -> int:
+    """About the bytes that rows take by themselves: other rows use the terms that they do not."""
+    found = rows.nbytes
+    for array in {id(a): a for c in rows.values.values() for a in c.arrays[1:]}.values():
+        found -= array.nbytes * max(0, len(array) - len(rows)) // max(1, len(array))
+    return found
 
 
 def _some(batches: Sequence[SolutionBatch], rows: Indices, first: int) -> list[SolutionBatch]:

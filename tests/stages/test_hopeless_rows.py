@@ -151,8 +151,12 @@ def is_near(row: tuple[int, int, str, int], rows: list[tuple[int, int, str, int]
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("disorder", [0, 200])
-def test_rows_of_the_members_of_a_family(disorder: int, seed: int) -> None:
+@pytest.mark.parametrize("most", [0, 1000])
+def test_rows_of_the_members_of_a_family(
+    monkeypatch: pytest.MonkeyPatch, most: int, disorder: int, seed: int
+) -> None:
     """Each has partitions of its own. Batches may follow each other in time or overlap."""
+    monkeypatch.setattr(hopeless_rows, "MOST_COPIED", most)
     random, plan = Random(seed), plan_of("A; B")
     partition = (*plan.sequence.partition, QUERY)
     plan = replace(plan, sequence=replace(plan.sequence, partition=partition))

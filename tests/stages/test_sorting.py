@@ -134,6 +134,19 @@ def filled_runs(spills: Path, times: list[list[int]], kept_bytes: int) -> list[P
     return files
 
 
+def test_terms_of_other_rows_are_not_counted(spills: Path) -> None:
+    """The families of a run share the terms of a batch. Each has few rows."""
+    terms = text_array([f'"{n:0>1000}"' for n in range(1000)])
+    sorter = RowSorter(COLUMNS, kept_bytes=20 * BATCH_BYTES)
+    for n in range(9):
+        rows = batch([n], n)
+        rows.values["x"] = TermColumn(np.array([n], np.int32), terms)
+        sorter.add(rows)
+    assert list(spills.iterdir()) == []
+    (found,) = (rows for rows, _ in sorter.batches())
+    assert found.texts("x") == [f'"{n:0>1000}"' for n in range(9)]
+
+
 def test_files_are_removed_when_all_rows_have_been_read(spills: Path) -> None:
     sorter = filled([[3], [2], [1]], memory_rows=1)
     assert len([*spills.glob("spaseq-run-sort-*/*")]) == 3
