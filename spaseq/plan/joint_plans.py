@@ -101,17 +101,17 @@ def _joint(families: Sequence[Family], numbers: Sequence[int]) -> JointPlan:
             key, table = _key(gpm), _table(gpm.pattern)
             assert table is not None  # each GPM of a family has one
             gpms.setdefault(key, gpm)
-            member = table.variables.index(QUERY)
+            joined, member = rows.setdefault(key, []), table.variables.index(QUERY)
             for row in table.rows:
                 term = row_term(len(origins))
-                rows.setdefault(key, []).append((*row[:member], term, *row[member + 1 :]))
+                joined.append((*row[:member], term, *row[member + 1 :]))
                 own = row[member]
                 assert own is not None
                 origins.append((number, place, row_of(own)))
     tabled = (
         replace(gpm, pattern=_with_table(gpm.pattern, tuple(rows[key])))
         for key, gpm in gpms.items()
-        if key in rows
+        if rows[key]
     )
     plan = families[numbers[0]].plan
     columns = _columns(families[number].plan.patterns.columns for number in numbers)
