@@ -158,7 +158,8 @@ def bounded_solve(
     ship_functions()
     cores = partitions or spark.sparkContext.defaultParallelism
     limited = job.options.limit_per_event is not None
-    units = ShippedUnits.of_units(QueryUnits.of(job.plans, limited=limited))
+    here = workplace if is_one_machine(spark) else None
+    units = ShippedUnits.of_units(QueryUnits.of(job.plans, limited=limited), here)
     groups = sum(1 if units.key(unit) is None else cores for unit in units.plans)
     progress = workplace / "progress"
     progress.mkdir(exist_ok=True)
