@@ -42,8 +42,8 @@ def are_all_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
     Then no stage 2 need be made for them. A correlated GPM is not looked at: whether it has a
     solution is known only when the sequence takes its event.
     """
-    if plan.levels or any(gpm.correlation is not None for gpm in plan.patterns.gpms):
-        return False  # partial matches are asked for, too
+    if _is_told_later(plan):
+        return False
     found = sorter.gpms()
     if not found:
         return found is not None
@@ -58,6 +58,28 @@ def are_all_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
         looking.leaves_out_all(sorter, partition)
         for partition in ([(QUERY,), whole] if QUERY in whole else [whole])
     )
+
+
+def possible_rows(
+    plan: QueryPlan, rows: SolutionBatch, after: int | None, before: int | None
+) -> SolutionBatch:
+    """The rows that can be in a match.
+
+    Args:
+        plan: of a query or family.
+        rows: all rows of a bounded run from one time to another.
+        after: earlier rows come up to this time (ms); None if there are none.
+        before: later rows come from this time on (ms); None if there are none.
+    """
+    if _is_told_later(plan) or not can_be_told(plan, plan.sequence.window):
+        return rows
+    looking = HopelessRows(plan, plan.sequence.window)
+    return looking.possible(rows, after, before) if len(looking.required) > 1 else rows
+
+
+def _is_told_later(plan: QueryPlan) -> bool:
+    """Whether partial matches are asked for, too, or the sequence evaluates some of its GPMs."""
+    return bool(plan.levels) or any(gpm.correlation is not None for gpm in plan.patterns.gpms)
 
 
 def can_be_told(plan: QueryPlan, window: Window) -> bool:
@@ -110,6 +132,13 @@ class HopelessRows:
         if kept is None or kept.all():
             return rows
         return rows.take(np.flatnonzero(kept))
+
+    def possible(self, rows: SolutionBatch, after: int | None, before: int | None) -> SolutionBatch:
+        """What `possible_rows` gives."""
+        if after is not None:
+            self.passed(after)
+        kept = self._kept(rows, _LARGEST if before is None else before, self._partition)
+        return rows if kept is None or kept.all() else rows.take(np.flatnonzero(kept))
 
     def leaves_out_all(self, sorter: RowSorter, partition: tuple[str, ...]) -> bool:
         """Whether no row of a whole run can be in a match, as some variables of its key tell."""

@@ -7,7 +7,7 @@ is out of order, and stage 2 holds only those that overlap.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -64,6 +64,7 @@ class BucketRuns:
         self._held: list[SolutionBatch] = []
         self._rows = 0
         self._end = 0  # the greatest time held
+        self._is_first = True  # no run has ended
 
     def add(self, solutions: SolutionBatch) -> Iterator[BucketRun]:
         """Take solutions, at least one; the last run, if it has ended."""
@@ -75,12 +76,18 @@ class BucketRuns:
         self._held.append(solutions.compact())  # drops the text that was read
         self._rows += len(solutions)
 
+    def keep(self, possible: Callable[[SolutionBatch], SolutionBatch]) -> None:
+        """Keep only some of the solutions, unless a run has ended before."""
+        if self._held and self._is_first:
+            kept = possible(SolutionBatch.concat(self._held, self._columns))
+            self._held, self._rows = [kept] if len(kept) else [], len(kept)
+
     def rest(self) -> Iterator[BucketRun]:
         """The present run, which ends."""
         if not self._held:
             return
         run = SolutionBatch.concat(self._held, self._columns)
-        self._held, self._rows = [], 0
+        self._held, self._rows, self._is_first = [], 0, False
         if (run.time[1:] < run.time[:-1]).any():
             run = run.take(np.argsort(run.time, kind="stable"))
         bucket = buckets(run, self._key, self._count)

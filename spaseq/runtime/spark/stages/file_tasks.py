@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from spaseq.errors import SpaseqError
 from spaseq.kb.service_failure import RetryCount
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
@@ -26,6 +27,7 @@ from spaseq.runtime.spark.rows.run_files import RunFile, RunReader, StoredPiece
 from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PARTIAL
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver
 from spaseq.runtime.spark.stages.sequence_stage import SequenceTask
+from spaseq.stages.hopeless_rows import possible_rows
 
 
 class SolvedSplit(NamedTuple):
@@ -50,10 +52,14 @@ class Sequenced(NamedTuple):
 
 @record
 class FileTasks:
-    """The tasks of a run, which keep their files in a directory."""
+    """The tasks of a run, which keep their files in a directory.
+
+    `ends` has the first and the last split of each stream.
+    """
 
     solve: BoundedSolve
     directory: str
+    ends: Mapping[int, tuple[int, int]]
 
     def solved(self, split: InputSplit) -> SolvedSplit:
         """Stage 1 of a split."""
@@ -97,8 +103,23 @@ class FileTasks:
                 for run in runs[unit].add(solutions):
                     yield file.write(plans[unit], unit, number, run)
             for unit, rest in runs.items():
+                if unit in units.families and plans[unit].inputs.streams == (iri,):
+                    self._leave_out(split, extent, plans[unit], rest)
                 for run in rest.rest():
                     yield file.write(plans[unit], unit, number, run)
+
+    def _leave_out(
+        self, split: InputSplit, extent: TimeExtent, plan: QueryPlan, rows: BucketRuns
+    ) -> None:
+        """Leave out rows of a split that can be in no match.
+
+        Splits without a time scan follow each other in time; else `Overlap` will be raised.
+        """
+        first, last = self.ends[split.stream]
+        if first == last or not split.time_scanned:
+            after = None if split.number == first else extent.first
+            before = None if split.number == last else extent.last
+            rows.keep(lambda own: possible_rows(plan, own, after, before))
 
     def sequenced(
         self, pieces: Sequence[StoredPiece], ties: Mapping[int, EarlierTies]
