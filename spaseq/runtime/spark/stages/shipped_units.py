@@ -14,7 +14,7 @@ from typing import Any
 
 from spaseq.records import record
 from spaseq.runtime.spark.rows.run_files import disk_errors
-from spaseq.stages.collection_pause import collection_paused, count_as_old
+from spaseq.stages.collection_pause import MANY, collection_paused, hide_for_good
 from spaseq.stages.query_units import QueryUnits
 
 MOST_KEPT = 2
@@ -72,7 +72,8 @@ def _unpickled(name: str, data: bytes | Path) -> QueryUnits:
     if units is None:
         with collection_paused():
             units = pickle.loads(data if isinstance(data, bytes) else data.read_bytes())
-            count_as_old()
+        if len(units.queries) >= MANY:
+            hide_for_good()  # a worker collects garbage after each task
     _kept[name] = units  # the last one is the latest
     while len(_kept) > MOST_KEPT:
         del _kept[next(iter(_kept))]

@@ -47,6 +47,17 @@ def test_other_plans_are_others() -> None:
     assert len(shipped_units._kept) == MOST_KEPT
 
 
+@pytest.mark.parametrize("most", [1, 3])
+def test_the_collector_does_not_look_at_many_plans(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden: list[int] = []
+    monkeypatch.setattr(shipped_units, "hide_for_good", lambda: hidden.append(1))
+    monkeypatch.setattr(shipped_units, "MANY", most)
+    pickle.loads(pickle.dumps(ShippedUnits.of_units(units("a", "b"))))
+    assert bool(hidden) == (most < 3)
+
+
 def test_workers_on_the_same_machine_read_a_file_once(tmp_path: Path) -> None:
     shipped = ShippedUnits.of_units(units(*"abcdefgh"), tmp_path)
     sent = pickle.dumps(shipped)
