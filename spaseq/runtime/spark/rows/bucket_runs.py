@@ -55,12 +55,15 @@ class BucketRuns:
         columns: the query's.
         key: the variables by which stage 2 is split, or None.
         count: the number of buckets of stage 2.
+        fewest: a run has at least this many solutions, if that is not more than `RUN_ROWS`.
     """
 
-    def __init__(self, columns: SolutionColumns, key: Sequence[str] | None, count: int) -> None:
+    def __init__(
+        self, columns: SolutionColumns, key: Sequence[str] | None, count: int, fewest: int = 0
+    ) -> None:
         self._columns, self._key = columns, key
         self._count = 1 if key is None else count
-        self._enough = min(RUN_ROWS, BUCKET_ROWS * self._count)
+        self._enough = min(RUN_ROWS, max(fewest, BUCKET_ROWS * self._count))
         self._held: list[SolutionBatch] = []
         self._rows = 0
         self._end = 0  # the greatest time held

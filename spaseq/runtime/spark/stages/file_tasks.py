@@ -22,7 +22,7 @@ from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, TimeExtent
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.spark.rows.block_files import BlockFile, Blocks, RowFile, RowRun, StoredRow
-from spaseq.runtime.spark.rows.bucket_runs import BucketRuns
+from spaseq.runtime.spark.rows.bucket_runs import RUN_ROWS, BucketRuns
 from spaseq.runtime.spark.rows.run_files import RunFile, RunReader, StoredPiece
 from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PARTIAL
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver
@@ -91,10 +91,7 @@ class FileTasks:
         solve, number = self.solve, NO_SPLIT if split.time_scanned else split.number
         iri, limits = solve.streams[split.stream].iri, solve.options.limits
         plans, units = solve.units.plans, solve.units
-        runs = {
-            unit: BucketRuns(plan.patterns.columns, units.key(unit), solve.buckets)
-            for unit, plan in plans.items()
-        }
+        runs = {unit: self._runs(unit) for unit in plans}
         solver = Solver(units, iri, solve.knowledge, stats, bad.append, limits)
         events = extent.watch(solve.events(split, stats, bad.append))
         with closing(RunFile(self._new("solutions"))) as file:
@@ -107,6 +104,12 @@ class FileTasks:
                     self._leave_out(split, extent, plans[unit], rest)
                 for run in rest.rest():
                     yield file.write(plans[unit], unit, number, run)
+
+    def _runs(self, unit: int) -> BucketRuns:
+        """Runs of a unit. Those of families are longer: only rows of the first one are left out."""
+        units, columns = self.solve.units, self.solve.units.plans[unit].patterns.columns
+        fewest = RUN_ROWS // len(units.families) if unit in units.families else 0
+        return BucketRuns(columns, units.key(unit), self.solve.buckets, fewest)
 
     def _leave_out(
         self, split: InputSplit, extent: TimeExtent, plan: QueryPlan, rows: BucketRuns
