@@ -101,8 +101,7 @@ def _joint(families: Sequence[Family], numbers: Sequence[int]) -> JointPlan:
             key, table = _key(gpm), _table(gpm.pattern)
             assert table is not None  # each GPM of a family has one
             gpms.setdefault(key, gpm)
-            joined = rows.setdefault(key, [])
-            member = table.variables.index(QUERY)
+            joined, member = rows.setdefault(key, []), table.variables.index(QUERY)
             for row in table.rows:
                 term = row_term(len(origins))
                 joined.append((*row[:member], term, *row[member + 1 :]))

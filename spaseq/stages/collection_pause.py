@@ -42,6 +42,14 @@ def count_as_old() -> None:
         gc.unfreeze()
 
 
+def hide_for_good() -> None:
+    """The collector never again looks at the objects that there are now, because they stay.
+
+    They still go when nobody refers to them. Only cyclic garbage among them would stay, too.
+    """
+    gc.freeze()
+
+
 @contextmanager
 def collection_of_new_only() -> Iterator[None]:
     """The collector looks only at objects that are made in this context, and at no older ones.

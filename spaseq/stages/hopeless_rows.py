@@ -50,9 +50,7 @@ def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
     correlated GPM is not looked at: whether it has a solution is known only when the sequence takes
     its event.
     """
-    if plan.levels or any(gpm.correlation is not None for gpm in plan.patterns.gpms):
-        return True  # partial matches are asked for, too
-    if sorter.has_written:
+    if _is_told_later(plan) or sorter.has_written:
         return True
     found = sorter.gpms()
     looking = HopelessRows(plan, plan.sequence.window)
@@ -65,6 +63,28 @@ def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
     if len(looking.required) > 1 and not looking.leave_out(sorter):
         return False
     return len(sorter) > MOST_LOOKED_AT or has_steps_in_order(plan, sorter)
+
+
+def possible_rows(
+    plan: QueryPlan, rows: SolutionBatch, after: int | None, before: int | None
+) -> SolutionBatch:
+    """The rows that can be in a match.
+
+    Args:
+        plan: of a query or family.
+        rows: all rows of a bounded run from one time to another.
+        after: earlier rows come up to this time (ms); None if there are none.
+        before: later rows come from this time on (ms); None if there are none.
+    """
+    if _is_told_later(plan) or not can_be_told(plan, plan.sequence.window):
+        return rows
+    looking = HopelessRows(plan, plan.sequence.window)
+    return looking.possible(rows, after, before) if len(looking.required) > 1 else rows
+
+
+def _is_told_later(plan: QueryPlan) -> bool:
+    """Whether partial matches are asked for, too, or the sequence evaluates some of its GPMs."""
+    return bool(plan.levels) or any(gpm.correlation is not None for gpm in plan.patterns.gpms)
 
 
 def can_be_told(plan: QueryPlan, window: Window) -> bool:
@@ -146,6 +166,13 @@ class HopelessRows:
                 step, member = self._steps[rows.gpm], rows.values[QUERY].codes.astype(np.int64)
                 note_near(direction, rows.time, step, member, last, self._length, own)
         return np.flatnonzero(np.concatenate(near) == (1 << required) - 1)
+
+    def possible(self, rows: SolutionBatch, after: int | None, before: int | None) -> SolutionBatch:
+        """What `possible_rows` gives."""
+        if after is not None:
+            self.passed(after)
+        kept = self._kept(rows, LARGEST if before is None else before)
+        return rows if kept is None or kept.all() else rows.take(np.flatnonzero(kept))
 
     def _is_worth(self, rows: SolutionBatch) -> bool:
         if len(rows) < FEWEST or self._unknown_until == LARGEST:

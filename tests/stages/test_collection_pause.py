@@ -7,7 +7,12 @@ import weakref
 
 import pytest
 
-from spaseq.stages.collection_pause import collection_of_new_only, collection_paused, count_as_old
+from spaseq.stages.collection_pause import (
+    collection_of_new_only,
+    collection_paused,
+    count_as_old,
+    hide_for_good,
+)
 
 
 def test_the_collector_is_paused_and_goes_on() -> None:
@@ -79,3 +84,19 @@ def test_objects_that_count_as_old_are_looked_at_later() -> None:
     assert not gone and not gc.get_freeze_count()
     gc.collect()
     assert gone
+
+
+def test_hidden_objects_go_when_nobody_refers_to_them() -> None:
+    class Plain:
+        pass
+
+    gone: list[int] = []
+    plain = Plain()
+    weakref.finalize(plain, gone.append, 1)
+    hide_for_good()
+    try:
+        assert gc.get_freeze_count()
+        del plain
+        assert gone
+    finally:
+        gc.unfreeze()

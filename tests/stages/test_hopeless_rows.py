@@ -16,7 +16,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn, text_array
 from spaseq.stages import hopeless_rows
-from spaseq.stages.hopeless_rows import HopelessRows, leave_out_hopeless
+from spaseq.stages.hopeless_rows import HopelessRows, leave_out_hopeless, possible_rows
 from spaseq.stages.sorting import RowSorter
 from tests.oracle.test_differential import run
 from tests.sizes import sizes
@@ -185,6 +185,35 @@ def test_rows_that_are_not_looked_at() -> None:
     assert leave_out_hopeless(plan, many)
     partial = plan_of("A; B", partial=True)
     assert leave_out_hopeless(partial, RowSorter(partial.patterns.columns))
+
+
+PART = [("A", 5, "x"), ("A", 20, "x"), ("B", 30, "x"), ("A", 50, "x"), ("B", 75, "x")]
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "left_out"),
+    [
+        (None, None, {5, 50, 75}),
+        (0, None, {50, 75}),  # a row up to 0 may be near that of 5
+        (-6, None, {5, 50, 75}),
+        (None, 80, {5, 50}),
+        (None, 86, {5, 50, 75}),
+        (0, 80, {50}),
+    ],
+)
+def test_rows_from_one_time_to_another(
+    after: int | None, before: int | None, left_out: set[int]
+) -> None:
+    plan = plan_of("A; B")
+    edges = (None if time is None else 1000 * time for time in (after, before))
+    found = possible_rows(plan, rows_of(plan, PART), *edges)
+    assert {second for _, second, _ in PART} - {*(found.time // 1000).tolist()} == left_out
+
+
+def test_all_rows_are_possible_if_others_count() -> None:
+    for plan in (plan_of("A, B"), plan_of("A; B", partial=True), plan_of("A; B?")):
+        rows = rows_of(plan, PART[:1])
+        assert possible_rows(plan, rows, None, None) is rows
 
 
 @sizes(8, 200, 500)

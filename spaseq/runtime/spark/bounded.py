@@ -11,7 +11,7 @@ import os
 import pickle
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -49,6 +49,7 @@ from spaseq.runtime.spark.stages.registered_streams import chained_output
 from spaseq.runtime.spark.stages.sequence_stage import run_sequences
 from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
 from spaseq.scratch import ScratchDirectory
+from spaseq.stages.collection_pause import MANY, collection_of_new_only
 from spaseq.stages.query_units import QueryUnits
 
 PIECE_BYTES = 64 * 2**20
@@ -96,7 +97,8 @@ def run_batches(
     started = time.perf_counter()
     with spark_errors():
         spark = spark or session(master=master, verbose=verbose)
-    with ScratchDirectory("events") as directory:
+    hidden = collection_of_new_only() if len(job.plans) >= MANY else nullcontext()
+    with hidden, ScratchDirectory("events") as directory:
         shared = tuple(stream.shared(Path(directory)) for stream in job.streams)
         here = is_one_machine(spark) and not any(queries_read(job.plans))
         delivered = _delivered_from_files if here else _delivered
@@ -158,7 +160,8 @@ def bounded_solve(
     ship_functions()
     cores = partitions or spark.sparkContext.defaultParallelism
     limited = job.options.limit_per_event is not None
-    units = ShippedUnits.of_units(QueryUnits.of(job.plans, limited=limited))
+    here = workplace if is_one_machine(spark) else None
+    units = ShippedUnits.of_units(QueryUnits.of(job.plans, limited=limited), here)
     groups = sum(1 if units.key(unit) is None else cores for unit in units.plans)
     progress = workplace / "progress"
     progress.mkdir(exist_ok=True)

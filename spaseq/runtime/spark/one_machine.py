@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from spaseq.runtime.arrivals.input_splits import bounded_splits
+from spaseq.runtime.arrivals.input_splits import InputSplit, bounded_splits
 from spaseq.runtime.arrivals.tie_numbering import earlier
 from spaseq.runtime.spark.rows.block_files import Blocks, RowRun, StoredRow
 from spaseq.runtime.spark.rows.packs import part_of
@@ -25,6 +25,9 @@ from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 
 Given = TypeVar("Given")
 T = TypeVar("T")
+
+FEW_ROWS = 4096
+"""To divide so few rows of a query among tasks saves less time than a further stage 2 takes."""
 
 
 class FoundRows(NamedTuple):
@@ -69,8 +72,8 @@ def found_in_files(spark: Any, solve: BoundedSolve, directory: Path, time_scan: 
     Raises:
         Overlap: splits overlap, so the job has no answers without a scan.
     """
-    tasks = FileTasks(solve, str(directory))
     splits = bounded_splits(solve.streams, time_scan=time_scan)
+    tasks = FileTasks(solve, str(directory), _ends(splits))
     solved = _each(spark, tasks.solved, splits)
     ties = earlier(s.extent for s in solved if s.extent is not None)
     messages = [block for s in solved for block in s.messages]
@@ -86,6 +89,15 @@ def found_in_files(spark: Any, solve: BoundedSolve, directory: Path, time_scan: 
     )
 
 
+def _ends(splits: Iterable[InputSplit]) -> dict[int, tuple[int, int]]:
+    """The first and the last split of each stream."""
+    found: dict[int, tuple[int, int]] = {}
+    for split in splits:
+        first, _ = found.get(split.stream, (split.number, split.number))
+        found[split.stream] = first, split.number
+    return found
+
+
 def _with_ties(tasks: FileTasks, ties: Mapping[int, Any]) -> Callable[[list[StoredPiece]], Any]:
     return lambda pieces: tasks.sequenced(pieces, ties)
 
@@ -93,9 +105,19 @@ def _with_ties(tasks: FileTasks, ties: Mapping[int, Any]) -> Callable[[list[Stor
 def _parts(pieces: Iterable[StoredPiece], parts: int) -> list[list[StoredPiece]]:
     """The pieces of each task of stage 2, by query and bucket, then by time."""
     found = [list[StoredPiece]() for _ in range(parts)]
-    for piece in pieces:
+    for piece in _undivided(pieces):
         found[part_of(piece.query, piece.bucket, parts)].append(piece)
     return [sorted(each) for each in found if each]
+
+
+def _undivided(pieces: Iterable[StoredPiece]) -> Iterator[StoredPiece]:
+    """The pieces, with one bucket for all rows of a query that has few."""
+    of_query: dict[int, list[StoredPiece]] = {}
+    for piece in pieces:
+        of_query.setdefault(piece.query, []).append(piece)
+    for own in of_query.values():
+        few = sum(piece.end - piece.start for piece in own) <= FEW_ROWS
+        yield from (piece._replace(bucket=0) for piece in own) if few else own
 
 
 def _each(spark: Any, task: Callable[[Given], T], items: Sequence[Given]) -> list[T]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +125,15 @@ def test_a_query_with_245_optionals_is_answered(spark: Any, paths: list[Path]) -
     expected = answers_in_process(job_of(paths, query=query))
     assert list(spark_runtime.run(job_of(paths, query=query), spark=spark)) == expected
     assert expected
+
+
+def test_the_collector_does_not_look_at_many_plans_in_a_run(
+    spark: Any, paths: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = gc.get_freeze_count()
+    monkeypatch.setattr(spark_runtime, "MANY", 2)
+    batches = spark_runtime.run_batches(job_of(paths), spark=spark)
+    next(batches)
+    assert gc.get_freeze_count() > before
+    batches.close()
+    assert gc.get_freeze_count() == before

@@ -10,6 +10,7 @@ import marshal
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -142,8 +143,7 @@ def _part(answers: Answers, begin: int, end: int) -> Answers:
 def _in_order(pieces: Sequence[Answers]) -> Iterator[Answers]:
     """The answers of some pieces, each of which is in order, in order."""
     columns = [p for p in pieces if isinstance(p, AnswerBatch)]
-    values = [answer for p in pieces if not isinstance(p, AnswerBatch) for answer in p]
-    values.sort(key=Answer.order_key)
+    values = _sorted([p for p in pieces if not isinstance(p, AnswerBatch)])
     batch = _ordered(columns)
     if batch is None:
         values += [answer for piece in columns for answer in piece]
@@ -155,6 +155,14 @@ def _in_order(pieces: Sequence[Answers]) -> Iterator[Answers]:
         yield batch.part(0, begin)
         yield sorted([*values, *batch.part(begin, end)], key=Answer.order_key)
         yield batch.part(end, len(batch))
+
+
+def _sorted(pieces: Sequence[list[Answer]]) -> list[Answer]:
+    """The answers of some pieces in order. Those of a single task follow each other already."""
+    answers = [answer for piece in pieces for answer in piece]
+    if any(a[-1].order_key() > b[0].order_key() for a, b in pairwise(filter(None, pieces))):
+        answers.sort(key=Answer.order_key)
+    return answers
 
 
 def _ordered(pieces: Sequence[AnswerBatch]) -> AnswerBatch | None:

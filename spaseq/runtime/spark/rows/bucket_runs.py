@@ -7,7 +7,7 @@ is out of order, and stage 2 holds only those that overlap.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -55,15 +55,19 @@ class BucketRuns:
         columns: the query's.
         key: the variables by which stage 2 is split, or None.
         count: the number of buckets of stage 2.
+        fewest: a run has at least this many solutions, if that is not more than `RUN_ROWS`.
     """
 
-    def __init__(self, columns: SolutionColumns, key: Sequence[str] | None, count: int) -> None:
+    def __init__(
+        self, columns: SolutionColumns, key: Sequence[str] | None, count: int, fewest: int = 0
+    ) -> None:
         self._columns, self._key = columns, key
         self._count = 1 if key is None else count
-        self._enough = min(RUN_ROWS, BUCKET_ROWS * self._count)
+        self._enough = min(RUN_ROWS, max(fewest, BUCKET_ROWS * self._count))
         self._held: list[SolutionBatch] = []
         self._rows = 0
         self._end = 0  # the greatest time held
+        self._is_first = True  # no run has ended
 
     def add(self, solutions: SolutionBatch) -> Iterator[BucketRun]:
         """Take solutions, at least one; the last run, if it has ended."""
@@ -75,12 +79,18 @@ class BucketRuns:
         self._held.append(solutions.compact())  # drops the text that was read
         self._rows += len(solutions)
 
+    def keep(self, possible: Callable[[SolutionBatch], SolutionBatch]) -> None:
+        """Keep only some of the solutions, unless a run has ended before."""
+        if self._held and self._is_first:
+            kept = possible(SolutionBatch.concat(self._held, self._columns))
+            self._held, self._rows = [kept] if len(kept) else [], len(kept)
+
     def rest(self) -> Iterator[BucketRun]:
         """The present run, which ends."""
         if not self._held:
             return
         run = SolutionBatch.concat(self._held, self._columns)
-        self._held, self._rows = [], 0
+        self._held, self._rows, self._is_first = [], 0, False
         if (run.time[1:] < run.time[:-1]).any():
             run = run.take(np.argsort(run.time, kind="stable"))
         bucket = buckets(run, self._key, self._count)

@@ -22,6 +22,7 @@ from spaseq.compiled.mode import interpreted
 from spaseq.errors import RunError, SpaseqError
 from spaseq.runtime.spark.session.jvm import find_java, java_home
 from spaseq.runtime.spark.session.shipping import ARCHIVE_NAME, PACKAGE, SHIPPED, package_archive
+from spaseq.scratch import ScratchDirectory
 
 _PYTHON_START = Path(__file__).absolute().parent / "python_start"
 """The directory of our `sitecustomize`."""
@@ -103,7 +104,33 @@ def _local(cores: int) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.streaming.checkpointFileManagerClass": _LOCAL_CHECKPOINTS,
         **LOOPBACK,
+        **unix_sockets(),
     }
+
+
+def unix_sockets() -> dict[str, str]:
+    """Settings by which Java and the workers of this machine talk through Unix domain sockets.
+
+    Through a TCP socket every task waits 40 ms for the rest of its description: Java sends it in
+    two parts, and Nagle's algorithm holds the second one until the first is acknowledged. The
+    sockets are in a directory that only this user can enter. There are no such settings if the
+    temporary directory has too long a name.
+    """
+    directory = _sockets().name
+    if len(directory) > _LONGEST_SOCKET_DIRECTORY:
+        return {}
+    setting = "spark.python.unix.domain.socket"
+    return {f"{setting}.enabled": "true", f"{setting}.dir": directory}
+
+
+@cache
+def _sockets() -> ScratchDirectory:
+    """The directory of this process's sockets, which lasts as long as the process."""
+    return ScratchDirectory("sockets")
+
+
+_LONGEST_SOCKET_DIRECTORY = 60
+"""With the name of a socket, 43 characters, the path may have 103 characters on any system."""
 
 
 # Spark's default starts several processes for every file that it renames on a local disk.

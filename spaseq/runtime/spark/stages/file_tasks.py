@@ -15,17 +15,19 @@ import pyarrow as pa
 
 from spaseq.errors import SpaseqError
 from spaseq.kb.service_failure import RetryCount
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, TimeExtent
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.spark.rows.block_files import BlockFile, Blocks, RowFile, RowRun, StoredRow
-from spaseq.runtime.spark.rows.bucket_runs import BucketRuns
+from spaseq.runtime.spark.rows.bucket_runs import RUN_ROWS, BucketRuns
 from spaseq.runtime.spark.rows.run_files import RunFile, RunReader, StoredPiece
 from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PARTIAL
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver
 from spaseq.runtime.spark.stages.sequence_stage import SequenceTask
+from spaseq.stages.hopeless_rows import possible_rows
 
 
 class SolvedSplit(NamedTuple):
@@ -50,10 +52,14 @@ class Sequenced(NamedTuple):
 
 @record
 class FileTasks:
-    """The tasks of a run, which keep their files in a directory."""
+    """The tasks of a run, which keep their files in a directory.
+
+    `ends` has the first and the last split of each stream.
+    """
 
     solve: BoundedSolve
     directory: str
+    ends: Mapping[int, tuple[int, int]]
 
     def solved(self, split: InputSplit) -> SolvedSplit:
         """Stage 1 of a split."""
@@ -85,10 +91,7 @@ class FileTasks:
         solve, number = self.solve, NO_SPLIT if split.time_scanned else split.number
         iri, limits = solve.streams[split.stream].iri, solve.options.limits
         plans, units = solve.units.plans, solve.units
-        runs = {
-            unit: BucketRuns(plan.patterns.columns, units.key(unit), solve.buckets)
-            for unit, plan in plans.items()
-        }
+        runs = {unit: self._runs(unit) for unit in plans}
         solver = Solver(units, iri, solve.knowledge, stats, bad.append, limits)
         events = extent.watch(solve.events(split, stats, bad.append))
         with closing(RunFile(self._new("solutions"))) as file:
@@ -97,8 +100,29 @@ class FileTasks:
                 for run in runs[unit].add(solutions):
                     yield file.write(plans[unit], unit, number, run)
             for unit, rest in runs.items():
+                if unit in units.families and plans[unit].inputs.streams == (iri,):
+                    self._leave_out(split, extent, plans[unit], rest)
                 for run in rest.rest():
                     yield file.write(plans[unit], unit, number, run)
+
+    def _runs(self, unit: int) -> BucketRuns:
+        """Runs of a unit. Those of families are longer: only rows of the first one are left out."""
+        units, columns = self.solve.units, self.solve.units.plans[unit].patterns.columns
+        fewest = RUN_ROWS // len(units.families) if unit in units.families else 0
+        return BucketRuns(columns, units.key(unit), self.solve.buckets, fewest)
+
+    def _leave_out(
+        self, split: InputSplit, extent: TimeExtent, plan: QueryPlan, rows: BucketRuns
+    ) -> None:
+        """Leave out rows of a split that can be in no match.
+
+        Splits without a time scan follow each other in time; else `Overlap` will be raised.
+        """
+        first, last = self.ends[split.stream]
+        if first == last or not split.time_scanned:
+            after = None if split.number == first else extent.first
+            before = None if split.number == last else extent.last
+            rows.keep(lambda own: possible_rows(plan, own, after, before))
 
     def sequenced(
         self, pieces: Sequence[StoredPiece], ties: Mapping[int, EarlierTies]

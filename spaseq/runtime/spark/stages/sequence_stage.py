@@ -18,6 +18,7 @@ from spaseq.errors import SpaseqError
 from spaseq.kb.service_failure import RetryCount
 from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
@@ -38,7 +39,9 @@ from spaseq.runtime.spark.rows.stage_rows import (
 )
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.stages.held_answers import HeldAnswers
+from spaseq.stages.hopeless_rows import leave_out_hopeless
 from spaseq.stages.query_units import QueryUnits
+from spaseq.stages.sorting import RowSorter
 from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
 
 Ties: TypeAlias = EarlierTies | OtherTies
@@ -56,6 +59,7 @@ _PLACE = ("bucket", "time", "split")
 class _Group:
     """The stage that takes the packs, and its unit of queries and its bucket.
 
+    `waiting` has the rows before the first advance; the stage gets them if a match is possible.
     `held` has the answers of a family, which come together.
     """
 
@@ -63,7 +67,35 @@ class _Group:
     bucket: int
     stage: UnitSequence
     held: HeldAnswers | None
+    waiting: RowSorter | None
     rows: int = 0  # since the last advance
+
+    def push(self, rows: SolutionBatch) -> None:
+        """Take rows, which wait before the first advance."""
+        self.rows += len(rows)
+        if self.waiting is None:
+            self.stage.push(rows)
+        else:
+            self.waiting.add(rows)
+
+    def advance(self, watermark: int) -> FoundAnswers:
+        """The answers that are certain by a watermark (ms)."""
+        self.rows = 0
+        self._begin()
+        return self.stage.advance(watermark)
+
+    def close(self, plan: QueryPlan) -> FoundAnswers:
+        """The remaining answers; all rows have come."""
+        if self.waiting is not None and not leave_out_hopeless(plan, self.waiting):
+            return {}
+        self._begin()
+        return self.stage.close()
+
+    def _begin(self) -> None:
+        """Let the stage have the rows that wait."""
+        waiting, self.waiting = self.waiting, None
+        for batch, _ in waiting.batches() if waiting is not None else ():
+            self.stage.push(batch)
 
 
 @dataclass(slots=True)
@@ -118,14 +150,13 @@ class SequenceTask:
             knowledge = self.knowledge.open() if self.knowledge is not None else None
             stage = self.units.sequence(unit, self.options, knowledge, self.on_bad)
             held = HeldAnswers() if unit in self.units.families else None
-            group = self._group = _Group(unit, bucket, stage, held)
+            waiting = RowSorter(self._columns[unit])
+            group = self._group = _Group(unit, bucket, stage, held, waiting)
         began = time.perf_counter()
         answers: FoundAnswers = {}
         if group.rows >= ADVANCE_ROWS:
-            answers = group.stage.advance(first - 1)  # later packs begin no earlier
-            group.rows = 0
-        group.stage.push(self._numbered(split, solutions))
-        group.rows += len(solutions)
+            answers = group.advance(first - 1)  # later packs begin no earlier
+        group.push(self._numbered(split, solutions))
         yield from self._out(group, answers, began)
 
     def _numbered(self, split: int, solutions: SolutionBatch) -> SolutionBatch:
@@ -141,7 +172,7 @@ class SequenceTask:
             return
         start = time.perf_counter()
         group, self._group = self._group, None
-        answers = group.stage.close()
+        answers = group.close(self.units.plans[group.unit])
         self.stats.suppressed += group.stage.suppressed
         yield from self._out(group, answers, start)
         if group.held is not None:

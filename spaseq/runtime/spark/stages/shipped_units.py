@@ -1,14 +1,20 @@
-"""The plans of a run as workers get them: with every task, but unpickled once in a process."""
+"""The plans of a run as workers get them: with every task, but unpickled once in a process.
+
+Workers on the driver's machine read the plans from a file, so that tasks carry its path only.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import pickle
 from collections.abc import Callable
-from functools import cached_property
+from dataclasses import field
+from pathlib import Path
 from typing import Any
 
-from spaseq.stages.collection_pause import collection_paused, count_as_old
+from spaseq.records import record
+from spaseq.runtime.spark.rows.run_files import disk_errors
+from spaseq.stages.collection_pause import MANY, collection_paused, hide_for_good
 from spaseq.stages.query_units import QueryUnits
 
 MOST_KEPT = 2
@@ -17,37 +23,57 @@ MOST_KEPT = 2
 _kept: dict[str, QueryUnits] = {}
 
 
+@record
 class ShippedUnits(QueryUnits):
-    """Units for workers. Their pickle has them as bytes, under a hash of these bytes.
+    """Units for workers. `data` is their pickle or the file that has it, and `name` its hash.
 
     To unpickle the plans of 1,000 different queries takes half a second, and a task often less.
     """
 
+    name: str = field(kw_only=True)
+    data: bytes | Path = field(kw_only=True)
+
     @classmethod
-    def of_units(cls, units: QueryUnits) -> ShippedUnits:
-        """Units without what only the planner reads."""
+    def of_units(cls, units: QueryUnits, directory: Path | None = None) -> ShippedUnits:
+        """Units without what only the planner reads.
+
+        Their pickle is in a directory that the workers can read as long as they run, if there is
+        one.
+        """
         own = units.shipped()
-        return cls(own.queries, own.families, own.plans, own.limited)
-
-    @cached_property
-    def _pickled(self) -> tuple[str, bytes]:
-        from pyspark import cloudpickle  # it can pickle functions of the user's by value
-
-        whole = QueryUnits(self.queries, self.families, self.plans, self.limited)
-        data: bytes = cloudpickle.dumps(whole)
-        return hashlib.sha256(data).hexdigest(), data
+        with collection_paused():
+            data = _pickled(own)
+        name = hashlib.sha256(data).hexdigest()
+        place = data if directory is None else _written(directory / f"plans-{name}", data)
+        return cls(own.queries, own.families, own.plans, own.limited, name=name, data=place)
 
     def __reduce__(self) -> tuple[Callable[..., QueryUnits], tuple[Any, ...]]:
-        return _unpickled, self._pickled
+        return _unpickled, (self.name, self.data)
 
 
-def _unpickled(name: str, data: bytes) -> QueryUnits:
-    """The units that some bytes, whose hash is `name`, are the pickle of."""
+def _pickled(units: QueryUnits) -> bytes:
+    if not any(plan.expressions.functions for plan in units.queries):
+        return pickle.dumps(units, pickle.HIGHEST_PROTOCOL)
+    from pyspark import cloudpickle  # it can pickle functions of the user's by value
+
+    data: bytes = cloudpickle.dumps(units)
+    return data
+
+
+def _written(path: Path, data: bytes) -> Path:
+    with disk_errors(path):
+        path.write_bytes(data)
+    return path
+
+
+def _unpickled(name: str, data: bytes | Path) -> QueryUnits:
+    """The units that some bytes, or those in a file, are the pickle of; `name` is their hash."""
     units = _kept.pop(name, None)
     if units is None:
         with collection_paused():
-            units = pickle.loads(data)
-            count_as_old()
+            units = pickle.loads(data if isinstance(data, bytes) else data.read_bytes())
+        if len(units.queries) >= MANY:
+            hide_for_good()  # a worker collects garbage after each task
     _kept[name] = units  # the last one is the latest
     while len(_kept) > MOST_KEPT:
         del _kept[next(iter(_kept))]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 
 from spaseq.compile import compile_query
+from spaseq.errors import RunError
 from spaseq.runtime.spark.stages import shipped_units
 from spaseq.runtime.spark.stages.shipped_units import MOST_KEPT, ShippedUnits
 from spaseq.stages.query_units import QueryUnits
@@ -43,3 +45,31 @@ def test_other_plans_are_others() -> None:
     assert [own.queries[0].identity.name for own in found] == [*"abcab"]
     assert found[0] is not found[3]
     assert len(shipped_units._kept) == MOST_KEPT
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_the_collector_does_not_look_at_many_plans(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden: list[int] = []
+    monkeypatch.setattr(shipped_units, "hide_for_good", lambda: hidden.append(1))
+    monkeypatch.setattr(shipped_units, "MANY", most)
+    pickle.loads(pickle.dumps(ShippedUnits.of_units(units("a", "b"))))
+    assert bool(hidden) == (most < 3)
+
+
+def test_workers_on_the_same_machine_read_a_file_once(tmp_path: Path) -> None:
+    shipped = ShippedUnits.of_units(units(*"abcdefgh"), tmp_path)
+    sent = pickle.dumps(shipped)
+    assert len(sent) < 1000 < len(pickle.dumps(ShippedUnits.of_units(units(*"abcdefgh"))))
+    first = pickle.loads(sent)
+    (file,) = tmp_path.iterdir()
+    file.unlink()
+    assert pickle.loads(sent) is first
+    assert [plan.identity.name for plan in first.queries] == [*"abcdefgh"]
+
+
+def test_a_directory_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    with pytest.raises(RunError, match=rf"cannot keep rows on disk in {gone}: No such file"):
+        ShippedUnits.of_units(units("a"), gone)
