@@ -18,9 +18,7 @@ from spaseq.rdf.terms.term import split_literal
 from spaseq.rdf.terms.vocabulary import XSD_STRING
 
 
-def with_constants(
-    pattern: n.Pattern, known: Mapping[str, Constant], table: n.Table
-) -> n.Pattern:
+def with_constants(pattern: n.Pattern, known: Mapping[str, Constant], table: n.Table) -> n.Pattern:
     """A pattern of a family with `table` as its table.
 
     The constants in `known`, by name of the parameter, stand where the parameters stood.

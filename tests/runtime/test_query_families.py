@@ -148,7 +148,11 @@ def crowd(kinds: dict[int, int], time: int, long: tuple[int, ...] = ()) -> spase
     for kind, count in kinds.items():
         text = "text" * (20 if kind in long else 1)
         for i in range(count):
-            own = f'<http://e/kind> "{kind}"', f"<http://e/a> {integer(1)}", f'<http://e/t> "{text}"'
+            own = (
+                f'<http://e/kind> "{kind}"',
+                f"<http://e/a> {integer(1)}",
+                f'<http://e/t> "{text}"',
+            )
             triples += [f"<http://e/{kind}-{i}> {each} .\n" for each in own]
     return spaseq.Event("".join(triples), time, f"http://e/crowd{time}")
 
