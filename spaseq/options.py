@@ -165,15 +165,20 @@ class FileSourceSettings:
 class StateLimits:
     """Bounds of each bucket of each followed query.
 
-    `rows` bounds the partial matches that wait, `bytes` the size in the state store.
+    `rows` bounds the partial matches that wait after an instant, `bytes` the size in the state
+    store, whenever it is written.
     """
 
     rows: int = 10_000_000
     bytes: int = 2**30
 
     def times(self, queries: int) -> StateLimits:
-        """The limits of a family of some queries, which share a bucket."""
-        return StateLimits(self.rows * queries, self.bytes * queries)
+        """The limits of a family of some queries, which share the bytes of a bucket."""
+        return StateLimits(self.rows, self.bytes * queries)
+
+    def stages(self, options: StageOptions) -> StageOptions:
+        """The options of stages that keep the limit on partial matches."""
+        return replace(options, most_waiting=self.rows)
 
 
 @record

@@ -15,7 +15,7 @@ from spaseq.errors import QueryError
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.stages.sequence import SequenceStage
-from tests.automaton.cases import Case, Event, batch, cases, letters, plans, query
+from tests.automaton.cases import Case, Event, batch, cases, plans, query
 
 Outcome = tuple[list[Answer], dict[Instant, int]]
 """The answers, and the instant at which the limit was exceeded, with the count."""
@@ -72,3 +72,45 @@ def test_every_evaluator_fails_at_an_instant_that_does_not_depend_on_batches(
         reject()
     for plan in found.values():
         assert_the_same_for_all_cuts(plan, case.events, most, random)
+
+
+LONGER = [
+    ("A: B: C", "4 SECONDS"),
+    ("A; B: C", "7 SECONDS TUMBLING"),
+    ("A: B+: C", "4 SECONDS"),
+    ("A, B+, C", "9 SECONDS"),
+    ("A: B!; C", "9 EVENTS"),
+    ("(A AND B): C", "5 SECONDS"),
+    ("A: (B | C)++", "5 SECONDS"),
+    ("A; B; C!", "5 SECONDS"),
+]
+
+
+@pytest.mark.parametrize("most", [0, 3, 20, 150])
+@pytest.mark.parametrize("related", [True, False])
+@pytest.mark.parametrize(("sequence", "window"), LONGER)
+def test_a_longer_stream_fails_at_one_instant(
+    sequence: str, window: str, related: bool, most: int
+) -> None:
+    random = Random(f"{sequence} {related} {most}")
+    gpms = {name: f"?k :is ?{name.lower()}" for name in "ABC"}
+    if related:
+        gpms["C"] += " FILTER (?c > ?a)"
+    events = [
+        Event(
+            500 * (i // 2) if i % 7 else 500 * i // 2,
+            i % 2,
+            0,
+            {n: [value(random, n) for _ in range(2)] for n in random.sample("ABC", 2)},
+        )
+        for i in range(60)
+    ]
+    for plan in plans(query(sequence, gpms, window)).values():
+        assert_the_same_for_all_cuts(plan, events, most, random)
+
+
+def value(random: Random, name: str) -> dict[str, str | None]:
+    """A solution about one of some things."""
+    integer = "http://www.w3.org/2001/XMLSchema#integer"
+    number = f'"{random.randrange(9)}"^^<{integer}>'
+    return {"k": f"<k{random.randrange(30)}>", name.lower(): number}
