@@ -173,5 +173,21 @@ class RunError(SpaseqError):
     exit_status = 4
 
 
+class TooManyWaiting(RunError):
+    """More partial matches of a query wait after an instant than may.
+
+    Attributes:
+        query: the query's number in the run.
+        instant: the instant, as (time in ms, place among the events of that time).
+    """
+
+    def __init__(self, message: str, query: int, instant: tuple[int, int]) -> None:
+        self.query, self.instant = query, instant
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[TooManyWaiting], tuple[object, ...]]:
+        return type(self), (*self.args, self.query, self.instant)
+
+
 class Terminated(KeyboardInterrupt):
     """SIGTERM: the run ends like an interrupted one."""

@@ -124,7 +124,8 @@ class StageOptions:
     """The options of a query's stages.
 
     `limit_per_event` is the maximum number of answers of one query that end at the same instant
-    (and are in the same partition). `limits` bound what one event may need.
+    (and are in the same partition). `limits` bound what one event may need. At most `most_waiting`
+    partial matches of a query wait after an instant, in each part of its stage 2.
 
     Raises:
         UsageError: the limit is less than one.
@@ -132,6 +133,7 @@ class StageOptions:
 
     limit_per_event: int | None = None
     limits: Limits = DEFAULT_LIMITS
+    most_waiting: int | None = None
 
     def __post_init__(self) -> None:
         if self.limit_per_event is not None and self.limit_per_event < 1:
@@ -163,15 +165,20 @@ class FileSourceSettings:
 class StateLimits:
     """Bounds of each bucket of each followed query.
 
-    `rows` bounds the partial matches that wait, `bytes` the size in the state store.
+    `rows` bounds the partial matches that wait after an instant, `bytes` the size in the state
+    store, whenever it is written.
     """
 
     rows: int = 10_000_000
     bytes: int = 2**30
 
     def times(self, queries: int) -> StateLimits:
-        """The limits of a family of some queries, which share a bucket."""
-        return StateLimits(self.rows * queries, self.bytes * queries)
+        """The limits of a family of some queries, which share the bytes of a bucket."""
+        return StateLimits(self.rows, self.bytes * queries)
+
+    def stages(self, options: StageOptions) -> StageOptions:
+        """The options of stages that keep the limit on partial matches."""
+        return replace(options, most_waiting=self.rows)
 
 
 @record

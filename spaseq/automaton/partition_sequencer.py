@@ -32,6 +32,7 @@ from spaseq.automaton.run.matches import (
 )
 from spaseq.automaton.run.partition_evaluator import PartitionEvaluator, PartitionMatch
 from spaseq.automaton.run.runs import Row
+from spaseq.automaton.run.waiting_limit import Member, WaitingLimit
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 
 Entry: TypeAlias = tuple[int, int, int, int, PartitionKey, Row | None]
@@ -90,6 +91,7 @@ class PartitionSequencer:
         self._pending: list[tuple[int, int, PartitionKey, PartitionMatch]] = []  # heap by close
         self._pended = 0  # matches that have been pending so far
         self._swept = 0  # partitions that the last sweep left
+        self._now: Instant = -(2**63), 0  # the last instant
         self.suppressed = 0  # matches that the limit has suppressed in the evaluator
 
     def run(self, rows: SolutionBatch, watermark: int) -> Iterator[SequenceMatch]:
@@ -99,7 +101,8 @@ class PartitionSequencer:
         """
         machine = self._machine
         entries = entries_of(rows, machine.gpms, machine.partition)
-        machine.coming = ComingRows.of(rows, watermark, machine.window)
+        if machine.waiting is None:  # a run that would wait in vain counts
+            machine.coming = ComingRows.of(rows, watermark, machine.window)
         try:
             yield from self._run(entries, watermark)
         finally:
@@ -111,11 +114,17 @@ class PartitionSequencer:
         return self._run(entries, watermark)
 
     def _run(self, entries: Iterable[Entry], watermark: int) -> Iterator[SequenceMatch]:
+        limit = self._machine.waiting
         for instant, group in groupby(entries, key=itemgetter(0, 1)):
             time = instant[0]
             if self._pending and self._pending[0][0] < time:
                 yield from self._closed(time - 1)
             yield from self._instant(instant, group)
+            self._now = instant
+            if limit is not None and limit.room < 0:
+                self._check(limit, instant)
+                if limit.is_over:
+                    return
             if len(self._partitions) > 2 * self._swept + 64:
                 self._sweep(time)
         yield from self._closed(watermark)
@@ -149,10 +158,37 @@ class PartitionSequencer:
         """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
         self._partitions, self._pending, self._pended, self._swept, self.suppressed = state
+        last = (p.last_time for p in self._partitions.values())
+        self._now = max(last, default=-(2**63)), 0
 
     def live_runs(self) -> int:
-        """How many runs wait, over all partitions."""
-        return sum(p.live_runs() for p in self._partitions.values())
+        """How many partial matches, or sets of them, wait, over all partitions."""
+        return sum(p.live_runs(self._now) for p in self._partitions.values())
+
+    def count_waiting(self) -> None:
+        """Let the limit learn how many partial matches, or sets of them, wait."""
+        if self._machine.waiting is not None:
+            counts = self._waiting(self._machine.waiting)
+            self._machine.waiting.learn(counts.total(), lambda: counts)
+
+    def _waiting(self, limit: WaitingLimit) -> Counter[Member]:
+        """How many partial matches of each member wait."""
+        found = Counter[Member]()
+        for key, partition in self._partitions.items():
+            found[limit.member(key)] += partition.live_runs(self._now)
+        return found
+
+    def _check(self, limit: WaitingLimit, instant: Instant) -> None:
+        """Look whether too many partial matches wait; forget the members that exceed the limit."""
+        counts = self._waiting(limit)
+        over = limit.check(instant, counts.total(), lambda: counts)
+        if not over or limit.is_over:
+            return
+        gone = [key for key in self._partitions if limit.member(key) in over]
+        self._pending = [own for own in self._pending if limit.member(own[2]) not in over]
+        heapq.heapify(self._pending)
+        for key in gone:
+            del self._partitions[key]
 
     def live_states(self, wanted: Wanted | None = None) -> LiveStates:
         """Where the partial matches are, of all partitions or of those that are wanted."""
@@ -190,6 +226,8 @@ class PartitionSequencer:
 
     def _closed(self, until: int | None) -> Iterator[SequenceMatch]:
         """The pending matches whose windows have closed by a time and whose negations hold."""
+        if self._machine.waiting is not None:
+            until = self._machine.waiting.until(until)
         while self._pending and (until is None or self._pending[0][0] <= until):
             _, _, key, match = heapq.heappop(self._pending)
             if self._partitions[key].holds_pending(match):

@@ -23,6 +23,7 @@ from spaseq.lang.resolve import resolve
 from spaseq.lang.rewriting import rewritten
 from spaseq.lang.shapes import QUERY, Constant, Shape, is_made, parameter, total
 from spaseq.lang.variables import walk
+from spaseq.plan.member_patterns import constant_of, with_constants
 from spaseq.plan.planner import identified, plan_as_written, with_fingerprint
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import GpmPlan, QueryPlan, StageKey
@@ -64,8 +65,14 @@ class Family:
         return tuple(sorted(number for owners in self.owners for number in owners))
 
     def only(self, row: int) -> QueryPlan:
-        """The family's plan, for the queries of one row."""
-        return with_rows(self.plan, self.places, {row: self.rows[row]})
+        """The family's plan for the queries of one row, with their constants in its patterns.
+
+        To evaluate it needs what one of these queries needs by itself.
+        """
+        names = (parameter(place).name for place in self.places)
+        known = dict(zip(names, map(constant_of, self.rows[row]), strict=True))
+        table = n.Table((QUERY,), ((row_term(row),),))
+        return _with_patterns(self.plan, lambda own: with_constants(own, known, table))
 
     def takes(self, plan: QueryPlan) -> bool:
         """Whether a query differs from the members in constants at `places` only."""
@@ -270,9 +277,14 @@ def with_rows(
             return n.Table(pattern.variables, tuple(own))
         return mapped(pattern, changed)
 
+    return _with_patterns(plan, changed)
+
+
+def _with_patterns(plan: QueryPlan, change: Callable[[n.Pattern], n.Pattern]) -> QueryPlan:
+    """The plan with other graph patterns."""
     patterns = plan.patterns
-    gpms = tuple(replace(gpm, pattern=changed(gpm.pattern)) for gpm in patterns.gpms)
-    memberships = tuple(replace(m, pattern=changed(m.pattern)) for m in patterns.memberships)
+    gpms = tuple(replace(gpm, pattern=change(gpm.pattern)) for gpm in patterns.gpms)
+    memberships = tuple(replace(m, pattern=change(m.pattern)) for m in patterns.memberships)
     return replace(plan, patterns=replace(patterns, gpms=gpms, memberships=memberships))
 
 

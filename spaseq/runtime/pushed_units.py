@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.run.live_states import LiveStates
+from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import RunError
 from spaseq.expr.casts import CASTS
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
@@ -102,6 +103,9 @@ class Unit(Protocol):
     def suppressed(self) -> int:
         """The number of answers beyond the limit per event so far."""
 
+    def exceeded(self) -> Mapping[PushedQuery, Excess]:
+        """Which of its queries have had too many partial matches, and when."""
+
     def live_runs(self) -> int:
         """The number of partial matches that wait."""
 
@@ -165,6 +169,10 @@ class QueryUnit:
     @property
     def suppressed(self) -> int:
         return self.stage.suppressed
+
+    def exceeded(self) -> Mapping[PushedQuery, Excess]:
+        excess = self.stage.exceeded.get(None)
+        return {} if excess is None else {self.query: excess}
 
     def live_runs(self) -> int:
         return self.stage.live_runs()
@@ -302,6 +310,10 @@ class FamilyUnit:
     @property
     def suppressed(self) -> int:
         return self._sequence.suppressed
+
+    def exceeded(self) -> Mapping[PushedQuery, Excess]:
+        own = self._sequence.exceeded().items()
+        return {self._members[n]: excess for n, excess in own if n in self._members}
 
     def live_runs(self) -> int:
         return self.stage.live_runs()

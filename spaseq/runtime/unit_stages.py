@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates
+from spaseq.automaton.run.waiting_limit import Excess, Member
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
@@ -53,6 +54,9 @@ class OrderedStage(Protocol):
     def partials(self) -> Sequence[PartialAnswer]: ...
 
     @property
+    def exceeded(self) -> Mapping[Member, Excess]: ...
+
+    @property
     def suppressed(self) -> int: ...
 
     def live_runs(self) -> int: ...
@@ -72,6 +76,8 @@ class MemberStage(Protocol):
 
     @property
     def suppressed(self) -> int: ...
+
+    def exceeded(self) -> Mapping[int, Excess]: ...
 
     def use(self, family: Family) -> None: ...
 

@@ -17,6 +17,7 @@ from spaseq.algebra.answers import Answer, Instant
 from spaseq.automaton.run.after_match import AfterMatchFilter
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
+from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import RunError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
@@ -154,7 +155,21 @@ class FamilySequence(UnitSequence):
 
     def advance(self, watermark: int, ahead: bool = False) -> FoundAnswers:
         self.stage.advance(watermark, ahead)
-        return self._answers.take()
+        return self._taken()
+
+    def exceeded(self) -> dict[int, Excess]:
+        own = self.stage.exceeded
+        return {n: own[term] for term in own if term for n in self._answers.owners(term)}
+
+    def _taken(self) -> FoundAnswers:
+        """The answers since the last call, without those of members that have failed by then."""
+        found = self._answers.take()
+        for number, excess in self.exceeded().items():
+            pieces = found.pop(number, [])
+            kept = [[answer for answer in own if answer.end < excess.instant] for own in pieces]
+            if any(kept):
+                found[number] = [*filter(None, kept)]
+        return found
 
     def live_states(self, number: int) -> LiveStates:
         """Where the partial matches of a member are now."""
@@ -162,7 +177,7 @@ class FamilySequence(UnitSequence):
 
     def close(self) -> FoundAnswers:
         self.stage.close()
-        return self._answers.take()
+        return self._taken()
 
 
 class _MemberAnswers:
@@ -187,7 +202,7 @@ class _MemberAnswers:
         for match in matches:
             of_row.setdefault(match.solutions[0].singles[self._place][1], []).append(match)
         for term, own in of_row.items():
-            for number in self._owners(term):
+            for number in self.owners(term):
                 self.name = self._plans[number].identity.name
                 answers = self._of(number, term).answers(own)
                 if answers:
@@ -209,7 +224,7 @@ class _MemberAnswers:
         for term, begin, end in zip(terms, starts.tolist(), ends, strict=True):
             assert term is not None
             own = made[begin:end] if isinstance(made, list) else made.part(begin, end)
-            for number in self._owners(term):
+            for number in self.owners(term):
                 self._found.setdefault(number, []).append(own)
         return []
 
@@ -238,9 +253,9 @@ class _MemberAnswers:
     def is_of(self, number: int, key: PartitionKey) -> bool:
         """Whether a partition is one of a member."""
         term = key[self._place]
-        return term is not None and number in self._owners(term)
+        return term is not None and number in self.owners(term)
 
-    def _owners(self, term: str) -> list[int]:
+    def owners(self, term: str) -> list[int]:
         """The members of a row of the table."""
         return [n for n in self.family.owners[row_of(term)] if n not in self._gone]
 

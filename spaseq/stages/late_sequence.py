@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates, Wanted
+from spaseq.automaton.run.waiting_limit import Excess, Member
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.stages.sequence import SequenceStage
@@ -58,6 +59,11 @@ class LateSequence:
     def partials(self) -> list[PartialAnswer]:
         """The partial matches whose windows have closed since the last call, in order."""
         return [] if self._made is None else self._made.partials()
+
+    @property
+    def exceeded(self) -> Mapping[Member, Excess]:
+        """Where the query has had too many partial matches, or members of the family."""
+        return {} if self._made is None else self._made.exceeded
 
     @property
     def suppressed(self) -> int:

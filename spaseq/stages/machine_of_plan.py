@@ -5,15 +5,21 @@ from __future__ import annotations
 from spaseq.algebra.correlation import EVENT
 from spaseq.automaton.program.gpm_columns import CorrelatedColumns, GpmColumns
 from spaseq.automaton.run.machine import CorrelatedSolver, Machine
+from spaseq.automaton.run.waiting_limit import WaitingLimit
 from spaseq.plan.evaluators import consumes, program_of, selects
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 
 
-def machine_of(plan: QueryPlan, solve: CorrelatedSolver, limit: int | None) -> Machine:
+def machine_of(
+    plan: QueryPlan,
+    solve: CorrelatedSolver,
+    limit: int | None,
+    waiting: WaitingLimit | None = None,
+) -> Machine:
     """The machine of a plan.
 
     `solve` evaluates correlated GPMs. `limit` bounds the matches of a partition that end at one
-    instant; None if the evaluator does not apply the limit.
+    instant; None if the evaluator does not apply the limit. `waiting` bounds partial matches.
     """
     sequence, gpms = plan.sequence, plan.patterns.gpms
     partition, evaluator = sequence.partition, sequence.evaluator
@@ -33,6 +39,7 @@ def machine_of(plan: QueryPlan, solve: CorrelatedSolver, limit: int | None) -> M
         limit=limit,
         consumes=consumes(plan),
         solve=solve,
+        waiting=waiting,
     )
 
 

@@ -6,7 +6,7 @@ comes in with the watermark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import NoReturn
@@ -18,6 +18,7 @@ from spaseq.automaton.batch.numbered_matches import TooManyMatches
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.run.event_rows import EventRows, batch_of
 from spaseq.automaton.run.live_states import LiveStates, Wanted
+from spaseq.automaton.run.waiting_limit import Excess, Member, WaitingLimit
 from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.automaton.sequencer import sequencer
 from spaseq.budget import Budget, spending
@@ -43,6 +44,7 @@ from spaseq.stages.columnar_answers import ColumnarAnswers, can_be_columns
 from spaseq.stages.hopeless_rows import HopelessRows
 from spaseq.stages.machine_of_plan import machine_of
 from spaseq.stages.partial_stage import PartialStage
+from spaseq.stages.unseen_rows import UnseenRows
 from spaseq.stages.waiting_rows import WaitingRows
 from spaseq.storage.safe_pickles import BROKEN
 
@@ -90,7 +92,9 @@ class SequenceStage:
         known = KnowledgeBase.empty() if knowledge is None else knowledge
         self._correlated = CorrelatedEvaluator(plan, known, on_bad, options.limits)
         limit, in_evaluator = options.limit_per_event, limits(plan)
-        self._machine = machine_of(plan, self._correlated.solve, limit if in_evaluator else None)
+        self._limit = _waiting_limit(plan, options)
+        solve, in_machine = self._correlated.solve, limit if in_evaluator else None
+        self._machine = machine_of(plan, solve, in_machine, self._limit)
         self._sequencer = sequencer(self._machine)
         # What an evaluator finds first must not depend on batches.
         self._canonical = CanonicalRows(plan) if self._machine.limit is not None else None
@@ -101,6 +105,7 @@ class SequenceStage:
         )
         self._hopeless = self._leaving_out()
         self._waiting = self._letting_wait()
+        self._unseen = None if self._limit is None else UnseenRows(plan, self._limit)
         self._partial = PartialStage(plan, self._correlated.solve) if plan.levels else None
         self._buffer: list[SolutionBatch] = []
         self._events: list[EventRows] = []  # pushed one by one
@@ -126,6 +131,19 @@ class SequenceStage:
 
         An expression that exceeds a limit is an error, as in SPARQL, and reported to `on_bad`.
         """
+        if self._limit is not None:
+            return self._limited(self._limit, watermark, ahead)
+        return self._budgeted(watermark, ahead)
+
+    def _limited(self, limit: WaitingLimit, watermark: int, ahead: bool) -> Sequence[Answer]:
+        """The answers that end before more partial matches wait than may; then none follow."""
+        if limit.is_over:
+            self._buffer.clear()
+            self._events.clear()
+            return []
+        return limit.before(self._budgeted(watermark, ahead))
+
+    def _budgeted(self, watermark: int, ahead: bool) -> Sequence[Answer]:
         if not self._calls:
             return self._advanced(watermark, ahead)
         with spending(self._budget()):
@@ -163,7 +181,7 @@ class SequenceStage:
             self._buffer.append(self._columns_of(events))
         rows = self._due(until)
         if self._waiting is not None:
-            found = self._waiting.take(rows, watermark)
+            found = self._waiting.take(rows, watermark, at_once=self._may_be_too_many(rows))
             if found is None:
                 return []
             rows, watermark = found
@@ -171,7 +189,7 @@ class SequenceStage:
             if self._partial is not None:
                 self._partial.run(rows, watermark)
             if self._hopeless is not None:
-                rows = self._hopeless.without(rows, watermark)
+                rows = self._without_hopeless(self._hopeless, rows, watermark)
             if self._canonical is not None:
                 rows = self._canonical.rows(rows)
             return self._answers(rows, watermark)
@@ -211,6 +229,39 @@ class SequenceStage:
         if self._hopeless is None or QUERY not in self._plan.sequence.partition:
             return None
         return WaitingRows.of(self._plan, self._machine.window)
+
+    def _without_hopeless(
+        self, hopeless: HopelessRows, rows: SolutionBatch, watermark: int
+    ) -> SolutionBatch:
+        """The rows that may be in a match, and the others if they count for a limit."""
+        if len(rows) and not self._are_few(rows):
+            hopeless.passed(max(watermark, int(rows.time.max())))
+            return rows
+        return hopeless.without(rows, watermark)
+
+    def _are_few(self, rows: SolutionBatch) -> bool:
+        """Whether the partial matches that wait, and those of some rows, surely do not exceed a
+        limit."""
+        unseen, count = self._unseen, len(rows)
+        if unseen is None:
+            return True
+        if unseen.asks_count:
+            self._sequencer.count_waiting()
+        if not unseen.are_few(count) and QUERY in self._plan.sequence.partition:
+            count = int(np.bincount(rows.values[QUERY].codes + 1).max())
+        return unseen.has_room and unseen.are_few(count)
+
+    def _may_be_too_many(self, rows: SolutionBatch) -> bool:
+        """Whether rows of a family must not wait, as a member may exceed a limit with them."""
+        unseen, waiting = self._unseen, self._waiting
+        if unseen is None or waiting is None:
+            return False
+        if unseen.asks_count:
+            self._sequencer.count_waiting()
+        count = len(waiting) + len(rows)
+        if not unseen.are_few(count):
+            count = waiting.most_of_member(rows)
+        return not unseen.has_room or not unseen.are_few(count)
 
     def _catch_up(self) -> None:
         """Let the evaluator have the rows that wait. No answers come of them."""
@@ -258,6 +309,14 @@ class SequenceStage:
         return [] if self._partial is None else self._partial.take()
 
     @property
+    def exceeded(self) -> Mapping[Member, Excess]:
+        """Where the query has had too many partial matches, or members of the family.
+
+        The answers of a query by itself end there. Those of a member do not.
+        """
+        return {} if self._limit is None else self._limit.exceeded
+
+    @property
     def suppressed(self) -> int:
         """The number of answers beyond the limit so far."""
         return self._filters.suppressed + self._sequencer.suppressed
@@ -296,6 +355,8 @@ class SequenceStage:
         state = [self._sequencer.snapshot(), buffer, *self._filters.snapshot()]
         if self._partial is not None:
             state.append(self._partial.snapshot())
+        if self.exceeded:
+            state.append([(m, *own.instant, own.count) for m, own in self.exceeded.items()])
         head = STATE_VERSION, self._plan.identity.fingerprint
         return state_pickles.dumps(head, tuple(state), self._machine)
 
@@ -326,16 +387,28 @@ class SequenceStage:
                 f"the state is of another query than {name}, or of a version of spaseq that runs "
                 "it with another evaluator: begin again without the state"
             )
-        sequence, buffer, skips, suppressed, *partial = pickled.state()
+        sequence, buffer, skips, suppressed, *more = pickled.state()
         self._sequencer.restore(sequence)
         if self._partial is not None:
-            self._partial.restore(*partial)
+            self._partial.restore(more.pop(0))
+        if self._limit is not None:
+            self._limit.room = -1  # so many partial matches may wait
+            for member, time, k, count in chain.from_iterable(more):
+                self._limit.exceeded[member] = Excess((time, k), count)
         self._buffer = buffer
         if self._hopeless is not None:
             self._hopeless.restored()
         if self._waiting is not None:
             self._waiting.restored()
         self._filters.restore(skips, suppressed)
+
+
+def _waiting_limit(plan: QueryPlan, options: StageOptions) -> WaitingLimit | None:
+    """The limit on the partial matches of a query, or of each member of a family."""
+    most, partition = options.most_waiting, plan.sequence.partition
+    if most is None:
+        return None
+    return WaitingLimit(most, partition.index(QUERY) if QUERY in partition else None, most)
 
 
 def _expressions(plan: QueryPlan) -> Iterator[ast.Expr]:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.run.event_rows import EventRows
+from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.stages.late_sequence import LateSequence
 
@@ -27,6 +28,13 @@ class UnitSequence(ABC):
     @abstractmethod
     def close(self) -> FoundAnswers:
         """The remaining answers; all streams have ended."""
+
+    @abstractmethod
+    def exceeded(self) -> Mapping[int, Excess]:
+        """Where queries have had too many partial matches, by the query's number.
+
+        They have no answers that end there or later.
+        """
 
     def push(self, rows: SolutionBatch | EventRows) -> None:
         """Take rows into the reorder buffer."""
@@ -53,3 +61,7 @@ class QuerySequence(UnitSequence):
 
     def close(self) -> FoundAnswers:
         return {self._number: [self.stage.close()]}
+
+    def exceeded(self) -> Mapping[int, Excess]:
+        own = self.stage.exceeded.get(None)
+        return {} if own is None else {self._number: own}

@@ -17,6 +17,7 @@ import numpy as np
 
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.compiled.arrays import Int64s
+from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TextArray
@@ -65,8 +66,12 @@ class WaitingRows:
         """The evaluator has rows that nothing is known of."""
         self._active_until = None
 
-    def take(self, rows: SolutionBatch, watermark: int) -> tuple[SolutionBatch, int] | None:
+    def take(
+        self, rows: SolutionBatch, watermark: int, at_once: bool = False
+    ) -> tuple[SolutionBatch, int] | None:
         """(what the evaluator gets now, the watermark for it); None if it need not run.
+
+        With `at_once`, it gets all rows.
 
         Args:
             rows: all rows after the last call's watermark up to this one's, perhaps with some that
@@ -81,7 +86,8 @@ class WaitingRows:
             self._count += len(rows)
         self._look(rows, now)
         assert self._active_until is not None
-        until = now if self._count > MOST_WAITING else min(now, self._active_until)
+        at_once = at_once or self._count > MOST_WAITING
+        until = now if at_once else min(now, self._active_until)
         due = self._due(until)
         self._forget(watermark - self._length)
         if due is None and until <= self._done:
@@ -92,6 +98,12 @@ class WaitingRows:
     def waiting(self) -> list[SolutionBatch]:
         """The rows that wait, in order of time."""
         return [rows for _, rows in self._rows]
+
+    def most_of_member(self, rows: SolutionBatch) -> int:
+        """The most rows that one member has among those that wait and some others."""
+        columns = [some.values[QUERY] for some in (*self.waiting(), rows)]
+        members = np.concatenate([_hashes_of(own.terms)[own.codes] for own in columns])
+        return int(np.unique(members, return_counts=True)[1].max(initial=0))
 
     @property
     def is_ahead(self) -> bool:

@@ -11,6 +11,7 @@ from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime import local
 from spaseq.stages import family_stage
 from spaseq.stages.family_stage import FamilySequence
+from tests.language.test_tables import RUNTIMES
 
 QUERY = """PREFIX : <http://e/> {form} WITHIN 10 SECONDS {more} FROM STREAM S <http://e/s>
     WHERE {{ SEQ({steps}) DEFINE GPM A ON S {{ ?x :a ?v FILTER (?v > {least}) }}
@@ -127,6 +128,65 @@ def test_an_event_beyond_a_limit_is_so_for_each_member() -> None:
     assert run(["query-families"]) == together
     assert [(b.file, b.text) for b in bad] == reported
     assert any(answer.end[0] == 70_000 for _, answer in together)
+
+
+CROWDED = """PREFIX : <http://e/> SELECT ?x ?v WITHIN {window} SECONDS FROM STREAM S <http://e/s>
+    WHERE {{ SEQ(A: B)
+    DEFINE GPM A ON S {{ ?x :kind "{kind}" ; :t ?t . ?y :kind "{kind}" ; :a ?v
+        FILTER (STRLEN(CONCAT(?t, ?t)) > 1) }}
+    DEFINE GPM B ON S {{ ?z :b ?w FILTER (?w >= {kind}) }} }}"""
+
+
+def crowded(windows: tuple[int, ...]) -> list[str]:
+    """A family for each window; its members differ in a kind of things."""
+    return [CROWDED.format(window=w, kind=kind) for w in windows for kind in range(9)]
+
+
+def crowd(kinds: dict[int, int], time: int, long: tuple[int, ...] = ()) -> spaseq.Event:
+    """An event with so many things of some kinds; the kinds in `long` have long texts."""
+    triples = []
+    for kind, count in kinds.items():
+        text = "text" * (20 if kind in long else 1)
+        for i in range(count):
+            own = (
+                f'<http://e/kind> "{kind}"',
+                f"<http://e/a> {integer(1)}",
+                f'<http://e/t> "{text}"',
+            )
+            triples += [f"<http://e/{kind}-{i}> {each} .\n" for each in own]
+    return spaseq.Event("".join(triples), time, f"http://e/crowd{time}")
+
+
+@pytest.mark.parametrize("windows", [(100,), (100, 200)], ids=["a family", "families"])
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_limit_is_of_each_member_and_not_of_what_members_have_in_common(
+    runtime: str, windows: tuple[int, ...]
+) -> None:
+    """A member alone meets its own kind only; all kinds together exceed what an event may need."""
+    limits = spaseq.Limits(solutions=40, literal_bytes=100)
+    events = [
+        crowd({1: 2}, 0),
+        crowd(dict.fromkeys(range(9), 3), 1000),  # 9 pairs of each kind, and 27 things
+        crowd({2: 7, 3: 1}, 2000),  # 49 pairs of kind 2
+        crowd({4: 1, 5: 1}, 3000, long=(4,)),
+        spaseq.Event(f"<http://e/b> <http://e/b> {integer(9)} .", 4000, "http://e/last"),
+    ]
+
+    def run(disable: list[str]) -> tuple[list[Any], list[Any]]:
+        bad: list[BadInput] = []
+        options: Any = {"limits": limits, "on_bad": bad.append, "disable": disable}
+        found = spaseq.run(crowded(windows), {"S": events}, runtime=runtime, **options)
+        answers = sorted((m.query, repr(m.answer)) for m in found)
+        return answers, sorted((b.file, b.reason, b.text) for b in bad)
+
+    answers, bad = run([])
+    assert (answers, bad) == run(["query-families", "shared-patterns"])
+    assert {query for query, _ in answers} == {f"query{i + 1}" for i in range(9 * len(windows))}
+    assert {(b[0], b[2][:14]) for b in bad} == {
+        (f"query{number + 9 * i}", f"http://e/crowd{time}"[:14])
+        for i in range(len(windows))
+        for number, time in ((3, 2000), (5, 3000))
+    }
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ A *slot* is the number of a key value, under which a kernel keeps the state of t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +18,7 @@ from spaseq.automaton.batch.slots import Interner, Key
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.run.event_rows import EventRows, GpmRow
+from spaseq.automaton.run.waiting_limit import Member, WaitingLimit
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 
@@ -205,6 +207,15 @@ class BatchFrame:
             return None
         found = [n for n, key in self.keys.keys().items() if wanted(self.partition_of(key))]
         return np.array(found, np.int64)
+
+    def of_members(self, alive: Int64s, limit: WaitingLimit) -> Counter[Member]:
+        """How many partial matches of each member wait, given how many wait in each slot."""
+        if limit.place is None:
+            return Counter({None: int(alive.sum())})
+        found, keys = Counter[Member](), self.keys.keys()
+        for slot in np.flatnonzero(alive).tolist():
+            found[limit.member(self.partition_of(keys[slot]))] += int(alive[slot])
+        return found
 
     def partition_of(self, key: Key) -> Key:
         """The partition of a key."""

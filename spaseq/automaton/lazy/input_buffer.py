@@ -100,6 +100,10 @@ class InputBuffer:
             index.catch_up(self.whole, columns, expired)
         return index.buckets.get(key, NOTHING)
 
+    def since(self, expired: Instant) -> int:
+        """How many solutions there are after an instant."""
+        return len(self.whole.instants) - bisect_right(self.whole.instants, expired)
+
     def __len__(self) -> int:
         return len(self.whole.rows)
 

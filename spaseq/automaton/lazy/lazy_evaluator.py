@@ -92,7 +92,7 @@ class LazyEvaluator:
 
     def step(self, instant: Instant, rows: RowsByGpm, events: int) -> list[PartitionMatch]:
         """Store the solutions of one instant, and return the matches that they complete."""
-        clock = self._clock
+        clock, limit = self._clock, self._lazy.machine.waiting
         clock.advance(instant, events)
         self.last_time = instant[0]
         for gpm, solutions in rows.items():
@@ -100,6 +100,8 @@ class LazyEvaluator:
             buffer = self._buffers.get(gpm)
             if buffer is not None:
                 buffer.add(instant, solutions, clock.expired)
+                if limit is not None:
+                    limit.room -= len(solutions)
         self._cache.forget(clock.expired, instant)
         if clock.floor >= instant:
             return []  # more events have this instant than the window holds
@@ -158,9 +160,10 @@ class LazyEvaluator:
         """True: `step` returns no other matches under SELECT STRICT."""
         return True
 
-    def live_runs(self) -> int:
-        """How many solutions the buffers and the cache hold; no partial match waits."""
-        return sum(map(len, self._buffers.values())) + self._cache.size
+    def live_runs(self, now: Instant) -> int:
+        """How many solutions in open windows are stored; no partial match waits."""
+        expired = self._clock.expired_at(now)
+        return sum(buffer.since(expired) for buffer in self._buffers.values())
 
     def live_states(self, places: StatePlaces) -> Counter[StateKey]:
         """How many solutions are stored for the step that leads to each state."""

@@ -59,10 +59,16 @@ class WindowClock:
                 self.floor = instant
         else:
             self.floor = (window.earliest(instant[0]) - 1, _LAST_K)
-            self.expired = (instant[0] - window.horizon - 1, _LAST_K)
+            self.expired = self.expired_at(instant)
         if self._keeps and len(self._instants) % 256 == 255:
             dead = bisect_left(self._instants, self.expired)
             del self._instants[:dead], self._starts[:dead]
+
+    def expired_at(self, now: Instant) -> Instant:
+        """What `expired` is if no event follows up to an instant."""
+        if isinstance(self._window, Counted):
+            return self.expired
+        return now[0] - self._window.horizon - 1, _LAST_K
 
     def measure(self, instant: Instant) -> int:
         """The measure of an instant."""

@@ -15,6 +15,7 @@ from spaseq.automaton.program.selection import Strategy
 from spaseq.automaton.program.window import Window
 from spaseq.automaton.run.coming_rows import ComingRows
 from spaseq.automaton.run.runs import Values
+from spaseq.automaton.run.waiting_limit import WaitingLimit
 from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.env import Env
@@ -83,6 +84,7 @@ class Machine:
     consumes: bool = False  # the evaluator itself uses up the events of AFTER MATCH
     work: WorkCounts = field(default_factory=WorkCounts)  # over all partitions
     coming: ComingRows | None = None  # in the batch that is processed now
+    waiting: WaitingLimit | None = None  # on the partial matches
     solve: CorrelatedSolver | None = None  # needed where a GPM is correlated
     takes: dict[int, CompiledTake] = field(init=False)
     edges_of: dict[int, dict[int, Edge]] = field(init=False)  # GPM -> edges that take it, by number

@@ -49,6 +49,7 @@ class PartitionEvaluator(Protocol):
 
         `events` counts the partition's events at this instant. The matches must be read before the
         next call. Negations in last place are left to `pending`; all others have been checked.
+        The limit on partial matches, if there is one, is told how many were made.
         """
 
     def holds_pending(self, match: PartitionMatch) -> bool:
@@ -60,8 +61,11 @@ class PartitionEvaluator(Protocol):
     def consecutive(self, instants: Iterable[Instant]) -> bool:
         """Whether the instants of a match follow each other without a gap in the partition."""
 
-    def live_runs(self) -> int:
-        """How many partial matches, or sets of partial matches, wait."""
+    def live_runs(self, now: Instant) -> int:
+        """How many partial matches, or sets of them, wait after an instant in open windows.
+
+        `now` is the last instant of all partitions.
+        """
 
     def live_states(self, places: StatePlaces) -> Counter[StateKey]:
         """How many partial matches wait in each state; see `LiveStates`."""

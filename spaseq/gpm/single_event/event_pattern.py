@@ -8,6 +8,7 @@ patterns have a solution.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from spaseq.algebra.nodes import Pattern, TriplePattern, is_reserved
@@ -19,6 +20,7 @@ from spaseq.gpm.patterns.conjunction import Conjunction, FilterConjunct
 from spaseq.gpm.single_event.known_parts import KnownPart, Solution, can_be_joined
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
+from spaseq.limits import DEFAULT_LIMITS
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
 
@@ -58,16 +60,19 @@ class _TripleStep:
         s, p, o = ((t, None) if isinstance(t, str) else (None, t.name) for t in triple.terms)
         return cls((s[0], p[0], o[0]), (s[1], p[1], o[1]), tuple(tests))
 
+    def candidates(self, graph: EventGraph) -> Collection[Triple]:
+        """The triples of an event that have the predicate."""
+        predicate = self.constants[1]
+        return graph.triples if predicate is None else graph.by_predicate.get(predicate, ())
+
     def extended(self, solutions: Sequence[Solution], graph: EventGraph) -> list[Solution] | None:
         """Join the solutions with the triple pattern's solutions that pass the tests.
 
         None if that takes more than `MOST_PAIRS` comparisons.
         """
-        subject, predicate, object_ = self.constants
+        subject, _, object_ = self.constants
         s_name, p_name, o_name = self.variables
-        candidates: Collection[Triple] = graph.triples
-        if predicate is not None:
-            candidates = graph.by_predicate.get(predicate, ())
+        candidates = self.candidates(graph)
         if len(solutions) * len(candidates) > MOST_PAIRS:
             return None
         found: list[Solution] = []
@@ -101,11 +106,20 @@ class EventPattern:
         parts: Conjunction,
         options: Options,
         constant: Callable[[Pattern], Solutions | None] = lambda part: None,
+        most: int = DEFAULT_LIMITS.solutions,
     ) -> None:
-        """`constant` gives the solutions of a part that does not depend on the event."""
+        """
+        Args:
+            parts: the graph pattern.
+            options: for its expressions.
+            constant: gives the solutions of a part that does not depend on the event.
+            most: the solutions that the triple patterns may have, before any condition is tested.
+        """
         bound = frozenset[str]().union(*map(triple_variables, parts.triples))
         conditions = [c for c in parts.conditions if parts.triples and _is_decided(c, bound)]
         self._steps = tuple(_steps(parts.triples, conditions, options))
+        self._most = most
+        self._few = math.floor(most ** (1 / max(1, len(self._steps))))  # triples; surely no more
         waiting = [c for c in parts.conditions if c not in conditions]
         known = _known_parts(parts, bound, waiting, options, constant)
         self.is_whole = known is not None and not waiting
@@ -114,6 +128,8 @@ class EventPattern:
 
     def solutions(self, graph: EventGraph) -> Sequence[Solution] | None:
         """The solutions on an event; None if there are too many for this evaluator."""
+        if len(graph.triples) > self._few and self._may_be_too_many(graph):
+            return None
         found: list[Solution] = [{}]
         for step in self._steps:
             extended = step.extended(found, graph)
@@ -126,6 +142,9 @@ class EventPattern:
                 return further
             found = further
         return _distinct(found) if len(found) > 1 else found
+
+    def _may_be_too_many(self, graph: EventGraph) -> bool:
+        return math.prod(len(step.candidates(graph)) for step in self._steps) > self._most
 
 
 def _known_parts(

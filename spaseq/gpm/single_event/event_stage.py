@@ -30,8 +30,10 @@ class _EventGpm:
     private: frozenset[str]
 
 
-def _event_gpm(number: int, gpm: GpmPlan, options: Options, evaluator: GpmEvaluator) -> _EventGpm:
-    pattern = EventPattern(evaluator.parts, options, evaluator.constant)
+def _event_gpm(
+    number: int, gpm: GpmPlan, options: Options, evaluator: GpmEvaluator, most: int
+) -> _EventGpm:
+    pattern = EventPattern(evaluator.parts, options, evaluator.constant, most)
     return _EventGpm(number, pattern, pattern.is_whole and gpm.correlation is None, gpm.private)
 
 
@@ -47,8 +49,9 @@ class SingleEventStage:
         self._plan, self._matcher = plan, matcher
         self._streams = {iri: i for i, iri in enumerate(plan.inputs.streams)}
         self._gpms: list[list[_EventGpm]] = [[] for _ in plan.inputs.streams]
+        most = matcher.limits.solutions
         for number, gpm in enumerate(plan.patterns.gpms):
-            own = _event_gpm(number, gpm, plan.expressions, matcher.evaluator(number))
+            own = _event_gpm(number, gpm, plan.expressions, matcher.evaluator(number), most)
             for stream in gpm.streams:
                 self._gpms[stream].append(own)
         self._by_partition = bool(plan.patterns.memberships)

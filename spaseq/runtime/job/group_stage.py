@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
@@ -175,6 +176,11 @@ class GroupStage:
     def suppressed(self) -> int:
         """How many answers the limit has left out so far."""
         return sum(stage.suppressed for stage in self._stages.values())
+
+    def exceeded(self) -> dict[int, Excess]:
+        """Where queries have had too many partial matches, by the query."""
+        own = (stage.exceeded() for stage in self._stages.values())
+        return {query: excess for some in own for query, excess in some.items()}
 
     def live_runs(self) -> dict[int, int]:
         """The number of waiting partial matches, by unit."""

@@ -1,4 +1,4 @@
-"""Checks the state of a bucket against its limits; the error names the largest parts."""
+"""Says that the state of a bucket is beyond a limit; the error names the largest parts."""
 
 from __future__ import annotations
 
@@ -6,41 +6,69 @@ from collections.abc import Callable
 
 import numpy as np
 
-from spaseq.errors import RunError
+from spaseq.automaton.run.waiting_limit import Excess
+from spaseq.errors import RunError, TooManyWaiting
 from spaseq.lang.shapes import is_made
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.rdf.terms.times import format_time
 
 
-def check_state(
+def check_size(
     limits: StateLimits,
     plan: QueryPlan,
     bucket: int,
-    rows: int,
     size: int,
     recent: Callable[[], SolutionBatch],
 ) -> None:
-    """Check that a bucket is within its limits.
+    """Check that the stored state of a bucket is within its limit.
 
     Args:
-        rows: the bucket's partial matches.
+        limits: the limits.
+        plan: of the query.
+        bucket: the bucket's number.
         size: the bucket's bytes in the state store.
         recent: gives the latest solutions; the message names the most frequent key and step.
 
     Raises:
-        RunError: a limit is exceeded; the message names the query, the fullest key and the step.
+        RunError: it is larger.
     """
-    if rows <= limits.rows and size <= limits.bytes:
-        return
-    excess = f"{rows:,} partial matches" if rows > limits.rows else f"{size:,} bytes of state"
-    limit = limits.rows if rows > limits.rows else limits.bytes
-    last = recent()
-    raise RunError(
-        f"query {plan.identity.name} has {excess} in one bucket ({bucket}), more than the limit of "
-        f"{limit:,}: {_key(plan, last)}{_step(plan, last)}. Shorten WITHIN, add a condition"
-        " that ties the steps together, or raise the limit (--max-state-rows, "
-        "--max-state-bytes)"
+    if size > limits.bytes:
+        raise RunError(
+            _message(plan, bucket, f"{size:,} bytes of state", limits.bytes, recent())
+            + "--max-state-bytes)"
+        )
+
+
+def too_many_waiting(
+    limits: StateLimits,
+    plan: QueryPlan,
+    query: int,
+    bucket: int,
+    excess: Excess,
+    recent: SolutionBatch,
+) -> TooManyWaiting:
+    """The error of a bucket with too many partial matches; other arguments are as above.
+
+    Args:
+        query: the query's number in the run.
+        excess: when there were too many.
+    """
+    found = f"{excess.count:,} partial matches"
+    text = _message(plan, bucket, found, limits.rows, recent, format_time(excess.instant[0]))
+    return TooManyWaiting(f"{text}--max-state-rows)", query, excess.instant)
+
+
+def _message(
+    plan: QueryPlan, bucket: int, found: str, limit: int, recent: SolutionBatch, time: str = ""
+) -> str:
+    """The text of an error, up to the name of the option."""
+    at = f" after the events of {time}" if time else ""
+    return (
+        f"query {plan.identity.name} has {found} in one bucket ({bucket}){at}, more than the limit "
+        f"of {limit:,}: {_key(plan, recent)}{_step(plan, recent)}. Shorten WITHIN, add a condition"
+        " that ties the steps together, or raise the limit ("
     )
 
 

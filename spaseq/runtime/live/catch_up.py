@@ -12,6 +12,7 @@ from typing import Any
 from spaseq.algebra.answers import Answer
 from spaseq.errors import UsageError
 from spaseq.logs.stream_log import MessageReader, StreamLog
+from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.binding import asks_endpoints
 from spaseq.runtime.job.job import Job, Stats
@@ -32,6 +33,7 @@ class CatchUp:
         streams: all streams of the run.
         logs: their logs.
         start: where it begins.
+        limits: of its state.
         since: it takes no event before this time (ms).
     """
 
@@ -42,11 +44,12 @@ class CatchUp:
         streams: Sequence[LiveStream],
         logs: Mapping[str, StreamLog],
         start: PastPoint,
+        limits: StateLimits,
         since: int,
     ) -> None:
         self.plan, self.start = plan, start
         own = Job((plan,), (), job.knowledge, job.options, stats=Stats())
-        self.engine = LiveEngine(own, streams, tolerated=Tolerated.ALL, since=since)
+        self.engine = LiveEngine(own, streams, limits, Tolerated.ALL, since)
         if start.streams:
             self.engine.restore_streams(start.streams)
         self._readers: dict[str, MessageReader] = {
@@ -69,7 +72,10 @@ class CatchUp:
             entries = reader.read(_AT_ONCE, until.get(iri, reader.next))
             if entries:
                 self.engine.take(iri, entries)
-        return [answer for _, answer in self.engine.advance()]
+        answers = [answer for _, answer in self.engine.advance()]
+        for reason in self.engine.check_waiting().values():
+            self.engine.queries.fail(self.engine.queries.queries[0], reason)
+        return answers
 
     def snapshot(self) -> bytes:
         """The state of the query, after `advance`."""
@@ -86,10 +92,14 @@ class CatchUps(dict[str, CatchUp]):
     """The queries that have not caught up, by name, and the points where others can begin."""
 
     def __init__(
-        self, job: Job, streams: Sequence[LiveStream], logs: Mapping[str, StreamLog]
+        self,
+        job: Job,
+        streams: Sequence[LiveStream],
+        logs: Mapping[str, StreamLog],
+        limits: StateLimits,
     ) -> None:
         super().__init__()
-        self._job, self._streams, self._logs = job, streams, logs
+        self._job, self._streams, self._logs, self._limits = job, streams, logs, limits
         self.points = PastPoints()
 
     def point(self, plan: QueryPlan, since: int) -> PastPoint:
@@ -119,8 +129,8 @@ class CatchUps(dict[str, CatchUp]):
 
     def begin(self, query: StandingQuery, plan: QueryPlan, start: PastPoint) -> None:
         """Let a query read from a point on."""
-        own = CatchUp(self._job, plan, self._streams, self._logs, start, query.since)
-        self[query.name] = own
+        given = self._job, plan, self._streams, self._logs, start, self._limits
+        self[query.name] = CatchUp(*given, query.since)
 
     def starts(self) -> list[Any]:
         """Where each query began, as values that a state can have."""

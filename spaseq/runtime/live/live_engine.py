@@ -21,7 +21,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError
 from spaseq.logs.messages import MessageColumns
 from spaseq.logs.stream_records import Entry, Partitions, Raised
-from spaseq.options import FileSourceSettings, StateLimits
+from spaseq.options import FileSourceSettings, StageOptions, StateLimits
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -30,7 +30,7 @@ from spaseq.runtime.arrivals.arrived_splits import before_horizon
 from spaseq.runtime.arrivals.horizon import Horizon
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.job.state_limits import check_state
+from spaseq.runtime.job.state_limits import check_size, too_many_waiting
 from spaseq.runtime.live.partition_clocks import PartitionClocks
 from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
@@ -94,7 +94,7 @@ class LiveEngine:
         since: int | None = None,
     ) -> None:
         self._since = since
-        self._job, self._state_limits = job, limits or StateLimits()
+        self._job, self.limits = job, limits or StateLimits()
         self._tolerated = tolerated
         self._streams = {stream.iri: stream for stream in streams}
         self._clocks = {s.iri: PartitionClocks(s.settings.delay_ms) for s in streams}
@@ -109,7 +109,12 @@ class LiveEngine:
 
     def _evaluation(self) -> Evaluation:
         """What makes the stages of the queries."""
-        return Evaluation(self._job.knowledge, self._job.options, self._job.take_bad)
+        return Evaluation(self._job.knowledge, self._options, self._job.take_bad)
+
+    @property
+    def _options(self) -> StageOptions:
+        """The options of the stages."""
+        return self.limits.stages(self._job.options)
 
     def _read(self) -> None:
         """Let the streams be read for the queries that there are."""
@@ -265,7 +270,23 @@ class LiveEngine:
             if iri in self._streams:
                 self._events[iri].restore(own)
 
-    def check_limits(self) -> dict[str, str]:
+    def check_waiting(self) -> dict[str, str]:
+        """The queries that have had too many partial matches, with the reason.
+
+        Raises:
+            RunError: there is one, and no failure is tolerated.
+        """
+        found = {}
+        for unit in self.queries.units():
+            for query, excess in unit.exceeded().items():
+                plan, none = query.plan, _no_rows(query)
+                error = too_many_waiting(self.limits, plan, 0, 0, excess, none)
+                if self._tolerated is Tolerated.NONE:
+                    raise error
+                found[plan.identity.title] = str(error)
+        return found
+
+    def check_sizes(self) -> dict[str, str]:
         """The queries whose state was too large at the last snapshot, with the reason.
 
         Raises:
@@ -273,32 +294,29 @@ class LiveEngine:
         """
         found = {}
         for unit in self.queries.units():
-            for query, rows, size in self._state_sizes(unit):
-                plan = query.plan
-                none = SolutionBatch.concat([], plan.patterns.columns)
+            for query, size in self._state_sizes(unit):
                 try:
-                    check_state(self._state_limits, plan, 0, rows, size, partial(_same, none))
+                    check_size(self.limits, query.plan, 0, size, partial(_no_rows, query))
                 except RunError as error:
                     if self._tolerated is Tolerated.NONE:
                         raise
-                    found[plan.identity.title] = str(error)
+                    found[query.plan.identity.title] = str(error)
         return found
 
-    def _state_sizes(self, unit: Unit) -> list[tuple[PushedQuery, int, int]]:
-        """Of a unit's queries the partial matches and bytes; none if all together are few.
+    def _state_sizes(self, unit: Unit) -> list[tuple[PushedQuery, int]]:
+        """The bytes of a unit's queries; none if all together are few.
 
         Members of a family share its bytes by their partial matches.
         """
-        stats, queries = self._job.stats, unit.queries
-        name = queries[0].plan.identity.name
-        rows, size = stats.live_runs.get(name, 0), stats.state_bytes.get(name, 0)
-        if rows <= self._state_limits.rows and size <= self._state_limits.bytes:
+        queries = unit.queries
+        size = self._job.stats.state_bytes.get(queries[0].plan.identity.name, 0)
+        if size <= self.limits.bytes:
             return []
         if len(queries) == 1:
-            return [(queries[0], rows, size)]
+            return [(queries[0], size)]
         own = [sum(unit.live_states(query).waiting.values()) for query in queries]
         total = max(1, sum(own))
-        return [(query, n, size * n // total) for query, n in zip(queries, own, strict=True)]
+        return [(query, size * n // total) for query, n in zip(queries, own, strict=True)]
 
     def restore(self, state: list[Any], plans: Sequence[QueryPlan] | None = None) -> None:
         """Go on from a snapshot, with the queries that it has; RunError if it is damaged."""
@@ -313,8 +331,8 @@ class LiveEngine:
         self.queries.restore(states)
 
 
-def _same(rows: SolutionBatch) -> SolutionBatch:
-    return rows
+def _no_rows(query: PushedQuery) -> SolutionBatch:
+    return SolutionBatch.empty(query.plan.patterns.columns)
 
 
 def in_turn(entries: Sequence[Entry]) -> Iterator[Entry]:

@@ -108,13 +108,14 @@ class LiveLoop:
         self.answers = AnswerLog(directory.answers, job.stats)
         self.queries = ChangingQueries(
             engine,
-            CatchUps(job, streams, self.logs),
+            CatchUps(job, streams, self.logs, engine.limits),
             None if keeping.planner is None else ChangeLog(directory.changes),
             keeping.planner,
             self.answers,
             self._commit_answers,
         )
         self._saved_at, self._save_s = time.monotonic(), 0.0
+        self._is_failing = False  # queries fail now, for which the logs are read to their ends
         self.deliveries: Deliveries | None = None
         how = keeping.sync_ms, keeping.endures
         self.acceptance = MessageAcceptance(
@@ -192,8 +193,7 @@ class LiveLoop:
         self._saved_answers, self._saved_endpoints = saved.answers, saved.endpoints
         self._endpoints.saved()
         self._drop()
-        for title, reason in self.engine.check_limits().items():
-            self.change(ChangeKind.FAILED, self.queries.by_name[title], reason=reason)
+        self._fail(self.engine.check_sizes())
         self._saved_at = time.monotonic()
         self._save_s = self._saved_at - at
 
@@ -343,8 +343,27 @@ class LiveLoop:
         if read:
             self.job.stats.batches += 1
             self._log_answers()
+            self._check_waiting()
         self._save_if_due()
         return read
+
+    def _check_waiting(self) -> None:
+        """Let queries fail that have had too many partial matches.
+
+        If changes are due, an earlier run has logged that they failed.
+        """
+        if self.queries.due or self._is_failing:
+            return
+        self._is_failing = True
+        try:
+            self._fail(self.engine.check_waiting())
+        finally:
+            self._is_failing = False
+
+    def _fail(self, reasons: Mapping[str, str]) -> None:
+        """Let queries fail, given by title with the reason."""
+        for title, reason in reasons.items():
+            self.change(ChangeKind.FAILED, self.queries.by_name[title], reason=reason)
 
     def _log_answers(self) -> None:
         self.answers.add(self.engine.advance())

@@ -62,7 +62,8 @@ def test_a_run_waits_if_its_window_is_open_or_the_batch_has_a_solution() -> None
     stage.push(batch(plan, events))
     assert len(stage.advance(8000)) == 2
     # The start; a1, a2, which meet b3; a8, whose window is open. In vain: a4.
-    assert stage.live_runs() == 4
+    (partition,) = stage._sequencer._partitions.values()
+    assert len([*partition._waiting]) == 4
 
 
 def test_solutions_after_the_current_instant_count_within_the_window() -> None:

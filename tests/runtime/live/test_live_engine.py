@@ -101,8 +101,7 @@ def test_state_beyond_a_limit_ends_the_run() -> None:
     fed.engine = LiveEngine(fed.job, streams, StateLimits(rows=3))
     fed.feed([event(n, n, f"x{n}", "hot") for n in range(9)])
     with pytest.raises(RunError, match=r"partial matches in one bucket .* the limit of 3"):
-        fed.engine.snapshot()
-        fed.engine.check_limits()
+        fed.engine.check_waiting()
 
 
 def test_state_beyond_a_limit_is_that_of_one_member_of_a_family() -> None:
@@ -120,10 +119,9 @@ def test_state_beyond_a_limit_is_that_of_one_member_of_a_family() -> None:
     assert len(unit.queries) == 9
     fed.feed([event(n, n, f"x{n}", "hot") for n in range(9)])
     fed.feed([event(n, n, "x8", state) for n, state in enumerate(states[1:], 10)])
-    fed.engine.snapshot()
-    (reason,) = fed.engine.check_limits().items()
+    (reason,) = fed.engine.check_waiting().items()
     assert reason[0] == "q0"
-    assert "query q0 has 9 partial matches in one bucket (0), more than the limit of 3" in reason[1]
+    assert "query q0 has 4 partial matches in one bucket (0) after the events of" in reason[1]
     query = fed.engine.queries.query_of("q0")
     assert query is not None
     fed.engine.queries.fail(query, reason[1])

@@ -21,6 +21,7 @@ from spaseq.automaton.batch.live_closings import closing_states
 from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
 from spaseq.automaton.batch.numbered_matches import NumberedMatches, stored
 from spaseq.automaton.batch.outer_checks import OuterNegations
+from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.batch.slots import Interner
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.program.gpm_columns import GpmColumns
@@ -224,6 +225,7 @@ class RunSequencer:
         if self._python is None:
             parts = self._tables, self._runs, self._builder, self._outer
             self._python = hand_over(self._machine, *parts)
+            self._python.count_waiting()
 
     def _totals(self, number: Number) -> Float64s:
         """The distinct numbers that runs have accumulated in a register."""
@@ -244,6 +246,8 @@ class RunSequencer:
 
     def _closed(self, until: int | None) -> Iterator[SequenceMatch]:
         """The matches whose windows have closed by a time (ms)."""
+        if self._machine.waiting is not None:
+            until = self._machine.waiting.until(until)
         if self._outer is not None:
             for piece in self._outer.closed(until):
                 yield from self._builder.matches(piece)
@@ -259,7 +263,18 @@ class RunSequencer:
 
     def live_runs(self) -> int:
         """How many runs wait."""
-        return self._runs.waiting() if self._python is None else self._python.live_runs()
+        if self._python is not None:
+            return self._python.live_runs()
+        return int(self._runs.alive(_EVER if self._lowest is None else self._lowest).sum())
+
+    def count_waiting(self) -> None:
+        """Let the limit learn how many runs wait."""
+        limit = self._machine.waiting
+        if self._python is not None:
+            self._python.count_waiting()
+        elif limit is not None:
+            alive = self._runs.alive(_EVER if self._lowest is None else self._lowest)
+            limit.learn(int(alive.sum()), lambda: self._frame.of_members(alive, limit))
 
     def live_states(self, wanted: Wanted | None = None) -> LiveStates:
         """Where the partial matches are, of all partitions or of those that are wanted."""
@@ -371,7 +386,10 @@ class RunSequencer:
             outer.begin(rows, bound, numbers)
         taken = np.zeros(len(rows), np.uint8)
         last = np.zeros(len(rows), np.uint8)
-        pieces = _noting_last(self._runs.advance(rows, numbers, taken), rows.number, last)
+        limit = self._machine.waiting
+        pace = None if limit is None else Pace(rows, self._frame, limit, self._runs.alive)
+        advanced = self._runs.advance(rows, numbers, taken, pace)
+        pieces = _noting_last(advanced, rows.number, last)
         yield from matches(pieces if outer is None else map(outer.checked, pieces))
         self._machine.work.take(rows.gpm, taken | last)
         if outer is not None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.match_builder import PIECE, EnumeratedMatches
+from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.compiled.threshold_steps import threshold_steps
 from spaseq.automaton.registers.kernels import run_arrays as kernel
@@ -21,6 +22,7 @@ from spaseq.automaton.registers.kernels.waiting_blocks import (
     pool_size,
 )
 from spaseq.automaton.registers.kernels.window_closes import close_windows
+from spaseq.automaton.run.waiting_limit import Member
 from spaseq.compiled.arrays import Array, Arrays, Bools, Bytes, Float64s, Indices, Int64s
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.records import record
@@ -95,7 +97,7 @@ class RunState:
     # --- a batch ----------------------------------------------------------------------------------
 
     def advance(
-        self, rows: OrderedRows, number: Float64s, taken: Bytes
+        self, rows: OrderedRows, number: Float64s, taken: Bytes, pace: Pace | None = None
     ) -> Iterator[EnumeratedMatches]:
         """Process n solutions; yield the matches that end there, in pieces.
 
@@ -105,14 +107,21 @@ class RunState:
             rows: the solutions.
             number: [numbers, n] the numbers of `RunTables.numbers` for each.
             taken: [n] all zero; 1 at the end for the solutions that waiting runs have taken.
+            pace: leads the kernels through the solutions, if partial matches are limited.
         """
         cursor = self._cursor
         cursor[kernel.MATCHED :] = 0
         until = len(rows) if self._thresholds is None else 0  # rows for the register kernel
         full = kernel.MATCHED_FULL
-        while full != kernel.DONE:
-            full = self._go_on(rows, number, until, taken)
+        while full != kernel.DONE or (pace is not None and pace.goes_on):
+            used = int(cursor[kernel.USED])
+            full = self._go_on(rows, number, until, taken, None if pace is None else pace.room)
             need, matches = int(cursor[kernel.NEED]), int(cursor[kernel.MATCHES])
+            if pace is not None:
+                pace.made(int(cursor[kernel.USED]) - used)
+                if full == kernel.RUNS_FULL and cursor[kernel.USED] < len(self._runs[0]):
+                    rows = pace.look(int(cursor[kernel.ROW]))
+                    continue
             if full == kernel.TIED:
                 until = min(int(cursor[kernel.ROW]) + _TIED, len(rows))
             elif full == kernel.ARRIVALS_FULL:
@@ -130,17 +139,35 @@ class RunState:
                     self._matched[: cursor[kernel.MATCHED]], self._ends[:matches]
                 )
                 cursor[kernel.MATCHED] = cursor[kernel.MATCHES] = 0
+            if full == kernel.DONE and pace is not None:
+                self._drop(pace, pace.reached())
+                rows = pace.rows
 
-    def _go_on(self, rows: OrderedRows, number: Float64s, until: int, taken: Bytes) -> int:
-        """Go on, with the register kernel up to row `until`: DONE, or which array is full."""
+    def _go_on(
+        self, rows: OrderedRows, number: Float64s, until: int, taken: Bytes, room: int | None
+    ) -> int:
+        """Go on, with the register kernel up to row `until`: DONE, or which array is full.
+
+        There may be `room` new runs, any number if it is None.
+        """
         outputs, full = (taken, self._matched, self._ends), kernel.DONE
+        until = min(until, len(rows))
+        most = None if room is None else int(self._cursor[kernel.USED]) + room
         if self._cursor[kernel.ROW] < until:
-            full = self._advance(rows, number, until, outputs)
+            full = self._advance(rows, number, until, self._first_runs(most), outputs)
         if full == kernel.DONE and self._cursor[kernel.ROW] < len(rows):
-            full = self._advance_thresholds(rows, number, outputs)
+            full = self._advance_thresholds(rows, number, self._first_runs(most), outputs)
         return full
 
-    def _advance(self, rows: OrderedRows, number: Float64s, until: int, outputs: Arrays) -> int:
+    def _first_runs(self, most: int | None) -> Arrays:
+        """The arrays of the runs, with room for `most` of them."""
+        if most is None or most >= len(self._runs[0]):
+            return self._runs
+        return tuple(own[:most] for own in self._runs)
+
+    def _advance(
+        self, rows: OrderedRows, number: Float64s, until: int, runs: Arrays, outputs: Arrays
+    ) -> int:
         return advance(
             rows.columns,
             number,
@@ -149,7 +176,7 @@ class RunState:
             self._thresholds is not None,
             self._counted,
             self._program,
-            self._runs,
+            runs,
             self._waiting,
             self._progress,
             self._arrivals,
@@ -157,7 +184,9 @@ class RunState:
             self._cursor,
         )
 
-    def _advance_thresholds(self, rows: OrderedRows, number: Float64s, outputs: Arrays) -> int:
+    def _advance_thresholds(
+        self, rows: OrderedRows, number: Float64s, runs: Arrays, outputs: Arrays
+    ) -> int:
         steps = self._thresholds
         assert steps is not None
         return advance_threshold_sequence(
@@ -168,7 +197,7 @@ class RunState:
             steps.step,
             steps.source,
             steps.threshold_register,
-            self._runs,
+            runs,
             self._waiting,
             self._ahead,
             outputs,
@@ -287,9 +316,37 @@ class RunState:
         """Let slots at which no run waits stand for other keys."""
         self._progress[slots] = 0
 
-    def waiting(self) -> int:
-        """The number of waiting runs, including expired runs that were not dropped yet."""
-        return int(self._counts.sum())
+    def alive(self, lowest: int) -> Int64s:
+        """[slots] how many runs wait for a solution that may still become part of a match.
+
+        In windows of time they began at the measure `lowest` or later.
+        """
+        slot, run = self._waiting_runs()
+        floor = np.int64(lowest)
+        if self._counted >= 0:
+            floor = self._progress[slot, kernel.EVENTS] + 1 - self._counted
+        own = self._node[run, kernel.ORIGIN] >= floor
+        return np.bincount(slot[own], minlength=len(self._progress)).astype(np.int64)
+
+    def _waiting_runs(self) -> tuple[Int64s, Int64s]:
+        """(the slot, the run) of each run that waits for a solution, once."""
+        block, made, _, run = self._waiting
+        edges, kind = self._edges, self._tables.program.edge[:-1, kernel.KIND]
+        place, count = (block[:, c].astype(np.int64) for c in (kernel.PLACE, kernel.COUNT))
+        latest = np.repeat(self._progress[:, kernel.ORDINAL], edges)
+        kinds = np.tile(kind, len(self._progress))
+        count[(kinds == kernel.CLOSING) | ((kinds == kernel.STRICT) & (made != latest))] = 0
+        at = np.repeat(place - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
+        found, first = np.unique(run[at].astype(np.int64), return_index=True)
+        return np.repeat(np.arange(len(block)) // edges, count)[first], found
+
+    def _drop(self, pace: Pace, members: list[Member]) -> None:
+        """Drop the waiting runs of members of a family that have exceeded the limit."""
+        if members:
+            blocks = WaitingArrays(*self._waiting).block
+            own = blocks.reshape(len(self._progress), self._edges, kernel.BLOCK_COLUMNS)
+            for column in (kernel.COUNT, kernel.HEAPED, kernel.EXPIRED):
+                own[pace.slots_of(members), :, column] = 0
 
     def last_edges(self, lowest: int, slots: Int64s | None) -> Int64s:
         """[runs] the kernel's edge by which each waiting run came, without runs that are over.

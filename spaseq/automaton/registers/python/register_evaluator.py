@@ -22,7 +22,15 @@ from spaseq.automaton.run.arena import Arena
 from spaseq.automaton.run.live_states import StateKey, StatePlaces
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_evaluator import PartitionMatch, RowsByGpm
-from spaseq.automaton.run.runs import Duty, Groups, MeasuredInstant, Obligation, Row, Run
+from spaseq.automaton.run.runs import (
+    Duty,
+    Groups,
+    MeasuredInstant,
+    Obligation,
+    Row,
+    Run,
+    WaitingRun,
+)
 from spaseq.automaton.run.scoping import ListNodes, TraceNodes, follow
 from spaseq.automaton.run.waiting_runs import WaitingRuns
 
@@ -165,12 +173,16 @@ class RegisterEvaluator:
             self._instants.append((instant, moment.reach))
         self._trace.mark(moment.start)
         self._lists.mark(moment.start)
-        queue, before = CandidateQueue(), self._trace.end
+        queue, before, waiting = CandidateQueue(), self._trace.end, self._waiting
+        added = waiting.added
         self._stepper.coming = coming = self._machine.coming
         if coming is not None:
             coming.now = instant[0]
-        self._stepper.advance(self._waiting, moment, rows, queue)
+        self._stepper.advance(waiting, moment, rows, queue)
         self._stepper.coming = None
+        if self._machine.waiting is not None:
+            # A run in a bracket may stand for the match of the first operand, too.
+            self._machine.waiting.room -= 2 * (waiting.added - added + len(waiting.strict))
         if self._trace.end > before:
             self._machine.work.take_nodes(self._trace.since(before))
         matches = [m for run in queue.complete for m in self._matches(run, moment)]
@@ -246,19 +258,23 @@ class RegisterEvaluator:
         window = self._machine.window
         return not isinstance(window, Counted) and time - self.last_time > 2 * window.horizon
 
-    def live_runs(self) -> int:
-        """The number of waiting runs, including dead runs that were not swept yet."""
-        return sum(1 for _ in self._waiting)
+    def live_runs(self, now: Instant) -> int:
+        """How many runs wait, without runs that the window has left."""
+        return len({number for wait in self._alive(now) for number in _waiting(wait.run)})
 
     def live_states(self, places: StatePlaces) -> Counter[StateKey]:
         """How many runs wait in each state, without runs that the window has left."""
-        reach = self._position if isinstance(self._machine.window, Counted) else self.last_time
-        moment = MeasuredInstant((self.last_time, 0), reach, reach)
         found = dict[int, list[StateKey]]()
-        for wait in self._waiting:
-            if wait.edge.id in places.source and self._stepper.is_alive(wait.run, moment):
+        for wait in self._alive((self.last_time, 0)):
+            if wait.edge.id in places.source:
                 found.update(_places(wait.run, wait.edge, places))
         return Counter(key for keys in found.values() for key in keys)
+
+    def _alive(self, now: Instant) -> Iterator[WaitingRun]:
+        """The waiting runs that may still become part of a match after an instant."""
+        reach = self._position if isinstance(self._machine.window, Counted) else now[0]
+        moment = MeasuredInstant(now, reach, reach)
+        return (wait for wait in self._waiting if self._stepper.is_alive(wait.run, moment))
 
     def consecutive(self, instants: Iterable[Instant]) -> bool:
         """Whether instants of events here follow each other without another one between."""
@@ -274,6 +290,18 @@ class RegisterEvaluator:
         for name, value in state.items():
             setattr(self, name, value)
         self._set_up()
+
+
+def _waiting(run: Run) -> Iterator[int]:
+    """The ids of the partial matches that wait as a run; see `_places`."""
+    frame = run.frame
+    left = None if frame is None else frame.left
+    if left is not None:
+        yield id(left)
+    if run.first is not None:
+        yield id(run)
+    elif frame is not None and left is None:
+        yield from _waiting(frame.point.run)
 
 
 def _places(run: Run, edge: Edge, places: StatePlaces) -> Iterator[tuple[int, list[StateKey]]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
+from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.sets.compiled.set_nodes import SetNodes, whole
 from spaseq.automaton.sets.kernels import chain as kernel
@@ -63,11 +64,17 @@ class ChainState:
             heads[:before], latest[:before] = self._heads, self._latest
             self._heads, self._latest = heads, latest
 
-    def advance(self, rows: OrderedRows) -> Int64s:
+    @property
+    def most_made(self) -> int:
+        """How many sets of partial matches begin to wait at a row, at most."""
+        return len(self._names)
+
+    def advance(self, rows: OrderedRows, pace: Pace | None = None) -> Int64s:
         """Process rows; returns the roots [R, 2] of the matches that end, as (node, row)."""
         nodes = self.nodes
         return nodes.roots_of(
-            lambda: kernel.advance_chain(
+            rows,
+            lambda rows: kernel.advance_chain(
                 *rows.columns,
                 rows.number,
                 self._step,
@@ -81,6 +88,8 @@ class ChainState:
                 nodes.cursor,
             ),
             nodes.make_room,
+            pace,
+            lambda: self.most_made,
         )
 
     def idle(self, floor: int) -> Bools:
@@ -95,9 +104,12 @@ class ChainState:
         self._heads[slots, :, kernel.BEGIN] = EVER
         self._latest[slots] = 0
 
-    def waiting(self) -> int:
-        """How many sets of partial matches wait."""
-        return int((self._heads[..., kernel.NODE] != NIL).sum())
+    def alive(self, floor: int) -> Int64s:
+        """By slot: how many sets of partial matches wait in the window that begins at `floor`."""
+        heads = self._heads[:, 1:-1]
+        alive = (heads[..., kernel.NODE] != NIL) & (heads[..., kernel.BEGIN] >= floor)
+        found: Int64s = alive.sum(axis=1, dtype=np.int64)
+        return found
 
     def live(self, floor: int, slots: Int64s | None = None) -> list[tuple[Iterable[WaitName], int]]:
         """The waits of partial matches in the window that begins at `floor`, and how many wait."""

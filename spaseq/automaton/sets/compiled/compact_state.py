@@ -8,6 +8,7 @@ from typing import Any, Generic, cast
 import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
+from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.sets.compiled.move_tables import MoveTables, S
 from spaseq.automaton.sets.compiled.set_nodes import SetNodes, whole
 from spaseq.automaton.sets.kernels import compact as kernel
@@ -70,11 +71,17 @@ class ActiveLists(Generic[S]):
             self._latest, self._begins = (np.pad(a, more[0]) for a in (self._latest, self._begins))
             self._when = np.pad(self._when, more[0], constant_values=set_arrays.EVER)
 
-    def advance(self, rows: OrderedRows) -> Int64s:
+    @property
+    def most_made(self) -> int:
+        """How many sets of partial matches begin to wait at a row, at most, as far as is known."""
+        return len(self._tables.states)
+
+    def advance(self, rows: OrderedRows, pace: Pace | None = None) -> Int64s:
         """Process rows; returns the roots [R, 2] of the matches that end, as (node, row)."""
         nodes, tables = self.nodes, self._tables
         return nodes.roots_of(
-            lambda: kernel.advance_compact(
+            rows,
+            lambda rows: kernel.advance_compact(
                 *rows.columns,
                 rows.number,
                 tables.letters,
@@ -101,6 +108,8 @@ class ActiveLists(Generic[S]):
                 nodes.cursor,
             ),
             self._provide,
+            pace,
+            lambda: self.most_made,
         )
 
     def _provide(self, missing: int) -> None:
@@ -156,9 +165,9 @@ class ActiveLists(Generic[S]):
         self._latest[slots] = 0
         self._when[slots] = set_arrays.EVER
 
-    def waiting(self) -> int:
-        """How many sets of partial matches wait."""
-        return int(self._living(set_arrays.EVER).sum())
+    def alive(self, floor: int) -> Int64s:
+        """By slot: how many sets of partial matches wait in the window that begins at `floor`."""
+        return self._living(floor)
 
     def _make_scratch(self) -> None:
         """Make the scratch arrays of the kernel."""

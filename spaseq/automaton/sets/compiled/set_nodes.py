@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.match_builder import PIECE, EnumeratedMatches
+from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.sets.kernels import enumerate_matches as enumeration
 from spaseq.automaton.sets.kernels import preference
 from spaseq.automaton.sets.kernels import set_arrays as kernel
@@ -73,14 +75,35 @@ class SetNodes:
         """Id of the next node."""
         return int(self.cursor[kernel.NEXT])
 
-    def roots_of(self, advance: Callable[[], int], provide: Callable[[int], None]) -> Int64s:
-        """Call a kernel until it is done; returns the roots [R, 2] that it has found.
+    def roots_of(
+        self,
+        rows: OrderedRows,
+        advance: Callable[[OrderedRows], int],
+        provide: Callable[[int], None],
+        pace: Pace | None,
+        most_made: Callable[[], int],
+    ) -> Int64s:
+        """Let a kernel process rows; returns the roots [R, 2] that it has found.
 
-        `provide` is given what the kernel has reported missing, before each further call.
+        Args:
+            rows: the rows.
+            advance: calls the kernel for rows.
+            provide: is given what the kernel has reported missing, before each further call.
+            pace: leads it through the rows, if partial matches are limited.
+            most_made: how many sets of partial matches begin to wait at a row, at most.
         """
         self.cursor[kernel.ROOTS :] = 0
-        while (missing := advance()) != kernel.DONE:
-            provide(missing)
+        if pace is None:
+            while (missing := advance(rows)) != kernel.DONE:
+                provide(missing)
+        while pace is not None and pace.goes_on:
+            most = most_made()
+            pace.plan(most)
+            while (missing := advance(pace.rows)) != kernel.DONE:
+                provide(missing)
+                if most_made() > most:
+                    break
+            pace.passed(int(self.cursor[kernel.AT]), most)
         return self.roots[: self.cursor[kernel.ROOTS]].copy()
 
     def make_room(self, full: int) -> None:

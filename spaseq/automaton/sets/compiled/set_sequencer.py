@@ -19,6 +19,7 @@ from spaseq.automaton.batch.live_closings import closing_states
 from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
 from spaseq.automaton.batch.numbered_matches import NumberedMatches, stored
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
+from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.program.outer_steps import outer_negations
 from spaseq.automaton.run.event_rows import EventRows, GpmRow
 from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, Wanted
@@ -53,7 +54,7 @@ class SetState(Protocol):
     def grow(self, slots: int) -> None:
         """Make room for the slots below `slots`."""
 
-    def advance(self, rows: OrderedRows) -> Int64s:
+    def advance(self, rows: OrderedRows, pace: Pace | None = None) -> Int64s:
         """Process rows; returns the roots [R, 2] of the matches that end, as (node, row)."""
 
     def idle(self, floor: int) -> Bools:
@@ -68,8 +69,8 @@ class SetState(Protocol):
         `slots` None: in all slots.
         """
 
-    def waiting(self) -> int:
-        """How many sets of partial matches wait."""
+    def alive(self, floor: int) -> Int64s:
+        """By slot: how many sets of partial matches wait in the window that begins at `floor`."""
 
     def snapshot(self) -> object:
         """The state for a snapshot."""
@@ -146,6 +147,8 @@ class SetSequencer:
 
     def _closed(self, until: int | None) -> Iterator[SequenceMatch]:
         """The matches whose windows have closed by a time (ms)."""
+        if self._machine.waiting is not None:
+            until = self._machine.waiting.until(until)
         if self._outer is not None:
             for piece in self._outer.closed(until):
                 yield from self._builder.matches(piece)
@@ -156,7 +159,14 @@ class SetSequencer:
 
     def live_runs(self) -> int:
         """How many sets of partial matches wait."""
-        return self._state.waiting()
+        return int(self._state.alive(self._lowest).sum())
+
+    def count_waiting(self) -> None:
+        """Let the limit learn how many sets of partial matches wait."""
+        limit = self._machine.waiting
+        if limit is not None:
+            alive = self._state.alive(self._lowest)
+            limit.learn(int(alive.sum()), lambda: self._frame.of_members(alive, limit))
 
     def live_states(self, wanted: Wanted | None = None) -> LiveStates:
         """Where the partial matches are, of all partitions or of those that are wanted."""
@@ -216,7 +226,9 @@ class SetSequencer:
         if self._maximal is not None:
             self._maximal.add(solutions, rows)
         before = nodes.next
-        roots = self._state.advance(self._lettered(solutions, rows))
+        lettered, limit = self._lettered(solutions, rows), self._machine.waiting
+        pace = None if limit is None else Pace(lettered, self._frame, limit, self._state.alive)
+        roots = self._state.advance(lettered, pace)
         if nodes.next > before:
             builder.begin(solutions, rows.number)
             if len(roots):

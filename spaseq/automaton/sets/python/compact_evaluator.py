@@ -115,7 +115,11 @@ class CompactEvaluator:
         rows = automaton.lettered(rows)
         for letter in rows:
             seen |= 1 << letter
-        return states.advance(self._matches, start, rows, seen)
+        roots = states.advance(self._matches, start, rows, seen)
+        limit = self._program.machine.waiting
+        if limit is not None:
+            limit.room -= len(states.lists)
+        return roots
 
     def _ended(self, roots: list[int]) -> Iterator[PartitionMatch]:
         """The matches of some roots that selection and limit leave."""
@@ -161,9 +165,13 @@ class CompactEvaluator:
         """True: the automaton itself applies SELECT STRICT."""
         return True
 
-    def live_runs(self) -> int:
-        """How many sets of partial matches wait."""
-        return len(self._waiting())
+    def live_runs(self, now: Instant) -> int:
+        """How many sets of partial matches wait in open windows."""
+        floor, window = self._matches.floor, self._program.machine.window
+        if not isinstance(window, Counted):
+            floor = max(floor, window.earliest(now[0]))
+        newest = (u.nodes[0] for a, _, _ in self._active.values() for u in a.lists.values())
+        return sum(self._matches.start(node) >= floor for node in newest)
 
     def live_states(self, places: StatePlaces) -> Counter[StateKey]:
         """How many partial matches wait in each state; takes time linear in the window."""

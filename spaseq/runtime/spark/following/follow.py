@@ -35,6 +35,7 @@ from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.connectors.topic_source import FollowedTopics, TopicDataSource
 from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
+from spaseq.runtime.spark.following.failed_queries import until_failure
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.following.logged_output import LoggedOutput
 from spaseq.runtime.spark.following.offset_checks import OffsetChecks
@@ -315,7 +316,7 @@ def sequenced(
         checkpoint.id,
         str(checkpoint.directory),
         knowledge,
-        job.options,
+        (limits or StateLimits()).stages(job.options),
         limits or StateLimits(),
         any(isinstance(stream, BrokerStream) for stream in job.streams),
     )
@@ -424,7 +425,8 @@ class _Delivery:
         if self.output is not None:
             self.output.begin(batch.number)
         runs, state = Counter[str](), Counter[str]()
-        for query, item in batch.items:
+        items, failure = until_failure(batch.items)
+        for query, item in items:
             if isinstance(item, PartialAnswer):
                 self.job.take_partials(query - PARTIAL, [item])
                 continue
@@ -442,5 +444,7 @@ class _Delivery:
         marks = stats.watermarks.values()
         known = [mark for mark in marks if mark is not None]
         stats.watermark = min(known) if len(known) == len(self.job.streams) else None
+        if failure is not None:
+            raise failure
         if self.output is not None:
             self.output.end(batch.number)

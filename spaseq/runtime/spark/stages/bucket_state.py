@@ -30,7 +30,7 @@ from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.records import record
 from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, QueryGroups
 from spaseq.runtime.job.job import Stats
-from spaseq.runtime.job.state_limits import check_state
+from spaseq.runtime.job.state_limits import check_size, too_many_waiting
 from spaseq.runtime.spark.rows.stage_rows import (
     OUTPUT,
     SIDE,
@@ -402,10 +402,7 @@ class Buckets:
         if packs or entry.times != before or renewed:
             found, partials = entry.apply(stage), stage.partials()
             state.append(meta, entry, stage, renewed=renewed)
-            for unit, runs in stage.live_runs().items():
-                plan, fresh = stage.plans[unit], partial(entry.solutions, unit, stage)
-                limits = self.limits.times(len(state.units.members(unit)))
-                check_state(limits, plan, bucket, runs, meta.size + held.size, fresh)
+            self._check_size(bucket, meta.size + held.size, entry, state.units, stage)
             warm.version = meta.version
             for query, answers in found:
                 if answers:
@@ -414,6 +411,7 @@ class Buckets:
             for query, closed in partials:
                 if closed:
                     yield partial_rows(query, closed).to_pandas()
+            self._check_waiting(bucket, entry, state.units, stage)
         elif meta.marks != marks_before:
             state.meta.update(meta.row())
         bad, warm.bad[:] = list(warm.bad), []
@@ -425,6 +423,27 @@ class Buckets:
         title = state.group.title(state.units)
         stats.add_work("sequence", title, time.perf_counter() - start)
         yield side.batch([*bad, stats]).to_pandas()[OUTPUT.names]
+
+    def _check_size(
+        self, bucket: int, size: int, entry: Entry, units: QueryUnits, stage: GroupStage
+    ) -> None:
+        """RunError if the stored state of a bucket is too large."""
+        for unit, plan in stage.plans.items():
+            limits = self.limits.times(len(units.members(unit)))
+            check_size(limits, plan, bucket, size, partial(entry.solutions, unit, stage))
+
+    def _check_waiting(
+        self, bucket: int, entry: Entry, units: QueryUnits, stage: GroupStage
+    ) -> None:
+        """TooManyWaiting if a query has had too many partial matches, the first such query."""
+        exceeded = stage.exceeded()
+        if not exceeded:
+            return
+        query = min(exceeded, key=lambda number: exceeded[number].instant)
+        unit = next(own for own in stage.plans if query in units.members(own))
+        recent = entry.solutions(unit, stage)
+        plan, excess = units.queries[query], exceeded[query]
+        raise too_many_waiting(self.limits, plan, query, bucket, excess, recent)
 
 
 @record

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from spaseq.algebra.answers import PartialAnswer
+from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.compiled import mode
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.errors import RunError
@@ -175,6 +176,7 @@ class StepResult(NamedTuple):
         partials: partial matches whose windows have closed.
         suppressed: answers beyond the limit since the unit began.
         live: partial matches that wait.
+        exceeded: by number of the query in the unit, when there were too many of them.
         waits: whether answers may come without further solutions.
         bad: events that exceed a limit.
         stats: counts of solutions, and seconds of work.
@@ -188,6 +190,7 @@ class StepResult(NamedTuple):
     partials: Sequence[PartialAnswer] = ()
     suppressed: int = 0
     live: int = 0
+    exceeded: Mapping[int, Excess] = {}
     waits: bool = False
     bad: Sequence[BadInput] = ()
     stats: Stats | None = None
@@ -334,6 +337,7 @@ class Workshop:
             partials,
             sequence.suppressed,
             sequence.stage.live_runs(),
+            sequence.exceeded(),
             sequence.stage.waits(),
             self._taken_bad(),
             stats,

@@ -17,6 +17,7 @@ import numpy as np
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates
+from spaseq.automaton.run.waiting_limit import Excess, Member
 from spaseq.errors import UsageError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.plan.families import Family
@@ -116,11 +117,13 @@ class _Part:
         self.state, self.waits = state, state is not None
         self.version = self.suppressed = self.live = 0
         self.packs: list[tuple[int, bytes]] = []
+        self.exceeded: Mapping[int, Excess] = {}
 
     def take(self, result: StepResult) -> None:
         """Go on from the result of a step."""
         self.version, self.state, self.waits = self.version + 1, result.state, result.waits
         self.suppressed, self.live, self.packs = result.suppressed, result.live, []
+        self.exceeded = result.exceeded
 
 
 class RemoteSequence:
@@ -194,10 +197,29 @@ class RemoteSequence:
             self._partials += result.partials
             for number, first, block in result.answers:
                 blocks.setdefault(number, []).append((first, block))
-        return {
+        found: dict[int, list[Sequence[Answer]]] = {
             number: [*merged((first, answers_of(block)) for first, block in sorted(own))]
             for number, own in blocks.items()
         }
+        for number, excess in self.exceeded_by_number().items():
+            pieces = found.pop(number, [])
+            found[number] = [[a for a in own if a.end < excess.instant] for own in pieces]
+        return found
+
+    def exceeded_by_number(self) -> dict[int, Excess]:
+        """When queries had too many partial matches in some part, by number in the unit."""
+        found: dict[int, Excess] = {}
+        for number, excess in chain.from_iterable(part.exceeded.items() for part in self._parts):
+            first = found.setdefault(number, excess)
+            if excess.instant < first.instant:
+                found[number] = excess
+        return found
+
+    @property
+    def exceeded(self) -> Mapping[Member, Excess]:
+        """When the query by itself had too many partial matches."""
+        excess = self.exceeded_by_number().get(0)
+        return {} if excess is None else {None: excess}
 
     def advance(self, watermark: int, ahead: bool = False) -> Sequence[Answer]:
         """The answers of a query by itself."""
@@ -280,6 +302,10 @@ class RemoteFamilySequence:
     def suppressed(self) -> int:
         """The number of answers beyond the limit so far."""
         return self.stage.suppressed
+
+    def exceeded(self) -> Mapping[int, Excess]:
+        """When members had too many partial matches, by number."""
+        return self.stage.exceeded_by_number()
 
     def use(self, family: Family) -> None:
         """Go on with other members of the family."""

@@ -118,9 +118,9 @@ class StandingEngine(LiveEngine):
 
     def _evaluation(self) -> SparkEvaluation:
         job = self._job
-        self._jobs = StageJobs(self._spark, self._stored, job.options)
+        self._jobs = StageJobs(self._spark, self._stored, self._options)
         self._jobs.used, self._jobs.report = self._definitions, self._report
-        return SparkEvaluation(job.knowledge, job.options, job.take_bad, self._jobs)
+        return SparkEvaluation(job.knowledge, self._options, job.take_bad, self._jobs)
 
     def _definitions(self) -> set[int]:
         """The definitions that units have."""

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.algebra.answers import Answer
+from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
@@ -26,7 +27,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.runtime.job.group_stage import QueryGroups
-from spaseq.runtime.job.state_limits import check_state
+from spaseq.runtime.job.state_limits import check_size, too_many_waiting
 from spaseq.runtime.spark.rows.stage_rows import pack
 from spaseq.runtime.spark.stages import bucket_state
 from spaseq.runtime.spark.stages.bucket_state import STATE_FORMAT, BucketState, Entry, WarmStage
@@ -224,17 +225,20 @@ def test_a_state_beyond_its_limit_names_query_key_and_step() -> None:
     plan = PLANS["keyed"]
     *_, entry = entries(plan, [30])
     recent = entry.solutions(0, bucket(plan, FakeValue(), FakeMap()).load(None)[1].stage)
-    check_state(StateLimits(rows=30, bytes=100), plan, 3, 30, 100, lambda: recent)
-    for limits, text in (
-        (StateLimits(rows=29), "30 partial matches in one bucket .3., more than the limit of 29"),
-        (StateLimits(bytes=99), "100 bytes of state"),
-    ):
-        with pytest.raises(RunError, match=rf"query keyed has {text}") as raised:
-            check_state(limits, plan, 3, 30, 100, lambda: recent)
-        assert "of the key ?machine = <http://m.example/m" in str(raised.value)
-        assert "of the step A" in str(raised.value)
-    with pytest.raises(RunError, match="it has no key"):
-        check_state(StateLimits(rows=1), PLANS["not"], 0, 2, 0, lambda: recent)
+    check_size(StateLimits(bytes=100), plan, 3, 100, lambda: recent)
+    with pytest.raises(RunError) as raised:
+        check_size(StateLimits(bytes=99), plan, 3, 100, lambda: recent)
+    excess = Excess((1000, 0), 30)
+    error = too_many_waiting(StateLimits(rows=29), plan, 0, 3, excess, recent)
+    waiting = "30 partial matches in one bucket (3) after the events of 1970-01-01T00:00:01Z"
+    for found, text in ((raised.value, "100 bytes of state"), (error, waiting)):
+        assert f"query keyed has {text}" in str(found)
+        assert "of the key ?machine = <http://m.example/m" in str(found)
+        assert "of the step A" in str(found)
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.instant) == (str(error), (1000, 0))
+    error = too_many_waiting(StateLimits(rows=29), PLANS["not"], 0, 0, excess, recent)
+    assert "it has no key" in str(error)
 
 
 CORRELATED = (

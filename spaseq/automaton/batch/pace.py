@@ -1,0 +1,143 @@
+"""How far a kernel goes through a batch until the partial matches that wait are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
+from spaseq.automaton.run.waiting_limit import Member, WaitingLimit
+from spaseq.compiled.arrays import Int64s
+
+_FEW = 64
+"""With less room, an instant is processed as a whole and then looked at."""
+
+
+class Pace:
+    """Leads a kernel through n rows: it may process those before `end`, and has those before `at`.
+
+    `end` is so near that surely no more partial matches wait than may, or it is the end of an
+    instant, after which they are counted.
+    """
+
+    __slots__ = ("_alive", "_frame", "_is_held", "_limit", "_rows", "at", "end")
+
+    def __init__(
+        self,
+        rows: OrderedRows,
+        frame: BatchFrame,
+        limit: WaitingLimit,
+        alive: Callable[[int], Int64s],
+    ) -> None:
+        """`alive` gives by slot how many partial matches wait, of those that began at a measure
+        or later."""
+        self._rows, self._frame, self._limit, self._alive = rows, frame, limit, alive
+        self.at, self.end, self._is_held = 0, len(rows), False
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there are rows left, and the limit was not exceeded."""
+        return self.at < len(self._rows) and not self._limit.is_over
+
+    @property
+    def rows(self) -> OrderedRows:
+        """The rows before `end`."""
+        rows, end = self._rows, self.end
+        if end == len(rows):
+            return rows
+        columns = {
+            name: getattr(rows, name)[:end]
+            for name in ("slot", "gpm", "time", "k", "start", "lowest", "ordinal")
+        }
+        return replace(rows, **columns)
+
+    # --- where each row makes a bounded number of partial matches ---------------------------------
+
+    def plan(self, most: int) -> None:
+        """Set `end`, given how many partial matches a row makes at most."""
+        limit, left = self._limit, len(self._rows) - self.at
+        self.end = len(self._rows)
+        if left * most <= limit.room:
+            return
+        self._learn(self.at)
+        fits = max(limit.room, 0) // most
+        if fits < left:
+            self.end = self._begin_of_instant(self.at + fits)
+            if self.end == self.at:
+                self.end = self._end_of_instant(self.at)
+
+    def passed(self, at: int, most: int) -> list[Member]:
+        """The rows before `at` are processed. Returns the members that exceed the limit now."""
+        before, self.at = self.at, at
+        self._limit.room -= (at - before) * most
+        return self._checked()
+
+    # --- where it may make any number -------------------------------------------------------------
+
+    @property
+    def room(self) -> int | None:
+        """How many partial matches may be made before somebody looks; None: any number."""
+        return None if self._is_held else max(self._limit.room, 0)
+
+    def made(self, count: int) -> None:
+        """So many partial matches have been made."""
+        self._limit.room -= count
+
+    def look(self, row: int) -> OrderedRows:
+        """There is no room left at a row: find more, or set `end` behind the row's instant.
+
+        Returns `rows`.
+        """
+        self._learn(row)
+        if self._limit.room < _FEW:
+            self._is_held, self.end = True, self._end_of_instant(row)
+        return self.rows
+
+    def reached(self) -> list[Member]:
+        """The rows before `end` are processed. Returns the members that exceed the limit now."""
+        self.at, self.end = self.end, len(self._rows)
+        if self._is_held:
+            self._limit.room = -1
+        self._is_held = False
+        return self._checked()
+
+    # --- counts -----------------------------------------------------------------------------------
+
+    def slots_of(self, members: list[Member]) -> Int64s:
+        """The slots of some members of a family."""
+        limit = self._limit
+        found = self._frame.slots_of(lambda key: limit.member(key) in members)
+        assert found is not None
+        return found
+
+    def _learn(self, row: int) -> None:
+        alive = self._alive(int(self._rows.lowest[row]))
+        self._limit.learn(int(alive.sum()), lambda: self._frame.of_members(alive, self._limit))
+
+    def _checked(self) -> list[Member]:
+        if self._limit.room >= 0:
+            return []
+        rows, last = self._rows, self.at - 1
+        alive = self._alive(int(rows.lowest[last]))
+        instant = int(rows.time[last]), int(rows.k[last])
+        return self._limit.check(
+            instant, int(alive.sum()), lambda: self._frame.of_members(alive, self._limit)
+        )
+
+    # --- instants ---------------------------------------------------------------------------------
+
+    def _is_inside(self, row: int) -> bool:
+        """Whether a row has the instant of the row before it."""
+        time, k = self._rows.time, self._rows.k
+        return bool(time[row] == time[row - 1] and k[row] == k[row - 1])
+
+    def _begin_of_instant(self, row: int) -> int:
+        while row > self.at and self._is_inside(row):
+            row -= 1
+        return row
+
+    def _end_of_instant(self, row: int) -> int:
+        row += 1
+        while row < len(self._rows) and self._is_inside(row):
+            row += 1
+        return row

@@ -1,0 +1,116 @@
+"""The limit on partial matches is a fact of the query and the instant, however rows are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+
+from spaseq.algebra.answers import Answer, Instant
+from spaseq.errors import QueryError
+from spaseq.options import StageOptions
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.stages.sequence import SequenceStage
+from tests.automaton.cases import Case, Event, batch, cases, plans, query
+
+Outcome = tuple[list[Answer], dict[Instant, int]]
+"""The answers, and the instant at which the limit was exceeded, with the count."""
+
+
+def outcome(
+    plan: QueryPlan, events: Sequence[Event], most: int | None, cuts: Sequence[int]
+) -> Outcome:
+    """What a stage gives for events that come in batches, which end before some of the events."""
+    stage = SequenceStage(plan, StageOptions(most_waiting=most))
+    answers: list[Answer] = []
+    for begin, end in pairwise([0, *cuts, len(events)]):
+        if begin < end:
+            stage.push(batch(plan, events[begin:end]))
+            answers += stage.advance(events[begin].time - 1, ahead=True)
+    answers += stage.close()
+    return answers, {own.instant: own.count for own in stage.exceeded.values()}
+
+
+def starts(events: Sequence[Event]) -> list[int]:
+    """Where an instant begins."""
+    return [
+        i
+        for i in range(1, len(events))
+        if (events[i - 1].time, events[i - 1].k) < (events[i].time, events[i].k)
+    ]
+
+
+def assert_the_same_for_all_cuts(
+    plan: QueryPlan, events: Sequence[Event], most: int, random: Random
+) -> dict[Instant, int]:
+    events = sorted(events, key=lambda e: (e.time, e.k, e.stream))
+    places = starts(events)
+    answers, exceeded = outcome(plan, events, most, places)
+    for _ in range(2):
+        cuts = sorted(random.sample(places, random.randint(0, len(places))))
+        assert outcome(plan, events, most, cuts) == (answers, exceeded)
+    assert outcome(plan, events, most, []) == (answers, exceeded)
+    free, _ = outcome(plan, events, None, [])
+    for instant in exceeded:
+        free = [answer for answer in free if answer.end < instant]
+    assert answers == free
+    return exceeded
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases(), st.integers(0, 4), st.randoms(use_true_random=False))
+def test_every_evaluator_fails_at_an_instant_that_does_not_depend_on_batches(
+    case: Case, most: int, random: Random
+) -> None:
+    try:
+        found = plans(case.text)
+    except QueryError:  # no window of events has a negated step at its end
+        reject()
+    for plan in found.values():
+        assert_the_same_for_all_cuts(plan, case.events, most, random)
+
+
+LONGER = [
+    ("A: B: C", "4 SECONDS"),
+    ("A; B: C", "7 SECONDS TUMBLING"),
+    ("A: B+: C", "4 SECONDS"),
+    ("A, B+, C", "9 SECONDS"),
+    ("A: B!; C", "9 EVENTS"),
+    ("(A AND B): C", "5 SECONDS"),
+    ("A: (B | C)++", "5 SECONDS"),
+    ("A; B; C!", "5 SECONDS"),
+]
+
+
+@pytest.mark.parametrize("most", [0, 3, 20, 150])
+@pytest.mark.parametrize("related", [True, False])
+@pytest.mark.parametrize(("sequence", "window"), LONGER)
+def test_a_longer_stream_fails_at_one_instant(
+    sequence: str, window: str, related: bool, most: int
+) -> None:
+    random = Random(f"{sequence} {related} {most}")
+    gpms = {name: f"?k :is ?{name.lower()}" for name in "ABC"}
+    if related:
+        gpms["C"] += " FILTER (?c > ?a)"
+    events = [
+        Event(
+            500 * (i // 2) if i % 7 else 500 * i // 2,
+            i % 2,
+            0,
+            {n: [value(random, n) for _ in range(2)] for n in random.sample("ABC", 2)},
+        )
+        for i in range(60)
+    ]
+    for plan in plans(query(sequence, gpms, window)).values():
+        assert_the_same_for_all_cuts(plan, events, most, random)
+
+
+def value(random: Random, name: str) -> dict[str, str | None]:
+    """A solution about one of some things."""
+    integer = "http://www.w3.org/2001/XMLSchema#integer"
+    number = f'"{random.randrange(9)}"^^<{integer}>'
+    return {"k": f"<k{random.randrange(30)}>", name.lower(): number}
