@@ -9,7 +9,7 @@ import numpy as np
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.kernels.measures import positions
 from spaseq.automaton.batch.kernels.near_rows import note_near
-from spaseq.automaton.batch.kernels.ordered_rows import NEVER, are_in_order
+from spaseq.automaton.batch.kernels.ordered_rows import NEVER, note_starts
 from spaseq.automaton.batch.kernels.row_order import is_rising
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
@@ -82,9 +82,9 @@ def _required_rows() -> Iterator[str]:
     gpm = np.zeros(1, np.int32)
     note_near(1, time, gpm, time, last, 0, time.copy())
     yield "note_near"
-    starts, reached = np.full((1, 1, 2), NEVER), np.full((1, 1), -1)
-    are_in_order(time, time, gpm, time, gpm, 0, starts, reached)
-    yield "are_in_order"
+    starts, reached = np.full((1, 1, 2), NEVER), np.full((1, 1), NEVER)
+    note_starts(time, time, gpm, time, gpm, 0, starts, reached, reached.copy())
+    yield "note_starts"
 
 
 def _one_step() -> Program:

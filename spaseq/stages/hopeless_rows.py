@@ -2,7 +2,8 @@
 
 A match lies in one window and has a solution of each required GPM. What ends or forbids it lies at
 most a window away from these solutions, too. So a row without such a solution of its partition
-within a window before or after changes no match. An evaluator need not see it.
+within a window before or after changes no match. An evaluator need not see it. Nor need it see rows
+that are not in the order of the sequence (`ordered_steps`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import have_same_terms
-from spaseq.stages.ordered_steps import has_steps_in_order
+from spaseq.stages.ordered_steps import OrderedSteps
 from spaseq.stages.partition_places import LARGEST, places_of
 from spaseq.stages.sorting import RowSorter
 
@@ -60,9 +61,7 @@ def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
         return True
     if len(sorter) > MOST_LOOKED_AT and QUERY not in plan.sequence.partition:
         return True
-    if len(looking.required) > 1 and not looking.leave_out(sorter):
-        return False
-    return len(sorter) > MOST_LOOKED_AT or has_steps_in_order(plan, sorter)
+    return looking.leave_out(sorter)
 
 
 def possible_rows(
@@ -79,7 +78,7 @@ def possible_rows(
     if _is_told_later(plan) or not can_be_told(plan, plan.sequence.window):
         return rows
     looking = HopelessRows(plan, plan.sequence.window)
-    return looking.possible(rows, after, before) if len(looking.required) > 1 else rows
+    return looking.possible(rows, after, before)
 
 
 def _is_told_later(plan: QueryPlan) -> bool:
@@ -106,6 +105,7 @@ class HopelessRows:
         self.required = plan.required_gpms[:_MOST]
         self._steps = np.full(len(plan.patterns.gpms) + 1, -1, np.int32)  # by GPM, BARE last
         self._steps[[*self.required]] = np.arange(len(self.required))
+        self._order = OrderedSteps(plan, window)
         self._unknown_until = _NEVER_BEFORE  # rows up to this time (ms) came in earlier batches
         self._rest, self._left = 1, 0  # batches without looking after a failure, and until the next
 
@@ -140,7 +140,8 @@ class HopelessRows:
 
     def leave_out(self, sorter: RowSorter) -> bool:
         """Leave out rows of a whole run, which are in a sorter's memory; tell if some are left."""
-        left = self._near_members(sorter.held()) if QUERY in self._partition else None
+        has_members = QUERY in self._partition and len(self.required) > 1
+        left = self._near_members(sorter.held()) if has_members else None
         if left is not None:
             if not len(left):
                 return False
@@ -183,7 +184,7 @@ class HopelessRows:
     def _kept(self, rows: SolutionBatch, watermark: int) -> Bools | None:
         """Which rows stay; None if all do."""
         found = places_of(rows, self._partition)
-        if found is None:
+        if found is None or (len(self.required) < 2 and not self._order):
             return None
         place, places = found
         time, length = rows.time, self._length
@@ -192,9 +193,14 @@ class HopelessRows:
         kept = np.ones(len(rows), np.bool_)
         for _ in range(_ROUNDS):
             before = len(order)
-            kept[order] = self._are_near(time[order], step[order], place[order], places)
-            kept |= edges
-            order = order[kept[order]]
+            if len(self.required) > 1:
+                kept[order] = self._are_near(time[order], step[order], place[order], places)
+                kept |= edges
+                order = order[kept[order]]
+            if self._order:
+                kept[order] = ~self._order.out_of_order(rows, order, place)
+                kept |= edges
+                order = order[kept[order]]
             if 10 * (before - len(order)) < len(rows):
                 break
         pays_off = 10 * (len(rows) - int(np.count_nonzero(kept))) >= len(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise, product
 from random import Random
@@ -9,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from spaseq.stages.ordered_steps import has_steps_in_order
+from spaseq.stages.hopeless_rows import leave_out_hopeless
 from spaseq.stages.sorting import RowSorter
 from tests.sizes import sizes
 from tests.stages.test_hopeless_rows import plan_of, rows_of
@@ -37,36 +38,41 @@ CASES: list[tuple[str, list[Row], bool]] = [
 ]
 
 
-def is_possible(sequence: str, rows: list[Row], k: list[int] | None = None) -> bool:
+def left(sequence: str, rows: list[Row], k: list[int] | None = None) -> list[tuple[int, int, int]]:
+    """(second, k, GPM) of the rows that stay in a sorter, in order; none if no match may come."""
     plan = plan_of(sequence)
-    sorter = RowSorter(plan.patterns.columns)
-    batch = rows_of(plan, rows)
+    sorter, batch = RowSorter(plan.patterns.columns), rows_of(plan, rows)
     sorter.add(batch if k is None else replace(batch, k=np.array(k, np.int32)))
-    return has_steps_in_order(plan, sorter)
+    if not leave_out_hopeless(plan, sorter):
+        return []
+    kept = sorter.keys(())
+    return sorted(
+        zip((kept.time // 1000).tolist(), kept.k.tolist(), kept.gpm.tolist(), strict=True)
+    )
 
 
 @pytest.mark.parametrize(("sequence", "rows", "expected"), CASES)
 def test_the_order_of_required_steps(sequence: str, rows: list[Row], expected: bool) -> None:
     for order in (rows, rows[::-1]):
-        assert is_possible(sequence, order) == expected
+        assert bool(left(sequence, order)) == expected
 
 
-def has_choice(steps: str, rows: list[tuple[str, int, str, int]]) -> bool:
-    """Whether some choice of a row for each step fits, of all choices."""
-    for choice in product(rows, repeat=len(steps)):
-        instants = [(second, k) for _, second, _, k in choice]
+def choices(steps: str, rows: list[tuple[str, int, str, int]]) -> Iterator[tuple[int, ...]]:
+    """The numbers of rows, one for each step, that have the order of the steps."""
+    for choice in product(range(len(rows)), repeat=len(steps)):
+        chosen = [rows[number] for number in choice]
+        instants = [(second, k) for _, second, _, k in chosen]
         if (
-            "".join(gpm for gpm, *_ in choice) == steps
-            and len({key for _, _, key, _ in choice}) == 1
+            "".join(gpm for gpm, *_ in chosen) == steps
+            and len({key for _, _, key, _ in chosen}) == 1
             and all(a < b for a, b in pairwise(instants))
             and instants[-1][0] - instants[0][0] <= 10
         ):
-            return True
-    return False
+            yield choice
 
 
 @sizes(300, 3000, 20_000)
-def test_drawn_rows_have_a_choice_that_fits(examples: int) -> None:
+def test_rows_stay_that_some_choice_has(examples: int) -> None:
     found = 0
     for seed in range(examples):
         random = Random(seed)
@@ -75,8 +81,24 @@ def test_drawn_rows_have_a_choice_that_fits(examples: int) -> None:
             (random.choice(steps), random.randrange(16), random.choice("xy"), random.randrange(2))
             for _ in range(random.randrange(9))
         ]
-        expected = has_choice(steps, rows)
-        told = is_possible("; ".join(steps), [row[:3] for row in rows], [row[3] for row in rows])
-        assert told == expected, (steps, rows)
-        found += expected
+        names = sorted(set(steps))
+        expected = sorted(
+            (rows[number][1], rows[number][3], names.index(rows[number][0]))
+            for number in {number for choice in choices(steps, rows) for number in choice}
+        )
+        sequence, key_k = "; ".join(steps), [row[3] for row in rows]
+        assert left(sequence, [row[:3] for row in rows], key_k) == expected, (steps, rows)
+        found += bool(expected)
     assert examples // 10 < found < examples
+
+
+def test_rows_of_other_steps_stay_near_a_match() -> None:
+    """B may end the wait for C, wherever it stands; D is far from all matches."""
+    rows = [("A", 1, "x"), ("B", 0, "x"), ("C", 3, "x"), ("C", 0, "x"), ("B", 30, "x")]
+    assert [second for second, _, _ in left("A; B!; C", rows)] == [0, 1, 3]
+
+
+def test_nothing_leaves_beside_greedy_loops() -> None:
+    rows = [(gpm, second, "x") for second, gpm in enumerate("ABABCB")]
+    assert len(left("A; B++; C", rows)) == len(rows)
+    assert len(left("A; B+; C", rows)) == len(rows) - 1

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from spaseq.lang.sequence import BinaryStep, Chain, ChainStep, GpmStep, Negation, Repeat
+from spaseq.lang.sequence import (
+    BinaryStep,
+    Chain,
+    ChainStep,
+    GpmStep,
+    Link,
+    Negation,
+    Repeat,
+    occurrences,
+)
 
 _MOST_REPETITIONS = 8
 """More repetitions of a loop are not listed."""
@@ -29,6 +38,21 @@ def _in_order(step: ChainStep) -> tuple[str, ...]:
             return min(minimum, _MOST_REPETITIONS) * required_steps(body)
         case BinaryStep() | Negation():
             return ()
+
+
+def unordered_gpms(chain: Chain) -> frozenset[str]:
+    """The names of GPMs that stand elsewhere than in the required steps of a chain."""
+    return frozenset[str]().union(*(_unordered(link) for link in chain.links))
+
+
+def _unordered(link: Link) -> frozenset[str]:
+    match link.step:
+        case GpmStep():
+            return frozenset()
+        case Repeat(body=body, minimum=minimum, until=None) if minimum > 0:
+            return unordered_gpms(body)
+        case _:
+            return frozenset(use.gpm for use in occurrences(Chain((link,))))
 
 
 def _required(step: ChainStep) -> frozenset[str]:

@@ -1,16 +1,16 @@
-"""Whether rows of one partition have the steps of a sequence in their order, within a window."""
+"""The chains of rows of one partition that have the steps of a sequence in their order."""
 
 from __future__ import annotations
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.compiled.decorators import lean_kernel
 
-NEVER = -(2**62)
+NEVER = -(2**61)
 """A time (ms) before all windows."""
 
 
 @lean_kernel
-def are_in_order(
+def note_starts(
     time: Int64s,
     instant: Int64s,
     gpm: Int32s,
@@ -19,8 +19,11 @@ def are_in_order(
     length: int,
     starts: Int64s,
     reached: Int64s,
-) -> bool:
-    """Whether rows of one partition take all steps, each at a later instant than the one before.
+    found: Int64s,
+) -> None:
+    """For each row and step, find when a chain of rows for the steps so far begins at the latest.
+
+    Each row of a chain has a later instant than the one before.
 
     Args:
         time: [n] in ms.
@@ -29,14 +32,14 @@ def are_in_order(
         place: [n] the partition of each row.
         steps: [s] the GPM of each step, in the order of the sequence.
         length: the most milliseconds from the first step to the last.
-        starts: [partitions, steps, 2] scratch, filled with `NEVER`: the latest start of a row of
-            solutions up to a step, and the latest one before the instant in `reached`.
-        reached: [partitions, steps] scratch, filled with -1: the instant of the latest start.
+        starts: [partitions, steps, 2] scratch, filled with `NEVER`: the latest start of a chain up
+            to a step, and the latest one before the instant in `reached`.
+        reached: [partitions, steps] scratch, filled with `NEVER`: the instant of the latest start.
+        found: [n, steps] output, filled with `NEVER`: the start (ms) of the chain that ends here.
     """
-    count = len(steps)
     for row in range(len(time)):
         own, now = place[row], instant[row]
-        for step in range(count):
+        for step in range(len(steps)):
             if steps[step] != gpm[row]:
                 continue
             start = time[row]
@@ -45,10 +48,8 @@ def are_in_order(
                 start = starts[own, step - 1, 0 if is_before else 1]
             if time[row] - start > length:
                 continue
-            if step == count - 1:
-                return True
+            found[row, step] = start
             if reached[own, step] < now:
                 starts[own, step, 1] = starts[own, step, 0]
                 reached[own, step] = now
             starts[own, step, 0] = max(starts[own, step, 0], start)
-    return False
