@@ -26,8 +26,14 @@ from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 Given = TypeVar("Given")
 T = TypeVar("T")
 
-FEW_ROWS = 4096
+FEW_ROWS = 256
 """To divide so few rows of a query among tasks saves less time than a further stage 2 takes."""
+
+MOST_ROWS = 4096
+"""With many queries, the most rows of a query that are not divided."""
+
+SHARE = 4
+"""With many queries, each has at most this part of the rows of a task."""
 
 
 class FoundRows(NamedTuple):
@@ -105,19 +111,28 @@ def _with_ties(tasks: FileTasks, ties: Mapping[int, Any]) -> Callable[[list[Stor
 def _parts(pieces: Iterable[StoredPiece], parts: int) -> list[list[StoredPiece]]:
     """The pieces of each task of stage 2, by query and bucket, then by time."""
     found = [list[StoredPiece]() for _ in range(parts)]
-    for piece in _undivided(pieces):
+    for piece in _undivided([*pieces], parts):
         found[part_of(piece.query, piece.bucket, parts)].append(piece)
     return [sorted(each) for each in found if each]
 
 
-def _undivided(pieces: Iterable[StoredPiece]) -> Iterator[StoredPiece]:
-    """The pieces, with one bucket for all rows of a query that has few."""
+def _undivided(pieces: Sequence[StoredPiece], parts: int) -> Iterator[StoredPiece]:
+    """The pieces, with one bucket for all rows of a query that has few; the tasks take turns."""
     of_query: dict[int, list[StoredPiece]] = {}
     for piece in pieces:
         of_query.setdefault(piece.query, []).append(piece)
-    for own in of_query.values():
-        few = sum(piece.end - piece.start for piece in own) <= FEW_ROWS
-        yield from (piece._replace(bucket=0) for piece in own) if few else own
+    few = max(FEW_ROWS, min(MOST_ROWS, _rows(pieces) // (SHARE * parts)))
+    turn = 0
+    for query, own in of_query.items():
+        if _rows(own) <= few:
+            turn += 1
+            bucket = (turn - query) % parts  # which is one of the task `turn % parts`
+            own = [piece._replace(bucket=bucket) for piece in own]
+        yield from own
+
+
+def _rows(pieces: Iterable[StoredPiece]) -> int:
+    return sum(piece.end - piece.start for piece in pieces)
 
 
 def _each(spark: Any, task: Callable[[Given], T], items: Sequence[Given]) -> list[T]:

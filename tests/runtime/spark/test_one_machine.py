@@ -129,22 +129,39 @@ def test_without_a_possible_match_there_is_no_stage_2(tasks: Tasks, tmp_path: Pa
     assert tasks.jobs[1] == []
 
 
+def busy(seconds: int) -> list[Row]:
+    """Two members have four machines each, which start and stop every second."""
+    return [
+        (second * 1000, f"m{machine}", what, machine % 4 // 2)
+        for second in range(seconds)
+        for machine in range(8)
+        for what in ("starts", "stops")
+    ]
+
+
 def test_few_rows_are_not_divided_among_tasks(
     tasks: Tasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows: list[Row] = [
-        (second * 1000, f"m{machine}", what, machine // 2)
-        for second in range(20)
-        for machine in range(MEMBERS)
-        for what in ("starts", "stops")
-    ]
-    job = job_of(tmp_path / "stream.nq", rows)
+    job = job_of(tmp_path / "stream.nq", busy(16))
     expected = tasks.answers(job)
     assert len(tasks.jobs[1]) == 1
     monkeypatch.setattr(one_machine, "FEW_ROWS", 0)
     tasks.jobs.clear()
     assert tasks.answers(job) == expected != []
     assert len(tasks.jobs[1]) == 2
+
+
+def test_tasks_take_turns_with_many_queries_that_are_not_divided(
+    tasks: Tasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight queries by themselves have as many rows each, and each task has four of them."""
+    monkeypatch.setattr("spaseq.plan.families.FEWEST", MEMBERS + 1)
+    monkeypatch.setattr(one_machine, "FEW_ROWS", 0)
+    rows: list[Row] = [(t, f"m{m}", w, v) for t, m, w, _ in busy(2) for v in range(MEMBERS)]
+    job = job_of(tmp_path / "stream.nq", rows)
+    assert tasks.answers(job) == answers_in_process(job)
+    queries = [{piece.query for piece in task} for task in tasks.jobs[1]]
+    assert [*map(len, queries)] == [4, 4] and not queries[0] & queries[1]
 
 
 def test_stage_2_is_made_only_if_a_match_is_possible(
