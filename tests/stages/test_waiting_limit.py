@@ -11,6 +11,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from spaseq.algebra.answers import Answer, Instant
+from spaseq.automaton.batch import pace
 from spaseq.errors import QueryError
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -61,7 +62,7 @@ def assert_the_same_for_all_cuts(
     return exceeded
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(cases(), st.integers(0, 4), st.randoms(use_true_random=False))
 def test_every_evaluator_fails_at_an_instant_that_does_not_depend_on_batches(
     case: Case, most: int, random: Random
@@ -90,8 +91,9 @@ LONGER = [
 @pytest.mark.parametrize("related", [True, False])
 @pytest.mark.parametrize(("sequence", "window"), LONGER)
 def test_a_longer_stream_fails_at_one_instant(
-    sequence: str, window: str, related: bool, most: int
+    sequence: str, window: str, related: bool, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(pace, "_FEW", 4)
     random = Random(f"{sequence} {related} {most}")
     gpms = {name: f"?k :is ?{name.lower()}" for name in "ABC"}
     if related:
