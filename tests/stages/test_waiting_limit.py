@@ -116,3 +116,23 @@ def value(random: Random, name: str) -> dict[str, str | None]:
     integer = "http://www.w3.org/2001/XMLSchema#integer"
     number = f'"{random.randrange(9)}"^^<{integer}>'
     return {"k": f"<k{random.randrange(30)}>", name.lower(): number}
+
+
+@pytest.mark.parametrize("sequence", ["A; B!", "A; B; C", "A: B+: C", "B!; A; C"])
+def test_a_restored_stage_fails_at_the_same_instant(sequence: str) -> None:
+    random = Random(sequence)
+    gpms = {name: f"?k :is ?{name.lower()}" for name in "ABC"}
+    events = [Event(500 * i, 0, 0, {n: [value(random, n)]}) for i, n in enumerate("AABAC" * 8)]
+    for plan in plans(query(sequence, gpms, "4 SECONDS")).values():
+        for most in (1, 3, 100):
+            expected = outcome(plan, events, most, [20])
+            options, answers = StageOptions(most_waiting=most), list[Answer]()
+            stage = SequenceStage(plan, options)
+            for some in (events[:20], events[20:]):
+                snapshot, stage = stage.snapshot(), SequenceStage(plan, options)
+                stage.restore(snapshot)
+                stage.push(batch(plan, some))
+                answers += stage.advance(some[0].time - 1, ahead=True)
+            answers += stage.close()
+            found = {own.instant: own.count for own in stage.exceeded.values()}
+            assert (answers, found) == expected
