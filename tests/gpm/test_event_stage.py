@@ -16,10 +16,12 @@ from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.gpm.patterns.conjunction import conjunction
 from spaseq.gpm.single_event.event_pattern import EventPattern
 from spaseq.gpm.single_event.event_stage import SingleEventStage
+from spaseq.limits import Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.inputs.bad_input import BadInput
 from tests.gpm import patterns as p
 from tests.gpm.graphs import PROLOGUE, knowledge_of
 
@@ -110,3 +112,17 @@ def test_what_is_done_without_columns(pattern: str, whole: bool) -> None:
     plan = compile_query(query(HEADS[0], "A", pattern, "{ ?x :p ?y }"))
     parts = conjunction(plan.patterns.gpms[0].pattern)
     assert EventPattern(parts, plan.expressions).is_whole == whole
+
+
+def test_an_event_that_may_exceed_a_limit_is_matched_as_in_a_batch() -> None:
+    """Of nine pairs six pass the condition; the limit is eight, and counts all pairs."""
+    pattern = "{ ?x :p ?y . ?z :p ?y FILTER (?x != ?z) }"
+    plan = compile_query(query(HEADS[0], "A", pattern, pattern))
+    triples = [(f"<http://e/s{i}>", "<http://e/p>", "<http://e/o>") for i in range(3)]
+    for solutions, count in ((9, 6), (8, 0)):
+        bad: list[BadInput] = []
+        limits = Limits(solutions=solutions)
+        stage = PatternStage(plan, knowledge_of({}), bad.append, limits)
+        found = SingleEventStage(plan, stage).match(S, 0, 0, None, triples)
+        assert len(rows(plan, found)) == count
+        assert len(bad) == (not count)

@@ -133,3 +133,12 @@ def test_families_that_differ_in_more_than_their_windows_are_planned_by_themselv
     *_, second = families_of([*few, *others])
     (alone,) = families_of(others)
     assert repr(second.plan) == repr(alone.plan)
+
+
+def test_the_plan_of_one_row_has_its_constants_in_their_places() -> None:
+    """What a member needs more than this for an event is a limit of the member."""
+    (family,) = families({"kind": ":Hot", "fall": "5"}, {"kind": ":Warm", "fall": "7"})
+    first, second = family.only(1).patterns.gpms
+    assert "<http://e/Warm>" in repr(first.pattern) and "<http://e/Hot>" not in repr(first.pattern)
+    assert "'7'" in repr(first.pattern) + repr(second.pattern)
+    assert "_:#" not in repr(first.pattern) + repr(second.pattern)

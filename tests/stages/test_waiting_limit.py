@@ -11,6 +11,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from spaseq.algebra.answers import Answer, Instant
+from spaseq.automaton.batch import pace
 from spaseq.errors import QueryError
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -61,7 +62,7 @@ def assert_the_same_for_all_cuts(
     return exceeded
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(cases(), st.integers(0, 4), st.randoms(use_true_random=False))
 def test_every_evaluator_fails_at_an_instant_that_does_not_depend_on_batches(
     case: Case, most: int, random: Random
@@ -90,8 +91,9 @@ LONGER = [
 @pytest.mark.parametrize("related", [True, False])
 @pytest.mark.parametrize(("sequence", "window"), LONGER)
 def test_a_longer_stream_fails_at_one_instant(
-    sequence: str, window: str, related: bool, most: int
+    sequence: str, window: str, related: bool, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(pace, "_FEW", 4)
     random = Random(f"{sequence} {related} {most}")
     gpms = {name: f"?k :is ?{name.lower()}" for name in "ABC"}
     if related:
@@ -114,3 +116,23 @@ def value(random: Random, name: str) -> dict[str, str | None]:
     integer = "http://www.w3.org/2001/XMLSchema#integer"
     number = f'"{random.randrange(9)}"^^<{integer}>'
     return {"k": f"<k{random.randrange(30)}>", name.lower(): number}
+
+
+@pytest.mark.parametrize("sequence", ["A; B!", "A; B; C", "A: B+: C", "B!; A; C"])
+def test_a_restored_stage_fails_at_the_same_instant(sequence: str) -> None:
+    random = Random(sequence)
+    gpms = {name: f"?k :is ?{name.lower()}" for name in "ABC"}
+    events = [Event(500 * i, 0, 0, {n: [value(random, n)]}) for i, n in enumerate("AABAC" * 8)]
+    for plan in plans(query(sequence, gpms, "4 SECONDS")).values():
+        for most in (1, 3, 100):
+            expected = outcome(plan, events, most, [20])
+            options, answers = StageOptions(most_waiting=most), list[Answer]()
+            stage = SequenceStage(plan, options)
+            for some in (events[:20], events[20:]):
+                snapshot, stage = stage.snapshot(), SequenceStage(plan, options)
+                stage.restore(snapshot)
+                stage.push(batch(plan, some))
+                answers += stage.advance(some[0].time - 1, ahead=True)
+            answers += stage.close()
+            found = {own.instant: own.count for own in stage.exceeded.values()}
+            assert (answers, found) == expected

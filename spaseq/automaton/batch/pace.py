@@ -57,7 +57,7 @@ class Pace:
         """Set `end`, given how many partial matches a row makes at most."""
         limit, left = self._limit, len(self._rows) - self.at
         self.end = len(self._rows)
-        if left * most <= limit.room:
+        if most == 0 or left * most <= limit.room:
             return
         self._learn(self.at)
         fits = max(limit.room, 0) // most

@@ -123,6 +123,10 @@ class EventBgp:
             event = np.concatenate([event, np.empty_like(event)])
             rows = np.concatenate([rows, np.empty_like(rows)], axis=1)
         event, rows = event[:found], rows[:, :found]
+        # Events ascend: if rows `most` places apart are of one event, it has too many.
+        most = budget.limits.solutions
+        if found > most and (event[most:] == event[:-most]).any():
+            budget.too_many()
         return _distinct(event, rows) if any_repeats else (event, rows)
 
     def _terms(self, codes: Int32s) -> Int32s:

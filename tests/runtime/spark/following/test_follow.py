@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spaseq.errors import UsageError
-from spaseq.options import FileSourceSettings, FollowOptions
+from spaseq.errors import TooManyWaiting, UsageError
+from spaseq.options import FileSourceSettings, FollowOptions, StateLimits
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.job import Job, LateEvent, Stats
@@ -94,6 +95,30 @@ def test_late_events_and_bad_input_are_reported_and_left_out(
     assert [(b.file, b.line) for b in bad] == [(str(north / "1.nq"), 5)]
     assert (job.stats.late, job.stats.bad) == (1, 1)
     assert {dict(a.bindings)["code"] for _, a in answers} == {'"1"'}
+
+
+def test_a_query_fails_where_too_many_partial_matches_wait_and_can_go_on_with_more(
+    spark: Any, tmp_path: Path, incoming: tuple[Path, Path]
+) -> None:
+    """Of one micro-batch the answers come that end before the second machine waits."""
+    north, south = incoming
+    rows = [(0, "m1", "starts", 5), (1000, "m1", "stops", 1), (2000, "m2", "starts", 1)]
+    rows += [(3000, "m3", "starts", 1), (4000, "m2", "stops", 2)]
+    put(north / "1.nq", nquads([*rows, *LONG_AFTER], "n"))
+    put(south / "1.nq", nquads(LONG_AFTER, "s"))
+
+    def run_with(most: int) -> Iterator[tuple[int, Any]]:
+        limits = StateLimits(rows=most)
+        options = FollowOptions(tmp_path / "state", until_done=True, limits=limits, buckets=1)
+        return follow(job_of(incoming, query=KEYED), options, spark=spark)
+
+    found = []
+    with pytest.raises(TooManyWaiting, match="2 partial matches") as raised:
+        for own in run_with(1):  # `extend` would lose what comes before the error
+            found.append(own)
+    assert raised.value.instant[0] == 3000
+    assert [answer.end[0] for _, answer in found] == [1000]
+    assert [answer.end[0] for _, answer in run_with(2)] == [1000, 4000]
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads /proc")
