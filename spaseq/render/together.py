@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from spaseq.lang import ast
@@ -10,6 +11,7 @@ from spaseq.lang.shapes import parameter
 from spaseq.lang.variables import walk
 from spaseq.plan.families import Family, families_of
 from spaseq.plan.joint_plans import JointPlan, joint_plans
+from spaseq.plan.pattern_templates import FEWEST, FEWEST_USES, is_stateless, template_of
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.render.query_words import QueryWords
 from spaseq.render.rule_effects import basic_pattern, basic_shape
@@ -28,6 +30,8 @@ def together_text(plans: Sequence[QueryPlan], words: Sequence[QueryWords]) -> st
     for family in families:
         lines += _family(family, plans, words[family.members[0]])
     lines += map(_joined, joint_plans(families))
+    members = {number for family in families for number in family.members}
+    lines += _templates([plan for number, plan in enumerate(plans) if number not in members])
     lines += _patterns(plans, words)
     return "\n".join(lines)
 
@@ -65,6 +69,24 @@ def _joined(joint: JointPlan) -> str:
     return (
         f"matched    {len(joint.families):,} families together: {several} for {gpms:,} GPMs, "
         f"with {len(joint.origins):,} rows"
+    )
+
+
+def _templates(plans: Sequence[QueryPlan]) -> Iterator[str]:
+    """How many templates the GPMs of queries by themselves have."""
+    together = [plan for plan in plans if is_stateless(plan)]
+    if len(together) < FEWEST:
+        return
+    uses = Counter(
+        use.template
+        for plan in together
+        for gpm in plan.patterns.gpms
+        if (use := template_of(plan, gpm)) is not None
+    )
+    shared = [count for count in uses.values() if count >= FEWEST_USES]
+    yield (
+        f"matched    {len(together):,} queries by themselves together: {len(shared):,} templates, "
+        f"each for several of {sum(shared):,} GPMs that are equal but for names and constants"
     )
 
 

@@ -28,7 +28,14 @@ from spaseq.lang import ast
 from spaseq.lang.shapes import QUERY
 from spaseq.lang.variables import expression_variables
 from spaseq.limits import Limits
-from spaseq.plan.pattern_templates import PatternTemplate, TemplateUse, is_stateless, template_of
+from spaseq.plan.pattern_templates import (
+    FEWEST,
+    FEWEST_USES,
+    PatternTemplate,
+    TemplateUse,
+    is_stateless,
+    template_of,
+)
 from spaseq.plan.query_plan import GpmPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -38,12 +45,6 @@ from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.joint_rows import JointSolutions, RowCutter
 
 _LOG = logging.getLogger("spaseq")
-
-FEWEST = 8
-"""Fewer queries are evaluated one by one."""
-
-FEWEST_USES = 2
-"""A template of fewer GPMs is not made."""
 
 MOST_ROWS = 1_000_000
 """Queries that together have more solutions of a batch than this are evaluated one by one."""

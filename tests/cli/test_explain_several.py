@@ -62,6 +62,22 @@ def test_text_says_what_queries_have_in_common(place: Place) -> None:
     ]
 
 
+def test_text_says_which_queries_by_themselves_are_matched_together(place: Place) -> None:
+    text = """PREFIX : <http://example/> SELECT ?x WITHIN %d MINUTES FROM STREAM S <http://example/s>
+        WHERE { SEQ(A) DEFINE GPM A ON S { ?x :kind :k%d ; %s } }"""
+    others = [":price ?p", ":cost ?y", "?z ?p", ":a ?u ; :b ?v"]
+    for i in range(8):
+        place.write(f"q{i}.rq", text % (i + 1, i, others[0 if i < 3 else 1 + i % 3]))
+    done = place.spaseq("explain", *(f"q{i}.rq" for i in range(8)))
+    (line,) = (line for line in done.out.splitlines() if line.startswith("matched"))
+    assert line == (
+        "matched    8 queries by themselves together: 3 templates, each for several of 7 GPMs "
+        "that are equal but for names and constants"
+    )
+    few = place.spaseq("explain", *(f"q{i}.rq" for i in range(7)))
+    assert "matched    " not in few.out
+
+
 def test_text_says_which_families_are_matched_together(place: Place) -> None:
     text = """PREFIX : <http://example/> SELECT ?x WITHIN %d MINUTES FROM STREAM S <http://example/s>
         WHERE { SEQ(A; B) DEFINE GPM A ON S { ?x :kind :k%d } DEFINE GPM B ON S { %s } }"""
