@@ -165,7 +165,8 @@ class HopelessRows:
             last = np.full((len(first.values[QUERY].terms) + 1, required), FAR)
             for rows, own in [*zip(batches, near, strict=True)][::direction]:
                 step, member = self._steps[rows.gpm], rows.values[QUERY].codes.astype(np.int64)
-                note_near(direction, rows.time, step, member, last, self._length, own)
+                time = np.require(rows.time, requirements="W")  # as the kernel is compiled for
+                note_near(direction, time, step, member, last, self._length, own)
         return np.flatnonzero(np.concatenate(near) == (1 << required) - 1)
 
     def possible(self, rows: SolutionBatch, after: int | None, before: int | None) -> SolutionBatch:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.compiled.decorators import lean_kernel
 
-NEVER = -(2**61)
-"""A time (ms) before all windows."""
+NEVER = -(2**62)
+"""A time (ms) before all others."""
 
 
 @lean_kernel
@@ -46,7 +46,7 @@ def note_starts(
             if step > 0:
                 is_before = reached[own, step - 1] < now
                 start = starts[own, step - 1, 0 if is_before else 1]
-            if time[row] - start > length:
+            if start == NEVER or time[row] - start > length:
                 continue
             found[row, step] = start
             if reached[own, step] < now:
