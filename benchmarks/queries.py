@@ -45,6 +45,8 @@ KINDS = {"rare": 10_000, "few": 200, "many": 200, "none": 200}
 START = 1_600_000_000
 WARM = 10
 """Queries of the first runs, which are not counted: enough for a family."""
+WARM_SHAPES = 100
+"""Different queries of the first run: all kernels are loaded for them."""
 LINES = 12_000
 """Lines of the stream that the first runs of a family read: too many to be read without kernels."""
 PUSHED = 1000
@@ -154,7 +156,7 @@ def warm(path: Path, workload: str, kinds: str, texts: list[str], **chosen: Any)
     part = path.with_suffix(".part.nq")
     with path.open() as stream:
         part.write_text("".join(islice(stream, LINES)))
-    first = [(path, texts[:WARM])]
+    first = [(path, texts[: WARM_SHAPES if workload == "shapes" else WARM])]
     if workload != "shapes":
         first += [(part, queries("family", WARM, found)) for found in {kinds, "many"}]
     for read, some in first:
