@@ -148,6 +148,11 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def first_of(texts: list[str], workload: str) -> list[str]:
+    """The queries of the first run, which is not counted."""
+    return texts[: WARM_SHAPES if workload == "shapes" else WARM]
+
+
 def warm(path: Path, workload: str, kinds: str, texts: list[str], **chosen: Any) -> None:
     """The first runs, which load or compile the kernels and start Spark.
 
@@ -156,7 +161,7 @@ def warm(path: Path, workload: str, kinds: str, texts: list[str], **chosen: Any)
     part = path.with_suffix(".part.nq")
     with path.open() as stream:
         part.write_text("".join(islice(stream, LINES)))
-    first = [(path, texts[: WARM_SHAPES if workload == "shapes" else WARM])]
+    first = [(path, first_of(texts, workload))]
     if workload != "shapes":
         first += [(part, queries("family", WARM, found)) for found in {kinds, "many"}]
     for read, some in first:
@@ -193,8 +198,9 @@ def pushed(
         for ms, triples in events(workload, sum(1 for line in path.open() if TIME in line), kinds)
     ]
     parts = [given[i : i + PUSHED] for i in range(0, len(given), PUSHED)]
-    warm = spaseq.Engine(texts[0])
-    warm.push_many(parts[0])
+    first = spaseq.Engine(first_of(texts, workload))
+    for part in parts[:10]:
+        first.push_many(part)
     begin, before = time.process_time(), peak()
     engine = spaseq.Engine(texts, disable=disable)
     planned = time.process_time()
