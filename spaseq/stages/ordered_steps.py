@@ -25,9 +25,9 @@ _MOST = 16
 class OrderedSteps:
     """The steps that every match takes, each at a later instant, in one window.
 
-    Between two such steps of a match, a solution that forestalls the second one has the same steps
-    before and after it. So whatever changes a match is itself in order, unless its GPM also stands
-    elsewhere in the sequence: negated, optional, or in a bracket.
+    After `;` a solution can forestall a later one of its step. Then it has the same steps before
+    and after it as the later one. So a solution that changes a match is itself in order, unless its
+    GPM also stands elsewhere in the sequence: negated, optional, or in a bracket.
     """
 
     def __init__(self, plan: QueryPlan, window: Window) -> None:

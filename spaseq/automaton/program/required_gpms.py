@@ -25,7 +25,7 @@ def required_gpms(chain: Chain) -> frozenset[str]:
 def required_steps(chain: Chain) -> tuple[str, ...]:
     """The names of GPMs of which every match of a chain has solutions, at ascending instants.
 
-    Between these instants it may have others, such as those of brackets with alternatives.
+    Between these instants it may have others, for example solutions in a bracket.
     """
     return tuple(name for link in chain.links for name in _in_order(link.step))
 

@@ -268,7 +268,7 @@ class _Expansion:
         self._with_stops = remembers and bool(self._stoppers or program.further)
 
     def waits(self, is_operand: bool = False) -> Waits:
-        """The waits; those of operands, whose stages are counted, are all made at once."""
+        """The waits. The waits of operands are all made at once, as their stages are counted."""
         initial, waits, program = self._initial(), self._plain, self._program
         automata = [self._automaton, *program.further.values()]
         edges = [e for automaton in automata for state in automaton.states for e in state.edges]
