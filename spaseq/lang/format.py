@@ -43,7 +43,7 @@ def format_query(query: ast.Query) -> str:
 
 
 def with_window(text: str, own: ast.TimeWindow, other: ast.TimeWindow) -> str:
-    """The canonical text of a query with another window in the place of its own.
+    """The canonical text of a query, with its window replaced by another one.
 
     >>> short, long = (ast.TimeWindow(ast.TimeSpan(n, "HOURS")) for n in (1, 2))
     >>> with_window("SELECT *\\nWITHIN 1 HOURS\\nFROM STREAM S <http://e/s>", short, long)

@@ -162,7 +162,7 @@ class FamilySequence(UnitSequence):
         return {n: own[term] for term in own if term for n in self._answers.owners(term)}
 
     def _taken(self) -> FoundAnswers:
-        """The answers since the last call, without those of members that have failed by then."""
+        """The answers since the last call. A member that has failed gives none from then on."""
         found = self._answers.take()
         for number, excess in self.exceeded().items():
             pieces = found.pop(number, [])

@@ -240,8 +240,7 @@ class SequenceStage:
         return hopeless.without(rows, watermark)
 
     def _are_few(self, rows: SolutionBatch) -> bool:
-        """Whether the partial matches that wait, and those of some rows, surely do not exceed a
-        limit."""
+        """Whether some rows surely cannot make the query exceed a limit."""
         unseen, count = self._unseen, len(rows)
         if unseen is None:
             return True
@@ -392,7 +391,7 @@ class SequenceStage:
         if self._partial is not None:
             self._partial.restore(more.pop(0))
         if self._limit is not None:
-            self._limit.room = -1  # so many partial matches may wait
+            self._limit.room = -1  # unknown: partial matches are counted next
             for member, time, k, count in chain.from_iterable(more):
                 self._limit.exceeded[member] = Excess((time, k), count)
         self._buffer = buffer

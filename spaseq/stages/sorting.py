@@ -58,7 +58,7 @@ class RowSorter:
         self._memory_rows = memory_rows
         self._room = kept_bytes
         self._buffer: list[SolutionBatch] = []
-        self._rows = self._bytes = 0  # in the buffer; it has had so many bytes
+        self._rows = self._bytes = 0  # rows in the buffer; bytes that were added to it
         self._directory: ScratchDirectory | None = None
         self._runs: list[_RunWriter] = []
         self._kept: list[list[SolutionBatch]] = []

@@ -28,7 +28,7 @@ class UnseenRows:
         self._rest, self._left = 1, 0  # batches without a count, and until the next
 
     def are_few(self, rows: int) -> bool:
-        """Whether so many rows of one query make few partial matches."""
+        """Whether `rows` rows of one query make few partial matches."""
         return rows <= self._rows
 
     @property

@@ -16,8 +16,8 @@ _FEW = 64
 class Pace:
     """Leads a kernel through n rows: it may process those before `end`, and has those before `at`.
 
-    `end` is so near that surely no more partial matches wait than may, or it is the end of an
-    instant, after which they are counted.
+    Before `end` the limit is surely not exceeded. Or `end` is the end of an instant, after which
+    partial matches are counted.
     """
 
     __slots__ = ("_alive", "_frame", "_is_held", "_limit", "_rows", "at", "end")
@@ -29,8 +29,7 @@ class Pace:
         limit: WaitingLimit,
         alive: Callable[[int], Int64s],
     ) -> None:
-        """`alive` gives by slot how many partial matches wait, of those that began at a measure
-        or later."""
+        """`alive` counts by slot the partial matches that wait and began at a measure or later."""
         self._rows, self._frame, self._limit, self._alive = rows, frame, limit, alive
         self.at, self.end, self._is_held = 0, len(rows), False
 
@@ -80,7 +79,7 @@ class Pace:
         return None if self._is_held else max(self._limit.room, 0)
 
     def made(self, count: int) -> None:
-        """So many partial matches have been made."""
+        """Note `count` new partial matches."""
         self._limit.room -= count
 
     def look(self, row: int) -> OrderedRows:

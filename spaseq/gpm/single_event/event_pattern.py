@@ -119,7 +119,7 @@ class EventPattern:
         conditions = [c for c in parts.conditions if parts.triples and _is_decided(c, bound)]
         self._steps = tuple(_steps(parts.triples, conditions, options))
         self._most = most
-        self._few = math.floor(most ** (1 / max(1, len(self._steps))))  # triples; surely no more
+        self._few = math.floor(most ** (1 / max(1, len(self._steps))))  # triples without more
         waiting = [c for c in parts.conditions if c not in conditions]
         known = _known_parts(parts, bound, waiting, options, constant)
         self.is_whole = known is not None and not waiting
