@@ -1,5 +1,5 @@
 """`python -m spaseq`."""
 
-from spaseq.cli import main
+from spaseq.cli import program
 
-main()
+program()

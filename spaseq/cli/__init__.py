@@ -5,10 +5,10 @@ import gc
 
 atexit.register(gc.freeze)  # Python would visit every object again before the process ends
 gc.disable()  # imported objects stay; scanning them repeatedly takes a tenth of the import time
-from spaseq.cli.main import main  # noqa: E402
+from spaseq.cli.main import main, program  # noqa: E402
 
 gc.freeze()
 gc.set_threshold(100_000)  # answers are many small objects that know no cycles
 gc.enable()
 
-__all__ = ["main"]
+__all__ = ["main", "program"]

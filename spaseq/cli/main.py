@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from spaseq.cli.messages import escaped_streams, tell
-from spaseq.cli.signals import AskedToEnd, terminable
+from spaseq.cli.signals import AskedToEnd, Handlers, at_exit, restored, terminable
 from spaseq.errors import SpaseqError, Terminated
 from spaseq.lang.spelling import suggested
 
@@ -101,19 +101,28 @@ def cli() -> None:
     """
 
 
-def main(arguments: list[str] | None = None) -> None:
+def program(arguments: list[str] | None = None) -> None:
+    """`main` as a whole process, in which nothing but its own clean-up follows."""
+    main(arguments, then=at_exit)
+
+
+def main(arguments: list[str] | None = None, *, then: Handlers = restored) -> None:
     """Run the command line and exit with its status.
 
     Text on stderr is escaped, and so is text on stdout if that is a terminal.
+
+    Args:
+        arguments: by default those of the process.
+        then: the signal handlers of the time after the command.
     """
     with escaped_streams():
-        _exit(arguments)
+        _exit(arguments, then)
 
 
-def _exit(arguments: list[str] | None) -> None:
+def _exit(arguments: list[str] | None, then: Handlers) -> None:
     asked = AskedToEnd()
     try:
-        with terminable(asked):
+        with terminable(asked, then):
             status = cli.main(arguments, prog_name="spaseq", standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
     except SpaseqError as error:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from spaseq.errors import Terminated
 
@@ -18,12 +20,33 @@ class AskedToEnd:
     number: int | None = None
 
 
+Handlers: TypeAlias = Callable[[Mapping[int, Any]], Mapping[int, Any]]
+"""From the signal handlers before a command to those after it, each by the signal's number."""
+
+
+def restored(before: Mapping[int, Any]) -> Mapping[int, Any]:
+    """The handlers before a command."""
+    return before
+
+
+def at_exit(before: Mapping[int, Any]) -> Mapping[int, Any]:
+    """Handlers of a process that only removes its temporary files: the second signal ends it."""
+    came: list[int] = []
+
+    def ending(number: int, _frame: object) -> None:
+        if came:
+            os._exit(128 + number)
+        came.append(number)
+
+    return dict.fromkeys(before, ending)
+
+
 @contextmanager
-def terminable(asked: AskedToEnd) -> Iterator[None]:
+def terminable(asked: AskedToEnd, then: Handlers = restored) -> Iterator[None]:
     """SIGINT raises `KeyboardInterrupt`, and `asked` learns of it.
 
     The first SIGTERM raises `Terminated`; further ones do not disturb the cleaning up. SIGINT stays
-    ignored if it is, as below `nohup`.
+    ignored if it is, as below `nohup`. `then` gives the handlers of the time after.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread gets signals
@@ -44,5 +67,5 @@ def terminable(asked: AskedToEnd) -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in then(before).items():
             signal.signal(number, handler)

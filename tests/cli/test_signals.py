@@ -120,3 +120,34 @@ main(["run"])
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (ended.returncode, ended.stderr) == (130, "spaseq: interrupted\n")
+
+
+CLEANS_UP = """
+import atexit, signal, sys, time
+from spaseq.cli.main import cli, program
+
+def clean_up():
+    for _ in range({signals}):
+        signal.raise_signal(signal.{name})
+        time.sleep(0.01)
+    print("clean")
+
+atexit.register(clean_up)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+cli.main = lambda *args, **options: 0
+program(["run"])
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_after_the_last_answer_does_not_disturb_the_exit(name: str) -> None:
+    code = CLEANS_UP.format(signals=1, name=name)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "clean\n", "")
+
+
+@pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_second_signal_ends_an_exit_that_hangs(name: str, status: int) -> None:
+    code = CLEANS_UP.format(signals=2, name=name)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (status, "", "")

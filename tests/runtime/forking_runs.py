@@ -13,7 +13,7 @@ import signal
 import sys
 from importlib import import_module
 
-from spaseq.cli.main import COMMANDS, main
+from spaseq.cli.main import COMMANDS, program
 from spaseq.compiled.warming import warm
 from spaseq.runtime import local
 from spaseq.stages.sorting import RowSorter
@@ -34,7 +34,7 @@ def serve(arguments: list[str]) -> None:
         return
     sys.stdin.close()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also below a `nohup ... &`
-    main(arguments)
+    program(arguments)
 
 
 if __name__ == "__main__":
