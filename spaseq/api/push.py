@@ -25,7 +25,7 @@ from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
 from spaseq.runtime.unit_stages import Evaluation
 from spaseq.sources.iterables import Event
-from spaseq.stages.collection_pause import MANY, collection_paused, count_as_old
+from spaseq.stages.collection_pause import MANY, collection_paused, look_at_all
 
 
 class Engine:
@@ -85,8 +85,8 @@ class Engine:
         how = Evaluation(knowledge, chosen.stages, on_bad)
         with collection_paused():
             self._queries = PushedQueries(plans, how, True, Tolerated.OTHERS)
-            if len(plans) >= MANY:
-                count_as_old()
+        if len(plans) >= MANY:
+            look_at_all()
         self._streams = PushedStreams(chosen.limits)
         self._matcher = PushedMatcher(self._queries, chosen.limits)
         self._set_streams()

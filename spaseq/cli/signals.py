@@ -61,7 +61,7 @@ def terminable(asked: AskedToEnd, then: Handlers = restored) -> Iterator[None]:
         asked.number = asked.number or number
         raise KeyboardInterrupt
 
-    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, terminated)}
+    before: dict[int, Any] = {signal.SIGTERM: signal.signal(signal.SIGTERM, terminated)}
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         before[signal.SIGINT] = signal.signal(signal.SIGINT, interrupted)
     try:

@@ -22,7 +22,6 @@ from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
 from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.late_sequence import LateSequence
-from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import FoundAnswers
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ class Evaluation:
 
     def sequence(self, plan: QueryPlan) -> OrderedStage:
         """Stage 2 of a query."""
-        return LateSequence(lambda: SequenceStage(plan, self.options, self.knowledge, self.on_bad))
+        return LateSequence(plan, self.options, self.knowledge, self.on_bad)
 
     def family_sequence(self, family: Family, plans: Mapping[int, QueryPlan]) -> MemberStage:
         """Stage 2 of a family; `plans` is as for `family_patterns`."""

@@ -42,6 +42,16 @@ def count_as_old() -> None:
         gc.unfreeze()
 
 
+def look_at_all() -> None:
+    """The collector looks at all objects now, because many have been made that stay for long.
+
+    It does so whenever there are a quarter more old objects than at the last time. For the plans of
+    a thousand queries that takes half a second, better now than in the midst of events.
+    """
+    if gc.isenabled() and not gc.get_freeze_count():
+        gc.collect()
+
+
 def hide_for_good() -> None:
     """The collector never again looks at the objects that there are now, because they stay.
 

@@ -34,7 +34,6 @@ from spaseq.stages.answer_filters import AnswerFilters, Consecutive
 from spaseq.stages.answers import Projection
 from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.late_sequence import LateSequence
-from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
 
 MOST_ROWS = 200_000
@@ -142,8 +141,8 @@ class FamilySequence(UnitSequence):
         on_bad: OnBad = warn,
     ) -> None:
         self._answers = _MemberAnswers(family, plans)
-        given = family.plan, options, knowledge, on_bad, self._answers.with_limit
-        self.stage = LateSequence(lambda: SequenceStage(*given))
+        limited = self._answers.with_limit
+        self.stage = LateSequence(family.plan, options, knowledge, on_bad, limited)
 
     def use(self, family: Family) -> None:
         """Go on with other members of the family; `plans` has those that have come."""

@@ -51,7 +51,7 @@ def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
     correlated GPM is not looked at: whether it has a solution is known only when the sequence takes
     its event.
     """
-    if _is_told_later(plan) or sorter.has_written:
+    if is_told_later(plan) or sorter.has_written:
         return True
     found = sorter.gpms()
     looking = HopelessRows(plan, plan.sequence.window)
@@ -75,13 +75,13 @@ def possible_rows(
         after: earlier rows come up to this time (ms); None if there are none.
         before: later rows come from this time on (ms); None if there are none.
     """
-    if _is_told_later(plan) or not can_be_told(plan, plan.sequence.window):
+    if is_told_later(plan) or not can_be_told(plan, plan.sequence.window):
         return rows
     looking = HopelessRows(plan, plan.sequence.window)
     return looking.possible(rows, after, before)
 
 
-def _is_told_later(plan: QueryPlan) -> bool:
+def is_told_later(plan: QueryPlan) -> bool:
     """Whether partial matches are asked for, too, or the sequence evaluates some of its GPMs."""
     return bool(plan.levels) or any(gpm.correlation is not None for gpm in plan.patterns.gpms)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 from weakref import WeakKeyDictionary, ref
@@ -41,7 +42,7 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND
 from spaseq.records import record
-from spaseq.stages.collection_pause import collection_paused
+from spaseq.stages.collection_pause import MANY, collection_paused, count_as_old
 from spaseq.stages.joint_rows import JointSolutions, RowCutter
 
 _LOG = logging.getLogger("spaseq")
@@ -129,27 +130,35 @@ class LonePatterns:
             self._new = 0
             with collection_paused():
                 self._join()
+                if self._joined_size >= MANY:
+                    count_as_old()
 
     def _join(self) -> None:
         self._joined.clear()
         self._together.clear()
+        known: dict[PatternTemplate, PatternTemplate] = {}
         alike: dict[object, list[PatternStage]] = {}
         for stage in [*self._stages]:
             alike.setdefault((id(stage.knowledge), stage.limits), []).append(stage)
         for stages in alike.values():
             if len(stages) >= FEWEST:
-                together = _Together([(stage, self._uses(stage)) for stage in stages])
+                together = _Together([(stage, self._uses(stage, known)) for stage in stages])
                 self._together.append(together)
                 for i, stage in enumerate(stages):
                     nothing = SolutionBatch.empty(stage.plan.patterns.columns)
                     self._joined[stage] = together, i, nothing
         self._joined_size = len(self._joined)
 
-    def _uses(self, stage: PatternStage) -> Sequence[TemplateUse | None]:
-        """The templates of a stage's GPMs, which are made once."""
-        if not self._stages[stage]:
-            plan = stage.plan
-            self._stages[stage] = [template_of(plan, gpm) for gpm in plan.patterns.gpms]
+    def _uses(
+        self, stage: PatternStage, known: dict[PatternTemplate, PatternTemplate]
+    ) -> Sequence[TemplateUse | None]:
+        """The templates of a stage's GPMs, which are made once; equal ones become the known one."""
+        plan = stage.plan
+        made = self._stages[stage] or [template_of(plan, gpm) for gpm in plan.patterns.gpms]
+        self._stages[stage] = [
+            use and replace(use, template=known.setdefault(use.template, use.template))
+            for use in made
+        ]
         return self._stages[stage]
 
 

@@ -22,7 +22,6 @@ from spaseq.records import record
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
 from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.late_sequence import LateSequence
-from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import QuerySequence, UnitSequence
 
 UnitPatterns: TypeAlias = "PatternStage | FamilyPatterns"
@@ -98,8 +97,8 @@ class QueryUnits:
         """A new stage 2."""
         family = self.families.get(unit)
         if family is None:
-            given = self.queries[unit], options, knowledge, on_bad
-            return QuerySequence(unit, LateSequence(lambda: SequenceStage(*given)))
+            plan = self.queries[unit]
+            return QuerySequence(unit, LateSequence(plan, options, knowledge, on_bad))
         return FamilySequence(family, self.member_plans(family), options, knowledge, on_bad)
 
     def member_plans(self, family: Family) -> dict[int, QueryPlan]:

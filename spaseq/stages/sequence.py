@@ -44,8 +44,8 @@ from spaseq.stages.columnar_answers import ColumnarAnswers, can_be_columns
 from spaseq.stages.hopeless_rows import HopelessRows
 from spaseq.stages.machine_of_plan import machine_of
 from spaseq.stages.partial_stage import PartialStage
+from spaseq.stages.reorder_buffer import ReorderBuffer
 from spaseq.stages.unseen_rows import UnseenRows
-from spaseq.stages.waiting_rows import WaitingRows
 from spaseq.storage.safe_pickles import BROKEN
 
 __all__ = ["PatternStage", "SequenceStage"]
@@ -56,7 +56,10 @@ STATE_VERSION = 5
 OLDEST_STATE = 4
 """The oldest version that `SequenceStage.restore` reads."""
 
-_EVER = 2**63 - 1
+EVER = 2**63 - 1
+"""Later than every time (ms)."""
+
+_NEVER = -(2**63)
 
 _FEW = 64
 """The most single events that are processed faster without columns."""
@@ -104,10 +107,9 @@ class SequenceStage:
             ColumnarAnswers(plan, self._machine) if can_be_columns(plan, limit) else None
         )
         self._hopeless = self._leaving_out()
-        self._waiting = self._letting_wait()
         self._unseen = None if self._limit is None else UnseenRows(plan, self._limit)
         self._partial = PartialStage(plan, self._correlated.solve) if plan.levels else None
-        self._buffer: list[SolutionBatch] = []
+        self._buffer = ReorderBuffer(plan.patterns.columns)
         self._events: list[EventRows] = []  # pushed one by one
 
     def use(self, knowledge: KnowledgeBase) -> None:
@@ -118,8 +120,8 @@ class SequenceStage:
         """Take rows into the reorder buffer."""
         if isinstance(rows, EventRows):
             self._events.append(rows)
-        elif len(rows):
-            self._buffer.append(rows)
+        else:
+            self._buffer.push(rows)
 
     def advance(self, watermark: int, ahead: bool = False) -> Sequence[Answer]:
         """The answers that are certain if no more rows come at or before `watermark` (ms).
@@ -138,7 +140,7 @@ class SequenceStage:
     def _limited(self, limit: WaitingLimit, watermark: int, ahead: bool) -> Sequence[Answer]:
         """The answers that end before more partial matches wait than may; then none follow."""
         if limit.is_over:
-            self._buffer.clear()
+            self._buffer.take_all()
             self._events.clear()
             return []
         return limit.before(self._budgeted(watermark, ahead))
@@ -163,13 +165,13 @@ class SequenceStage:
         return Budget(self._limits, exceed=exceed)
 
     def _advanced(self, watermark: int, ahead: bool) -> Sequence[Answer]:
-        until = _EVER if ahead else watermark
+        until = EVER if ahead else watermark
         events = [e for e in self._events if e.time <= until]
         if len(events) == len(self._events):
             self._events.clear()
         elif events:
             self._events = [e for e in self._events if e.time > until]
-        if self._waiting is None and not self._buffer and len(events) <= _FEW:
+        if not self._buffer and len(events) <= _FEW:
             if self._hopeless is not None:
                 self._hopeless.passed(max([watermark, *(e.time for e in events)]))
             if self._partial is not None:
@@ -178,13 +180,8 @@ class SequenceStage:
                 events = self._canonical.events(events)
             return self._filters.answers(self._sequencer.run_events(events, watermark))
         if events:
-            self._buffer.append(self._columns_of(events))
-        rows = self._due(until)
-        if self._waiting is not None:
-            found = self._waiting.take(rows, watermark, at_once=self._may_be_too_many(rows))
-            if found is None:
-                return []
-            rows, watermark = found
+            self._buffer.push(self._columns_of(events))
+        rows = self._buffer.due(until)
         with collection_paused():
             if self._partial is not None:
                 self._partial.run(rows, watermark)
@@ -224,12 +221,6 @@ class SequenceStage:
             return None
         return HopelessRows.of(self._plan, self._machine.window)
 
-    def _letting_wait(self) -> WaitingRows | None:
-        """What lets the rows of a family wait until a match is possible."""
-        if self._hopeless is None or QUERY not in self._plan.sequence.partition:
-            return None
-        return WaitingRows.of(self._plan, self._machine.window)
-
     def _without_hopeless(
         self, hopeless: HopelessRows, rows: SolutionBatch, watermark: int
     ) -> SolutionBatch:
@@ -241,59 +232,40 @@ class SequenceStage:
 
     def _are_few(self, rows: SolutionBatch) -> bool:
         """Whether some rows surely cannot make the query exceed a limit."""
-        unseen, count = self._unseen, len(rows)
+
+        def of_member() -> int:
+            if QUERY not in self._plan.sequence.partition:
+                return len(rows)
+            return int(np.bincount(rows.values[QUERY].codes + 1).max())
+
+        return self.has_room(len(rows), of_member)
+
+    def has_room(self, count: int, of_member: Callable[[], int]) -> bool:
+        """Whether rows surely make no query exceed the limit on partial matches.
+
+        Args:
+            count: how many rows there are.
+            of_member: how many of them one query has at most.
+        """
+        unseen = self._unseen
         if unseen is None:
             return True
         if unseen.asks_count:
             self._sequencer.count_waiting()
-        if not unseen.are_few(count) and QUERY in self._plan.sequence.partition:
-            count = int(np.bincount(rows.values[QUERY].codes + 1).max())
-        return unseen.has_room and unseen.are_few(count)
-
-    def _may_be_too_many(self, rows: SolutionBatch) -> bool:
-        """Whether rows of a family must not wait, as a member may exceed a limit with them."""
-        unseen, waiting = self._unseen, self._waiting
-        if unseen is None or waiting is None:
-            return False
-        if unseen.asks_count:
-            self._sequencer.count_waiting()
-        count = len(waiting) + len(rows)
         if not unseen.are_few(count):
-            count = waiting.most_of_member(rows)
-        return not unseen.has_room or not unseen.are_few(count)
-
-    def _catch_up(self) -> None:
-        """Let the evaluator have the rows that wait. No answers come of them."""
-        if self._waiting is not None and self._waiting.is_ahead:
-            self._answers(*self._waiting.release())
+            count = of_member()
+        return unseen.has_room and unseen.are_few(count)
 
     def _columns_of(self, events: list[EventRows]) -> SolutionBatch:
         rows, patterns = [row for event in events for row in event.rows()], self._plan.patterns
         return batch_of(rows, [gpm.variables for gpm in patterns.gpms], patterns.columns)
 
-    def _due(self, until: int) -> SolutionBatch:
-        """The rows at or before a time (ms), which leave the buffer."""
-        due: list[SolutionBatch] = []
-        later: list[SolutionBatch] = []
-        for batch in self._buffer:
-            mask = batch.time <= until
-            if mask.all():
-                due.append(batch)
-            elif not mask.any():
-                later.append(batch)
-            else:
-                due.append(batch.take(np.flatnonzero(mask)))
-                later.append(batch.take(np.flatnonzero(~mask)))
-        self._buffer = later
-        return SolutionBatch.concat(due, self._plan.patterns.columns)
-
     def close(self) -> Sequence[Answer]:
         """The remaining answers; all streams have ended."""
-        self._catch_up()
         answers: Sequence[Answer] = []
         if self._buffer or self._events:
-            times = [int(b.time.max()) for b in self._buffer] + [e.time for e in self._events]
-            answers = self.advance(max(times))
+            last = self._buffer.last_time() if self._buffer else _NEVER
+            answers = self.advance(max([last, *(e.time for e in self._events)]))
         with spending(self._budget()):
             if self._partial is not None:
                 self._partial.close()
@@ -327,7 +299,6 @@ class SequenceStage:
 
     def live_runs(self) -> int:
         """The number of partial matches that wait."""
-        self._catch_up()
         partial = 0 if self._partial is None else self._partial.live()
         return self._sequencer.live_runs() + partial
 
@@ -339,18 +310,19 @@ class SequenceStage:
 
     def live_states(self, wanted: Wanted | None = None) -> LiveStates:
         """Where the partial matches are now, of all partitions or of those that are wanted."""
-        self._catch_up()
         return self._sequencer.live_states(wanted)
 
     # --- state ------------------------------------------------------------------------------------
 
-    def snapshot(self) -> bytes:
-        """The stage's state, for `restore` on a stage of the same plan."""
+    def snapshot(self, rows: Sequence[SolutionBatch] = ()) -> bytes:
+        """The stage's state, for `restore` on a stage of the same plan.
+
+        `rows` come before those in the reorder buffer, as if they had been pushed.
+        """
         if self._events:
-            self._buffer.append(self._columns_of(self._events))
+            self._buffer.push(self._columns_of(self._events))
             self._events.clear()
-        waiting = [] if self._waiting is None else self._waiting.waiting()
-        buffer = [rows.compact() for rows in (*waiting, *self._buffer)]
+        buffer = [own.compact() for own in (*rows, *self._buffer.batches())]
         state = [self._sequencer.snapshot(), buffer, *self._filters.snapshot()]
         if self._partial is not None:
             state.append(self._partial.snapshot())
@@ -358,6 +330,10 @@ class SequenceStage:
             state.append([(m, *own.instant, own.count) for m, own in self.exceeded.items()])
         head = STATE_VERSION, self._plan.identity.fingerprint
         return state_pickles.dumps(head, tuple(state), self._machine)
+
+    def take_buffer(self) -> list[SolutionBatch]:
+        """The rows in the reorder buffer, which leave."""
+        return self._buffer.take_all()
 
     def restore(self, snapshot: bytes) -> None:
         """Go on from a snapshot.
@@ -394,11 +370,11 @@ class SequenceStage:
             self._limit.room = -1  # unknown: partial matches are counted next
             for member, time, k, count in chain.from_iterable(more):
                 self._limit.exceeded[member] = Excess((time, k), count)
-        self._buffer = buffer
+        self._buffer.take_all()
+        for rows in buffer:
+            self._buffer.push(rows)
         if self._hopeless is not None:
             self._hopeless.restored()
-        if self._waiting is not None:
-            self._waiting.restored()
         self._filters.restore(skips, suppressed)
 
 

@@ -1,9 +1,10 @@
-"""Rows of a family that wait until a match is possible.
+"""Rows that wait until a match is possible.
 
-A match has a row of each required GPM in one partition and one window. Most batches of a family
-have no such rows, so its evaluator would only take rows in and let them go. These rows wait here
-instead, and leave with their window. When the last row that a match needs comes, the evaluator gets
-all rows that wait, and whatever follows until that match's window has closed.
+A match has a row of each required GPM in one partition and one window. Most batches of a family, or
+of a query that looks for rare events, have no such rows, so its evaluator would only take rows in
+and let them go. These rows wait here instead, and leave with their window. When the last row that a
+match needs comes, the evaluator gets all rows that wait, and whatever follows until that match's
+window has closed.
 
 See `hopeless_rows.py` for why other rows change no match.
 """
@@ -15,15 +16,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spaseq.automaton.program.window import Counted, Window
+from spaseq.automaton.program.window import Counted
 from spaseq.compiled.arrays import Int64s
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TextArray
+from spaseq.stages.hopeless_rows import can_be_told, is_told_later
 
 MOST_LOOKED_AT = 1024
-"""More rows go to the evaluator at once: it takes each in less time than looking."""
+"""More rows of a family go to the evaluator at once: it takes each in less time than looking."""
+
+MOST_OF_ONE = 64
+"""More rows of a single query go to the evaluator at once."""
 
 MOST_WAITING = 8192
 """With more rows, the evaluator gets them, and goes on from there."""
@@ -42,6 +47,8 @@ class WaitingRows:
     def __init__(self, plan: QueryPlan, length: int, required: Sequence[int]) -> None:
         """`length` of the window is in ms; `required` has at least two GPMs."""
         self._columns, self._partition = plan.patterns.columns, plan.sequence.partition
+        self._is_family = QUERY in self._partition
+        self._most = MOST_LOOKED_AT if self._is_family else MOST_OF_ONE
         self._length, self._place = length, {gpm: i for i, gpm in enumerate(required)}
         self._latest: dict[int, list[int]] = {}  # by partition: of each required GPM the last time
         self._pruned = 0  # how many partitions there were after the last look
@@ -52,10 +59,12 @@ class WaitingRows:
         self._watermark = _NEVER  # of the last call
 
     @classmethod
-    def of(cls, plan: QueryPlan, window: Window) -> WaitingRows | None:
-        """For the plan of a family; None if a single row can make a match possible."""
-        required = plan.required_gpms
+    def of(cls, plan: QueryPlan) -> WaitingRows | None:
+        """For the plan of a query or family; None if rows of it may be needed at once."""
+        required, window = plan.required_gpms, plan.sequence.window
         if isinstance(window, Counted) or len(required) < 2:
+            return None
+        if is_told_later(plan) or not can_be_told(plan, window):
             return None
         return cls(plan, window.horizon, required)
 
@@ -95,12 +104,25 @@ class WaitingRows:
         self._done = max(self._done, until)
         return due or SolutionBatch.empty(self._columns), min(watermark, self._done)
 
+    def passes(self, watermark: int) -> bool:
+        """Whether the evaluator need not learn of a watermark, as no rows have come since the last.
+
+        It need until the windows of all matches that were possible have closed.
+        """
+        if self._active_until is None or self._done < self._active_until:
+            return False
+        self._watermark = watermark
+        self._forget(watermark - self._length)
+        return True
+
     def waiting(self) -> list[SolutionBatch]:
         """The rows that wait, in order of time."""
         return [rows for _, rows in self._rows]
 
     def most_of_member(self, rows: SolutionBatch) -> int:
-        """The most rows that one member has among those that wait and some others."""
+        """The most rows that one query has among those that wait and some others."""
+        if not self._is_family:
+            return self._count + len(rows)
         columns = [some.values[QUERY] for some in (*self.waiting(), rows)]
         members = np.concatenate([_hashes_of(own.terms)[own.codes] for own in columns])
         return int(np.unique(members, return_counts=True)[1].max(initial=0))
@@ -119,12 +141,13 @@ class WaitingRows:
 
     def _look(self, rows: SolutionBatch, now: int) -> None:
         """Learn how long matches are possible."""
-        if self._active_until is None or len(rows) > MOST_LOOKED_AT:
+        if self._active_until is None or len(rows) > self._most:
             self._active_until = now + self._length + 1
         elif len(rows):
             possible = self._last_possible(rows)
-            # A window closes when its length has passed.
-            self._active_until = max(self._active_until, possible + self._length + 1)
+            if possible != _NEVER:
+                # A window closes when its length has passed.
+                self._active_until = max(self._active_until, possible + self._length + 1)
 
     def _last_possible(self, rows: SolutionBatch) -> int:
         """The time (ms) of the last row that may complete what a match needs."""

@@ -1,9 +1,11 @@
-"""Stage 2 is made when the first rows come, and answers as if it had been there before."""
+"""Stage 2 is made when a match is possible, and answers as if it had been there before."""
 
 from __future__ import annotations
 
+from spaseq.automaton.run.event_rows import EventRows
 from spaseq.compile import compile_query
 from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
@@ -23,7 +25,8 @@ class Late:
 
     def __init__(self) -> None:
         self.made: list[SequenceStage] = []
-        self.stage = LateSequence(self._make)
+        self.stage = LateSequence(PLAN)
+        self.stage._make = self._make
 
     def _make(self) -> SequenceStage:
         self.made.append(SequenceStage(PLAN))
@@ -47,14 +50,42 @@ def test_no_stage_is_made_without_rows() -> None:
     assert not late.made
 
 
-def test_the_first_rows_make_it() -> None:
+def test_rows_of_a_match_make_it() -> None:
     late = Late()
     late.stage.advance(1000)
     late.stage.push(rows((2000, "a")))
-    assert not late.stage.advance(2000) and late.stage.live_runs() == 1 and late.stage.waits()
+    assert not late.stage.advance(2000) and late.stage.waits() and not late.made
     late.stage.push(rows((3000, "b")))
     assert len(late.stage.advance(3000)) == 1
     assert len(late.made) == 1
+
+
+def test_partial_matches_are_counted_in_it() -> None:
+    late = Late()
+    late.stage.push(rows((2000, "a")))
+    late.stage.advance(2000)
+    assert late.stage.live_runs() == 1 and len(late.made) == 1
+
+
+def test_rows_leave_with_their_window() -> None:
+    late = Late()
+    late.stage.push(rows((2000, "a")))
+    late.stage.advance(2000)
+    late.stage.advance(62_001)
+    assert not late.stage.waits()
+    late.stage.push(rows((62_002, "b")))
+    late.stage.advance(62_002)
+    assert not late.made
+
+
+def test_single_events_wait_for_nothing() -> None:
+    late, event = Late(), SingleEventStage(PLAN, PatternStage(PLAN, KnowledgeBase.empty()))
+    late.stage.push(rows((2000, "a")))
+    late.stage.advance(2000)
+    found = event.match("http://e/s", 3000, 0, None, [("<http://e/x>", "<http://e/b>", '"1"')])
+    assert isinstance(found, EventRows)
+    late.stage.push(found)
+    assert len(late.stage.advance(3000)) == 1
 
 
 def test_a_snapshot_is_gone_on_from() -> None:

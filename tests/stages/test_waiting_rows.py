@@ -1,21 +1,27 @@
-"""Rows of a family wait until the evaluator can find a match; the answers are the same."""
+"""Rows wait until the evaluator can find a match; the answers are the same."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 import pytest
 
+from spaseq.algebra.answers import Answer
 from spaseq.compile import CompileOptions, compile_query
+from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan import families as families_module
 from spaseq.plan.families import Family, families_of
+from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.stages import waiting_rows
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
+from spaseq.stages.late_sequence import LateSequence
+from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.waiting_rows import WaitingRows
 
 QUERY = """PREFIX : <http://e/> SELECT {form} * WITHIN 5 SECONDS PARTITION BY (?x)
@@ -25,6 +31,20 @@ QUERY = """PREFIX : <http://e/> SELECT {form} * WITHIN 5 SECONDS PARTITION BY (?
     DEFINE GPM C ON S {{ ?x :c ?u }} }}"""
 
 EMPTY = KnowledgeBase.empty()
+
+
+Drawn: TypeAlias = "tuple[int, int, str, int]"
+"""An event: its time (ms), a subject, a predicate and a value."""
+
+
+def batch_of(events: Sequence[Drawn]) -> EventBatch:
+    """Some events."""
+    number = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    given = [
+        (time, None, [(f"<http://e/{x}>", f"<http://e/{p}>", number.format(value))])
+        for time, x, p, value in events
+    ]
+    return batch_from_events("http://e/s", given, InstantCounter())
 
 
 class Member:
@@ -41,18 +61,13 @@ class Member:
         self.patterns = FamilyPatterns(self.family, self.plans, EMPTY)
         self.sequence = FamilySequence(self.family, self.plans)
         if not waits:
-            self.sequence.stage._stage._waiting = None
+            self.sequence.stage._waiting = None
         self.evaluated = 0
 
-    def rows(self, events: Sequence[tuple[int, int, str, int]]) -> SolutionBatch:
-        number = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'
-        given = [
-            (time, None, [(f"<http://e/{x}>", f"<http://e/{p}>", number.format(value))])
-            for time, x, p, value in events
-        ]
-        return self.patterns.match(batch_from_events("http://e/s", given, InstantCounter()))
+    def rows(self, events: Sequence[Drawn]) -> SolutionBatch:
+        return self.patterns.match(batch_of(events))
 
-    def pushed(self, events: Sequence[tuple[int, int, str, int]], watermark: int) -> list[str]:
+    def pushed(self, events: Sequence[Drawn], watermark: int) -> list[str]:
         self.sequence.push(self.rows(events))
         return self.shown(self.sequence.advance(watermark))
 
@@ -70,12 +85,27 @@ class Member:
         )
 
 
+class Alone:
+    """A query by itself, whose rows wait or do not."""
+
+    def __init__(self, steps: str, form: str, waits: bool) -> None:
+        self.plan = compile_query(QUERY.format(steps=steps, form=form, least=3, most=6))
+        self.patterns = PatternStage(self.plan, EMPTY)
+        self.stage: LateSequence | SequenceStage
+        self.stage = LateSequence(self.plan) if waits else SequenceStage(self.plan)
+
+    def pushed(self, events: Sequence[Drawn], *how: Any) -> list[Answer]:
+        """The answers of `advance`, which gets what follows the events."""
+        self.stage.push(self.patterns.match(batch_of(events)))
+        return [*self.stage.advance(*how)]
+
+
 @pytest.fixture(autouse=True)
 def _two_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(families_module, "FEWEST", 2)
 
 
-def drawn(seed: int) -> list[tuple[list[tuple[int, int, str, int]], int]]:
+def drawn(seed: int) -> list[tuple[list[Drawn], int]]:
     """Batches of events, each with its watermark; some events are not in order."""
     choices, found, time = random.Random(seed), [], 0
     for _ in range(12):
@@ -88,6 +118,15 @@ def drawn(seed: int) -> list[tuple[list[tuple[int, int, str, int]], int]]:
             )
         found.append((events, time - 500))
     return found
+
+
+def in_order(batches: list[tuple[list[Drawn], int]]) -> Iterator[tuple[list[Drawn], int]]:
+    """The batches without events that are not after those of earlier batches."""
+    last = -1
+    for events, watermark in batches:
+        later = sorted(event for event in events if event[0] > last)
+        last = max([last, *(event[0] for event in later)])
+        yield later, watermark
 
 
 SHAPES = [
@@ -127,9 +166,34 @@ def test_answers_come_when_they_come_without_waiting(
     assert answered > 0
 
 
+@pytest.mark.parametrize(("steps", "form"), SHAPES, ids=str)
+@pytest.mark.parametrize("most", [64, 2], ids=["all", "few"])
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_query_by_itself_has_the_same_answers(
+    steps: str, form: str, most: int, ahead: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `ahead`, events come in order of time, as its promise asks for."""
+    monkeypatch.setattr(waiting_rows, "MOST_OF_ONE", most)
+    answered = 0
+    for seed in range(12):
+        first, second = Alone(steps, form, waits=True), Alone(steps, form, waits=False)
+        choices = random.Random(seed)
+        for events, watermark in in_order(drawn(seed)) if ahead else drawn(seed):
+            found = first.pushed(events, watermark, ahead)
+            assert found == second.pushed(events, watermark, ahead)
+            answered += len(found)
+            if choices.random() < 0.1:
+                assert first.stage.live_runs() >= 0  # the evaluator gets all rows
+            if choices.random() < 0.1:
+                state, first = first.stage.snapshot(), Alone(steps, form, waits=True)
+                first.stage.restore(state)
+        assert [*first.stage.close()] == [*second.stage.close()]
+    assert answered > 0
+
+
 def test_rows_without_a_partner_wait_and_leave_with_their_window() -> None:
     member = Member("A; B", "", waits=True)
-    waiting = member.sequence.stage._stage._waiting
+    waiting = member.sequence.stage._waiting
     assert isinstance(waiting, WaitingRows)
     assert member.pushed([(0, 1, "a", 9), (1000, 2, "b", 0)], 1000) == []
     assert len(waiting) == 8  # a row for each member
@@ -140,4 +204,4 @@ def test_rows_without_a_partner_wait_and_leave_with_their_window() -> None:
 
 
 def test_a_family_with_one_required_gpm_does_not_wait() -> None:
-    assert Member("A; B?", "", waits=True).sequence.stage._stage._waiting is None
+    assert Member("A; B?", "", waits=True).sequence.stage._waiting is None

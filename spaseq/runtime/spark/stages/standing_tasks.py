@@ -45,7 +45,6 @@ from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
 from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.late_sequence import LateSequence
 from spaseq.stages.query_units import UnitPatterns
-from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import QuerySequence, UnitSequence
 
 JUDGED = -1
@@ -356,8 +355,7 @@ class Workshop:
     def _new_sequence(self, definition: Definition) -> UnitSequence:
         how = self.options, self.knowledge, self._bad.append
         if isinstance(definition, QueryDefinition):
-            plan = definition.plan
-            return QuerySequence(0, LateSequence(lambda: SequenceStage(plan, *how)))
+            return QuerySequence(0, LateSequence(definition.plan, *how))
         return FamilySequence(definition.family, MemberPlans(self, definition.plans), *how)
 
     def _count(self, number: int, rows: SolutionBatch, stats: Stats) -> None:

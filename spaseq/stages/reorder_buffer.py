@@ -1,0 +1,53 @@
+"""Rows that came before their time: they wait until the watermark reaches them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
+
+
+class ReorderBuffer:
+    """Takes rows in any order of time, and gives those up to a time."""
+
+    def __init__(self, columns: SolutionColumns) -> None:
+        self._columns = columns
+        self._batches: list[SolutionBatch] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._batches)
+
+    def push(self, rows: SolutionBatch) -> None:
+        """Take rows."""
+        if len(rows):
+            self._batches.append(rows)
+
+    def batches(self) -> list[SolutionBatch]:
+        """The rows that wait."""
+        return self._batches
+
+    def take_all(self) -> list[SolutionBatch]:
+        """The rows that wait, which leave."""
+        found, self._batches = self._batches, []
+        return found
+
+    def last_time(self) -> int:
+        """The time (ms) of the last row."""
+        return max(int(batch.time.max()) for batch in self._batches)
+
+    def due(self, until: int) -> SolutionBatch:
+        """The rows at or before a time (ms), which leave."""
+        due: list[SolutionBatch] = []
+        later: list[SolutionBatch] = []
+        for batch in self._batches:
+            mask = batch.time <= until
+            if mask.all():
+                due.append(batch)
+            elif not mask.any():
+                later.append(batch)
+            else:
+                due.append(batch.take(np.flatnonzero(mask)))
+                later.append(batch.take(np.flatnonzero(~mask)))
+        self._batches = later
+        return SolutionBatch.concat(due, self._columns)
