@@ -89,10 +89,8 @@ class LateSequence:
         found = waiting.take(rows, watermark, at_once=self._may_be_too_many(waiting, rows))
         if found is None:
             return ()
-        rows, watermark = found
-        stage = self._stage
-        stage.push(rows)
-        return stage.advance(watermark, ahead)
+        self._stage.push(found)
+        return self._stage.advance(watermark, ahead)
 
     def _may_be_too_many(self, waiting: WaitingRows, rows: SolutionBatch) -> bool:
         """Whether rows must not wait, as a query may exceed the limit on partial matches."""

@@ -33,7 +33,7 @@ MOST_OF_ONE = 64
 MOST_WAITING = 8192
 """With more rows, the evaluator gets them, and goes on from there."""
 
-_NEVER = -(2**62)
+_NEVER, _UNKNOWN = -(2**62), 2**62
 _FACTOR = 0x9E3779B97F4A7C15 - 2**64
 """An odd number that mixes the bits of hashes of several variables (2^64 / golden ratio)."""
 
@@ -42,7 +42,7 @@ _hashes: dict[int, Int64s] = {}
 
 
 class WaitingRows:
-    """Decides which rows the evaluator gets, and up to which time. Rows come in order of time."""
+    """Decides when the evaluator gets rows, which come in order of time."""
 
     def __init__(self, plan: QueryPlan, length: int, required: Sequence[int]) -> None:
         """`length` of the window is in ms; `required` has at least two GPMs."""
@@ -54,7 +54,7 @@ class WaitingRows:
         self._pruned = 0  # how many partitions there were after the last look
         self._rows: list[tuple[int, SolutionBatch]] = []  # with the last time of each batch
         self._count = 0
-        self._active_until: int | None = _NEVER  # all rows up to this time go to the evaluator
+        self._active_until = _NEVER  # what comes up to this time goes to the evaluator
         self._done = _NEVER  # the evaluator has all that came up to this time
         self._watermark = _NEVER  # of the last call
 
@@ -73,14 +73,12 @@ class WaitingRows:
 
     def restored(self) -> None:
         """The evaluator has rows that nothing is known of."""
-        self._active_until = None
+        self._active_until = _UNKNOWN
 
     def take(
         self, rows: SolutionBatch, watermark: int, at_once: bool = False
-    ) -> tuple[SolutionBatch, int] | None:
-        """(what the evaluator gets now, the watermark for it); None if it need not run.
-
-        With `at_once`, it gets all rows.
+    ) -> SolutionBatch | None:
+        """What the evaluator gets now; None if it need not run. With `at_once`, it gets all rows.
 
         Args:
             rows: all rows after the last call's watermark up to this one's, perhaps with some that
@@ -94,22 +92,24 @@ class WaitingRows:
             self._rows.append((last, rows))
             self._count += len(rows)
         self._look(rows, now)
-        assert self._active_until is not None
-        at_once = at_once or self._count > MOST_WAITING
-        until = now if at_once else min(now, self._active_until)
-        due = self._due(until)
-        self._forget(watermark - self._length)
-        if due is None and until <= self._done:
+        if not at_once and self._count <= MOST_WAITING and self._active_until <= self._done:
+            self._forget(watermark - self._length)
             return None
-        self._done = max(self._done, until)
-        return due or SolutionBatch.empty(self._columns), min(watermark, self._done)
+        self._done = now
+        return self._taken()
+
+    def _taken(self) -> SolutionBatch:
+        """The rows that wait, which wait no longer."""
+        found = SolutionBatch.concat(self.waiting(), self._columns)
+        self._rows, self._count = [], 0
+        return found
 
     def passes(self, watermark: int) -> bool:
         """Whether the evaluator need not learn of a watermark, as no rows have come since the last.
 
         It need until the windows of all matches that were possible have closed.
         """
-        if self._active_until is None or self._done < self._active_until:
+        if self._done < self._active_until:
             return False
         self._watermark = watermark
         self._forget(watermark - self._length)
@@ -134,14 +134,12 @@ class WaitingRows:
 
     def release(self) -> tuple[SolutionBatch, int]:
         """(the rows that wait, the watermark): they go to the evaluator now."""
-        found = SolutionBatch.concat(self.waiting(), self._columns)
         self._done = max([self._done, self._watermark, *(last for last, _ in self._rows)])
-        self._rows, self._count = [], 0
-        return found, self._watermark
+        return self._taken(), self._watermark
 
     def _look(self, rows: SolutionBatch, now: int) -> None:
         """Learn how long matches are possible."""
-        if self._active_until is None or len(rows) > self._most:
+        if self._active_until == _UNKNOWN or len(rows) > self._most:
             self._active_until = now + self._length + 1
         elif len(rows):
             possible = self._last_possible(rows)
@@ -175,25 +173,6 @@ class WaitingRows:
             column = rows.values[variable]
             keys = keys * _FACTOR + _hashes_of(column.terms)[column.codes]
         return keys
-
-    def _due(self, until: int) -> SolutionBatch | None:
-        """The rows up to a time (ms), which wait no longer."""
-        due: list[SolutionBatch] = []
-        later: list[tuple[int, SolutionBatch]] = []
-        for last, rows in self._rows:
-            mask = rows.time <= until
-            if mask.all():
-                due.append(rows)
-            elif not mask.any():
-                later.append((last, rows))
-            else:
-                due.append(rows.take(np.flatnonzero(mask)))
-                later.append((last, rows.take(np.flatnonzero(~mask))))
-        self._rows = later
-        if not due:
-            return None
-        self._count = sum(len(rows) for _, rows in later)
-        return SolutionBatch.concat(due, self._columns)
 
     def _forget(self, before: int) -> None:
         """Let go of rows and partitions whose last time (ms) lies before a time."""
