@@ -66,8 +66,13 @@ def is_stateless(plan: QueryPlan) -> bool:
     return shared and not plan.sequence.needs_instants and not plan.inputs.services
 
 
-def template_of(plan: QueryPlan, gpm: GpmPlan) -> TemplateUse | None:
-    """The template of a GPM of a stateless query; None if it has none."""
+def template_of(
+    plan: QueryPlan, gpm: GpmPlan, known: dict[PatternTemplate, PatternTemplate]
+) -> TemplateUse | None:
+    """The template of a GPM of a stateless query; None if it has none.
+
+    `known` has the templates of other GPMs, and gets this one if it is new.
+    """
     if gpm.correlation is not None or not gpm.certain.issuperset(plan.sequence.partition):
         return None
     exprs = [*_tests(gpm.pattern)]
@@ -86,6 +91,7 @@ def template_of(plan: QueryPlan, gpm: GpmPlan) -> TemplateUse | None:
         plan.patterns.evaluation,
     )
     private = frozenset(renaming.names[v] for v in gpm.private if v in renaming.names)
+    template = known.setdefault(template, template)
     return TemplateUse(template, names, tuple(renaming.constants), private, renamed)
 
 

@@ -11,7 +11,13 @@ from spaseq.lang.shapes import parameter
 from spaseq.lang.variables import walk
 from spaseq.plan.families import Family, families_of
 from spaseq.plan.joint_plans import JointPlan, joint_plans
-from spaseq.plan.pattern_templates import FEWEST, FEWEST_USES, is_stateless, template_of
+from spaseq.plan.pattern_templates import (
+    FEWEST,
+    FEWEST_USES,
+    PatternTemplate,
+    is_stateless,
+    template_of,
+)
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.render.query_words import QueryWords
 from spaseq.render.rule_effects import basic_pattern, basic_shape
@@ -77,11 +83,12 @@ def _templates(plans: Sequence[QueryPlan]) -> Iterator[str]:
     together = [plan for plan in plans if is_stateless(plan)]
     if len(together) < FEWEST:
         return
+    known: dict[PatternTemplate, PatternTemplate] = {}
     uses = Counter(
-        use.template
+        id(use.template)
         for plan in together
         for gpm in plan.patterns.gpms
-        if (use := template_of(plan, gpm)) is not None
+        if (use := template_of(plan, gpm, known)) is not None
     )
     shared = [count for count in uses.values() if count >= FEWEST_USES]
     yield (

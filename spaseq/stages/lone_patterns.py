@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 from weakref import WeakKeyDictionary, ref
@@ -42,7 +41,7 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND
 from spaseq.records import record
-from spaseq.stages.collection_pause import MANY, collection_paused, count_as_old
+from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.joint_rows import JointSolutions, RowCutter
 
 _LOG = logging.getLogger("spaseq")
@@ -130,13 +129,12 @@ class LonePatterns:
             self._new = 0
             with collection_paused():
                 self._join()
-                if self._joined_size >= MANY:
-                    count_as_old()
 
     def _join(self) -> None:
         self._joined.clear()
         self._together.clear()
-        known: dict[PatternTemplate, PatternTemplate] = {}
+        uses = (use for own in self._stages.values() for use in own if use is not None)
+        known = {use.template: use.template for use in uses}
         alike: dict[object, list[PatternStage]] = {}
         for stage in [*self._stages]:
             alike.setdefault((id(stage.knowledge), stage.limits), []).append(stage)
@@ -152,13 +150,10 @@ class LonePatterns:
     def _uses(
         self, stage: PatternStage, known: dict[PatternTemplate, PatternTemplate]
     ) -> Sequence[TemplateUse | None]:
-        """The templates of a stage's GPMs, which are made once; equal ones become the known one."""
-        plan = stage.plan
-        made = self._stages[stage] or [template_of(plan, gpm) for gpm in plan.patterns.gpms]
-        self._stages[stage] = [
-            use and replace(use, template=known.setdefault(use.template, use.template))
-            for use in made
-        ]
+        """The templates of a stage's GPMs, which are made once; `known` are those of others."""
+        if not self._stages[stage]:
+            plan = stage.plan
+            self._stages[stage] = [template_of(plan, gpm, known) for gpm in plan.patterns.gpms]
         return self._stages[stage]
 
 
@@ -185,25 +180,26 @@ class _Together:
             self._streams[iri] = np.array(reads), np.array(calls, np.int32)
         self._cutter = RowCutter([plan.patterns.columns for plan in plans])
         self._texts: dict[str, int] = {}
-        uses: dict[PatternTemplate, list[tuple[int, TemplateUse]]] = {}
+        uses: dict[int, list[tuple[int, TemplateUse]]] = {}  # equal templates are one object
         every = (use for _, own in given for use in own)
         for row, use in enumerate(every):
             if use is not None:
-                uses.setdefault(use.template, []).append((row, use))
+                uses.setdefault(id(use.template), []).append((row, use))
         self._templates = []
         self._is_apart = np.ones(len(gpms), np.bool_)  # rows of no template
-        for template, own in uses.items():
+        names = [plan.patterns.columns.variables for plan in plans]
+        for own in uses.values():
             if len(own) >= FEWEST_USES:
-                made = self._template(template, own, [p.patterns.columns.variables for p in plans])
+                made = self._template(own, names)
                 self._templates.append(made)
                 self._is_apart[made.rows] = False
 
     def _template(
         self,
-        template: PatternTemplate,
         uses: Sequence[tuple[int, TemplateUse]],
         columns: Sequence[Sequence[str]],
     ) -> _JoinedTemplate:
+        template = uses[0][1].template
         rows = np.array([row for row, _ in uses], np.int64)
         texts = self._texts
         constants = [[texts.setdefault(c, len(texts)) for c in use.constants] for _, use in uses]

@@ -18,7 +18,7 @@ def plan(pattern: str, more: str = "", window: str = "9 SECONDS") -> QueryPlan:
 
 def use(pattern: str) -> TemplateUse | None:
     own = plan(pattern)
-    return template_of(own, own.patterns.gpms[0])
+    return template_of(own, own.patterns.gpms[0], {})
 
 
 def made(pattern: str) -> TemplateUse:
