@@ -1,6 +1,6 @@
 """All evaluators that can run a sequence give the same answers, in the same order.
 
-`SPASEQ_AGREEMENT_EXAMPLES` sets the number of examples per test in a thorough run.
+`SPASEQ_AGREEMENT_EXAMPLES` sets the number of examples per test in a slow run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.automaton.cases import Case, Event, cases, counted_plans, plans, quer
 from tests.sizes import sizes
 
 _EXAMPLES = int(os.environ.get("SPASEQ_AGREEMENT_EXAMPLES", "60"))
-_SIZES = sizes(min(5, _EXAMPLES), _EXAMPLES)
+_SIZES = sizes(min(5, _EXAMPLES), min(24, _EXAMPLES), _EXAMPLES)
 _STRATEGIES = ("", "NEXT", "LAST", "MAX", "STRICT")
 
 

@@ -23,7 +23,7 @@ from tests.sizes import first_of
 
 GOOD = {
     **dict(good_queries()),
-    **{f"generated {n}": case(seeded(f"lookahead:{n}")).query for n in range(100)},
+    **{f"generated {n}": case(seeded(f"lookahead:{n}")).query for n in range(30)},
 }
 
 

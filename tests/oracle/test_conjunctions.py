@@ -61,7 +61,7 @@ def run(features: frozenset[str], examples: int, seed: str, needed: str = "regis
     return tally
 
 
-@sizes(8, 200, 400)
+@sizes(8, 80, 400)
 def test_without_conditions(examples: int) -> None:
     tally = run(PLAIN, examples, SEED, "compiled-compact")
     for conjunction in ("&", "AND"):
@@ -69,7 +69,7 @@ def test_without_conditions(examples: int) -> None:
         assert tally.by[conjunction, "compact"] >= examples // 20
 
 
-@sizes(8, 250)
+@sizes(8, 100, 250)
 def test_with_conditions(examples: int) -> None:
     tally = run(CORRELATED, examples, SEED)
     assert tally.answered["&"] >= examples // 20
@@ -121,7 +121,7 @@ def in_any_order(choices: Choices) -> Case:
     return Case(query, features, streams)
 
 
-@sizes(6, 300, 600)
+@sizes(6, 120, 600)
 def test_in_any_order(examples: int) -> None:
     tally = Tally()
     for number in range(examples):

@@ -35,7 +35,7 @@ SEED = os.environ.get("SPASEQ_ORACLE_SEED", "1")
 SETS = int(os.environ.get("SPASEQ_ORACLE_SETS", "0"))
 
 
-@sizes(8, 50, 500)
+@sizes(8, 20, 500)
 def test_a_set_of_queries_has_the_answers_of_each(
     examples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,7 +63,7 @@ def test_a_set_of_queries_has_the_answers_of_each(
     assert answered > (SETS or examples) // 8
 
 
-@sizes(4, 40, 300)
+@sizes(4, 16, 300)
 def test_a_pushed_set_has_the_answers_of_each(
     examples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +108,7 @@ def job_of(queries: list[tuple[str, Case, str]], directory: Path) -> Job:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("way", ["files", "shuffle"])
-@sizes(8, 50)
+@sizes(8, 20, 50)
 def test_sets_on_spark(
     spark: Any, tmp_path: Path, examples: int, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -219,7 +219,7 @@ def test_all_rows_are_possible_if_others_count() -> None:
         assert possible_rows(plan, rows, None, None) is rows
 
 
-@sizes(8, 200, 500)
+@sizes(8, 80, 500)
 def test_answers_stay_equal(examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oracle agrees if all batches are looked at, and events with marks are sought."""
     monkeypatch.setattr(hopeless_rows, "FEWEST", 1)

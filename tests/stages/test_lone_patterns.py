@@ -103,7 +103,7 @@ def assert_alike(
     return rows, together
 
 
-@sizes(3, 40, 100)
+@sizes(3, 16, 100)
 def test_drawn_queries_have_the_solutions_of_each(
     examples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,7 +64,7 @@ LINES = st.one_of(
 )
 
 
-@sizes(80, 500)
+@sizes(80, 200, 500)
 def test_events_and_reports_are_those_of_the_assembly(examples: int, tmp_path: Path) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(

@@ -314,12 +314,15 @@ def random_tables(draw: Any) -> pa.Table:
     return pa.table(columns)
 
 
-@pytest.mark.thorough
-def test_random_lifts_and_tables(spark: Any) -> None:
+@pytest.mark.parametrize(
+    "examples",
+    [pytest.param(40, marks=pytest.mark.thorough), pytest.param(200, marks=pytest.mark.slow)],
+)
+def test_random_lifts_and_tables(spark: Any, examples: int) -> None:
     seen = 0
 
     @settings(
-        max_examples=100,
+        max_examples=examples,
         deadline=None,
         database=None,
         suppress_health_check=[HealthCheck.too_slow],
@@ -334,7 +337,7 @@ def test_random_lifts_and_tables(spark: Any) -> None:
         seen += bool(expected)
 
     check()
-    assert seen > 20
+    assert seen > examples // 5
 
 
 def without_labels(found: Found) -> Found:
