@@ -21,6 +21,7 @@ from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TextArray
+from spaseq.stages.latest_rows import LatestRows
 
 MOST_LOOKED_AT = 1024
 """More rows go to the evaluator at once: it takes each in less time than looking."""
@@ -42,10 +43,10 @@ class WaitingRows:
     def __init__(self, plan: QueryPlan, length: int, required: Sequence[int]) -> None:
         """`length` of the window is in ms; `required` has at least two GPMs."""
         self._columns, self._partition = plan.patterns.columns, plan.sequence.partition
-        self._length, self._place = length, {gpm: i for i, gpm in enumerate(required)}
-        self._latest: dict[int, list[int]] = {}  # by partition: of each required GPM the last time
-        self._pruned = 0  # how many partitions there were after the last look
+        self._length = length
+        self._latest = LatestRows(required, len(plan.patterns.gpms), length)
         self._rows: list[tuple[int, SolutionBatch]] = []  # with the last time of each batch
+        self._first = _NEVER  # no row that waits came before this time
         self._count = 0
         self._active_until: int | None = _NEVER  # all rows up to this time go to the evaluator
         self._done = _NEVER  # the evaluator has all that came up to this time
@@ -80,8 +81,9 @@ class WaitingRows:
         """
         self._watermark = now = watermark
         if len(rows):
-            last = int(rows.time.max())
+            first, last = int(rows.time.min()), int(rows.time.max())
             now = max(now, last)
+            self._first = min(self._first, first) if self._rows else first
             self._rows.append((last, rows))
             self._count += len(rows)
         self._look(rows, now)
@@ -122,39 +124,23 @@ class WaitingRows:
         if self._active_until is None or len(rows) > MOST_LOOKED_AT:
             self._active_until = now + self._length + 1
         elif len(rows):
-            possible = self._last_possible(rows)
+            possible = self._latest.possible(rows.time, rows.gpm, self._keys(rows))
             # A window closes when its length has passed.
             self._active_until = max(self._active_until, possible + self._length + 1)
 
-    def _last_possible(self, rows: SolutionBatch) -> int:
-        """The time (ms) of the last row that may complete what a match needs."""
-        found, length, known = _NEVER, self._length, self._latest
-        times, gpms, keys = rows.time, rows.gpm, self._keys(rows)
-        if (times[1:] < times[:-1]).any():
-            order = np.argsort(times, kind="stable")
-            times, gpms, keys = times[order], gpms[order], keys[order]
-        for time, gpm, key in zip(times.tolist(), gpms.tolist(), keys.tolist(), strict=True):
-            place = self._place.get(gpm)
-            if place is None:
-                continue
-            latest = known.get(key)
-            if latest is None:
-                latest = known[key] = [_NEVER] * len(self._place)
-            latest[place] = time
-            if min(latest) >= time - length:
-                found = time
-        return found
-
     def _keys(self, rows: SolutionBatch) -> Int64s:
         """A number for the partition of each row [n]. Two partitions rarely have the same."""
-        keys = np.zeros(len(rows), np.int64)
-        for variable in self._partition:
-            column = rows.values[variable]
-            keys = keys * _FACTOR + _hashes_of(column.terms)[column.codes]
+        first, *others = (rows.values[variable] for variable in self._partition)
+        keys = _hashes_of(first.terms)[first.codes]
+        for column in others:
+            keys *= _FACTOR
+            keys += _hashes_of(column.terms)[column.codes]
         return keys
 
     def _due(self, until: int) -> SolutionBatch | None:
         """The rows up to a time (ms), which wait no longer."""
+        if until < self._first or not self._rows:
+            return None
         due: list[SolutionBatch] = []
         later: list[tuple[int, SolutionBatch]] = []
         for last, rows in self._rows:
@@ -173,13 +159,11 @@ class WaitingRows:
         return SolutionBatch.concat(due, self._columns)
 
     def _forget(self, before: int) -> None:
-        """Let go of rows and partitions whose last time (ms) lies before a time."""
+        """Let go of rows whose last time (ms) lies before a time."""
         if self._rows and self._rows[0][0] < before:
             self._rows = [own for own in self._rows if own[0] >= before]
+            self._first = min((int(rows.time.min()) for _, rows in self._rows), default=_NEVER)
             self._count = sum(len(rows) for _, rows in self._rows)
-        if len(self._latest) > 2 * self._pruned + MOST_LOOKED_AT:
-            self._latest = {key: own for key, own in self._latest.items() if max(own) >= before}
-            self._pruned = len(self._latest)
 
 
 def _hashes_of(terms: TextArray) -> Int64s:
