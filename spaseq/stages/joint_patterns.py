@@ -14,20 +14,20 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from spaseq.compiled.arrays import Int32s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.shapes import QUERY
 from spaseq.limits import Limits
-from spaseq.plan.families import Family, row_of, row_term
+from spaseq.plan.families import Family, row_term
 from spaseq.plan.joint_plans import JointPlan, joint_plans
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.columns.term_columns import NO_TEXTS, TermColumn, TextArray, text_array
+from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.records import record
 from spaseq.stages.lone_patterns import LonePatterns
+from spaseq.stages.table_rows import table_rows_of
 
 MOST_ROWS = 1_000_000
 """Families that together have more solutions of a batch than about this are matched one by one."""
@@ -124,7 +124,6 @@ class _JointStage:
         origins = np.array(plan.origins, np.int32).reshape(-1, 3)
         self._family, self._gpm, self._row = (np.ascontiguousarray(c) for c in origins.T)
         self._terms: TextArray = text_array([row_term(i) for i in range(int(self._row.max()) + 1)])
-        self._known = NO_TEXTS, np.empty(0, np.int32)  # texts of rows, and their numbers
         self._per_event: float | None = None  # solutions, as far as known
         self._rest, self._left = 1, 0  # batches without it after a failure, and until the next
 
@@ -155,7 +154,7 @@ class _JointStage:
         column = rows.values.get(QUERY)
         if column is None or not len(rows):
             return FamilyRows(rows, {})
-        origin = self._origins(column.terms)[column.codes]
+        origin = table_rows_of(column.terms)[column.codes]
         order = np.argsort(self._family[origin], kind="stable")
         origin = origin[order]
         rows = replace(rows.take(order), gpm=self._gpm[origin])
@@ -164,13 +163,6 @@ class _JointStage:
         starts = np.flatnonzero(np.diff(family, prepend=-1)).tolist()
         parts = map(slice, starts, [*starts[1:], len(family)])
         return FamilyRows(rows, dict(zip(family[starts].tolist(), parts, strict=True)))
-
-    def _origins(self, terms: TextArray) -> Int32s:
-        """The numbers that texts stand for [n]; batches mostly have the same texts."""
-        if terms is not self._known[0]:
-            origins = np.array([row_of(term) for term in terms.to_pylist()], np.int32)
-            self._known = terms, origins
-        return self._known[1]
 
 
 @record

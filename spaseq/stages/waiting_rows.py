@@ -10,18 +10,16 @@ See `hopeless_rows.py` for why other rows change no match.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 
 import numpy as np
 
 from spaseq.automaton.program.window import Counted, Window
-from spaseq.compiled.arrays import Int64s
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import TextArray
 from spaseq.stages.latest_rows import LatestRows
+from spaseq.stages.partition_places import hashes_of, place_hashes
 
 MOST_LOOKED_AT = 1024
 """More rows go to the evaluator at once: it takes each in less time than looking."""
@@ -30,11 +28,6 @@ MOST_WAITING = 8192
 """With more rows, the evaluator gets them, and goes on from there."""
 
 _NEVER = -(2**62)
-_FACTOR = 0x9E3779B97F4A7C15 - 2**64
-"""An odd number that mixes the bits of hashes of several variables (2^64 / golden ratio)."""
-
-_hashes: dict[int, Int64s] = {}
-"""By the id of an array of texts, as long as it lives: the hashes of its texts."""
 
 
 class WaitingRows:
@@ -104,7 +97,7 @@ class WaitingRows:
     def most_of_member(self, rows: SolutionBatch) -> int:
         """The most rows that one member has among those that wait and some others."""
         columns = [some.values[QUERY] for some in (*self.waiting(), rows)]
-        members = np.concatenate([_hashes_of(own.terms)[own.codes] for own in columns])
+        members = np.concatenate([hashes_of(own.terms)[own.codes] for own in columns])
         return int(np.unique(members, return_counts=True)[1].max(initial=0))
 
     @property
@@ -124,18 +117,11 @@ class WaitingRows:
         if self._active_until is None or len(rows) > MOST_LOOKED_AT:
             self._active_until = now + self._length + 1
         elif len(rows):
-            possible = self._latest.possible(rows.time, rows.gpm, self._keys(rows))
+            possible = self._latest.possible(
+                rows.time, rows.gpm, place_hashes(rows, self._partition)
+            )
             # A window closes when its length has passed.
             self._active_until = max(self._active_until, possible + self._length + 1)
-
-    def _keys(self, rows: SolutionBatch) -> Int64s:
-        """A number for the partition of each row [n]. Two partitions rarely have the same."""
-        first, *others = (rows.values[variable] for variable in self._partition)
-        keys = _hashes_of(first.terms)[first.codes]
-        for column in others:
-            keys *= _FACTOR
-            keys += _hashes_of(column.terms)[column.codes]
-        return keys
 
     def _due(self, until: int) -> SolutionBatch | None:
         """The rows up to a time (ms), which wait no longer."""
@@ -164,13 +150,3 @@ class WaitingRows:
             self._rows = [own for own in self._rows if own[0] >= before]
             self._first = min((int(rows.time.min()) for _, rows in self._rows), default=_NEVER)
             self._count = sum(len(rows) for _, rows in self._rows)
-
-
-def _hashes_of(terms: TextArray) -> Int64s:
-    """The hashes [n + 1] of n texts and of UNBOUND; the families of a run share arrays of texts."""
-    found = _hashes.get(id(terms))
-    if found is None:
-        texts = [*terms.to_pylist(), None]
-        found = _hashes[id(terms)] = np.fromiter(map(hash, texts), np.int64, len(texts))
-        weakref.finalize(terms, _hashes.pop, id(terms), None)
-    return found
