@@ -38,8 +38,8 @@ class WaitingRows:
         self._columns, self._partition = plan.patterns.columns, plan.sequence.partition
         self._length = length
         self._latest = LatestRows(required, len(plan.patterns.gpms), length)
-        self._rows: list[tuple[int, SolutionBatch]] = []  # with the last time of each batch
-        self._first = _NEVER  # no row that waits came before this time
+        # With the first and the last time of each batch, in order of first times.
+        self._rows: list[tuple[int, int, SolutionBatch]] = []
         self._count = 0
         self._active_until: int | None = _NEVER  # all rows up to this time go to the evaluator
         self._done = _NEVER  # the evaluator has all that came up to this time
@@ -76,8 +76,7 @@ class WaitingRows:
         if len(rows):
             first, last = int(rows.time.min()), int(rows.time.max())
             now = max(now, last)
-            self._first = min(self._first, first) if self._rows else first
-            self._rows.append((last, rows))
+            self._rows.append((first, last, rows))
             self._count += len(rows)
         self._look(rows, now)
         assert self._active_until is not None
@@ -92,7 +91,7 @@ class WaitingRows:
 
     def waiting(self) -> list[SolutionBatch]:
         """The rows that wait, in order of time."""
-        return [rows for _, rows in self._rows]
+        return [rows for _, _, rows in self._rows]
 
     def most_of_member(self, rows: SolutionBatch) -> int:
         """The most rows that one member has among those that wait and some others."""
@@ -108,7 +107,7 @@ class WaitingRows:
     def release(self) -> tuple[SolutionBatch, int]:
         """(the rows that wait, the watermark): they go to the evaluator now."""
         found = SolutionBatch.concat(self.waiting(), self._columns)
-        self._done = max([self._done, self._watermark, *(last for last, _ in self._rows)])
+        self._done = max([self._done, self._watermark, *(last for _, last, _ in self._rows)])
         self._rows, self._count = [], 0
         return found, self._watermark
 
@@ -125,28 +124,28 @@ class WaitingRows:
 
     def _due(self, until: int) -> SolutionBatch | None:
         """The rows up to a time (ms), which wait no longer."""
-        if until < self._first or not self._rows:
+        if not self._rows or until < self._rows[0][0]:
             return None
         due: list[SolutionBatch] = []
-        later: list[tuple[int, SolutionBatch]] = []
-        for last, rows in self._rows:
-            mask = rows.time <= until
-            if mask.all():
+        later: list[tuple[int, int, SolutionBatch]] = []
+        for first, last, rows in self._rows:
+            if last <= until:
                 due.append(rows)
-            elif not mask.any():
-                later.append((last, rows))
+            elif until < first:
+                later.append((first, last, rows))
             else:
+                mask = rows.time <= until
                 due.append(rows.take(np.flatnonzero(mask)))
-                later.append((last, rows.take(np.flatnonzero(~mask))))
+                rest = rows.take(np.flatnonzero(~mask))
+                later.append((int(rest.time.min()), last, rest))
         self._rows = later
         if not due:
             return None
-        self._count = sum(len(rows) for _, rows in later)
+        self._count = sum(len(rows) for _, _, rows in later)
         return SolutionBatch.concat(due, self._columns)
 
     def _forget(self, before: int) -> None:
         """Let go of rows whose last time (ms) lies before a time."""
-        if self._rows and self._rows[0][0] < before:
-            self._rows = [own for own in self._rows if own[0] >= before]
-            self._first = min((int(rows.time.min()) for _, rows in self._rows), default=_NEVER)
-            self._count = sum(len(rows) for _, rows in self._rows)
+        if self._rows and self._rows[0][1] < before:
+            self._rows = [own for own in self._rows if own[1] >= before]
+            self._count = sum(len(rows) for _, _, rows in self._rows)

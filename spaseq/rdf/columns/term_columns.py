@@ -70,7 +70,7 @@ def distinct_codes(codes: Ints, limit: int) -> tuple[Indices, Indices]:
 
 
 _SPARSE = 16  # sort the codes, rather than mark them in a table, if the table is this much larger
-_FEW = 8  # up to this number of texts, making them one by one is faster
+_FEW = 8  # up to this number of texts, making them one by one is faster; of many terms three times
 _SOME = 64  # the same for pairs, and for rows and texts that are joined
 
 
@@ -115,6 +115,8 @@ class TermColumn:
         if not bound or have_same_terms(bound):
             terms = bound[0].terms if bound else NO_TEXTS
             return cls(np.concatenate([c.codes for c in columns]), terms)
+        if sum(map(len, columns)) <= _SOME // 2:
+            return cls.of([text for c in columns for text in c.texts()])
         parts = [c.compact() for c in columns]
         if sum(len(c.codes) + len(c.terms) for c in parts) <= _SOME:
             return _joined_few(parts)
@@ -153,7 +155,7 @@ class TermColumn:
         In a long result, equal texts are the same object.
         """
         codes, terms = self.codes[rows], self.terms
-        if len(codes) <= _FEW:
+        if len(codes) <= (_FEW if len(terms) <= 2 * len(codes) else 3 * _FEW):
             return [None if code < 0 else terms[code].as_py() for code in codes.tolist()]
         return self.objects(rows).tolist()  # type: ignore[no-any-return]
 
