@@ -198,9 +198,10 @@ def pushed(
         for ms, triples in events(workload, sum(1 for line in path.open() if TIME in line), kinds)
     ]
     parts = [given[i : i + PUSHED] for i in range(0, len(given), PUSHED)]
-    first = spaseq.Engine(first_of(texts, workload))
-    for part in parts[:10]:
-        first.push_many(part)
+    for some in (first_of(texts, workload), queries("family", WARM, "many")):
+        first = spaseq.Engine(some)
+        for part in parts[:10]:
+            first.push_many(part)
     begin, before = time.process_time(), peak()
     engine = spaseq.Engine(texts, disable=disable)
     planned = time.process_time()

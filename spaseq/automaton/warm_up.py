@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
+from spaseq.automaton.batch.kernels.latest_rows import move_latest, note_latest
 from spaseq.automaton.batch.kernels.measures import positions
 from spaseq.automaton.batch.kernels.near_rows import note_near
 from spaseq.automaton.batch.kernels.ordered_rows import NEVER, note_starts
@@ -80,11 +81,16 @@ def steps() -> Iterator[str]:
 def _required_rows() -> Iterator[str]:
     time, last = np.zeros(1, np.int64), np.zeros((1, 1), np.int64)
     gpm = np.zeros(1, np.int32)
-    note_near(1, time, gpm, time, last, 0, time.copy())
+    note_near(1, time, gpm, time, last, time, time.copy())
     yield "note_near"
     starts, reached = np.full((1, 1, 2), NEVER), np.full((1, 1), NEVER)
-    note_starts(time, time, gpm, time, gpm, 0, starts, reached, reached.copy())
+    note_starts(time, time, gpm, time, gpm, time, starts, reached, reached.copy())
     yield "note_starts"
+    keys, latest, used = np.zeros(2, np.int64), np.zeros((2, 1), np.int64), np.zeros(1, np.int64)
+    note_latest(time, gpm, time, gpm, 0, keys, latest, used)
+    yield "note_latest"
+    move_latest(keys, latest, np.zeros_like(keys), latest.copy(), 0)
+    yield "move_latest"
 
 
 def _one_step() -> Program:

@@ -30,6 +30,7 @@ from spaseq.rdf.columns.term_columns import (
     TermColumn,
     TextArray,
 )
+from spaseq.rdf.columns.united_texts import UnitedTexts
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.kernels.compact import compacted
 from spaseq.rdf.terms.term import scoped_term
@@ -77,6 +78,7 @@ class PatternStage:
             (own.streams, GpmEvaluator(own.pattern, known, options, evaluation, limits))
             for own in plan.patterns.memberships
         ]
+        self._texts: dict[str, UnitedTexts] = {}  # of tables, by variable
         self._joint = joint
         if joint is not None and measures is None:
             joint.add(self)
@@ -111,7 +113,7 @@ class PatternStage:
         if stream is None or not len(batch):
             return SolutionBatch.empty(self.plan.patterns.columns)
         index = index or VerticalPartition(batch)
-        rows = _Rows(self.plan, stream, index)
+        rows = _Rows(self.plan, stream, index, self._texts)
         for number, gpm in enumerate(self.plan.patterns.gpms):
             if stream in gpm.streams:
                 if self._measures is None:
@@ -230,8 +232,15 @@ def _descriptions(batch: EventBatch, events: Int64s) -> Iterator[str]:
 class _Rows:
     """Collects solutions, all in the batch's lexicon, into one SolutionBatch."""
 
-    def __init__(self, plan: QueryPlan, stream: int, index: VerticalPartition) -> None:
+    def __init__(
+        self,
+        plan: QueryPlan,
+        stream: int,
+        index: VerticalPartition,
+        united: dict[str, UnitedTexts],
+    ) -> None:
         self._plan, self._stream, self._events = plan, stream, index.batch
+        self._united = united  # texts of tables, by variable, that batches share
         self._terms = index.lexicon
         self._parts: list[tuple[int, EventSolutions]] = []
         self._texts: list[tuple[Int32s, TextArray]] = []  # codes, and their texts
@@ -279,18 +288,22 @@ class _Rows:
 
     def _known(self, variable: str, order: RowSelection) -> TermColumn | None:
         """The terms of a variable, in all rows in order, if they are known without their codes."""
-        parts = []
+        parts, has_table, has_values = list[TermColumn](), False, False
         for _, bindings in self._parts:
             own = lazy_column(bindings.columns, variable)
             if variable not in bindings.columns:
                 parts.append(TermColumn.unbound(len(bindings.event)))
             elif isinstance(own, TableColumn):
                 parts.append(own.terms)
+                has_table = True
             elif isinstance(own, IntegerColumn):
                 parts.append(IntegerTerms(own.values))
+                has_values = True
             else:
                 return None
-        return joined_terms(parts).take(order) if any(map(len, parts)) else None
+        if has_values or not has_table:
+            return joined_terms(parts).take(order) if any(map(len, parts)) else None
+        return self._united.setdefault(variable, UnitedTexts()).joined(parts).take(order)
 
     def _codes(self, variable: str, order: RowSelection) -> Int32s:
         """The codes of a variable in all rows, in order."""

@@ -24,6 +24,7 @@ from spaseq.sources.base import Source
 from spaseq.stages.collection_pause import MANY, collection_of_new_only, collection_paused
 from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
 from spaseq.stages.held_answers import HeldAnswers
+from spaseq.stages.hopeless_families import leave_out_together
 from spaseq.stages.hopeless_rows import leave_out_hopeless
 from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.lone_patterns import LonePatterns
@@ -72,6 +73,7 @@ def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
     held = HeldAnswers()
     try:
         _read_streams(job, inputs, joint)
+        _leave_out_together(job, inputs)
         for number, own in enumerate(inputs):
             if isinstance(own, FamilyInput):
                 yield from _held(job, number, own, held)
@@ -100,10 +102,14 @@ class SortedInput:
 
 
 class FamilyInput:
-    """The input of a family's second stage. `is_done` says that its answers have been made."""
+    """The input of a family's second stage.
+
+    `has_left_out` says that rows that can be in no match have left the sorter, and `is_done` that
+    the answers have been made.
+    """
 
     def __init__(self, family: Family, job: Job, joint: JointPatterns) -> None:
-        self.family, self.is_done = family, False
+        self.family, self.has_left_out, self.is_done = family, False, False
         self.streams = family.plan.inputs.streams
         self.title = family.plan.identity.title
         self.plans, self._stats = {n: job.plans[n] for n in family.members}, job.stats
@@ -176,6 +182,15 @@ def _read_stream(job: Job, source: Source, inputs: Inputs, joint: JointPatterns)
     stats.add("ingest", time.perf_counter() - at)
 
 
+def _leave_out_together(job: Job, inputs: Inputs) -> None:
+    """Leave out rows of families all of whose rows are there."""
+    iris = {source.iri for source in job.streams}
+    families = [own for own in dict.fromkeys(inputs) if isinstance(own, FamilyInput)]
+    complete = {own.sorter: own for own in families if iris.issuperset(own.streams)}
+    for sorter in leave_out_together([(o.family.plan, sorter) for sorter, o in complete.items()]):
+        complete[sorter].has_left_out = True
+
+
 def _held(
     job: Job, number: int, own: FamilyInput, held: HeldAnswers
 ) -> Iterator[tuple[int, Sequence[Answer]]]:
@@ -190,7 +205,11 @@ def _held(
 def _hold(job: Job, own: FamilyInput, held: HeldAnswers) -> None:
     """Make the answers of a family."""
     own.count()
-    if not leave_out_hopeless(own.family.plan, own.sorter):
+    if own.has_left_out:
+        may_match = len(own.sorter) > 0
+    else:
+        may_match = leave_out_hopeless(own.family.plan, own.sorter)
+    if not may_match:
         return
     stage = FamilySequence(own.family, own.plans, job.options, job.knowledge, job.take_bad)
     none: tuple[SolutionBatch | None, int] = (None, 0)  # the end of the streams

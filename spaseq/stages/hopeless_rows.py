@@ -105,7 +105,7 @@ class HopelessRows:
         self.required = plan.required_gpms[:_MOST]
         self._steps = np.full(len(plan.patterns.gpms) + 1, -1, np.int32)  # by GPM, BARE last
         self._steps[[*self.required]] = np.arange(len(self.required))
-        self._order = OrderedSteps(plan, window)
+        self._order = OrderedSteps(plan)
         self._unknown_until = _NEVER_BEFORE  # rows up to this time (ms) came in earlier batches
         self._rest, self._left = 1, 0  # batches without looking after a failure, and until the next
 
@@ -158,7 +158,7 @@ class HopelessRows:
         None if batches do not follow each other in time, or differ in their terms of members.
         """
         first, required = batches[0], len(self.required)
-        if not (_are_ordered(batches) and have_same_terms([b.values[QUERY] for b in batches])):
+        if not (are_ordered(batches) and have_same_terms([b.values[QUERY] for b in batches])):
             return None
         near = [np.zeros(len(rows), np.int64) for rows in batches]
         for direction in (1, -1):
@@ -166,7 +166,7 @@ class HopelessRows:
             for rows, own in [*zip(batches, near, strict=True)][::direction]:
                 step, member = self._steps[rows.gpm], rows.values[QUERY].codes.astype(np.int64)
                 time = np.require(rows.time, requirements="W")  # as the kernel is compiled for
-                note_near(direction, time, step, member, last, self._length, own)
+                note_near(direction, time, step, member, last, self._lengths(rows), own)
         return np.flatnonzero(np.concatenate(near) == (1 << required) - 1)
 
     def possible(self, rows: SolutionBatch, after: int | None, before: int | None) -> SolutionBatch:
@@ -190,39 +190,61 @@ class HopelessRows:
         place, places = found
         time, length = rows.time, self._length
         edges = (time - length <= self._unknown_until) | (time + length >= watermark)
-        step, order = self._steps[rows.gpm], _by_time(time)
-        kept = np.ones(len(rows), np.bool_)
-        for _ in range(_ROUNDS):
-            before = len(order)
-            if len(self.required) > 1:
-                kept[order] = self._are_near(time[order], step[order], place[order], places)
-                kept |= edges
-                order = order[kept[order]]
-            if self._order:
-                kept[order] = ~self._order.out_of_order(rows, order, place)
-                kept |= edges
-                order = order[kept[order]]
-            if 10 * (before - len(order)) < len(rows):
-                break
+        kept = self.kept(rows, place, places, self._lengths(rows), edges)
         pays_off = 10 * (len(rows) - int(np.count_nonzero(kept))) >= len(rows)
         self._rest = 1 if pays_off else min(2 * self._rest, LONGEST_REST)
         self._left = 0 if pays_off else self._rest
         return kept
 
-    def _are_near(self, time: Int64s, step: Int32s, place: Int64s, places: int) -> Bools:
-        """The rows that have all required GPMs near them, of rows [n] by time."""
+    def kept(
+        self, rows: SolutionBatch, place: Int64s, places: int, length: Int64s, edges: Bools
+    ) -> Bools:
+        """Which rows stay, by their times, places among instants and GPMs.
+
+        Args:
+            rows: n rows; their terms are not read.
+            place: [n] the partition of each row, of `places`.
+            length: [n] the length (ms) of the window in that partition.
+            edges: [n] the rows that stay in any case, as not all rows near them are known.
+        """
+        time, gpm, order = rows.time, rows.gpm, _by_time(rows.time)
+        kept = np.ones(len(rows), np.bool_)
+        for _ in range(_ROUNDS):
+            before = len(order)
+            if len(self.required) > 1:
+                given = time[order], gpm[order], place[order], length[order]
+                kept[order] = self.are_near(*given, places)
+                kept |= edges
+                order = order[kept[order]]
+            if self._order:
+                kept[order] = ~self._order.out_of_order(rows, order, place, length)
+                kept |= edges
+                order = order[kept[order]]
+            if 10 * (before - len(order)) < len(rows):
+                break
+        return kept
+
+    def _lengths(self, rows: SolutionBatch) -> Int64s:
+        """The length (ms) of the window, for each row."""
+        return np.full(len(rows), self._length, np.int64)
+
+    def are_near(
+        self, time: Int64s, gpm: Int32s, place: Int64s, length: Int64s, places: int
+    ) -> Bools:
+        """The rows that have all required GPMs near them, of rows [n] by time in each place."""
         if places > _SPARSE * len(time):
             distinct, place = np.unique(place, return_inverse=True)
             places = len(distinct)
         near, required = np.zeros(len(time), np.int64), len(self.required)
+        step = self._steps[gpm]
         for direction in (1, -1):
             last = np.full((places, required), FAR)
-            note_near(direction, time, step, place, last, self._length, near)
+            note_near(direction, time, step, place, last, length, near)
         found: Bools = near == (1 << required) - 1
         return found
 
 
-def _are_ordered(batches: Sequence[SolutionBatch]) -> bool:
+def are_ordered(batches: Sequence[SolutionBatch]) -> bool:
     """Whether all rows of some batches are in order of time."""
     if any(one.time[-1] > other.time[0] for one, other in pairwise(batches)):
         return False

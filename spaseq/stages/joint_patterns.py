@@ -14,19 +14,20 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from spaseq.compiled.arrays import Int32s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.shapes import QUERY
 from spaseq.limits import Limits
-from spaseq.plan.families import Family, row_of, row_term
+from spaseq.plan.families import Family, row_term
 from spaseq.plan.joint_plans import JointPlan, joint_plans
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.records import record
 from spaseq.stages.lone_patterns import LonePatterns
+from spaseq.stages.table_rows import table_rows_of
 
 MOST_ROWS = 1_000_000
 """Families that together have more solutions of a batch than about this are matched one by one."""
@@ -78,8 +79,8 @@ class JointPatterns:
         found = index.remembered(joint, partial(joint.matched, index))
         if found is None:
             return None
-        rows, columns = found.get(number), stage.family.plan.patterns.columns
-        return SolutionBatch.empty(columns) if rows is None else _only(rows, columns)
+        columns = stage.family.plan.patterns.columns
+        return found.rows(number, columns) if number in found else SolutionBatch.empty(columns)
 
     def idle(self, index: VerticalPartition) -> set[JoinedStage | PatternStage]:
         """The stages that are known to have no solutions on a whole batch.
@@ -126,8 +127,8 @@ class _JointStage:
         self._per_event: float | None = None  # solutions, as far as known
         self._rest, self._left = 1, 0  # batches without it after a failure, and until the next
 
-    def matched(self, index: VerticalPartition) -> Mapping[int, SolutionBatch] | None:
-        """The solutions of the families that have some, by number.
+    def matched(self, index: VerticalPartition) -> FamilyRows | None:
+        """The solutions of the families that have some.
 
         None if there may be too many, or an event exceeds a limit: for one family it may not.
         """
@@ -149,28 +150,39 @@ class _JointStage:
             self._per_event = len(self._stage.match(events.part(0, PROBED))) / PROBED
         return self._per_event is not None and self._per_event > most
 
-    def _by_family(self, rows: SolutionBatch) -> Mapping[int, SolutionBatch]:
-        if not len(rows):
-            return {}
-        column = rows.values[QUERY]
-        origin_of = np.array([row_of(term) for term in column.terms.to_pylist()], np.int32)
-        origin: Int32s = origin_of[column.codes]
+    def _by_family(self, rows: SolutionBatch) -> FamilyRows:
+        column = rows.values.get(QUERY)
+        if column is None or not len(rows):
+            return FamilyRows(rows, {})
+        origin = table_rows_of(column.terms)[column.codes]
         order = np.argsort(self._family[origin], kind="stable")
         origin = origin[order]
-        family = self._family[origin]
-        rows = rows.take(order)
+        rows = replace(rows.take(order), gpm=self._gpm[origin])
         rows.values[QUERY] = TermColumn(self._row[origin], self._terms)
-        rows = replace(rows, gpm=self._gpm[origin])
+        family = self._family[origin]
         starts = np.flatnonzero(np.diff(family, prepend=-1)).tolist()
-        ends = [*starts[1:], len(family)]
-        parts = (rows.take(slice(first, end)) for first, end in zip(starts, ends, strict=True))
-        return dict(zip(family[starts].tolist(), parts, strict=True))
+        parts = map(slice, starts, [*starts[1:], len(family)])
+        return FamilyRows(rows, dict(zip(family[starts].tolist(), parts, strict=True)))
 
 
-def _only(rows: SolutionBatch, columns: SolutionColumns) -> SolutionBatch:
-    """The rows with the columns of one family."""
-    values = {v: rows.values[v] for v in columns.variables}
-    return replace(rows, values=values, numbers={v: rows.numbers[v] for v in columns.numbers})
+@record
+class FamilyRows:
+    """The solutions of several families on one batch: `parts` has where those of each stand."""
+
+    together: SolutionBatch
+    parts: Mapping[int, slice]
+
+    def __contains__(self, family: int) -> bool:
+        return family in self.parts
+
+    def rows(self, family: int, columns: SolutionColumns) -> SolutionBatch:
+        """The solutions of a family, with its columns."""
+        rows = self.together.take(self.parts[family])
+        if len(columns.variables) < len(rows.values) or len(columns.numbers) < len(rows.numbers):
+            values = {v: rows.values[v] for v in columns.variables}
+            numbers = {v: rows.numbers[v] for v in columns.numbers}
+            return replace(rows, values=values, numbers=numbers)
+        return rows
 
 
 def _ignored(bad: BadInput) -> None:

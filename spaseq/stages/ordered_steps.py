@@ -13,7 +13,6 @@ import numpy as np
 
 from spaseq.automaton.batch.kernels.ordered_rows import NEVER, note_starts
 from spaseq.automaton.program.required_gpms import unordered_gpms
-from spaseq.automaton.program.window import Counted, Window
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -30,10 +29,9 @@ class OrderedSteps:
     GPM also stands elsewhere in the sequence: negated, optional, or in a bracket.
     """
 
-    def __init__(self, plan: QueryPlan, window: Window) -> None:
+    def __init__(self, plan: QueryPlan) -> None:
         steps = plan.required_steps
         self._steps = np.array(steps if len(steps) <= _MOST else (), np.int32)
-        self._length = 0 if isinstance(window, Counted) else window.horizon
         program, others = plan.sequence.program, unordered_gpms(plan.sequence.chain)
         is_free = not (program.further or program.untils)
         names = [gpm.name for gpm in plan.patterns.gpms]
@@ -44,23 +42,26 @@ class OrderedSteps:
         """Whether there is an order."""
         return len(self._steps) > 1
 
-    def out_of_order(self, rows: SolutionBatch, chosen: Indices, place: Int64s) -> Bools:
+    def out_of_order(
+        self, rows: SolutionBatch, chosen: Indices, place: Int64s, length: Int64s
+    ) -> Bools:
         """Which of some rows [c] can be in no match, if all rows near them are among these.
 
         Args:
             rows: n rows.
             chosen: [c] numbers of rows.
             place: [n] the partition of each row.
+            length: [n] the length (ms) of the window in that partition.
         """
         order = np.lexsort((rows.k[chosen], rows.time[chosen]))
         own = chosen[order]
-        time, gpm = rows.time[own], rows.gpm[own]
+        time, gpm, length = rows.time[own], rows.gpm[own], length[own]
         _, places = np.unique(place[own], return_inverse=True)
         instant = _instants(time, rows.k[own])
-        start = self._starts(time, instant, gpm, places, self._steps)
-        backwards = (-time, -instant, gpm, places, self._steps)
+        start = self._starts(time, instant, gpm, places, self._steps, length)
+        backwards = (-time, -instant, gpm, places, self._steps, length)
         end = -self._starts(*map(_reversed, backwards))[::-1, ::-1]
-        fits = (start > NEVER) & (end < -NEVER) & (end - start <= self._length)
+        fits = (start > NEVER) & (end < -NEVER) & (end - start <= length[:, None])
         if not fits.any():
             return np.ones(len(chosen), np.bool_)
         found = np.empty(len(chosen), np.bool_)
@@ -68,12 +69,18 @@ class OrderedSteps:
         return found
 
     def _starts(
-        self, time: Int64s, instant: Int64s, gpm: Int32s, place: Int64s, steps: Int32s
+        self,
+        time: Int64s,
+        instant: Int64s,
+        gpm: Int32s,
+        place: Int64s,
+        steps: Int32s,
+        length: Int64s,
     ) -> Int64s:
         room = int(place.max(initial=-1)) + 1, len(steps)
         starts, reached = np.full((*room, 2), NEVER), np.full(room, NEVER)
         found = np.full((len(time), len(steps)), NEVER)
-        note_starts(time, instant, gpm, place, steps, self._length, starts, reached, found)
+        note_starts(time, instant, gpm, place, steps, length, starts, reached, found)
         return found
 
 

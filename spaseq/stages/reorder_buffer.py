@@ -41,10 +41,11 @@ class ReorderBuffer:
         due: list[SolutionBatch] = []
         later: list[SolutionBatch] = []
         for batch in self._batches:
-            mask = batch.time <= until
-            if mask.all():
+            if batch.time.max() <= until:
                 due.append(batch)
-            elif not mask.any():
+                continue
+            mask = batch.time <= until
+            if not mask.any():
                 later.append(batch)
             else:
                 due.append(batch.take(np.flatnonzero(mask)))

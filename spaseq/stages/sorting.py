@@ -209,9 +209,10 @@ def _disk_errors() -> Iterator[None]:
 
 def _bytes_of(rows: SolutionBatch) -> int:
     """About the bytes that rows take by themselves: other rows use the terms that they do not."""
-    found = rows.nbytes
+    found, size = rows.nbytes, len(rows)
     for array in {id(a): a for c in rows.values.values() for a in c.arrays[1:]}.values():
-        found -= array.nbytes * max(0, len(array) - len(rows)) // max(1, len(array))
+        if len(array) > size:
+            found -= array.nbytes * (len(array) - size) // len(array)
     return found
 
 

@@ -11,18 +11,18 @@ See `hopeless_rows.py` for why other rows change no match.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 
 import numpy as np
 
+from spaseq.automaton.batch.kernels.latest_rows import NEVER
 from spaseq.automaton.program.window import Counted
-from spaseq.compiled.arrays import Int64s
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import TextArray
 from spaseq.stages.hopeless_rows import can_be_told, is_told_later
+from spaseq.stages.latest_rows import LatestRows
+from spaseq.stages.partition_places import hashes_of, place_hashes
 
 MOST_LOOKED_AT = 1024
 """More rows of a family go to the evaluator at once: it takes each in less time than looking."""
@@ -33,12 +33,7 @@ MOST_OF_ONE = 64
 MOST_WAITING = 8192
 """With more rows, the evaluator gets them, and goes on from there."""
 
-_NEVER, _UNKNOWN = -(2**62), 2**62
-_FACTOR = 0x9E3779B97F4A7C15 - 2**64
-"""An odd number that mixes the bits of hashes of several variables (2^64 / golden ratio)."""
-
-_hashes: dict[int, Int64s] = {}
-"""By the id of an array of texts, as long as it lives: the hashes of its texts."""
+_UNKNOWN = 2**62
 
 
 class WaitingRows:
@@ -49,14 +44,13 @@ class WaitingRows:
         self._columns, self._partition = plan.patterns.columns, plan.sequence.partition
         self._is_family = QUERY in self._partition
         self._most = MOST_LOOKED_AT if self._is_family else MOST_OF_ONE
-        self._length, self._place = length, {gpm: i for i, gpm in enumerate(required)}
-        self._latest: dict[int, list[int]] = {}  # by partition: of each required GPM the last time
-        self._pruned = 0  # how many partitions there were after the last look
+        self._length = length
+        self._latest = LatestRows(required, len(plan.patterns.gpms), length)
         self._rows: list[tuple[int, SolutionBatch]] = []  # with the last time of each batch
         self._count = 0
-        self._active_until = _NEVER  # what comes up to this time goes to the evaluator
-        self._done = _NEVER  # the evaluator has all that came up to this time
-        self._watermark = _NEVER  # of the last call
+        self._active_until = NEVER  # what comes up to this time goes to the evaluator
+        self._done = NEVER  # the evaluator has all that came up to this time
+        self._watermark = NEVER  # of the last call
 
     @classmethod
     def of(cls, plan: QueryPlan) -> WaitingRows | None:
@@ -124,7 +118,7 @@ class WaitingRows:
         if not self._is_family:
             return self._count + len(rows)
         columns = [some.values[QUERY] for some in (*self.waiting(), rows)]
-        members = np.concatenate([_hashes_of(own.terms)[own.codes] for own in columns])
+        members = np.concatenate([hashes_of(own.terms)[own.codes] for own in columns])
         return int(np.unique(members, return_counts=True)[1].max(initial=0))
 
     @property
@@ -142,53 +136,14 @@ class WaitingRows:
         if self._active_until == _UNKNOWN or len(rows) > self._most:
             self._active_until = now + self._length + 1
         elif len(rows):
-            possible = self._last_possible(rows)
-            if possible != _NEVER:
+            keys = place_hashes(rows, self._partition)
+            possible = self._latest.possible(rows.time, rows.gpm, keys)
+            if possible != NEVER:
                 # A window closes when its length has passed.
                 self._active_until = max(self._active_until, possible + self._length + 1)
 
-    def _last_possible(self, rows: SolutionBatch) -> int:
-        """The time (ms) of the last row that may complete what a match needs."""
-        found, length, known = _NEVER, self._length, self._latest
-        times, gpms, keys = rows.time, rows.gpm, self._keys(rows)
-        if (times[1:] < times[:-1]).any():
-            order = np.argsort(times, kind="stable")
-            times, gpms, keys = times[order], gpms[order], keys[order]
-        for time, gpm, key in zip(times.tolist(), gpms.tolist(), keys.tolist(), strict=True):
-            place = self._place.get(gpm)
-            if place is None:
-                continue
-            latest = known.get(key)
-            if latest is None:
-                latest = known[key] = [_NEVER] * len(self._place)
-            latest[place] = time
-            if min(latest) >= time - length:
-                found = time
-        return found
-
-    def _keys(self, rows: SolutionBatch) -> Int64s:
-        """A number for the partition of each row [n]. Two partitions rarely have the same."""
-        keys = np.zeros(len(rows), np.int64)
-        for variable in self._partition:
-            column = rows.values[variable]
-            keys = keys * _FACTOR + _hashes_of(column.terms)[column.codes]
-        return keys
-
     def _forget(self, before: int) -> None:
-        """Let go of rows and partitions whose last time (ms) lies before a time."""
+        """Let go of rows whose last time (ms) lies before a time."""
         if self._rows and self._rows[0][0] < before:
             self._rows = [own for own in self._rows if own[0] >= before]
             self._count = sum(len(rows) for _, rows in self._rows)
-        if len(self._latest) > 2 * self._pruned + MOST_LOOKED_AT:
-            self._latest = {key: own for key, own in self._latest.items() if max(own) >= before}
-            self._pruned = len(self._latest)
-
-
-def _hashes_of(terms: TextArray) -> Int64s:
-    """The hashes [n + 1] of n texts and of UNBOUND; the families of a run share arrays of texts."""
-    found = _hashes.get(id(terms))
-    if found is None:
-        texts = [*terms.to_pylist(), None]
-        found = _hashes[id(terms)] = np.fromiter(map(hash, texts), np.int64, len(texts))
-        weakref.finalize(terms, _hashes.pop, id(terms), None)
-    return found

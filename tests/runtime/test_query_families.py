@@ -89,6 +89,35 @@ def test_many_answers_of_a_member_have_only_its_own_variables() -> None:
     assert len(found[0]) > 1000
 
 
+def test_families_that_differ_in_their_windows() -> None:
+    given = [
+        text.replace("10 SECONDS", f"{seconds} SECONDS")
+        for seconds in (2, 5, 40)
+        for text in texts(more="PARTITION BY (?x)")
+    ]
+    found = answers(given)
+    assert found == answers(given, disable=["query-families"])
+    assert len({len(own) for own in found.values()}) > 2
+
+
+HOT = """PREFIX : <http://e/> REGISTER STREAM <http://e/hot> AS CONSTRUCT { ?x :is :hot }
+    WITHIN 1 SECONDS FROM STREAM S <http://e/s>
+    WHERE { SEQ(A) DEFINE GPM A ON S { ?x :b ?v FILTER (?v > 3) } }"""
+
+READER = """PREFIX : <http://e/> SELECT ?x ?v WITHIN {seconds} SECONDS PARTITION BY (?x)
+    FROM STREAM S <http://e/s> FROM STREAM Hot <http://e/hot>
+    WHERE {{ SEQ(A; B) DEFINE GPM A ON S {{ ?x :a ?v FILTER (?v > {least}) }}
+    DEFINE GPM B ON Hot {{ ?x :is :hot }} }}"""
+
+
+def test_families_that_read_the_stream_of_another_query() -> None:
+    """Its events come when the streams have been read, so no row is hopeless before."""
+    readers = [READER.format(seconds=s, least=i % 9) for s in (5, 20) for i in range(10)]
+    found = answers([HOT, *readers])
+    assert found == answers([HOT, *readers], disable=["query-families"])
+    assert len(found) > 10
+
+
 def test_answers_come_query_by_query() -> None:
     names = [m.query for m in spaseq.run(texts(), {"S": EVENTS}, runtime="local")]
     assert names == sorted(names, key=lambda name: int(name.removeprefix("query")))

@@ -70,8 +70,8 @@ def distinct_codes(codes: Ints, limit: int) -> tuple[Indices, Indices]:
 
 
 _SPARSE = 16  # sort the codes, rather than mark them in a table, if the table is this much larger
-_FEW = 8  # up to this number of texts, making them one by one is faster
-_SOME = 64  # the same for pairs, and for rows and texts that are joined
+_FEW = 8  # up to this number of texts, making them one by one is faster; of many terms three times
+_SOME = 64  # the same for pairs; joined rows are made one by one up to half of it
 
 
 @record
@@ -115,9 +115,9 @@ class TermColumn:
         if not bound or have_same_terms(bound):
             terms = bound[0].terms if bound else NO_TEXTS
             return cls(np.concatenate([c.codes for c in columns]), terms)
+        if sum(map(len, columns)) <= _SOME // 2:
+            return _of_few([text for c in columns for text in c.texts()])
         parts = [c.compact() for c in columns]
-        if sum(len(c.codes) + len(c.terms) for c in parts) <= _SOME:
-            return _joined_few(parts)
         unified = pa.concat_arrays([c.terms for c in parts]).dictionary_encode()
         place = np.append(unified.indices.to_numpy(), np.int32(UNBOUND))  # the last is UNBOUND's
         begin = np.cumsum([0, *(len(c.terms) for c in parts[:-1])])
@@ -133,6 +133,8 @@ class TermColumn:
         """The same column; if most of `terms` is unused, without the unused ones."""
         if len(self.terms) <= 2 * len(self.codes):
             return self
+        if len(self.codes) <= 3 * _FEW:
+            return _of_few(self.texts())
         terms = self.terms
         return self.of_codes(self.codes, len(terms), lambda used: terms.take(pa.array(used)))
 
@@ -153,7 +155,7 @@ class TermColumn:
         In a long result, equal texts are the same object.
         """
         codes, terms = self.codes[rows], self.terms
-        if len(codes) <= _FEW:
+        if len(codes) <= (_FEW if len(terms) <= 2 * len(codes) else 3 * _FEW):
             return [None if code < 0 else terms[code].as_py() for code in codes.tolist()]
         return self.objects(rows).tolist()  # type: ignore[no-any-return]
 
@@ -197,14 +199,10 @@ class TermColumn:
         return cls(_codes(array.indices), array.dictionary)
 
 
-def _joined_few(columns: Sequence[TermColumn]) -> TermColumn:
-    """The rows of columns with few rows and texts, in order."""
+def _of_few(texts: Sequence[str | None]) -> TermColumn:
+    """What `TermColumn.of` makes, in less time if there are few texts."""
     places: dict[str, int] = {}
-    codes: list[int] = []
-    for column in columns:
-        texts = column.terms.to_pylist()
-        of_code = [*(places.setdefault(text, len(places)) for text in texts), UNBOUND]
-        codes += [of_code[code] for code in column.codes.tolist()]
+    codes = [UNBOUND if text is None else places.setdefault(text, len(places)) for text in texts]
     return TermColumn(np.array(codes, np.int32), text_array([*places]))
 
 

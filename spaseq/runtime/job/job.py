@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import pyarrow.compute as pc
 
 from spaseq.algebra.answers import PartialAnswer
 from spaseq.compiled.arrays import Int64s
@@ -30,6 +29,7 @@ from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.records import record
 from spaseq.sources.base import Source
 from spaseq.stages.query_units import QueryUnits
+from spaseq.stages.table_rows import table_rows_of
 
 
 @record
@@ -168,9 +168,7 @@ def _ignore(*_: object) -> None:
 def counted(family: Family, rows: SolutionBatch) -> Int64s:
     """The rows that stage 1 of a family hands on, by row of its table and GPM [rows, gpms]."""
     column, gpms = rows.values[QUERY], len(family.plan.patterns.gpms)
-    texts = pc.utf8_slice_codeunits(column.terms, 1, -1)  # as `row_of`
-    of_code: Int64s = pc.cast(texts, "int64").to_numpy(zero_copy_only=False)
-    place = of_code[column.codes] * gpms + rows.gpm
+    place = table_rows_of(column.terms)[column.codes] * gpms + rows.gpm
     return np.bincount(place, minlength=len(family.rows) * gpms).reshape(-1, gpms)
 
 

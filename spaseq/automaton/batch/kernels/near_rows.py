@@ -16,18 +16,18 @@ def note_near(
     step: Int32s,
     place: Int64s,
     last: Int64s,
-    length: int,
+    length: Int64s,
     near: Int64s,
 ) -> None:
     """Add to `near` the required GPMs that have a solution shortly before or after a row.
 
     Args:
         direction: 1 for solutions before a row or at its place, -1 for those after it.
-        time: [n] in ms, ascending.
+        time: [n] in ms, ascending in each partition.
         step: [n] the number of a required GPM, below 62, or -1.
         place: [n] the partition of each row.
         last: [partitions, required GPMs] scratch, filled with `FAR`.
-        length: the most milliseconds between two rows that are near each other.
+        length: [n] the most milliseconds between two rows of a partition that are near each other.
         near: [n] output; bit i stands for required GPM i.
     """
     required = last.shape[1]
@@ -36,6 +36,6 @@ def note_near(
         if step[row] >= 0:
             last[place[row], step[row]] = time[row]
         for j in range(required):
-            if abs(time[row] - last[place[row], j]) <= length:
+            if abs(time[row] - last[place[row], j]) <= length[row]:
                 near[row] |= 1 << j
         row += direction

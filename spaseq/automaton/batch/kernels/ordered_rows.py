@@ -16,7 +16,7 @@ def note_starts(
     gpm: Int32s,
     place: Int64s,
     steps: Int32s,
-    length: int,
+    length: Int64s,
     starts: Int64s,
     reached: Int64s,
     found: Int64s,
@@ -31,7 +31,7 @@ def note_starts(
         gpm: [n] the GPM of each row.
         place: [n] the partition of each row.
         steps: [s] the GPM of each step, in the order of the sequence.
-        length: the most milliseconds from the first step to the last.
+        length: [n] the most milliseconds from the first step to the last, in a row's partition.
         starts: [partitions, steps, 2] scratch, filled with `NEVER`: the latest start of a chain up
             to a step, and the latest one before the instant in `reached`.
         reached: [partitions, steps] scratch, filled with `NEVER`: the instant of the latest start.
@@ -46,7 +46,7 @@ def note_starts(
             if step > 0:
                 is_before = reached[own, step - 1] < now
                 start = starts[own, step - 1, 0 if is_before else 1]
-            if start == NEVER or time[row] - start > length:
+            if start == NEVER or time[row] - start > length[row]:
                 continue
             found[row, step] = start
             if reached[own, step] < now:
