@@ -11,8 +11,10 @@ meaning does not fit, and is parsed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 
 from spaseq.errors import NOWHERE
 from spaseq.lang import ast
@@ -70,7 +72,8 @@ class TextTemplate:
     """The texts of queries that differ from one in constants, and these constants.
 
     `slots` has the group of each constant of the shape; -1 for one that all have. `pattern` says
-    which groups have equal constants. No group has one of `others`.
+    which groups have equal constants. No group has one of `others`. What a text has in the groups
+    is kept as one string, from which all else is made again.
     """
 
     expression: re.Pattern[str]
@@ -79,6 +82,7 @@ class TextTemplate:
     own: tuple[Constant, ...]
     pattern: tuple[int, ...]
     others: frozenset[Constant]
+    written: tuple[str, ...]  # the text before, between and after the groups
     pieces: tuple[str, ...]  # the canonical text, with the number of a group at each odd place
     terms: TermText
 
@@ -100,47 +104,71 @@ class TextTemplate:
             return None
         places = {span: number for number, span in enumerate(found)}
         own = [of_span[span] for span in found]
+        written = _written(text, found)
         template = cls(
-            re.compile(_expression(text, found)),
+            re.compile(_expression(written, found.values())),
             tuple(found.values()),
             tuple(places.get((c.span.start, c.span.end), -1) for c in constants),
             tuple(constants),
             _pattern(own),
             frozenset(_others(query, places)),
+            written,
             _pieces(query, places, _pattern(own)),
             TermText(query.prologue),
         )
-        fits = template.canonical(constants) == format_query(query)
-        return template if fits and template.constants(text) == template.own else None
+        given = template.given(text)
+        if given is None or template.constants(given) != template.own:
+            return None
+        return template if template.canonical(given) == format_query(query) else None
 
-    def constants(self, text: str) -> tuple[Constant, ...] | None:
-        """The constants of the shape of a text; None if it does not fit."""
+    def given(self, text: str) -> str | None:
+        """What a text has in the groups, as one string; None if it does not fit."""
         match = self.expression.fullmatch(text)
         if match is None:
             return None
-        found = [form.made(given) for form, given in zip(self.forms, match.groups(), strict=True)]
+        found = self._made(match.groups())
         if _pattern(found) != self.pattern or not self.others.isdisjoint(found):
             return None
+        return _CUT.join(match.groups())
+
+    def text(self, given: str) -> str:
+        """The text that has this in its groups."""
+        parts = chain.from_iterable(zip(self.written, given.split(_CUT), strict=False))
+        return "".join([*parts, self.written[-1]])
+
+    def constants(self, given: str) -> tuple[Constant, ...]:
+        """The constants of the shape of the text that has this in its groups."""
+        found = self._made(given.split(_CUT))
         pairs = zip(self.slots, self.own, strict=True)
         return tuple([own if slot < 0 else found[slot] for slot, own in pairs])
 
-    def canonical(self, constants: Sequence[Constant]) -> str:
-        """The canonical text of the query with these constants."""
-        known = dict(zip(self.slots, constants, strict=True))
+    def _made(self, groups: Iterable[str]) -> list[Constant]:
+        """The constants of the groups."""
+        return [form.made(given) for form, given in zip(self.forms, groups, strict=True)]
+
+    def canonical(self, given: str) -> str:
+        """The canonical text of the query that has this in its groups."""
+        known = self._made(given.split(_CUT))
         pieces = [*self.pieces]
         for place in range(1, len(pieces), 2):
             pieces[place] = self.terms.term(known[int(pieces[place])])
         return "".join(pieces)
 
 
-def _expression(text: str, found: dict[tuple[int, int], _Form]) -> str:
-    """The regular expression of a text with some constants."""
+def _expression(written: Sequence[str], forms: Iterable[_Form]) -> str:
+    """The regular expression of the texts with these parts before, between and after constants."""
+    groups = (f"({form.middle})" for form in forms)
+    parts = chain.from_iterable(zip(map(re.escape, written), groups, strict=False))
+    return "".join([*parts, re.escape(written[-1])])
+
+
+def _written(text: str, found: dict[tuple[int, int], _Form]) -> tuple[str, ...]:
+    """The parts of a text before, between and after what varies of some constants."""
     parts, copied = list[str](), 0
     for (begin, end), form in found.items():
-        parts.append(re.escape(text[copied:begin] + form.start))
-        parts.append(f"({form.middle}){re.escape(form.end)}")
-        copied = end
-    return "".join([*parts, re.escape(text[copied:])])
+        parts.append(text[copied:begin] + form.start)
+        copied = end - len(form.end)
+    return (*parts, text[copied:])
 
 
 def _pattern(constants: Sequence[Constant]) -> tuple[int, ...]:
@@ -189,14 +217,14 @@ def _forms(text: str, constant: Constant) -> Iterator[_Form]:
         prefix, colon, local = text.partition(":")
         if colon and constant.value.endswith(local):
             namespace = constant.value[: len(constant.value) - len(local)]
-            yield _Form(prefix + colon, _LOCAL, "", lambda given: ast.Iri(namespace + given))
+            yield _Form(prefix + colon, _LOCAL, "", partial(_iri, namespace))
         return
     own = replace(constant, span=NOWHERE)
     if text[:1] not in "\"'":
         sign = _SIGN.match(text)
         written = "" if sign is None else sign.group()
         for middle in _NUMBERS:
-            yield _Form(written, middle, "", lambda g: replace(own, lexical=written.strip() + g))
+            yield _Form(written, middle, "", partial(_literal, own, written.strip()))
         return
     quote = text[0]
     end = text.rfind(quote)
@@ -205,4 +233,14 @@ def _forms(text: str, constant: Constant) -> Iterator[_Form]:
     # A number in quotes may be an error, so other texts of the same datatype do not fit.
     middles = _NUMBERS if constant.datatype else (_TEXT.replace("{quote}", quote),)
     for middle in middles:
-        yield _Form(quote, middle, text[end:], lambda given: replace(own, lexical=given))
+        yield _Form(quote, middle, text[end:], partial(_literal, own, ""))
+
+
+def _iri(namespace: str, local: str) -> ast.Iri:
+    """The IRI of a prefixed name."""
+    return ast.Iri(namespace + local)
+
+
+def _literal(own: ast.Literal, sign: str, lexical: str) -> ast.Literal:
+    """A literal with the datatype or language of another one."""
+    return ast.Literal(sign + lexical, own.datatype, own.language)

@@ -24,7 +24,7 @@ from spaseq.lang.rewriting import rewritten
 from spaseq.lang.shapes import QUERY, Constant, Shape, is_made, parameter, total
 from spaseq.lang.variables import walk
 from spaseq.plan.member_patterns import constant_of, with_constants
-from spaseq.plan.planner import identified, plan_as_written, with_fingerprint
+from spaseq.plan.planner import plan_as_written, signature, with_fingerprint
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import GpmPlan, QueryPlan, StageKey
 from spaseq.plan.rules import apply_rules
@@ -76,9 +76,10 @@ class Family:
 
     def takes(self, plan: QueryPlan) -> bool:
         """Whether a query differs from the members in constants at `places` only."""
-        ours, its = self.first.shaped, plan.shaped
-        if ours is None or its is None or not are_alike(self.first, plan):
+        if not are_alike(self.first, plan):
             return False
+        ours, its = self.first.shaped, plan.shaped
+        assert ours is not None and its is not None
         pairs = enumerate(zip(ours.constants, its.constants, strict=True))
         return all(i in self.places or own == other for i, (own, other) in pairs)
 
@@ -122,10 +123,10 @@ def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
     alike: dict[object, list[int]] = {}
     known: dict[tuple[int, tuple[str, ...]], list[int]] = {}  # by the identity of a shape
     for number, plan in enumerate(plans):
-        if plan.shaped is not None and plan.is_member:
-            place = id(plan.shaped.shape), plan.disabled
+        if plan.shape is not None and plan.is_member:
+            place = id(plan.shape), plan.disabled
             if place not in known:
-                known[place] = alike.setdefault((plan.shaped.shape, plan.disabled), [])
+                known[place] = alike.setdefault((plan.shape, plan.disabled), [])
             known[place].append(number)
     planned = _FamilyPlans()
     found = (
@@ -136,9 +137,9 @@ def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
 
 def are_alike(plan: QueryPlan, other: QueryPlan) -> bool:
     """Whether two queries may be of one family."""
-    if plan.shaped is None or other.shaped is None or plan.disabled != other.disabled:
+    if plan.shape is None or plan.disabled != other.disabled:
         return False
-    return plan.is_member and other.is_member and plan.shaped.shape == other.shaped.shape
+    return plan.is_member and other.is_member and plan.shape == other.shape
 
 
 def family_begun_by(plan: QueryPlan) -> Family | None:
@@ -230,7 +231,7 @@ class _Planned:
         sequence = replace(self._plan.sequence, window=sequence_window(query))
         plan = replace(self._plan, sequence=sequence)
         return replace(
-            plan, identity=identified(plan, plan.identity, with_window(text, own, window))
+            plan, signature=signature(plan, plan.identity.title, with_window(text, own, window))
         )
 
 
