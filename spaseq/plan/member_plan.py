@@ -54,14 +54,15 @@ class MemberPlan(QueryPlan):
 
     Another query's plan gives it the parts that depend on no constant. Its graph patterns and its
     sequence are planned when somebody asks for them; a run of its family does not, as the family
-    has a plan. Its constants and its signature are made anew whenever somebody asks for them. So it
-    takes few bytes. `dataclasses.replace` makes a `QueryPlan` of it.
+    has a plan. Its constants are made anew whenever somebody asks for them. So it takes few bytes.
+    `dataclasses.replace` makes a `QueryPlan` of it.
     """
 
-    __slots__ = ("_given", "_has_shape", "_template", "_title", "_whole")
+    __slots__ = ("_given", "_has_shape", "_signature", "_template", "_title", "_whole")
 
     _given: str
     _has_shape: bool
+    _signature: Signature | None
     _template: PlanTemplate
     _title: str
     _whole: QueryPlan | None
@@ -84,6 +85,7 @@ class MemberPlan(QueryPlan):
         put(made, "_given", given)
         put(made, "_title", title)
         put(made, "_whole", None)
+        put(made, "_signature", None)
         put(made, "_has_shape", has_shape)
         put(made, "identity", identity)
         put(made, "inputs", like.inputs)
@@ -106,9 +108,13 @@ class MemberPlan(QueryPlan):
 
     @property
     def signature(self) -> Signature:
-        """The hashes of the query, which are made at each call."""
-        template = self._template
-        return signature(template.like, self._title, template.texts.canonical(self._given))
+        """The hashes of the query, made at the first call: only logs and checkpoints need them."""
+        if self._signature is None:
+            template = self._template
+            made = signature(template.like, self._title, template.texts.canonical(self._given))
+            object.__setattr__(self, "_signature", made)
+        assert self._signature is not None
+        return self._signature
 
     @property
     def shape(self) -> Shape | None:

@@ -223,7 +223,7 @@ class QueryPlan:
     rules that were left out. `levels` are empty unless partial matches are asked for. A query of a
     run with several has its text as `shaped`, if others may differ from it in constants only; it
     `is_member` if it runs together with them. A query that fits a template (`MemberPlan`) makes its
-    signature and its constants anew whenever somebody reads them.
+    constants anew whenever somebody reads `shaped`.
     """
 
     identity: Identity
