@@ -9,7 +9,6 @@ that are not in the order of the sequence (`ordered_steps`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import have_same_terms
 from spaseq.stages.ordered_steps import OrderedSteps
 from spaseq.stages.partition_places import LARGEST, places_of
+from spaseq.stages.repeated_rows import HeldRows, terms
 from spaseq.stages.sorting import RowSorter
 
 FEWEST = 64
@@ -152,19 +152,19 @@ class HopelessRows:
             sorter.keep(np.flatnonzero(kept))
         return len(sorter) > 0
 
-    def _near_members(self, batches: Sequence[SolutionBatch]) -> Indices | None:
+    def _near_members(self, batches: Sequence[HeldRows]) -> Indices | None:
         """The rows that have all required GPMs of their member near them, by number.
 
         None if batches do not follow each other in time, or differ in their terms of members.
         """
-        first, required = batches[0], len(self.required)
-        if not (_are_ordered(batches) and have_same_terms([b.values[QUERY] for b in batches])):
+        members, required = [terms(rows, QUERY) for rows in batches], len(self.required)
+        if not (_are_ordered(batches) and have_same_terms(members)):
             return None
         near = [np.zeros(len(rows), np.int64) for rows in batches]
         for direction in (1, -1):
-            last = np.full((len(first.values[QUERY].terms) + 1, required), FAR)
-            for rows, own in [*zip(batches, near, strict=True)][::direction]:
-                step, member = self._steps[rows.gpm], rows.values[QUERY].codes.astype(np.int64)
+            last = np.full((len(members[0].terms) + 1, required), FAR)
+            for rows, of, own in [*zip(batches, members, near, strict=True)][::direction]:
+                step, member = self._steps[rows.gpm], of.codes.astype(np.int64)
                 time = np.require(rows.time, requirements="W")  # as the kernel is compiled for
                 note_near(direction, time, step, member, last, self._length, own)
         return np.flatnonzero(np.concatenate(near) == (1 << required) - 1)
@@ -222,11 +222,14 @@ class HopelessRows:
         return found
 
 
-def _are_ordered(batches: Sequence[SolutionBatch]) -> bool:
+def _are_ordered(batches: Sequence[HeldRows]) -> bool:
     """Whether all rows of some batches are in order of time."""
-    if any(one.time[-1] > other.time[0] for one, other in pairwise(batches)):
-        return False
-    return all((rows.time[1:] >= rows.time[:-1]).all() for rows in batches)
+    last = _NEVER_BEFORE
+    for time in (rows.time for rows in batches):
+        if time[0] < last or not (time[1:] >= time[:-1]).all():
+            return False
+        last = int(time[-1])
+    return True
 
 
 def _by_time(time: Int64s) -> Int64s:
