@@ -11,9 +11,7 @@ meaning does not fit, and is parsed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from spaseq.errors import NOWHERE
@@ -24,6 +22,7 @@ from spaseq.lang.rewriting import rewritten
 from spaseq.lang.shapes import Constant
 from spaseq.lang.unresolved import RDF
 from spaseq.lang.variables import walk
+from spaseq.rdf.terms.term import literal_text
 from spaseq.records import record
 
 _CONSTANT = re.compile(
@@ -58,13 +57,29 @@ def outline(text: str) -> str:
 class _Form:
     """How a constant is written: `start` and `end` stay, and a text that fits `middle` varies.
 
-    `made` has the constant for such a text.
+    The constant is `like` with `before` and such a text as its IRI or lexical form.
     """
 
     start: str
     middle: str
     end: str
-    made: Callable[[str], Constant]
+    like: Constant
+    before: str
+
+    def made(self, varies: str) -> Constant:
+        """The constant for a text."""
+        if isinstance(self.like, ast.Iri):
+            return ast.Iri(self.before + varies)
+        return ast.Literal(self.before + varies, self.like.datatype, self.like.language)
+
+    def term(self, varies: str) -> str:
+        """The canonical N-Triples text of that constant. No IRI or number needs an escape."""
+        if isinstance(self.like, ast.Iri):
+            return f"<{self.before}{varies}>"
+        datatype = self.like.datatype
+        if datatype is None:
+            return literal_text(varies, language=self.like.language)
+        return f'"{self.before}{varies}"^^<{datatype}>'
 
 
 @record
@@ -80,6 +95,7 @@ class TextTemplate:
     forms: tuple[_Form, ...]
     slots: tuple[int, ...]
     own: tuple[Constant, ...]
+    own_terms: tuple[str, ...]
     pattern: tuple[int, ...]
     others: frozenset[Constant]
     written: tuple[str, ...]  # the text before, between and after the groups
@@ -87,13 +103,16 @@ class TextTemplate:
     terms: TermText
 
     @classmethod
-    def of(cls, text: str, query: ast.Query, constants: Sequence[Constant]) -> TextTemplate | None:
+    def of(
+        cls, text: str, query: ast.Query, constants: Sequence[Constant], terms: Sequence[str]
+    ) -> TextTemplate | None:
         """The template of a query without findings; None if none of its constants may vary.
 
         Args:
             text: the query's text.
             query: the query, with the spans of this text.
             constants: the constants of the query's shape, with their spans.
+            terms: their canonical N-Triples texts.
         """
         if "\\" in text or _CUT in text:
             return None
@@ -110,6 +129,7 @@ class TextTemplate:
             tuple(found.values()),
             tuple(places.get((c.span.start, c.span.end), -1) for c in constants),
             tuple(constants),
+            tuple(terms),
             _pattern(own),
             frozenset(_others(query, places)),
             written,
@@ -118,6 +138,8 @@ class TextTemplate:
         )
         given = template.given(text)
         if given is None or template.constants(given) != template.own:
+            return None
+        if template.constant_texts(given) != template.own_terms:
             return None
         return template if template.canonical(given) == format_query(query) else None
 
@@ -140,6 +162,13 @@ class TextTemplate:
         """The constants of the shape of the text that has this in its groups."""
         found = self._made(given.split(_CUT))
         pairs = zip(self.slots, self.own, strict=True)
+        return tuple([own if slot < 0 else found[slot] for slot, own in pairs])
+
+    def constant_texts(self, given: str) -> tuple[str, ...]:
+        """The canonical N-Triples texts of these constants."""
+        parts = zip(self.forms, given.split(_CUT), strict=True)
+        found = [form.term(varies) for form, varies in parts]
+        pairs = zip(self.slots, self.own_terms, strict=True)
         return tuple([own if slot < 0 else found[slot] for slot, own in pairs])
 
     def _made(self, groups: Iterable[str]) -> list[Constant]:
@@ -213,18 +242,17 @@ def _form(text: str, constant: Constant) -> _Form | None:
 def _forms(text: str, constant: Constant) -> Iterator[_Form]:
     """The forms that a constant may have."""
     if isinstance(constant, ast.Iri):
-        yield _Form("<", _IRI, ">", ast.Iri)
+        yield _Form("<", _IRI, ">", constant, "")
         prefix, colon, local = text.partition(":")
         if colon and constant.value.endswith(local):
             namespace = constant.value[: len(constant.value) - len(local)]
-            yield _Form(prefix + colon, _LOCAL, "", partial(_iri, namespace))
+            yield _Form(prefix + colon, _LOCAL, "", constant, namespace)
         return
-    own = replace(constant, span=NOWHERE)
     if text[:1] not in "\"'":
         sign = _SIGN.match(text)
         written = "" if sign is None else sign.group()
         for middle in _NUMBERS:
-            yield _Form(written, middle, "", partial(_literal, own, written.strip()))
+            yield _Form(written, middle, "", constant, written.strip())
         return
     quote = text[0]
     end = text.rfind(quote)
@@ -233,14 +261,4 @@ def _forms(text: str, constant: Constant) -> Iterator[_Form]:
     # A number in quotes may be an error, so other texts of the same datatype do not fit.
     middles = _NUMBERS if constant.datatype else (_TEXT.replace("{quote}", quote),)
     for middle in middles:
-        yield _Form(quote, middle, text[end:], partial(_literal, own, ""))
-
-
-def _iri(namespace: str, local: str) -> ast.Iri:
-    """The IRI of a prefixed name."""
-    return ast.Iri(namespace + local)
-
-
-def _literal(own: ast.Literal, sign: str, lexical: str) -> ast.Literal:
-    """A literal with the datatype or language of another one."""
-    return ast.Literal(sign + lexical, own.datatype, own.language)
+        yield _Form(quote, middle, text[end:], constant, "")

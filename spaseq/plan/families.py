@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.groups import constant_text
 from spaseq.algebra.mapping import mapped
 from spaseq.errors import QueryText
 from spaseq.lang import ast
@@ -85,8 +84,8 @@ class Family:
 
     def row(self, plan: QueryPlan) -> tuple[str, ...]:
         """The constants of a query that the family takes, as a row of the table."""
-        assert plan.shaped is not None
-        return tuple(constant_text(plan.shaped.constants[i]) for i in self.places)
+        texts = plan.constant_texts
+        return tuple(texts[i] for i in self.places)
 
     def changed(self, come: Mapping[int, QueryPlan], gone: Collection[int]) -> Family:
         """The family with other members, each in a row of its own, and without some.
@@ -152,7 +151,7 @@ def family_begun_by(plan: QueryPlan) -> Family | None:
     if own is None or not places:
         return None
     own = _titled(own, f"the family of {plan.identity.title}")
-    row = tuple(map(constant_text, constants))
+    row = plan.constant_texts
     return Family(with_rows(own, places, {0: row}), places, (row,), ((0,),), plan)
 
 
@@ -248,9 +247,7 @@ def _family(
     """The family of some queries of one shape; None if no plan can run it."""
     owners: dict[tuple[str, ...], list[int]] = {}  # by the texts of their constants
     for number in numbers:
-        shaped = plans[number].shaped
-        assert shaped is not None
-        owners.setdefault(tuple(map(constant_text, shaped.constants)), []).append(number)
+        owners.setdefault(plans[number].constant_texts, []).append(number)
     columns = [*zip(*owners, strict=True)]
     places = tuple(i for i, own in enumerate(columns) if len({*own}) > 1)
     rows = tuple(zip(*(columns[i] for i in places), strict=True)) if places else ((),)

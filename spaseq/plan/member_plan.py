@@ -128,6 +128,10 @@ class MemberPlan(QueryPlan):
         return Shaped(self.shape, self._template.texts.constants(self._given))
 
     @property
+    def constant_texts(self) -> tuple[str, ...]:
+        return self._template.texts.constant_texts(self._given)
+
+    @property
     def evaluator(self) -> EvaluatorName:
         return self._template.like.evaluator
 

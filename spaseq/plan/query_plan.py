@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from spaseq.algebra.construct import Template
 from spaseq.algebra.correlation import Correlation
+from spaseq.algebra.groups import constant_text
 from spaseq.algebra.nodes import Pattern
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.program.required_gpms import required_gpms, required_steps
@@ -242,6 +243,12 @@ class QueryPlan:
     def shape(self) -> Shape | None:
         """The query without the constants that others of its family may differ in."""
         return None if self.shaped is None else self.shaped.shape
+
+    @property
+    def constant_texts(self) -> tuple[str, ...]:
+        """The canonical N-Triples texts of the constants of a query that has a shape."""
+        assert self.shaped is not None
+        return tuple(map(constant_text, self.shaped.constants))
 
     @property
     def evaluator(self) -> EvaluatorName:

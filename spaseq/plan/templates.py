@@ -62,7 +62,8 @@ class _PlannedQuery:
     def _template(self) -> PlanTemplate | None:
         query = parse_source(QueryText(self._text)).query
         assert query is not None and self._plan.shaped is not None
-        texts = TextTemplate.of(self._text, query, self._plan.shaped.constants)
+        own = self._plan.shaped.constants, self._plan.constant_texts
+        texts = TextTemplate.of(self._text, query, *own)
         return None if texts is None else PlanTemplate(self._plan, texts, self._options)
 
 
