@@ -268,14 +268,15 @@ def with_rows(
         parameter(place).name: [row[i] for row in rows.values()] for i, place in enumerate(places)
     }
     columns[QUERY] = [*map(row_term, rows)]
+    return _with_patterns(plan, lambda pattern: _with_columns(pattern, columns))
 
-    def changed(pattern: n.Pattern) -> n.Pattern:
-        if isinstance(pattern, n.Table) and QUERY in pattern.variables:
-            own = zip(*(columns[v] for v in pattern.variables), strict=True)
-            return n.Table(pattern.variables, tuple(own))
-        return mapped(pattern, changed)
 
-    return _with_patterns(plan, changed)
+def _with_columns(pattern: n.Pattern, columns: Mapping[str, Sequence[str]]) -> n.Pattern:
+    """A family's pattern with other columns, by variable, in its table."""
+    if isinstance(pattern, n.Table) and QUERY in pattern.variables:
+        rows = zip(*(columns[v] for v in pattern.variables), strict=True)
+        return n.Table(pattern.variables, tuple(rows))
+    return mapped(pattern, lambda operand: _with_columns(operand, columns))
 
 
 def _with_patterns(plan: QueryPlan, change: Callable[[n.Pattern], n.Pattern]) -> QueryPlan:
