@@ -200,7 +200,7 @@ class FamilyUnit:
     """The queries of a family. They may come and go; a row of the table is never used twice."""
 
     def __init__(self, family: Family, members: Mapping[int, PushedQuery], how: Evaluation) -> None:
-        """`members` are the family's members, by number."""
+        """`members` are the family's members, by number; its table has their rows."""
         self._how, self._family, self._members = how, family, {**members}
         self._plans = {number: query.plan for number, query in self._members.items()}
         self._next = max(self._members) + 1  # the number of the next member
@@ -209,7 +209,7 @@ class FamilyUnit:
         self._come: dict[int, QueryPlan] = {}  # members that have no row yet
         self._gone: list[int] = []  # numbers whose rows are not needed any more
         self._tabled = len(family.rows)  # rows that are in the first table, or in none
-        self._tables = [self._how.family_patterns(family.tabled(), self._plans)]
+        self._tables = [self._how.family_patterns(family, self._plans)]
 
     @property
     def queries(self) -> Sequence[PushedQuery]:

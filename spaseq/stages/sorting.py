@@ -56,7 +56,7 @@ class RowSorter:
     ) -> None:
         self._columns = columns
         self._memory_rows = memory_rows
-        self._room = kept_bytes
+        self._keeps, self._room = kept_bytes > 0, kept_bytes
         self._buffer: list[HeldRows] = []
         self._rows = self._bytes = 0  # rows in the buffer; bytes that were added to it
         self._directory: ScratchDirectory | None = None
@@ -67,7 +67,7 @@ class RowSorter:
         """Take rows; this may write a run to disk."""
         if not len(batch):
             return
-        rows = in_less_memory(batch)
+        rows = in_less_memory(batch) if self._keeps else batch
         self._buffer.append(rows)
         self._rows += len(rows)
         self._bytes += _bytes_of(rows) + BATCH_BYTES
