@@ -166,8 +166,10 @@ class TextTemplate:
 
     def constant_texts(self, given: str) -> tuple[str, ...]:
         """The canonical N-Triples texts of these constants."""
-        parts = zip(self.forms, given.split(_CUT), strict=True)
-        found = [form.term(varies) for form, varies in parts]
+        found: list[str] = []
+        for place, varies in enumerate(given.split(_CUT)):
+            first = self.pattern[place]  # equal texts are one object
+            found.append(found[first] if first < place else self.forms[place].term(varies))
         pairs = zip(self.slots, self.own_terms, strict=True)
         return tuple([own if slot < 0 else found[slot] for slot, own in pairs])
 

@@ -246,10 +246,8 @@ def _family(
 ) -> Family | None:
     """The family of some queries of one shape; None if no plan can run it."""
     owners: dict[tuple[str, ...], list[int]] = {}  # by the texts of their constants
-    known: dict[str, str] = {}  # equal texts become one object
     for number in numbers:
-        texts = tuple([known.setdefault(text, text) for text in plans[number].constant_texts])
-        owners.setdefault(texts, []).append(number)
+        owners.setdefault(plans[number].constant_texts, []).append(number)
     columns = [*zip(*owners, strict=True)]
     places = tuple(i for i, own in enumerate(columns) if len({*own}) > 1)
     rows = tuple(zip(*(columns[i] for i in places), strict=True)) if places else ((),)

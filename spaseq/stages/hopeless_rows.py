@@ -9,6 +9,7 @@ that are not in the order of the sequence (`ordered_steps`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import have_same_terms
 from spaseq.stages.ordered_steps import OrderedSteps
 from spaseq.stages.partition_places import LARGEST, places_of
-from spaseq.stages.repeated_rows import HeldRows, terms
+from spaseq.stages.repeated_rows import HeldRows, is_ordered, terms
 from spaseq.stages.sorting import RowSorter
 
 FEWEST = 64
@@ -224,12 +225,9 @@ class HopelessRows:
 
 def _are_ordered(batches: Sequence[HeldRows]) -> bool:
     """Whether all rows of some batches are in order of time."""
-    last = _NEVER_BEFORE
-    for time in (rows.time for rows in batches):
-        if time[0] < last or not (time[1:] >= time[:-1]).all():
-            return False
-        last = int(time[-1])
-    return True
+    if any(one.time[-1] > other.time[0] for one, other in pairwise(batches)):
+        return False
+    return all(map(is_ordered, batches))
 
 
 def _by_time(time: Int64s) -> Int64s:

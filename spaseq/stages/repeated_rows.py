@@ -23,6 +23,10 @@ FEWEST_REPEATS = 2
 """With fewer rows for each event and GPM on average, it is not worth it."""
 
 
+_SOME = 1024
+"""The rows of a column that are looked at before the others."""
+
+
 @record
 class RepeatedRows:
     """n rows in m groups, which follow each other.
@@ -45,12 +49,12 @@ class RepeatedRows:
     @property
     def time(self) -> Int64s:
         """The time [n] of each row, ms since the epoch."""
-        return self.common.time[self._groups()]
+        return np.repeat(self.common.time, self._counts())
 
     @property
     def gpm(self) -> Int32s:
         """The GPM [n] of each row."""
-        return self.common.gpm[self._groups()]
+        return np.repeat(self.common.gpm, self._counts())
 
     @property
     def own_bytes(self) -> int:
@@ -61,22 +65,20 @@ class RepeatedRows:
 
     def keys(self, variables: tuple[str, ...]) -> SolutionBatch:
         """The rows with the columns of some variables only, and no names of events."""
-        common, groups = self.common, self._groups()
+        common, counts = self.common, self._counts()
         return SolutionBatch(
-            common.stream[groups],
-            common.time[groups],
-            common.k[groups],
-            common.gpm[groups],
+            np.repeat(common.stream, counts),
+            self.time,
+            np.repeat(common.k, counts),
+            self.gpm,
             NO_TEXTS,
-            {v: self.terms(v, groups) for v in variables},
+            {v: self.terms(v) for v in variables},
         )
 
-    def terms(self, variable: str, groups: Indices | None = None) -> TermColumn:
-        """The terms [n] of a variable; `groups` [n] may be given if they are known."""
+    def terms(self, variable: str) -> TermColumn:
+        """The terms [n] of a variable."""
         own = self.values.get(variable)
-        if own is not None:
-            return own
-        return self.common.values[variable].take(self._groups() if groups is None else groups)
+        return self.common.values[variable].take(self._groups()) if own is None else own
 
     def whole(self) -> SolutionBatch:
         """The rows as a batch."""
@@ -86,10 +88,13 @@ class RepeatedRows:
         """The rows at the given positions, in that order."""
         return self._made(np.searchsorted(self.starts, rows, side="right") - 1, rows)
 
+    def _counts(self) -> Int32s:
+        """The number [m] of rows of each group."""
+        return np.diff(self.starts, append=np.int32(self.size))
+
     def _groups(self) -> Indices:
         """The group [n] of each row."""
-        counts = np.diff(self.starts, append=np.int32(self.size))
-        return np.repeat(np.arange(len(self.starts)), counts)
+        return np.repeat(np.arange(len(self.starts)), self._counts())
 
     def _made(self, groups: Indices, rows: RowSelection) -> SolutionBatch:
         made = self.common.take(groups)
@@ -142,6 +147,12 @@ def terms(rows: HeldRows, variable: str) -> TermColumn:
     return rows.terms(variable) if isinstance(rows, RepeatedRows) else rows.values[variable]
 
 
+def is_ordered(rows: HeldRows) -> bool:
+    """Whether the rows are in order of time."""
+    time = rows.common.time if isinstance(rows, RepeatedRows) else rows.time
+    return bool((time[1:] >= time[:-1]).all())
+
+
 def whole(rows: HeldRows) -> SolutionBatch:
     """The rows as a batch."""
     return rows.whole() if isinstance(rows, RepeatedRows) else rows
@@ -159,7 +170,11 @@ def _begins(rows: SolutionBatch) -> Bools:
 
 def _differ(column: Any, goes_on: Bools) -> bool:
     """Whether some row that goes on with the one before differs from it in a column [n]."""
-    return bool(((column[1:] != column[:-1]) & goes_on).any())
+    for some in (slice(_SOME), slice(_SOME - 1, None)):  # most columns that differ do so soon
+        own = column[some]
+        if ((own[1:] != own[:-1]) & goes_on[some][: len(own) - 1]).any():
+            return True
+    return False
 
 
 def _codes(column: TermColumn) -> Any:

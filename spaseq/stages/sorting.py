@@ -24,7 +24,14 @@ from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.spelled_texts import Spelling, common_spelling
 from spaseq.scratch import ScratchDirectory
-from spaseq.stages.repeated_rows import HeldRows, RepeatedRows, in_less_memory, keys, whole
+from spaseq.stages.repeated_rows import (
+    HeldRows,
+    RepeatedRows,
+    in_less_memory,
+    is_ordered,
+    keys,
+    whole,
+)
 
 CHUNK_ROWS = 16_384
 """Smaller batches are joined to chunks of about this number of rows."""
@@ -226,10 +233,7 @@ def _some(batches: Sequence[HeldRows], rows: Indices, first: int) -> list[HeldRo
 
 def _sorted(rows: HeldRows) -> HeldRows:
     """The rows in order of time; those of equal time stay as they are."""
-    time = rows.time
-    if (time[1:] >= time[:-1]).all():
-        return rows
-    return rows.take(np.argsort(time, kind="stable"))
+    return rows if is_ordered(rows) else rows.take(np.argsort(rows.time, kind="stable"))
 
 
 def _runs_of(batches: Sequence[HeldRows], most: int) -> list[list[HeldRows]] | None:

@@ -118,3 +118,10 @@ def test_a_sorter_gives_the_rows_of_a_family_in_order() -> None:
         given = [row for rows in parts for row in shown(batch(rows))]
         assert sorted(map(str, found)) == sorted(map(str, given))
         assert [row[1] for row in found] == sorted(row[1] for row in found)
+
+
+def test_a_column_that_differs_in_late_rows_only_is_kept_whole() -> None:
+    many = [*SAME] * 400
+    held = in_less_memory(batch([*many, (1, 0, 0, "a", "y", 3)]))
+    assert isinstance(held, RepeatedRows)
+    assert held.values["x"].texts() == ["x"] * len(many) + ["y"]
