@@ -329,4 +329,4 @@ class Engine:
 
 def _same(plan: QueryPlan, other: QueryPlan) -> bool:
     """Whether the canonical texts of two queries are equal."""
-    return plan.identity.canonical == other.identity.canonical
+    return plan.signature.canonical == other.signature.canonical

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -46,17 +47,17 @@ def check_queries(
     """
     schema, templates = _schema(planning), templates or QueryTemplates()
     queries = [query] if isinstance(query, str | Path | ast.Query) else list(query)
+    options = CompileOptions(
+        schema=schema,
+        disable=planning.disable,
+        pushed=pushed,
+        partial=planning.partial,
+        several=several or len(queries) > 1,
+    )
     for item, name in zip(queries, _names(queries), strict=True):
-        options = CompileOptions(
-            file=str(item) if isinstance(item, Path) else None,
-            schema=schema,
-            disable=planning.disable,
-            pushed=pushed,
-            partial=planning.partial,
-            several=several or len(queries) > 1,
-        )
+        own = replace(options, file=str(item)) if isinstance(item, Path) else options
         with collection_paused():  # plans are many objects, and all of them stay
-            checked = check_query(_text(item), name, options, templates)
+            checked = check_query(_text(item), name, own, templates)
         yield checked
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
+from weakref import proxy
 
 from spaseq.algebra.correlation import EVENT
 from spaseq.algebra.remote import asks_endpoints
@@ -65,7 +66,8 @@ class CorrelatedEvaluator:
         asks = any(asks_endpoints(own.pattern, knowledge.endpoints) for own in plan.patterns.gpms)
         # Whoever keeps account of what endpoints answer must see each use of an answer.
         remembered = 0 if asks and knowledge.asked is not None else _REMEMBERED
-        self.solve = lru_cache(remembered)(self._solve)
+        # A strong reference would be a cycle, which keeps a run that is over in memory.
+        self.solve = lru_cache(remembered)(partial(CorrelatedEvaluator._solve, proxy(self)))
         self.use(knowledge)
 
     def use(self, knowledge: KnowledgeBase) -> None:

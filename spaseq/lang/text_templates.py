@@ -11,8 +11,8 @@ meaning does not fit, and is parsed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from spaseq.errors import NOWHERE
 from spaseq.lang import ast
@@ -22,6 +22,7 @@ from spaseq.lang.rewriting import rewritten
 from spaseq.lang.shapes import Constant
 from spaseq.lang.unresolved import RDF
 from spaseq.lang.variables import walk
+from spaseq.rdf.terms.term import literal_text
 from spaseq.records import record
 
 _CONSTANT = re.compile(
@@ -56,13 +57,29 @@ def outline(text: str) -> str:
 class _Form:
     """How a constant is written: `start` and `end` stay, and a text that fits `middle` varies.
 
-    `made` has the constant for such a text.
+    The constant is `like` with `before` and such a text as its IRI or lexical form.
     """
 
     start: str
     middle: str
     end: str
-    made: Callable[[str], Constant]
+    like: Constant
+    before: str
+
+    def made(self, varies: str) -> Constant:
+        """The constant for a text."""
+        if isinstance(self.like, ast.Iri):
+            return ast.Iri(self.before + varies)
+        return ast.Literal(self.before + varies, self.like.datatype, self.like.language)
+
+    def term(self, varies: str) -> str:
+        """The canonical N-Triples text of that constant. No IRI or number needs an escape."""
+        if isinstance(self.like, ast.Iri):
+            return f"<{self.before}{varies}>"
+        datatype = self.like.datatype
+        if datatype is None:
+            return literal_text(varies, language=self.like.language)
+        return f'"{self.before}{varies}"^^<{datatype}>'
 
 
 @record
@@ -70,26 +87,32 @@ class TextTemplate:
     """The texts of queries that differ from one in constants, and these constants.
 
     `slots` has the group of each constant of the shape; -1 for one that all have. `pattern` says
-    which groups have equal constants. No group has one of `others`.
+    which groups have equal constants. No group has one of `others`. What a text has in the groups
+    is kept as one string, from which all else is made again.
     """
 
     expression: re.Pattern[str]
     forms: tuple[_Form, ...]
     slots: tuple[int, ...]
     own: tuple[Constant, ...]
+    own_terms: tuple[str, ...]
     pattern: tuple[int, ...]
     others: frozenset[Constant]
+    written: tuple[str, ...]  # the text before, between and after the groups
     pieces: tuple[str, ...]  # the canonical text, with the number of a group at each odd place
     terms: TermText
 
     @classmethod
-    def of(cls, text: str, query: ast.Query, constants: Sequence[Constant]) -> TextTemplate | None:
+    def of(
+        cls, text: str, query: ast.Query, constants: Sequence[Constant], terms: Sequence[str]
+    ) -> TextTemplate | None:
         """The template of a query without findings; None if none of its constants may vary.
 
         Args:
             text: the query's text.
             query: the query, with the spans of this text.
             constants: the constants of the query's shape, with their spans.
+            terms: their canonical N-Triples texts.
         """
         if "\\" in text or _CUT in text:
             return None
@@ -100,47 +123,83 @@ class TextTemplate:
             return None
         places = {span: number for number, span in enumerate(found)}
         own = [of_span[span] for span in found]
+        written = _written(text, found)
         template = cls(
-            re.compile(_expression(text, found)),
+            re.compile(_expression(written, found.values())),
             tuple(found.values()),
             tuple(places.get((c.span.start, c.span.end), -1) for c in constants),
             tuple(constants),
+            tuple(terms),
             _pattern(own),
             frozenset(_others(query, places)),
+            written,
             _pieces(query, places, _pattern(own)),
             TermText(query.prologue),
         )
-        fits = template.canonical(constants) == format_query(query)
-        return template if fits and template.constants(text) == template.own else None
+        given = template.given(text)
+        if given is None or template.constants(given) != template.own:
+            return None
+        if template.constant_texts(given) != template.own_terms:
+            return None
+        return template if template.canonical(given) == format_query(query) else None
 
-    def constants(self, text: str) -> tuple[Constant, ...] | None:
-        """The constants of the shape of a text; None if it does not fit."""
+    def given(self, text: str) -> str | None:
+        """What a text has in the groups, as one string; None if it does not fit."""
         match = self.expression.fullmatch(text)
         if match is None:
             return None
-        found = [form.made(given) for form, given in zip(self.forms, match.groups(), strict=True)]
+        found = self._made(match.groups())
         if _pattern(found) != self.pattern or not self.others.isdisjoint(found):
             return None
+        return _CUT.join(match.groups())
+
+    def text(self, given: str) -> str:
+        """The text that has this in its groups."""
+        parts = chain.from_iterable(zip(self.written, given.split(_CUT), strict=False))
+        return "".join([*parts, self.written[-1]])
+
+    def constants(self, given: str) -> tuple[Constant, ...]:
+        """The constants of the shape of the text that has this in its groups."""
+        found = self._made(given.split(_CUT))
         pairs = zip(self.slots, self.own, strict=True)
         return tuple([own if slot < 0 else found[slot] for slot, own in pairs])
 
-    def canonical(self, constants: Sequence[Constant]) -> str:
-        """The canonical text of the query with these constants."""
-        known = dict(zip(self.slots, constants, strict=True))
+    def constant_texts(self, given: str) -> tuple[str, ...]:
+        """The canonical N-Triples texts of these constants."""
+        found: list[str] = []
+        for place, varies in enumerate(given.split(_CUT)):
+            first = self.pattern[place]  # equal texts are one object
+            found.append(found[first] if first < place else self.forms[place].term(varies))
+        pairs = zip(self.slots, self.own_terms, strict=True)
+        return tuple([own if slot < 0 else found[slot] for slot, own in pairs])
+
+    def _made(self, groups: Iterable[str]) -> list[Constant]:
+        """The constants of the groups."""
+        return [form.made(given) for form, given in zip(self.forms, groups, strict=True)]
+
+    def canonical(self, given: str) -> str:
+        """The canonical text of the query that has this in its groups."""
+        known = self._made(given.split(_CUT))
         pieces = [*self.pieces]
         for place in range(1, len(pieces), 2):
             pieces[place] = self.terms.term(known[int(pieces[place])])
         return "".join(pieces)
 
 
-def _expression(text: str, found: dict[tuple[int, int], _Form]) -> str:
-    """The regular expression of a text with some constants."""
+def _expression(written: Sequence[str], forms: Iterable[_Form]) -> str:
+    """The regular expression of the texts with these parts before, between and after constants."""
+    groups = (f"({form.middle})" for form in forms)
+    parts = chain.from_iterable(zip(map(re.escape, written), groups, strict=False))
+    return "".join([*parts, re.escape(written[-1])])
+
+
+def _written(text: str, found: dict[tuple[int, int], _Form]) -> tuple[str, ...]:
+    """The parts of a text before, between and after what varies of some constants."""
     parts, copied = list[str](), 0
     for (begin, end), form in found.items():
-        parts.append(re.escape(text[copied:begin] + form.start))
-        parts.append(f"({form.middle}){re.escape(form.end)}")
-        copied = end
-    return "".join([*parts, re.escape(text[copied:])])
+        parts.append(text[copied:begin] + form.start)
+        copied = end - len(form.end)
+    return (*parts, text[copied:])
 
 
 def _pattern(constants: Sequence[Constant]) -> tuple[int, ...]:
@@ -185,18 +244,17 @@ def _form(text: str, constant: Constant) -> _Form | None:
 def _forms(text: str, constant: Constant) -> Iterator[_Form]:
     """The forms that a constant may have."""
     if isinstance(constant, ast.Iri):
-        yield _Form("<", _IRI, ">", ast.Iri)
+        yield _Form("<", _IRI, ">", constant, "")
         prefix, colon, local = text.partition(":")
         if colon and constant.value.endswith(local):
             namespace = constant.value[: len(constant.value) - len(local)]
-            yield _Form(prefix + colon, _LOCAL, "", lambda given: ast.Iri(namespace + given))
+            yield _Form(prefix + colon, _LOCAL, "", constant, namespace)
         return
-    own = replace(constant, span=NOWHERE)
     if text[:1] not in "\"'":
         sign = _SIGN.match(text)
         written = "" if sign is None else sign.group()
         for middle in _NUMBERS:
-            yield _Form(written, middle, "", lambda g: replace(own, lexical=written.strip() + g))
+            yield _Form(written, middle, "", constant, written.strip())
         return
     quote = text[0]
     end = text.rfind(quote)
@@ -205,4 +263,4 @@ def _forms(text: str, constant: Constant) -> Iterator[_Form]:
     # A number in quotes may be an error, so other texts of the same datatype do not fit.
     middles = _NUMBERS if constant.datatype else (_TEXT.replace("{quote}", quote),)
     for middle in middles:
-        yield _Form(quote, middle, text[end:], lambda given: replace(own, lexical=given))
+        yield _Form(quote, middle, text[end:], constant, "")

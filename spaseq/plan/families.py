@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.groups import constant_text
 from spaseq.algebra.mapping import mapped
 from spaseq.errors import QueryText
 from spaseq.lang import ast
@@ -24,7 +23,7 @@ from spaseq.lang.rewriting import rewritten
 from spaseq.lang.shapes import QUERY, Constant, Shape, is_made, parameter, total
 from spaseq.lang.variables import walk
 from spaseq.plan.member_patterns import constant_of, with_constants
-from spaseq.plan.planner import identified, plan_as_written, with_fingerprint
+from spaseq.plan.planner import plan_as_written, signature, with_fingerprint
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import GpmPlan, QueryPlan, StageKey
 from spaseq.plan.rules import apply_rules
@@ -76,16 +75,17 @@ class Family:
 
     def takes(self, plan: QueryPlan) -> bool:
         """Whether a query differs from the members in constants at `places` only."""
-        ours, its = self.first.shaped, plan.shaped
-        if ours is None or its is None or not are_alike(self.first, plan):
+        if not are_alike(self.first, plan):
             return False
+        ours, its = self.first.shaped, plan.shaped
+        assert ours is not None and its is not None
         pairs = enumerate(zip(ours.constants, its.constants, strict=True))
         return all(i in self.places or own == other for i, (own, other) in pairs)
 
     def row(self, plan: QueryPlan) -> tuple[str, ...]:
         """The constants of a query that the family takes, as a row of the table."""
-        assert plan.shaped is not None
-        return tuple(constant_text(plan.shaped.constants[i]) for i in self.places)
+        texts = plan.constant_texts
+        return tuple(texts[i] for i in self.places)
 
     def changed(self, come: Mapping[int, QueryPlan], gone: Collection[int]) -> Family:
         """The family with other members, each in a row of its own, and without some.
@@ -122,10 +122,10 @@ def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
     alike: dict[object, list[int]] = {}
     known: dict[tuple[int, tuple[str, ...]], list[int]] = {}  # by the identity of a shape
     for number, plan in enumerate(plans):
-        if plan.shaped is not None and plan.is_member:
-            place = id(plan.shaped.shape), plan.disabled
+        if plan.shape is not None and plan.is_member:
+            place = id(plan.shape), plan.disabled
             if place not in known:
-                known[place] = alike.setdefault((plan.shaped.shape, plan.disabled), [])
+                known[place] = alike.setdefault((plan.shape, plan.disabled), [])
             known[place].append(number)
     planned = _FamilyPlans()
     found = (
@@ -136,9 +136,9 @@ def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
 
 def are_alike(plan: QueryPlan, other: QueryPlan) -> bool:
     """Whether two queries may be of one family."""
-    if plan.shaped is None or other.shaped is None or plan.disabled != other.disabled:
+    if plan.shape is None or plan.disabled != other.disabled:
         return False
-    return plan.is_member and other.is_member and plan.shaped.shape == other.shaped.shape
+    return plan.is_member and other.is_member and plan.shape == other.shape
 
 
 def family_begun_by(plan: QueryPlan) -> Family | None:
@@ -151,7 +151,7 @@ def family_begun_by(plan: QueryPlan) -> Family | None:
     if own is None or not places:
         return None
     own = _titled(own, f"the family of {plan.identity.title}")
-    row = tuple(map(constant_text, constants))
+    row = plan.constant_texts
     return Family(with_rows(own, places, {0: row}), places, (row,), ((0,),), plan)
 
 
@@ -230,7 +230,7 @@ class _Planned:
         sequence = replace(self._plan.sequence, window=sequence_window(query))
         plan = replace(self._plan, sequence=sequence)
         return replace(
-            plan, identity=identified(plan, plan.identity, with_window(text, own, window))
+            plan, signature=signature(plan, plan.identity.title, with_window(text, own, window))
         )
 
 
@@ -247,9 +247,7 @@ def _family(
     """The family of some queries of one shape; None if no plan can run it."""
     owners: dict[tuple[str, ...], list[int]] = {}  # by the texts of their constants
     for number in numbers:
-        shaped = plans[number].shaped
-        assert shaped is not None
-        owners.setdefault(tuple(map(constant_text, shaped.constants)), []).append(number)
+        owners.setdefault(plans[number].constant_texts, []).append(number)
     columns = [*zip(*owners, strict=True)]
     places = tuple(i for i, own in enumerate(columns) if len({*own}) > 1)
     rows = tuple(zip(*(columns[i] for i in places), strict=True)) if places else ((),)
@@ -270,14 +268,15 @@ def with_rows(
         parameter(place).name: [row[i] for row in rows.values()] for i, place in enumerate(places)
     }
     columns[QUERY] = [*map(row_term, rows)]
+    return _with_patterns(plan, lambda pattern: _with_columns(pattern, columns))
 
-    def changed(pattern: n.Pattern) -> n.Pattern:
-        if isinstance(pattern, n.Table) and QUERY in pattern.variables:
-            own = zip(*(columns[v] for v in pattern.variables), strict=True)
-            return n.Table(pattern.variables, tuple(own))
-        return mapped(pattern, changed)
 
-    return _with_patterns(plan, changed)
+def _with_columns(pattern: n.Pattern, columns: Mapping[str, Sequence[str]]) -> n.Pattern:
+    """A family's pattern with other columns, by variable, in its table."""
+    if isinstance(pattern, n.Table) and QUERY in pattern.variables:
+        rows = zip(*(columns[v] for v in pattern.variables), strict=True)
+        return n.Table(pattern.variables, tuple(rows))
+    return mapped(pattern, lambda operand: _with_columns(operand, columns))
 
 
 def _with_patterns(plan: QueryPlan, change: Callable[[n.Pattern], n.Pattern]) -> QueryPlan:

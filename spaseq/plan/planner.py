@@ -25,7 +25,15 @@ from spaseq.plan.evaluators import (
 from spaseq.plan.gpm_plans import gpm_plans, membership_plans, with_awaited
 from spaseq.plan.levels import with_levels
 from spaseq.plan.planning_options import AS_USUAL, CompileOptions
-from spaseq.plan.query_plan import GpmPlan, Identity, Inputs, Membership, QueryPlan, SequencePlan
+from spaseq.plan.query_plan import (
+    GpmPlan,
+    Identity,
+    Inputs,
+    Membership,
+    QueryPlan,
+    SequencePlan,
+    Signature,
+)
 from spaseq.plan.rules import apply_rules, known_rules
 from spaseq.plan.sequencing import pattern_plan, sequence_plan
 
@@ -124,16 +132,16 @@ def _functions(query: ast.Query) -> tuple[Function, ...]:
 
 def with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
     """The plan with the hash of all that its state depends on."""
-    return replace(plan, identity=identified(plan, plan.identity, format_query(query)))
+    return replace(plan, signature=signature(plan, plan.identity.title, format_query(query)))
 
 
-def identified(plan: QueryPlan, identity: Identity, text: str) -> Identity:
-    """The identity of a query with its hashes, given its canonical text.
+def signature(plan: QueryPlan, title: str, text: str) -> Signature:
+    """The hashes of a query, given its title and its canonical text.
 
     Nothing else of `plan` counts but what queries of one family have in common.
     """
     schema, evaluator = plan.expressions.schema, plan.sequence.evaluator.name
-    state = f"{STATE_FORMAT}\n{evaluator}\n{identity.title}\n{text}"
+    state = f"{STATE_FORMAT}\n{evaluator}\n{title}\n{text}"
     if plan.sequence.program.bounds:
         state += "\ncounted"
     if schema is not None:
@@ -145,7 +153,7 @@ def identified(plan: QueryPlan, identity: Identity, text: str) -> Identity:
     if plan.levels:
         names = (level.plan.sequence.evaluator.name for level in plan.levels)
         state += f"\npartial {' '.join(names)}"
-    return replace(identity, fingerprint=_hash(state), canonical=_hash(text))
+    return Signature(_hash(state), _hash(text))
 
 
 def _hash(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from spaseq.algebra.construct import Template
 from spaseq.algebra.correlation import Correlation
+from spaseq.algebra.groups import constant_text
 from spaseq.algebra.nodes import Pattern
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.program.required_gpms import required_gpms, required_steps
@@ -15,7 +16,7 @@ from spaseq.expr.compile import Options
 from spaseq.lang import ast
 from spaseq.lang.scope import Scope
 from spaseq.lang.sequence import Chain
-from spaseq.lang.shapes import Shaped
+from spaseq.lang.shapes import Shape, Shaped
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.records import record
 
@@ -36,16 +37,29 @@ class Identity:
     """The names of a query.
 
     `title` is the file's stem, which messages use; `register` the IRI of REGISTER STREAM. `name`,
-    which answers carry, is `register` if there is one, and `title` otherwise. The fingerprint is a
-    hash of the canonical text and of the state format: only state with an equal one is restored.
-    `canonical` is the SHA-256 of the canonical text, in hexadecimal; ids of answers depend on it.
+    which answers carry, is `register` if there is one, and `title` otherwise.
     """
 
     name: str
     title: str
     register: str | None
-    fingerprint: str = ""
-    canonical: str = ""
+
+
+@record
+class Signature:
+    """Hashes of a query, each a SHA-256 in hexadecimal.
+
+    The fingerprint is that of the canonical text and of all else that the state depends on: only
+    state with an equal one is restored. `canonical` is that of the canonical text alone; ids of
+    answers depend on it.
+    """
+
+    fingerprint: str
+    canonical: str
+
+
+UNSIGNED = Signature("", "")
+"""The signature of a plan that is not complete."""
 
 
 @record
@@ -209,7 +223,8 @@ class QueryPlan:
     group variables, the extension functions and the schema of entailment. `disabled` names the
     rules that were left out. `levels` are empty unless partial matches are asked for. A query of a
     run with several has its text as `shaped`, if others may differ from it in constants only; it
-    `is_member` if it runs together with them.
+    `is_member` if it runs together with them. A query that fits a template (`MemberPlan`) makes its
+    constants anew whenever somebody reads `shaped`.
     """
 
     identity: Identity
@@ -222,6 +237,18 @@ class QueryPlan:
     levels: tuple[Level, ...] = ()
     shaped: Shaped | None = None
     is_member: bool = False
+    signature: Signature = UNSIGNED
+
+    @property
+    def shape(self) -> Shape | None:
+        """The query without the constants that others of its family may differ in."""
+        return None if self.shaped is None else self.shaped.shape
+
+    @property
+    def constant_texts(self) -> tuple[str, ...]:
+        """The canonical N-Triples texts of the constants of a query that has a shape."""
+        assert self.shaped is not None
+        return tuple(map(constant_text, self.shaped.constants))
 
     @property
     def evaluator(self) -> EvaluatorName:

@@ -6,15 +6,13 @@ query that is equal to a planned one but for constants gets a `MemberPlan`, made
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import cached_property
 
 from spaseq.errors import QueryText
 from spaseq.expr.extension import registered
 from spaseq.lang.parser import MOST_CHARACTERS, parse_source
-from spaseq.lang.shapes import Shaped
 from spaseq.lang.text_templates import TextTemplate, outline
-from spaseq.plan.member_plan import MemberPlan, WrittenQuery
-from spaseq.plan.planner import identified
+from spaseq.plan.member_plan import PlanTemplate
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import QueryPlan
 
@@ -34,7 +32,7 @@ class QueryTemplates:
     def plan(self, text: str, name: str, options: CompileOptions) -> QueryPlan | None:
         """The plan of a query that fits a template, which has no findings; None if none fits."""
         for known in self._known.get(_key(text, options), ()) if _may(text, options) else ():
-            plan = known.plan(text, name, options)
+            plan = known.plan(text, name)
             if plan is not None:
                 return plan
         return None
@@ -45,7 +43,7 @@ class QueryTemplates:
             return
         alike = self._known.setdefault(_key(text, options), [])
         if len(alike) < _MOST_ALIKE:
-            alike.append(_PlannedQuery(text, plan))
+            alike.append(_PlannedQuery(text, plan, options))
         if len(self._known) > _MOST_OUTLINES:
             del self._known[next(iter(self._known))]
 
@@ -53,28 +51,20 @@ class QueryTemplates:
 class _PlannedQuery:
     """A planned query; its template is made when another query may fit it."""
 
-    def __init__(self, text: str, plan: QueryPlan) -> None:
-        self._text, self._plan = text, plan
-        self._template: TextTemplate | None = None
-        self._is_made = False
+    def __init__(self, text: str, plan: QueryPlan, options: CompileOptions) -> None:
+        self._text, self._plan, self._options = text, plan, options
 
-    def plan(self, text: str, name: str, options: CompileOptions) -> QueryPlan | None:
+    def plan(self, text: str, name: str) -> QueryPlan | None:
         """The plan of a query that fits."""
-        if not self._is_made:
-            self._is_made, self._template = True, self._made()
-        constants = None if self._template is None else self._template.constants(text)
-        if self._template is None or constants is None:
-            return None
-        assert self._plan.shaped is not None
-        own = replace(self._plan.identity, name=name, title=name)
-        identity = identified(self._plan, own, self._template.canonical(constants))
-        shaped = Shaped(self._plan.shaped.shape, constants)
-        return MemberPlan.of(self._plan, WrittenQuery(text, options), identity, shaped)
+        return None if self._template is None else self._template.plan(text, name)
 
-    def _made(self) -> TextTemplate | None:
+    @cached_property
+    def _template(self) -> PlanTemplate | None:
         query = parse_source(QueryText(self._text)).query
         assert query is not None and self._plan.shaped is not None
-        return TextTemplate.of(self._text, query, self._plan.shaped.constants)
+        own = self._plan.shaped.constants, self._plan.constant_texts
+        texts = TextTemplate.of(self._text, query, *own)
+        return None if texts is None else PlanTemplate(self._plan, texts, self._options)
 
 
 def _may(text: str, options: CompileOptions) -> bool:

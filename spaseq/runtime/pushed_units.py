@@ -200,7 +200,7 @@ class FamilyUnit:
     """The queries of a family. They may come and go; a row of the table is never used twice."""
 
     def __init__(self, family: Family, members: Mapping[int, PushedQuery], how: Evaluation) -> None:
-        """`members` are the family's members, by number."""
+        """`members` are the family's members, by number; its table has their rows."""
         self._how, self._family, self._members = how, family, {**members}
         self._plans = {number: query.plan for number, query in self._members.items()}
         self._next = max(self._members) + 1  # the number of the next member
@@ -209,7 +209,7 @@ class FamilyUnit:
         self._come: dict[int, QueryPlan] = {}  # members that have no row yet
         self._gone: list[int] = []  # numbers whose rows are not needed any more
         self._tabled = len(family.rows)  # rows that are in the first table, or in none
-        self._tables = [self._how.family_patterns(family.tabled(), self._plans)]
+        self._tables = [self._how.family_patterns(family, self._plans)]
 
     @property
     def queries(self) -> Sequence[PushedQuery]:
@@ -327,7 +327,7 @@ class FamilyUnit:
             self._set_rows()
         owners = self._family.owners
         row = {number: row for row, some in enumerate(owners) for number in some}
-        members = [(n, row[n], plan.identity.canonical) for n, plan in self._plans.items()]
+        members = [(n, row[n], plan.signature.canonical) for n, plan in self._plans.items()]
         head = self._family.places, len(owners), members
         return dump_plain([self.stage.snapshot(), *head])
 
@@ -338,7 +338,7 @@ class FamilyUnit:
         """The unit that has written a snapshot; None if the queries are others."""
         places, row_count, members = head
         found = [*zip(members, queries, strict=True)]
-        if any(query.plan.identity.canonical != text for (_, _, text), query in found):
+        if any(query.plan.signature.canonical != text for (_, _, text), query in found):
             return None
         rows = [(number, row, query.plan) for (number, row, _), query in found]
         family = family_again(places, row_count, rows)
@@ -379,7 +379,7 @@ def restored_unit(snapshot: bytes, queries: Sequence[PushedQuery], how: Evaluati
 
 def may_fail(plan: QueryPlan) -> bool:
     """Whether a query calls a function of the user's, so that it may fail where others do not."""
-    return plan.shaped is not None and any(
+    return plan.shape is not None and any(
         isinstance(node, ast.FunctionCall) and node.function.value not in CASTS
-        for node in walk(plan.shaped.shape.query)
+        for node in walk(plan.shape.query)
     )

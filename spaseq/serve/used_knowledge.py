@@ -61,8 +61,8 @@ class UsedKnowledge:
         logged = self.run.answers.find(query.name, name)
         checked = checked_query(query.name, query.text)
         assert checked.plan is not None and checked.query is not None
-        identity, answer = checked.plan.identity, logged.answer
-        if answer_id(identity.name, identity.canonical, answer) != name:
+        plan, answer = checked.plan, logged.answer
+        if answer_id(plan.identity.name, plan.signature.canonical, answer) != name:
             raise UsageError(f"query {query.name} has changed since it gave the answer {name}")
         events = self._events(answer.trace)
         batches = {item: batch for item, (_, batch) in events.items()}

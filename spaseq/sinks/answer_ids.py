@@ -19,7 +19,7 @@ def answer_id(query: str, canonical: str, answer: Answer) -> str:
 
     Args:
         query: the name of the query.
-        canonical: the hash of its canonical text, `Identity.canonical`.
+        canonical: the hash of its canonical text, `Signature.canonical`.
         answer: the answer.
 
     >>> len(answer_id("jams", "", Answer((0, 0), (9, 0), (), (("road", "<http://e/a1>"),))))

@@ -70,16 +70,12 @@ class FamilyPatterns:
     ) -> None:
         self.family, self.knowledge, self.limits = family, knowledge, limits
         self._plans, self._on_bad = plans, on_bad
-        self.stage = PatternStage(family.plan, knowledge, self._take_bad, limits)
+        self.stage = PatternStage(family.plan, knowledge, _unless_over_limit(on_bad), limits)
         # At a time: at first as many as if each member had a solution of each.
         self._events = max(FEWEST_EVENTS, MOST_ROWS // len(family.members))
         self._joint = joint
         if joint is not None:
             joint.add(self)
-
-    def _take_bad(self, bad: BadInput) -> None:
-        if not bad.over_limit:
-            self._on_bad(bad)
 
     def match(self, events: EventBatch, index: VerticalPartition | None = None) -> SolutionBatch:
         """The solutions of the batch's events; `index` is as for `PatternStage.match`."""
@@ -127,6 +123,16 @@ class FamilyPatterns:
                 self._on_bad(replace(bad, file=name))
 
         return take
+
+
+def _unless_over_limit(on_bad: OnBad) -> OnBad:
+    """Reports what is bad for all members."""
+
+    def take(bad: BadInput) -> None:
+        if not bad.over_limit:
+            on_bad(bad)
+
+    return take
 
 
 class FamilySequence(UnitSequence):
@@ -280,9 +286,10 @@ class _MemberAnswers:
     def _of(self, number: int, term: str) -> AnswerFilters:
         filters = self._filters.get(number)
         if filters is None:
+            of_family = self._consecutive
 
             def consecutive(key: PartitionKey, instants: Iterable[Instant]) -> bool:
-                return self._consecutive((*key, term), instants)
+                return of_family((*key, term), instants)
 
             plan = self._answer_plan(self._plans[number])
             filters = self._filters[number] = AnswerFilters(plan, self._limit, consecutive)

@@ -21,6 +21,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import have_same_terms
 from spaseq.stages.hopeless_rows import HopelessRows, are_ordered, can_be_told, is_told_later
 from spaseq.stages.partition_places import MIXER, place_hashes
+from spaseq.stages.repeated_rows import keys
 from spaseq.stages.sorting import RowSorter
 
 SortedRows: TypeAlias = "tuple[QueryPlan, RowSorter]"
@@ -50,7 +51,6 @@ class _AlikeFamilies:
 
     def __init__(self, inputs: Sequence[SortedRows]) -> None:
         self._sorters = [sorter for _, sorter in inputs]
-        self._batches = [batch for sorter in self._sorters for batch in sorter.held()]
         self._sizes = [len(sorter) for sorter in self._sorters]
         self._family = np.repeat(np.arange(len(inputs)), self._sizes)
         windows = (plan.sequence.window for plan, _ in inputs)
@@ -58,6 +58,8 @@ class _AlikeFamilies:
         self._length = np.repeat(np.array(horizons, np.int64), self._sizes)
         plan = inputs[0][0]
         self._partition = plan.sequence.partition
+        held = (batch for sorter in self._sorters for batch in sorter.held())
+        self._batches = [keys(batch, self._partition) for batch in held]
         self._looking = HopelessRows(plan, plan.sequence.window)
         self._time = np.concatenate([batch.time for batch in self._batches])
         self._k = np.concatenate([batch.k for batch in self._batches])
@@ -94,8 +96,8 @@ class _AlikeFamilies:
 
     def _partitions(self, chosen: Indices) -> tuple[Int64s, int]:
         """(the number of the partition of each of some rows, of how many)."""
-        keys = np.concatenate([place_hashes(batch, self._partition) for batch in self._batches])
-        mixed = keys[chosen] + self._family[chosen] * MIXER
+        hashes = np.concatenate([place_hashes(batch, self._partition) for batch in self._batches])
+        mixed = hashes[chosen] + self._family[chosen] * MIXER
         distinct, place = np.unique(mixed, return_inverse=True)
         return place, len(distinct)
 

@@ -22,6 +22,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import have_same_terms
 from spaseq.stages.ordered_steps import OrderedSteps
 from spaseq.stages.partition_places import LARGEST, places_of
+from spaseq.stages.repeated_rows import HeldRows, is_ordered, terms
 from spaseq.stages.sorting import RowSorter
 
 FEWEST = 64
@@ -152,21 +153,21 @@ class HopelessRows:
             sorter.keep(np.flatnonzero(kept))
         return len(sorter) > 0
 
-    def _near_members(self, batches: Sequence[SolutionBatch]) -> Indices | None:
+    def _near_members(self, batches: Sequence[HeldRows]) -> Indices | None:
         """The rows that have all required GPMs of their member near them, by number.
 
         None if batches do not follow each other in time, or differ in their terms of members.
         """
-        first, required = batches[0], len(self.required)
-        if not (are_ordered(batches) and have_same_terms([b.values[QUERY] for b in batches])):
+        members, required = [terms(rows, QUERY) for rows in batches], len(self.required)
+        if not (are_ordered(batches) and have_same_terms(members)):
             return None
         near = [np.zeros(len(rows), np.int64) for rows in batches]
         for direction in (1, -1):
-            last = np.full((len(first.values[QUERY].terms) + 1, required), FAR)
-            for rows, own in [*zip(batches, near, strict=True)][::direction]:
-                step, member = self._steps[rows.gpm], rows.values[QUERY].codes.astype(np.int64)
+            last = np.full((len(members[0].terms) + 1, required), FAR)
+            for rows, of, own in [*zip(batches, members, near, strict=True)][::direction]:
+                step, member = self._steps[rows.gpm], of.codes.astype(np.int64)
                 time = np.require(rows.time, requirements="W")  # as the kernel is compiled for
-                note_near(direction, time, step, member, last, self._lengths(rows), own)
+                note_near(direction, time, step, member, last, self._lengths(len(rows)), own)
         return np.flatnonzero(np.concatenate(near) == (1 << required) - 1)
 
     def possible(self, rows: SolutionBatch, after: int | None, before: int | None) -> SolutionBatch:
@@ -190,7 +191,7 @@ class HopelessRows:
         place, places = found
         time, length = rows.time, self._length
         edges = (time - length <= self._unknown_until) | (time + length >= watermark)
-        kept = self.kept(rows, place, places, self._lengths(rows), edges)
+        kept = self.kept(rows, place, places, self._lengths(len(rows)), edges)
         pays_off = 10 * (len(rows) - int(np.count_nonzero(kept))) >= len(rows)
         self._rest = 1 if pays_off else min(2 * self._rest, LONGEST_REST)
         self._left = 0 if pays_off else self._rest
@@ -224,9 +225,9 @@ class HopelessRows:
                 break
         return kept
 
-    def _lengths(self, rows: SolutionBatch) -> Int64s:
-        """The length (ms) of the window, for each row."""
-        return np.full(len(rows), self._length, np.int64)
+    def _lengths(self, count: int) -> Int64s:
+        """The length (ms) of the window, for each of some rows."""
+        return np.full(count, self._length, np.int64)
 
     def are_near(
         self, time: Int64s, gpm: Int32s, place: Int64s, length: Int64s, places: int
@@ -244,11 +245,11 @@ class HopelessRows:
         return found
 
 
-def are_ordered(batches: Sequence[SolutionBatch]) -> bool:
+def are_ordered(batches: Sequence[HeldRows]) -> bool:
     """Whether all rows of some batches are in order of time."""
     if any(one.time[-1] > other.time[0] for one, other in pairwise(batches)):
         return False
-    return all((rows.time[1:] >= rows.time[:-1]).all() for rows in batches)
+    return all(map(is_ordered, batches))
 
 
 def _by_time(time: Int64s) -> Int64s:

@@ -328,7 +328,7 @@ class SequenceStage:
             state.append(self._partial.snapshot())
         if self.exceeded:
             state.append([(m, *own.instant, own.count) for m, own in self.exceeded.items()])
-        head = STATE_VERSION, self._plan.identity.fingerprint
+        head = STATE_VERSION, self._plan.signature.fingerprint
         return state_pickles.dumps(head, tuple(state), self._machine)
 
     def take_buffer(self) -> list[SolutionBatch]:
@@ -356,7 +356,7 @@ class SequenceStage:
                 f"snapshot format {version} cannot be read; "
                 f"this version reads {OLDEST_STATE} and {STATE_VERSION}"
             )
-        if fingerprint != self._plan.identity.fingerprint:
+        if fingerprint != self._plan.signature.fingerprint:
             name = self._plan.identity.name
             raise RunError(
                 f"the state is of another query than {name}, or of a version of spaseq that runs "

@@ -11,7 +11,7 @@ import os
 import tempfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -23,8 +23,15 @@ from spaseq.errors import RunError
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.spelled_texts import Spelling, common_spelling
-from spaseq.rdf.columns.term_columns import NO_TEXTS
 from spaseq.scratch import ScratchDirectory
+from spaseq.stages.repeated_rows import (
+    HeldRows,
+    RepeatedRows,
+    in_less_memory,
+    is_ordered,
+    keys,
+    whole,
+)
 
 CHUNK_ROWS = 16_384
 """Smaller batches are joined to chunks of about this number of rows."""
@@ -56,20 +63,21 @@ class RowSorter:
     ) -> None:
         self._columns = columns
         self._memory_rows = memory_rows
-        self._room = kept_bytes
-        self._buffer: list[SolutionBatch] = []
+        self._keeps, self._room = kept_bytes > 0, kept_bytes
+        self._buffer: list[HeldRows] = []
         self._rows = self._bytes = 0  # rows in the buffer; bytes that were added to it
         self._directory: ScratchDirectory | None = None
         self._runs: list[_RunWriter] = []
-        self._kept: list[list[SolutionBatch]] = []
+        self._kept: list[list[HeldRows]] = []
 
     def add(self, batch: SolutionBatch) -> None:
         """Take rows; this may write a run to disk."""
         if not len(batch):
             return
-        self._buffer.append(batch)
-        self._rows += len(batch)
-        self._bytes += _bytes_of(batch) + BATCH_BYTES
+        rows = in_less_memory(batch) if self._keeps else batch
+        self._buffer.append(rows)
+        self._rows += len(rows)
+        self._bytes += _bytes_of(rows) + BATCH_BYTES
         if self._rows >= self._memory_rows or self._bytes >= self._room > 0:
             self._extend_runs()
 
@@ -89,17 +97,12 @@ class RowSorter:
 
     def keys(self, variables: tuple[str, ...]) -> SolutionBatch:
         """The rows in memory, with the columns of some variables only and no names of events."""
-        rows = (
-            replace(
-                batch, event=NO_TEXTS, values={v: batch.values[v] for v in variables}, numbers={}
-            )
-            for batch in self.held()
-        )
-        return SolutionBatch.concat([*rows], SolutionColumns(variables, ()))
+        rows = [keys(batch, variables) for batch in self.held()]
+        return SolutionBatch.concat(rows, SolutionColumns(variables, ()))
 
     def keep(self, rows: Indices) -> None:
         """Let go of all rows in memory but some, given by their ascending numbers in `keys`."""
-        first, runs = 0, list[list[SolutionBatch]]()
+        first, runs = 0, list[list[HeldRows]]()
         for run in (*self._kept, self._buffer):
             runs.append(_some(run, rows, first))
             first += sum(map(len, run))
@@ -107,7 +110,7 @@ class RowSorter:
         self._kept = [run for run in self._kept if run]
         self._rows = sum(map(len, self._buffer))
 
-    def held(self) -> list[SolutionBatch]:
+    def held(self) -> list[HeldRows]:
         """The batches in memory."""
         return [*chain.from_iterable(self._kept), *self._buffer]
 
@@ -129,14 +132,14 @@ class RowSorter:
             if self._directory is not None:
                 self._directory.cleanup()
 
-    def _in_memory(self) -> list[list[SolutionBatch]]:
+    def _in_memory(self) -> list[list[HeldRows]]:
         """The rows in memory as sorted runs. They leave the buffer."""
         batches, self._buffer, self._rows, self._bytes = self._buffer, [], 0, 0
         before = len(self._runs) + len(self._kept)
         runs = _runs_of(batches, max(1, min(WAYS - before, len(batches) // 2)))
         if runs is not None:
             return [_chunks(run, self._columns) for run in runs]
-        rows = _sorted(SolutionBatch.concat(batches, self._columns))
+        rows = _sorted(SolutionBatch.concat([*map(whole, batches)], self._columns))
         return [_slices(rows, CHUNK_ROWS)]
 
     def _extend_runs(self) -> None:
@@ -148,9 +151,9 @@ class RowSorter:
                 self._keep(run)
             else:
                 with _disk_errors():
-                    self._write(run)
+                    self._write([*map(whole, run)])
 
-    def _keep(self, chunks: list[SolutionBatch]) -> None:
+    def _keep(self, chunks: list[HeldRows]) -> None:
         run = next((r for r in self._kept if r[-1].time[-1] <= chunks[0].time[0]), None)
         if run is None:
             self._kept.append(chunks)
@@ -207,8 +210,10 @@ def _disk_errors() -> Iterator[None]:
         raise RunError(f"cannot sort on disk in {tempfile.gettempdir()}: {reason}") from error
 
 
-def _bytes_of(rows: SolutionBatch) -> int:
+def _bytes_of(rows: HeldRows) -> int:
     """About the bytes that rows take by themselves: other rows use the terms that they do not."""
+    if isinstance(rows, RepeatedRows):
+        return _bytes_of(rows.common) + rows.own_bytes
     found, size = rows.nbytes, len(rows)
     for array in {id(a): a for c in rows.values.values() for a in c.arrays[1:]}.values():
         if len(array) > size:
@@ -216,9 +221,9 @@ def _bytes_of(rows: SolutionBatch) -> int:
     return found
 
 
-def _some(batches: Sequence[SolutionBatch], rows: Indices, first: int) -> list[SolutionBatch]:
+def _some(batches: Sequence[HeldRows], rows: Indices, first: int) -> list[HeldRows]:
     """The given rows (ascending numbers) of batches, whose first row has the number `first`."""
-    found = list[SolutionBatch]()
+    found = list[HeldRows]()
     for batch in batches:
         begin, end = np.searchsorted(rows, (first, first + len(batch))).tolist()
         if end > begin:
@@ -227,19 +232,17 @@ def _some(batches: Sequence[SolutionBatch], rows: Indices, first: int) -> list[S
     return found
 
 
-def _sorted(rows: SolutionBatch) -> SolutionBatch:
+def _sorted(rows: HeldRows) -> HeldRows:
     """The rows in order of time; those of equal time stay as they are."""
-    if (rows.time[1:] >= rows.time[:-1]).all():
-        return rows
-    return rows.take(np.argsort(rows.time, kind="stable"))
+    return rows if is_ordered(rows) else rows.take(np.argsort(rows.time, kind="stable"))
 
 
-def _runs_of(batches: Sequence[SolutionBatch], most: int) -> list[list[SolutionBatch]] | None:
+def _runs_of(batches: Sequence[HeldRows], most: int) -> list[list[HeldRows]] | None:
     """Batches divided into runs whose rows are in order of time, None if `most` runs are too few.
 
     A stream in order is one run, and so is a file that overlaps with the file before it.
     """
-    runs: list[list[SolutionBatch]] = []
+    runs: list[list[HeldRows]] = []
     for batch in map(_sorted, batches):
         run = next((r for r in runs if r[-1].time[-1] <= batch.time[0]), None)
         if run is not None:
@@ -251,10 +254,10 @@ def _runs_of(batches: Sequence[SolutionBatch], most: int) -> list[list[SolutionB
     return runs
 
 
-def _chunks(run: Sequence[SolutionBatch], columns: SolutionColumns) -> list[SolutionBatch]:
+def _chunks(run: Sequence[HeldRows], columns: SolutionColumns) -> list[HeldRows]:
     """The rows of a sorted run in chunks. Only batches smaller than a chunk are copied."""
-    chunks: list[SolutionBatch] = []
-    small: list[SolutionBatch] = []
+    chunks: list[HeldRows] = []
+    small: list[HeldRows] = []
     rows = 0
     for batch in run:
         small.append(batch)
@@ -265,16 +268,20 @@ def _chunks(run: Sequence[SolutionBatch], columns: SolutionColumns) -> list[Solu
     return chunks + (_parts(small, columns) if small else [])
 
 
-def _parts(batches: list[SolutionBatch], columns: SolutionColumns) -> list[SolutionBatch]:
+def _parts(batches: list[HeldRows], columns: SolutionColumns) -> list[HeldRows]:
     """A group of batches, of which only the last may be large, as chunks."""
-    large = len(batches[-1]) >= CHUNK_ROWS
-    groups = [batches[:-1], batches[-1:]] if large else [batches]
-    joined = (SolutionBatch.concat(group, columns) for group in groups)
-    return [part for rows in joined for part in _slices(rows, MOST_ROWS)]
+    last = batches[-1]
+    small = batches[:-1] if len(last) >= CHUNK_ROWS else batches
+    joined = SolutionBatch.concat([*map(whole, small)], columns)
+    return _slices(joined, MOST_ROWS) + (_slices(last, MOST_ROWS) if small is not batches else [])
 
 
-def _slices(rows: SolutionBatch, size: int) -> list[SolutionBatch]:
+def _slices(rows: HeldRows, size: int) -> list[HeldRows]:
     """The rows in batches of at most `size`, about equally many, which share the rows' terms."""
+    if isinstance(rows, RepeatedRows):
+        if len(rows) <= size:
+            return [rows]
+        rows = rows.whole()
     each = -(-len(rows) // max(1, -(-len(rows) // size)))
     return [rows.take(slice(start, start + each)) for start in range(0, len(rows), each or 1)]
 
@@ -303,11 +310,11 @@ def _merge(
             yield rows, safe
 
 
-def _drained(run: list[SolutionBatch]) -> Iterator[SolutionBatch]:
+def _drained(run: list[HeldRows]) -> Iterator[SolutionBatch]:
     """The batches of a run in memory, each released as it is read."""
     run.reverse()
     while run:
-        yield run.pop()
+        yield whole(run.pop())
 
 
 def _cut(head: _Head, safe: int) -> list[SolutionBatch]:

@@ -124,7 +124,7 @@ def test_families_that_differ_in_their_windows_have_the_plans_they_would_have_al
     first, second = families_of([*few, *others])
     (alone,) = families_of(others)
     assert repr(second.plan) == repr(alone.plan)
-    assert first.plan.identity.fingerprint != second.plan.identity.fingerprint
+    assert first.plan.signature.fingerprint != second.plan.signature.fingerprint
 
 
 def test_families_that_differ_in_more_than_their_windows_are_planned_by_themselves() -> None:

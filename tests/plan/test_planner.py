@@ -125,23 +125,23 @@ def test_star_leaves_out_what_negated_steps_bind() -> None:
     ],
 )
 def test_the_fingerprint_is_of_the_canonical_text(one: str, other: str, same: bool) -> None:
-    prints = {compile_query(query).identity.fingerprint for query in (one, other)}
+    prints = {compile_query(query).signature.fingerprint for query in (one, other)}
     assert (len(prints) == 1) == same
 
 
 def test_the_fingerprint_is_of_the_evaluator_and_the_name() -> None:
     given = [("query", None), ("other", None), ("query", "registers")]
     prints = {
-        compile_query(text(), name, CompileOptions(evaluator=evaluator)).identity.fingerprint
+        compile_query(text(), name, CompileOptions(evaluator=evaluator)).signature.fingerprint
         for name, evaluator in given
     }
     assert len(prints) == 3
 
 
 def test_the_state_format_is_part_of_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = plan().identity.fingerprint
+    before = plan().signature.fingerprint
     monkeypatch.setattr("spaseq.plan.planner.STATE_FORMAT", STATE_FORMAT + 1)
-    assert plan().identity.fingerprint != before
+    assert plan().signature.fingerprint != before
 
 
 def test_a_registered_query_has_the_name_of_its_stream() -> None:

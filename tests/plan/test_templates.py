@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import tracemalloc
 from dataclasses import fields
 from random import Random
 
@@ -52,6 +54,8 @@ def check_equal(plan: QueryPlan, text: str) -> None:
     for field in fields(QueryPlan):
         if field.name != "sequence":  # automata are not compared
             assert getattr(plan, field.name) == getattr(alone, field.name), field.name
+    if alone.shaped is not None:
+        assert plan.constant_texts == alone.constant_texts
     assert plan.evaluator == alone.sequence.evaluator.name
     assert plan.sequence.evaluator == alone.sequence.evaluator
 
@@ -164,6 +168,30 @@ def test_names_and_shapes_of_a_member_change_without_planning_it() -> None:
     assert other.identity == plan.identity
     assert other.shaped is None
     assert isinstance(other, MemberPlan)
+
+
+def test_a_pickled_member_is_the_same_query() -> None:
+    text = written({"HIGH": "7", "KIND": ":k5"})
+    plan = by_template(text)
+    again = pickle.loads(pickle.dumps(plan))
+    assert isinstance(again, MemberPlan)
+    check_equal(again, text)
+
+
+def test_many_members_keep_little_beside_their_template() -> None:
+    """Names, plan and constants take less than the texts of the queries would."""
+    templates = QueryTemplates()
+    check_query(written(), "first", SEVERAL, templates)
+    check_query(written({"HIGH": "1"}), "second", SEVERAL, templates)  # makes the template
+    tracemalloc.start()
+    try:
+        texts = (written({"HIGH": str(200 + i)}) for i in range(500))
+        plans = [templates.plan(text, f"query{i}", SEVERAL) for i, text in enumerate(texts)]
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert all(isinstance(plan, MemberPlan) for plan in plans)
+    assert kept < len(written()) * len(plans)
 
 
 def test_a_query_of_itself_alone_has_no_template() -> None:

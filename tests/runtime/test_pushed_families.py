@@ -14,7 +14,7 @@ from spaseq.expr.extension import unregister
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.plan.families import FEWEST, families_of, family_begun_by
-from spaseq.plan.member_plan import WrittenQuery
+from spaseq.plan.member_plan import PlanTemplate
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
@@ -380,7 +380,7 @@ def test_no_member_that_a_template_recognises_is_planned_by_itself(
     def refuse(*_: object) -> None:
         raise AssertionError("a member was planned")
 
-    monkeypatch.setattr(WrittenQuery, "plan", refuse)
+    monkeypatch.setattr(PlanTemplate, "planned", refuse)
     texts = [text.format(least) for least in range(20)]
     engine = spaseq.Engine(texts)
     found = [m for event in events for m in engine.push("S", event.graph, event.time)]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
 
 import spaseq
+from spaseq.plan.member_plan import MemberPlan
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime import local
 from spaseq.stages import family_stage
@@ -261,3 +263,21 @@ def test_answers_and_work_are_counted_by_query() -> None:
     assert several.stats.answers == counts
     assert several.stats.matches == sum(counts.values()) > 0
     assert [*several.stats.query_seconds] == ["query1 and 11 more of its family"]
+
+
+def test_the_plans_of_a_run_that_is_over_go_without_a_collection_of_garbage() -> None:
+    """A collection of old objects is rare, so cycles would hold the memory of several runs."""
+    queries = texts()
+    answers(queries)  # what is kept for good
+    gc.collect()
+    gc.disable()
+    try:
+        before = living_members()
+        assert answers(queries)
+        assert living_members() == before
+    finally:
+        gc.enable()
+
+
+def living_members() -> int:
+    return sum(isinstance(each, MemberPlan) for each in gc.get_objects())

@@ -295,6 +295,7 @@ class PatternOperators:
         columns = {
             v: modifiers.encoded(empty, [row[i] for row in rows]) for i, v in enumerate(variables)
         }
+        self._lexicon.forget_codes()
         return Solutions(len(rows), None, columns, self._lexicon)
 
     # --- conjunctions and filters ---------------------------------------------------------------

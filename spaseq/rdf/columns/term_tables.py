@@ -136,10 +136,21 @@ class ExtendedTerms(TermTable):
         self.base = base
         self._size = len(base)
         self._added: list[str] = []
-        self._known: dict[str, int] = {}  # codes of texts that were appended or looked up
+        # Codes of texts that were appended or looked up; None until somebody looks for one.
+        self._codes: dict[str, int] | None = {}
 
     def __len__(self) -> int:
         return self._size + len(self._added)
+
+    @property
+    def _known(self) -> dict[str, int]:
+        if self._codes is None:
+            self._codes = {text: self._size + i for i, text in enumerate(self._added)}
+        return self._codes
+
+    def forget_codes(self) -> None:
+        """Free the memory that helps to find texts, as none will be looked for soon."""
+        self._codes = None
 
     def text(self, code: int) -> str:
         beyond = code - self._size
@@ -170,18 +181,20 @@ class ExtendedTerms(TermTable):
         return None if self._added else self.base.shared(codes)
 
     def code(self, text: str) -> int:
-        code = self._known.get(text)
+        known = self._known
+        code = known.get(text)
         if code is None:
             code = self.base.code(text)
             if code != ABSENT:
-                self._known[text] = code
+                known[text] = code
         return code
 
     def find(self, texts: Sequence[str]) -> Int32s:
         codes = self.base.find(texts)
         if self._added:
+            known = self._known
             for i in np.flatnonzero(codes < 0).tolist():
-                codes[i] = self._known.get(texts[i], ABSENT)
+                codes[i] = known.get(texts[i], ABSENT)
         return codes
 
     def encode(self, texts: Sequence[str]) -> Int32s:

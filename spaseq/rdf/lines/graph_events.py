@@ -44,6 +44,24 @@ class _EventRows(NamedTuple):
     end: int
 
 
+class _LastEvent:
+    """The event at the end of a chunk.
+
+    `waiting` is the open event, unless it is in a batch already. `completed` is a completed event
+    of an earlier chunk, and its time.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: _EventRows | None = None
+        self.completed: tuple[_EventRows, int] | None = None
+
+    def complete(self, event: OpenEvent) -> None:
+        """Take note that an event has ended."""
+        if self.waiting is not None:
+            assert event.time is not None
+            self.completed, self.waiting = (self.waiting, event.time), None
+
+
 class GraphEvents:
     """The events of one N-Quads file. Each run of quads of a graph lies in one chunk."""
 
@@ -51,12 +69,9 @@ class GraphEvents:
         self._batches = batches
         self._file = file
         self._on_bad = on_bad
-        self._times = GraphTimes(file, on_bad, self._emit)
+        self._at_end = _LastEvent()
+        self._times = GraphTimes(file, on_bad, self._at_end.complete)
         self._rows = 0  # of the chunks so far
-        self._waiting: _EventRows | None = None  # the open event, unless it is in a batch already
-        self._completed: tuple[_EventRows, int] | None = (
-            None  # a completed event of an earlier chunk, and its time
-        )
 
     def add(self, statements: Statements, line: int, is_cut: bool) -> Iterator[EventBatch]:
         """The events of the next chunk, whose first line has the number `line`.
@@ -78,7 +93,7 @@ class GraphEvents:
             assert event is not None
             is_whole = event.time is not None and not (is_cut and last.end == rows)
             yield from self._batch(found, last, event.time if is_whole else None)
-            self._waiting = None if is_whole else last
+            self._at_end.waiting = None if is_whole else last
         self._rows += rows
 
     def finish(self, is_cut: bool) -> Iterator[EventBatch]:
@@ -139,16 +154,10 @@ class GraphEvents:
             block = _block(statements, line, first, end)
             self._times.default_run(block, block.p == TIME_PREDICATE, 0, end - first)
 
-    def _emit(self, event: OpenEvent) -> None:
-        if self._waiting is not None:
-            assert event.time is not None
-            self._completed = self._waiting, event.time
-            self._waiting = None
-
     def _take_completed(self) -> Iterator[EventBatch]:
-        if self._completed is not None:
-            (statements, line, first, end), time = self._completed
-            self._completed = None
+        if self._at_end.completed is not None:
+            (statements, line, first, end), time = self._at_end.completed
+            self._at_end.completed = None
             yield from self._batches.batches(
                 statements,
                 line,

@@ -220,4 +220,4 @@ class Job:
 
 def _shapes(plans: Iterable[QueryPlan]) -> int:
     """The number of shapes of some queries; those that were planned by one template have one."""
-    return len({id(plan if plan.shaped is None else plan.shaped.shape) for plan in plans})
+    return len({id(plan.shape or plan) for plan in plans})

@@ -31,7 +31,7 @@ class LoggedAnswer(NamedTuple):
     def of(cls, plan: QueryPlan, answer: Answer) -> LoggedAnswer:
         """An answer of a query, which is logged now."""
         identity = plan.identity
-        name = answer_id(identity.name, identity.canonical, answer)
+        name = answer_id(identity.name, plan.signature.canonical, answer)
         return cls(identity.title, identity.name, name, answer, int(time.time() * 1000))
 
     def to_bytes(self) -> bytes:

@@ -250,7 +250,7 @@ class StandingRun:
 
     def _put(self, name: str, text: str, plan: QueryPlan, since_ms: int | None) -> Outcome:
         old = self._loop.queries.plan_of(name)
-        if old is not None and old.identity.canonical == plan.identity.canonical:
+        if old is not None and old.signature.canonical == plan.signature.canonical:
             return "unchanged"
         start = None if since_ms is None else self._loop.queries.catch_ups.point(plan, since_ms)
         query = StandingQuery(name, text, _now() if since_ms is None else since_ms)

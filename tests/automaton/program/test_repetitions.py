@@ -106,9 +106,9 @@ def test_a_counted_loop_with_aggregates_and_conditions() -> None:
 def test_the_state_of_a_counted_plan_is_told_from_that_of_an_unrolled_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = plan("A; B{2,3}", "registers").identity.fingerprint
+    before = plan("A; B{2,3}", "registers").signature.fingerprint
     monkeypatch.setattr("spaseq.automaton.program.repetitions.MOST_STATES", 0)
-    assert plan("A; B{2,3}", "registers").identity.fingerprint != before
+    assert plan("A; B{2,3}", "registers").signature.fingerprint != before
 
 
 def test_the_automaton_is_drawn_with_counters() -> None:

@@ -240,7 +240,7 @@ def test_the_compact_evaluator_holds_no_more_of_a_plain_sequence_as_the_stream_g
 def test_a_snapshot_of_one_evaluator_does_not_fit_another() -> None:
     gpms, _ = letters(STREAM)
     found = plans(query("A: B: C", gpms))
-    assert len({plan.identity.fingerprint for plan in found.values()}) == len(found)
+    assert len({plan.signature.fingerprint for plan in found.values()}) == len(found)
 
 
 def _many(count: int, strategy: str = "") -> tuple[object, list[Event]]:

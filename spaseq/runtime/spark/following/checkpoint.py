@@ -126,7 +126,7 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
     """The parts of a job that a resumed run must not change, as JSON values."""
     return {
         "version": FORMAT_VERSION,
-        "queries": {p.identity.name: p.identity.fingerprint for p in job.plans},
+        "queries": {p.identity.name: p.signature.fingerprint for p in job.plans},
         "evaluators": {p.identity.name: p.evaluator for p in job.plans},
         "knowledge": job.knowledge.hash if job.watch is None else "may change",
         "streams": {stream.iri: stream.followed().identity() for stream in job.streams},

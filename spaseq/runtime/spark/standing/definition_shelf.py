@@ -36,8 +36,8 @@ class DefinitionShelf:
 
     def query(self, plan: QueryPlan) -> int:
         """The number of a query's definition; equal queries have one."""
-        own = plan.identity
-        key = own.title, own.fingerprint, own.canonical
+        own = plan.signature
+        key = plan.identity.title, own.fingerprint, own.canonical
         if key not in self._plans:
             self._plans[key] = self._add(QueryDefinition(replace(plan, shaped=None)))
         return self._plans[key]

@@ -26,6 +26,12 @@ class Identity:
     """The part of a query's identity that a checkpoint uses."""
 
     name: str
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The part of a query's signature that a checkpoint uses."""
+
     fingerprint: str
 
 
@@ -41,14 +47,15 @@ class Plan:
     """The part of a plan that a job and a checkpoint use."""
 
     identity: Identity
+    signature: Signature
     evaluator: str
     levels: tuple[()] = ()
     inputs: Inputs = Inputs()
-    shaped: None = None
+    shape: None = None
 
 
 def plan(name: str, fingerprint: str, evaluator: str = "registers") -> Plan:
-    return Plan(Identity(name, fingerprint), evaluator)
+    return Plan(Identity(name), Signature(fingerprint), evaluator)
 
 
 def job_of(*plans: Plan, paths: tuple[str, ...] = ("/in",)) -> Job:

@@ -380,7 +380,7 @@ class Evil:
 
 
 def evil_snapshot(plan: QueryPlan) -> bytes:
-    head = (STATE_VERSION, plan.identity.fingerprint)
+    head = (STATE_VERSION, plan.signature.fingerprint)
     return pickle.dumps(head) + pickle.dumps((Evil(),))
 
 
