@@ -33,6 +33,9 @@ MOST_OF_ONE = 64
 MOST_WAITING = 8192
 """With more rows, the evaluator gets them, and goes on from there."""
 
+MOST_BATCHES = 32
+"""The rows of more batches are put together, so that the terms of other rows need not be kept."""
+
 _UNKNOWN = 2**62
 
 
@@ -143,7 +146,13 @@ class WaitingRows:
                 self._active_until = max(self._active_until, possible + self._length + 1)
 
     def _forget(self, before: int) -> None:
-        """Let go of rows whose last time (ms) lies before a time."""
-        if self._rows and self._rows[0][0] < before:
-            self._rows = [own for own in self._rows if own[0] >= before]
-            self._count = sum(len(rows) for _, rows in self._rows)
+        """Let go of batches whose last time (ms) lies before a time, and put many together."""
+        kept = self._rows
+        if kept and kept[0][0] < before:
+            kept = [own for own in kept if own[0] >= before]
+        if len(kept) > MOST_BATCHES:
+            rows = SolutionBatch.concat([own for _, own in kept], self._columns)
+            rows = rows.take(np.flatnonzero(rows.time >= before))
+            kept = [(int(rows.time.max()), rows)]
+        if kept is not self._rows:
+            self._rows, self._count = kept, sum(len(rows) for _, rows in kept)

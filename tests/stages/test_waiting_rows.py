@@ -149,6 +149,7 @@ def test_answers_come_when_they_come_without_waiting(
     steps: str, form: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting_rows, "MOST_WAITING", most)
+    monkeypatch.setattr(waiting_rows, "MOST_BATCHES", 2)
     answered = 0
     for seed in range(6):
         first, second = Member(steps, form, waits=True), Member(steps, form, waits=False)
@@ -174,6 +175,7 @@ def test_a_query_by_itself_has_the_same_answers(
 ) -> None:
     """With `ahead`, events come in order of time, as its promise asks for."""
     monkeypatch.setattr(waiting_rows, "MOST_OF_ONE", most)
+    monkeypatch.setattr(waiting_rows, "MOST_BATCHES", 2)
     answered = 0
     for seed in range(12):
         first, second = Alone(steps, form, waits=True), Alone(steps, form, waits=False)
@@ -201,6 +203,22 @@ def test_rows_without_a_partner_wait_and_leave_with_their_window() -> None:
     assert member.pushed([(8000, 1, "b", 0)], 8000) == [] and len(waiting) == 4
     assert member.pushed([(9000, 1, "a", 9), (9500, 1, "b", 0)], 9500) != []
     assert len(waiting) == 0
+
+
+def test_many_batches_that_wait_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting_rows, "MOST_BATCHES", 3)
+    alone = Alone("A; B", "", waits=True)
+    assert isinstance(alone.stage, LateSequence)
+    waiting = alone.stage._waiting
+    assert waiting is not None
+    most = 0
+    for number in range(20):
+        assert alone.pushed([(1000 * number, number, "a", 9)], 1000 * number) == []
+        most = max(most, len(waiting.waiting()))
+        texts = [len(rows.values["x"].terms) for rows in waiting.waiting()]
+        assert sum(texts) <= 12  # those of the rows of a window, and what a batch has beside
+    assert most == 3 and 6 <= len(waiting) <= 9
+    assert len(alone.pushed([(20_000, 17, "b", 0)], 20_000)) == 1
 
 
 def test_a_family_with_one_required_gpm_does_not_wait() -> None:
