@@ -85,6 +85,8 @@ class Engine:
         how = Evaluation(knowledge, chosen.stages, on_bad)
         with collection_paused():
             self._queries = PushedQueries(plans, how, True, Tolerated.OTHERS)
+            if len(plans) >= MANY:
+                how.joint.join()
         if len(plans) >= MANY:
             look_at_all()
         self._streams = PushedStreams(chosen.limits)
