@@ -128,17 +128,13 @@ class QueryUnit:
 
     def __init__(self, query: PushedQuery, how: Evaluation) -> None:
         plan = query.plan
-        self.query, self.queries = query, (query,)
+        self.query, self.queries, self.title = query, (query,), plan.identity.title
         self._matcher, self.stage = how.patterns(plan), how.sequence(plan)
         self._events = (
             SingleEventStage(plan, self._matcher)
             if isinstance(self._matcher, PatternStage)
             else None
         )
-
-    @property
-    def title(self) -> str:
-        return self.query.plan.identity.title
 
     def match_event(
         self, iri: str, instant: tuple[int, int], name: str | None, triples: Sequence[Triple]

@@ -11,6 +11,9 @@ Found = TypeVar("Found")
 
 _JOIN_SECONDS = 1.0
 
+_LOOK_SECONDS = 1.0
+"""A signal that arrives just before the main thread waits is noticed so late, not never."""
+
 
 def read_ahead(
     read: Callable[[Given], Found], given: Iterator[Given], threads: int
@@ -54,7 +57,8 @@ class _Ahead(Generic[Given, Found]):
     def take(self) -> tuple[Given, Found] | None:
         """The next item with its result; None after the last one."""
         with self._changed:
-            self._changed.wait_for(lambda: self._taken in self._results)
+            while not self._changed.wait_for(lambda: self._taken in self._results, _LOOK_SECONDS):
+                pass
             found = self._results.pop(self._taken)
             self._taken += 1
             self._changed.notify_all()
