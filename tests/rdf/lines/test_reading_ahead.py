@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -25,6 +26,7 @@ def test_a_signal_that_does_not_wake_the_main_thread_is_noticed() -> None:
     ended, patient = threading.Event(), list[bool]()
 
     def read(item: int) -> int:
+        time.sleep(0.5)  # the main thread waits by then
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
         patient.append(ended.wait(20))
         return item
