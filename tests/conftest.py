@@ -14,6 +14,7 @@ compiled kernels.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -96,6 +97,14 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     if isinstance(val, str | bytes) and len(val) > 500:
         return f"{argname} of {len(val)}"
     return None
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT interrupts, also in a shell that ignores it for its background processes."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

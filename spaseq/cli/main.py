@@ -102,7 +102,7 @@ def cli() -> None:
 
 
 def program(arguments: list[str] | None = None) -> None:
-    """`main` as a whole process, in which nothing but its own clean-up follows."""
+    """`main`, as the last thing that the process does: only its clean-up follows."""
     main(arguments, then=at_exit)
 
 
@@ -112,8 +112,8 @@ def main(arguments: list[str] | None = None, *, then: Handlers = restored) -> No
     Text on stderr is escaped, and so is text on stdout if that is a terminal.
 
     Args:
-        arguments: by default those of the process.
-        then: the signal handlers of the time after the command.
+        arguments: the arguments of the command line; by default, the ones of the process.
+        then: which signal handlers hold after the command.
     """
     with escaped_streams():
         _exit(arguments, then)

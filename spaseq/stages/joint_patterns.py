@@ -172,7 +172,7 @@ class _JointStage:
 
 @record
 class FamilyRows:
-    """The solutions of several families on one batch: `parts` has where those of each stand."""
+    """The solutions of several families on one batch; `parts` has the rows of each family."""
 
     together: SolutionBatch
     parts: Mapping[int, slice]

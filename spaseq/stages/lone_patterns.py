@@ -154,7 +154,7 @@ class LonePatterns:
     def _uses(
         self, stage: PatternStage, known: dict[PatternTemplate, PatternTemplate]
     ) -> Sequence[TemplateUse | None]:
-        """The templates of a stage's GPMs, which are made once; `known` are those of others."""
+        """The templates of a stage's GPMs, made once; `known` has the templates of all stages."""
         if not self._stages[stage]:
             plan = stage.plan
             self._stages[stage] = [template_of(plan, gpm, known) for gpm in plan.patterns.gpms]

@@ -34,7 +34,7 @@ MOST_WAITING = 8192
 """With more rows, the evaluator gets them, and goes on from there."""
 
 MOST_BATCHES = 32
-"""The rows of more batches are put together, so that the terms of other rows need not be kept."""
+"""More batches are put together: then the terms of other rows need not stay in memory."""
 
 _UNKNOWN = 2**62
 
@@ -102,9 +102,9 @@ class WaitingRows:
         return found
 
     def passes(self, watermark: int) -> bool:
-        """Whether the evaluator need not learn of a watermark, as no rows have come since the last.
+        """Take a watermark at which no rows came; whether the evaluator need not learn of it.
 
-        It need until the windows of all matches that were possible have closed.
+        The evaluator must learn of it while the window of a possible match is open.
         """
         if self._done < self._active_until:
             return False

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,14 +65,6 @@ def test_a_second_sigterm_does_not_disturb_the_cleaning_up() -> None:
             cleaned = True
     assert cleaned
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """SIGINT interrupts, also in a shell that ignores it for its background processes."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interruptible")

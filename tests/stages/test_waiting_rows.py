@@ -121,7 +121,7 @@ def drawn(seed: int) -> list[tuple[list[Drawn], int]]:
 
 
 def in_order(batches: list[tuple[list[Drawn], int]]) -> Iterator[tuple[list[Drawn], int]]:
-    """The batches without events that are not after those of earlier batches."""
+    """The batches; an event stays only if it is later than all events of earlier batches."""
     last = -1
     for events, watermark in batches:
         later = sorted(event for event in events if event[0] > last)
@@ -216,7 +216,7 @@ def test_many_batches_that_wait_become_one(monkeypatch: pytest.MonkeyPatch) -> N
         assert alone.pushed([(1000 * number, number, "a", 9)], 1000 * number) == []
         most = max(most, len(waiting.waiting()))
         texts = [len(rows.values["x"].terms) for rows in waiting.waiting()]
-        assert sum(texts) <= 12  # those of the rows of a window, and what a batch has beside
+        assert sum(texts) <= 12  # no more terms than the rows of two windows have
     assert most == 3 and 6 <= len(waiting) <= 9
     assert len(alone.pushed([(20_000, 17, "b", 0)], 20_000)) == 1
 

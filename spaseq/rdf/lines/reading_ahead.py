@@ -12,7 +12,7 @@ Found = TypeVar("Found")
 _JOIN_SECONDS = 1.0
 
 _LOOK_SECONDS = 1.0
-"""A signal that arrives just before the main thread waits is noticed so late, not never."""
+"""A waiting main thread looks this often for a signal that came just before it began to wait."""
 
 
 def read_ahead(

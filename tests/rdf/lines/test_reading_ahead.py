@@ -5,19 +5,10 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from spaseq.rdf.lines.reading_ahead import read_ahead
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """SIGINT interrupts, also in a shell that ignores it for its background processes."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interruptible")
