@@ -1,4 +1,9 @@
+#!/usr/bin/env python3
 """The compiled and the Python evaluator of every form of sequence, side by side.
+
+    python benchmarks/evaluator_forms.py [NAME]
+
+NAME: only forms whose name begins with it.
 
 Every millisecond has one event with one solution, or two events of one key. The whole second stage
 is measured, from columns of solutions to answers, in thousands of events per second of CPU time.
@@ -9,6 +14,8 @@ seldom, and one of each end is selected.
 
 from __future__ import annotations
 
+import argparse
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +25,7 @@ import numpy as np
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import UsageError
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
 from spaseq.rdf.terms.number_kinds import DOUBLE
@@ -28,7 +36,6 @@ KEYS, BATCH = 100, 8192
 LOOPED = "ABBB" * 1000 + "C"
 PAIRED = "ABC" * 1000 + "D"
 STOPPED = LOOPED + "U" * 250
-ANY = "registers", "compact", "lazy"
 COMPILED_EVENTS, PYTHON_EVENTS = 100_000, 10_000
 
 
@@ -42,7 +49,7 @@ class Form:
     is_filter: bool = False
     select: str = ""
     evaluator: str | None = None  # None: the planner's choice
-    python: tuple[str, ...] = ("registers", "compact")  # measured if they can run it
+    python: tuple[str, ...] = ("registers",)  # measured if they can run it
     in_pairs: bool = False  # two events of one key and one time
 
 
@@ -69,21 +76,21 @@ FORMS = (
     Form("alternatives", "A, (B | C), N", "ABC" * 3 + "N", True),
     Form("alternatives", "(A; B | A, C)", "ABC", True),
     Form("alternatives", "A, (B; C | N)", "ABC" * 3 + "N", True),
-    Form("loop", "A; B+; C", LOOPED, select="NEXT", python=("compact",)),
-    Form("loop, own", "A; B+[,]; C", LOOPED, select="NEXT", python=("compact",)),
-    Form("loop, own", "A; B+[:]; C", LOOPED, select="NEXT", python=("compact",)),
-    Form("loop, greedy", "A; B++; C", LOOPED, select="NEXT", python=("compact",)),
-    Form("loop, greedy", "A: B++[,]; C", LOOPED, select="NEXT", python=("compact",)),
-    Form("loop, MAX", "B+; C", LOOPED, select="MAX", python=("compact",)),
-    Form("loop, MAX", "B+[:]; C", LOOPED, select="MAX", python=("compact",)),
-    Form("loop, until", "A; B+ UNTIL U; C", STOPPED, select="NEXT", python=("compact",)),
-    Form("loop, until", "A; B++ UNTIL U; C", STOPPED, select="NEXT", python=("compact",)),
-    Form("&", "A; (B & C)", "ABC", in_pairs=True, python=ANY),
-    Form("&", "A: (B & C)+; D", PAIRED, select="NEXT", in_pairs=True, python=("compact",)),
-    Form("AND", "(A AND B); C", LOOPED, select="NEXT", python=("compact",)),
+    Form("loop", "A; B+; C", LOOPED, select="NEXT", python=()),
+    Form("loop, own", "A; B+[,]; C", LOOPED, select="NEXT", python=()),
+    Form("loop, own", "A; B+[:]; C", LOOPED, select="NEXT", python=()),
+    Form("loop, greedy", "A; B++; C", LOOPED, select="NEXT", python=()),
+    Form("loop, greedy", "A: B++[,]; C", LOOPED, select="NEXT", python=()),
+    Form("loop, MAX", "B+; C", LOOPED, select="MAX", python=()),
+    Form("loop, MAX", "B+[:]; C", LOOPED, select="MAX", python=()),
+    Form("loop, until", "A; B+ UNTIL U; C", STOPPED, select="NEXT", python=()),
+    Form("loop, until", "A; B++ UNTIL U; C", STOPPED, select="NEXT", python=()),
+    Form("&", "A; (B & C)", "ABC", in_pairs=True),
+    Form("&", "A: (B & C)+; D", PAIRED, select="NEXT", in_pairs=True, python=()),
+    Form("AND", "(A AND B); C", LOOPED, select="NEXT", python=()),
     Form("AND, filter", "(A AND F), C", "AF" + "C" * 38, True, python=("registers",)),
     Form("AND, filter", "A, (B AND C)", "AB" + "C" * 18, True, python=("registers",)),
-    Form("AND", "A; (B AND C)+; D", PAIRED, select="NEXT", python=("compact",)),
+    Form("AND", "A; (B AND C)+; D", PAIRED, select="NEXT", python=()),
 )
 
 
@@ -145,7 +152,7 @@ def batches(plan: QueryPlan, form: Form, count: int) -> Iterator[SolutionBatch]:
             time,
             k,
             gpm,
-            text_array([None] * BATCH),
+            EventNames.of([None] * BATCH),
             dict.fromkeys(plan.patterns.columns.variables, key),
             dict.fromkeys(plan.patterns.columns.numbers, value),
         )
@@ -167,14 +174,14 @@ def rate(form: Form, window: int, evaluator: str | None, count: int) -> float:
 
 
 def in_python(form: Form, window: int) -> float:
-    """The rate of the fastest evaluator in Python."""
+    """The rate of the fastest evaluator in Python; NaN if none is measured."""
     rates = []
     for evaluator in form.python:
         try:
             rates.append(rate(form, window, evaluator, PYTHON_EVENTS))
         except UsageError:
             continue
-    return max(rates)
+    return max(rates, default=math.nan)
 
 
 def lines(only: str = "") -> Iterator[FormLine]:
@@ -196,12 +203,23 @@ ROW = "{:<16} {:<19} {:>7} {:<19} {:>8} {:>8} {:>6}"
 
 def shown(line: FormLine) -> str:
     """A measurement as a line of the table."""
-    rates = f"{line.compiled:.0f}", f"{line.python:.0f}", f"{line.compiled / line.python:.0f}x"
+    python, ratio = "-", "-"
+    if not math.isnan(line.python):
+        python, ratio = f"{line.python:.0f}", f"{line.compiled / line.python:.0f}x"
+    rates = f"{line.compiled:.0f}", python, ratio
     return ROW.format(line.name, line.sequence, line.window, line.compiled_by, *rates)
 
 
-def main(only: str = "") -> None:
+def main() -> None:
     """Print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("name", nargs="?", default="")
     print(ROW.format(*HEADER))
-    for line in lines(only):
+    for line in lines(parser.parse_args().name):
         print(shown(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -96,8 +96,6 @@ CASES = (
     Case("awaited-requests", "SERVICE after a rare step, pushed", "", pushed=True),
     Case("shared-runs", "the last step of four is rare", query(
         "SELECT ?key", "A: B: C: D", {**steps(), "D": RARE.format("")}, seconds=100)),
-    Case("rare-steps-first", "the last step of four is rare", query("SELECT ?key", "A: B: C: D", {
-        **steps(), "D": RARE.format(" && ?vD > ?vC")}, seconds=100)),
     Case("query-families", "a hundred pairs of bounds", ""),
     Case("compiled-runs", "conditions between steps", query("SELECT ?key", "A; B; C", steps(
         "FILTER (?vC > ?vA)"), "PARTITION BY (?key)")),

@@ -13,9 +13,11 @@ stage.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # `typing` takes longer than all else before signals are handled
 if TYPE_CHECKING:
+    from typing import Any
+
     from spaseq import errors, options, sinks, sources, spark, testing
     from spaseq.api.answers import Answers
     from spaseq.api.explain import explain

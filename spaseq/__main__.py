@@ -1,5 +1,15 @@
-"""`python -m spaseq`."""
+"""`python -m spaseq`, and the script `spaseq`."""
 
-from spaseq.cli import program
+from spaseq.early_signals import end_at_signals
 
-program()
+
+def program() -> None:
+    """Run the command line of this process, which signals may end from here on."""
+    end_at_signals()
+    from spaseq.cli import program as whole
+
+    whole()
+
+
+if __name__ == "__main__":
+    program()

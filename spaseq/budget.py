@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from typing import NoReturn
 
 from spaseq.limits import DEFAULT_LIMITS, Limits
@@ -59,7 +60,16 @@ class Budget:
         rows: most solutions that one operator may give for all events together.
     """
 
-    __slots__ = ("_deadline", "_exceed", "_patience", "_short", "_texts", "limits", "rows")
+    __slots__ = (
+        "_deadline",
+        "_exceed",
+        "_for_one",
+        "_patience",
+        "_short",
+        "_texts",
+        "limits",
+        "rows",
+    )
 
     def __init__(
         self,
@@ -77,7 +87,7 @@ class Budget:
             exceed: what to do when a limit is exceeded, given the reason; it raises an error.
         """
         self.limits = limits
-        self.rows = limits.solutions if rows is None else rows
+        self.rows = self._for_one = limits.solutions if rows is None else rows
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._texts = math.inf if seconds is None else TEXTS * limits.literal_bytes
         self._exceed = exceed
@@ -90,7 +100,15 @@ class Budget:
         rows = limits.solutions
         if events > 1:
             rows = max(rows, BATCH_ROWS, BATCH_ROWS_PER_EVENT * events)
-        return cls(limits, rows, limits.timeout_s)
+        budget = cls(limits, rows, limits.timeout_s)
+        budget._for_one = limits.solutions
+        return budget
+
+    def of_one_event(self) -> Budget:
+        """This budget with the rows of one event, for rows that are not counted by event."""
+        budget = copy(self)
+        budget.rows = self.limits.solutions
+        return budget
 
     def spend(self, rows: int) -> None:
         """Ask for room for an intermediate result of `rows` solutions, before it is made."""
@@ -100,8 +118,8 @@ class Budget:
     def too_many(self) -> NoReturn:
         """An event has more solutions than `limits.solutions`, or the batch more than `rows`."""
         self._exceed(
-            f"a graph pattern has more than {min(self.rows, self.limits.solutions):,} "
-            "intermediate solutions (--max-solutions)"
+            f"a graph pattern has more than {self._for_one:,} intermediate solutions "
+            "(--max-solutions)"
         )
 
     def check(self) -> None:

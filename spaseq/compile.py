@@ -13,6 +13,7 @@ from spaseq.plan.checks import (
     check_expressions,
     check_partition,
     check_services,
+    check_windows,
 )
 from spaseq.plan.planner import plan_query
 from spaseq.plan.planning_options import AS_USUAL, CompileOptions
@@ -91,6 +92,7 @@ def _checked(source: QueryText, name: str, options: CompileOptions) -> Checked:
         found += [d for check in checks for d in check if d.span not in said]
         if not any(d.severity == "error" for d in found):
             found += check_partition(resolved, options.schema)
+            found += check_windows(resolved, options.schema)
         if options.schema is not None:
             found += check_entailment(resolved, options.schema)
         if not any(d.severity == "error" for d in found):

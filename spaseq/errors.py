@@ -99,8 +99,11 @@ class Diagnostic:
         return visible(without_passwords(text))
 
     def to_json(self) -> dict[str, object]:
-        """The finding as `spaseq check --json` writes it."""
+        """The finding as `spaseq check --json` writes it, with a part of a line that is long."""
         line, column = self.source.place(self.span.start)
+        text = without_passwords(self.source.line(line))
+        if len(text) > _LONGEST_LINE:
+            text, _ = _around(text, column - 1)
         return {
             "severity": self.severity,
             "code": self.code,
@@ -108,7 +111,7 @@ class Diagnostic:
             "file": self.source.name,
             "line": line,
             "column": column,
-            "text": without_passwords(self.source.line(line)),
+            "text": text,
             "expected": list(self.expected),
             "suggestion": self.suggestion,
         }
@@ -121,6 +124,15 @@ class SpaseqError(Exception):
 
     def __str__(self) -> str:
         return visible(without_passwords(super().__str__()))
+
+
+def fault_text(error: BaseException) -> str:
+    """One line about an error that nobody expected, for those who read a log.
+
+    >>> fault_text(KeyError("a"))
+    "a fault: KeyError('a')"
+    """
+    return one_line(without_passwords(f"a fault: {error!r}"))
 
 
 class QueryError(SpaseqError):

@@ -9,7 +9,7 @@ import time
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 NodePath: TypeAlias = tuple[Hashable, ...]
 """A node of a plan below the nodes around it, outermost first."""
@@ -79,3 +79,17 @@ def peak_memory() -> int | None:
 
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
+
+
+class ProcessCount:
+    """Counts something that this process does, for whoever looks; a kind is a class of its own."""
+
+    total: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        self._before = self.total
+
+    def take(self) -> int:
+        """The number since the last call, or since this object was made."""
+        found, self._before = self.total - self._before, self.total
+        return found

@@ -17,7 +17,7 @@ _CONTROLS = (
 )
 _ESCAPED = re.compile(f"[{_CONTROLS}]|\r(?!\n)")
 _ESCAPED_IN_LINE = re.compile(f"[\t\n\r{_CONTROLS}]")
-_USER = re.compile(r"([a-z][a-z0-9+.-]*://)[^\s/?#<>\"']*@", re.IGNORECASE)
+_USER = re.compile(r"((?<=[a-z0-9+.-])://)[^\s/?#<>\"']*@", re.IGNORECASE)
 _USER_OF_ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]*://).*@", re.IGNORECASE | re.DOTALL)
 
 

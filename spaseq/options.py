@@ -12,7 +12,7 @@ from dataclasses import field, fields, replace
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
 
 from spaseq.errors import UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
@@ -21,10 +21,15 @@ from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from spaseq.records import record
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import rdflib
 
 KbInput: TypeAlias = "str | PathLike[str] | rdflib.Graph"
 """RDF as users give it: a path, the URL of a SPARQL endpoint, or a graph in memory."""
+
+KbChanges: TypeAlias = "Mapping[str, Sequence[tuple[int | str | datetime, KbInput]]]"
+"""By graph IRI, what replaces the graph and when."""
 
 OntologyInput: TypeAlias = "KbInput | Sequence[KbInput]"
 """One ontology or several."""
@@ -94,18 +99,22 @@ class KnowledgeOptions:
 
     `kb_cache` is the directory that keeps compiled knowledge bases for the next run: the user's
     cache if None, no cache if "none". With `kb_refresh` a followed run loads changed files again.
+    `kb_changes` has what replaces a graph (by its IRI), and when: a time (ms since 1970, a
+    datetime, or the text of an xsd:dateTime) and what `kb` takes; of equal times the last counts.
     """
 
     services: ServiceOptions = ServiceOptions()
     kb_cache: str | PathLike[str] | None = None
     kb_refresh: bool = False
+    kb_changes: KbChanges = field(default_factory=dict)
 
 
 @record
 class ReadingOptions:
     """How the bytes of streams become events.
 
-    `time_predicate` is the IRI whose object is an event's time. `triples_per_event` is the number
+    `time_predicate` is the IRI whose object is an event's time. Integer times count milliseconds
+    since 1970, or seconds if `time_unit` is `s`. `triples_per_event` is the number
     of triples of an event in formats without graphs. `base` is the IRI that relative IRIs of
     Turtle, TriG, RDF/XML and JSON-LD are relative to. `context_map` has the file of each context
     that JSON-LD may name, by its IRI; nothing is fetched. `threads` read N-Quads and N-Triples in
@@ -113,6 +122,7 @@ class ReadingOptions:
     """
 
     time_predicate: str = GENERATED_AT_TIME
+    time_unit: str = "ms"
     triples_per_event: int | None = None
     base: str | None = None
     context_map: Mapping[str, str | PathLike[str]] = field(default_factory=dict)
@@ -125,7 +135,8 @@ class StageOptions:
 
     `limit_per_event` is the maximum number of answers of one query that end at the same instant
     (and are in the same partition). `limits` bound what one event may need. At most `most_waiting`
-    partial matches of a query wait after an instant, in each part of its stage 2.
+    partial matches of a query wait after an instant, in each part of its stage 2. With `open_end`
+    the end of the streams closes no window: what had not happened by then is no absence.
 
     Raises:
         UsageError: the limit is less than one.
@@ -134,6 +145,7 @@ class StageOptions:
     limit_per_event: int | None = None
     limits: Limits = DEFAULT_LIMITS
     most_waiting: int | None = None
+    open_end: bool = False
 
     def __post_init__(self) -> None:
         if self.limit_per_event is not None and self.limit_per_event < 1:
@@ -149,7 +161,9 @@ class FileSourceSettings:
     an event may be behind the greatest time of its stream. A stream without new input for `idle_ms`
     no longer holds the others back. With `growing`, files may be appended to; their last event is
     read when something follows it, or after `settle_ms` without a change. An event that is more
-    than `max_ahead_ms` ahead of its arrival and of all streams is bad input.
+    than `max_ahead_ms` ahead of its arrival and of all streams is bad input. While something waits
+    for a silent stream, its time goes on every `heartbeat_ms`. Where Spark plans batches that is so
+    while a window of `horizon_ms` may be open, the longest one of all queries.
     """
 
     max_bytes: int = MAX_BATCH_BYTES
@@ -159,6 +173,8 @@ class FileSourceSettings:
     growing: bool = False
     settle_ms: int = 10_000
     max_ahead_ms: int = 86_400_000
+    heartbeat_ms: int = 1000
+    horizon_ms: int = 0
 
 
 @record
@@ -188,7 +204,8 @@ class FollowOptions:
     `checkpoint` is the directory that keeps the run's state. With `until_done` the run ends when it
     has processed all files that were there at its start. The directories are looked at every
     `trigger_ms`. Stage 2 of a query with a key is split into `buckets`; a checkpoint fixes the
-    number. `messages` is how the messages of brokers become events.
+    number. `rebuild` makes the state anew from the logs, where a run keeps logs. `messages` is how
+    the messages of brokers become events.
     """
 
     checkpoint: Path
@@ -197,6 +214,7 @@ class FollowOptions:
     trigger_ms: int = 200
     limits: StateLimits = field(default_factory=StateLimits)
     buckets: int | None = None
+    rebuild: bool = False
     messages: MessageOptions = DEFAULT_MESSAGES
 
 
@@ -257,8 +275,9 @@ class RunOptions:
         Traceback (most recent call last):
             ...
         spaseq.errors.UsageError: run() has no option 'thread', did you mean threads? Options: \
-base, context_map, disable, entailment, kb_cache, limit_per_event, limits, on_partial, ontology, \
-services, threads, time_predicate, triples_per_event, watermark_ms
+base, context_map, disable, entailment, kb_cache, kb_changes, lifts, limit_per_event, limits, \
+on_partial, ontology, open_end, services, threads, time_predicate, time_unit, triples_per_event, \
+watermark_ms
         """
         names = sorted(allowed.__annotations__)
         for name in keywords:
@@ -284,15 +303,20 @@ def _part(kind: type[P], keywords: Mapping[str, Any]) -> P:
 
 
 class EngineKeywords(TypedDict, total=False):
-    """The options that every call of the Python API accepts as keywords."""
+    """The options that every call of the Python API accepts as keywords.
+
+    With `time_unit="s"` integer times count seconds since 1970, not milliseconds.
+    """
 
     limit_per_event: int | None
     limits: Limits
     services: ServiceOptions
     kb_cache: str | PathLike[str] | None
+    kb_changes: KbChanges
     ontology: OntologyInput | None
     entailment: str | None
     disable: Iterable[str]
+    time_unit: Literal["s", "ms"]
 
 
 class PushKeywords(EngineKeywords, total=False):
@@ -316,8 +340,12 @@ class RunKeywords(StreamKeywords, total=False):
     `on_partial` is called for each `PartialMatch`: the first steps of a query, when their window
     has closed without the rest. Without it the run does not look for them. `watermark_ms` is how
     far an event of a generator may be behind the greatest time of its stream.
+    With `open_end` the end of the streams closes no window. `lifts` has the lift of each stream
+    that is rows: its text, or the `Path` of its file; `spaseq.Lifted` takes more.
     """
 
+    open_end: bool
+    lifts: Mapping[str, str | Path]
     threads: int | None
     on_partial: Callable[[Any], None] | None
     watermark_ms: int
@@ -338,7 +366,9 @@ class AnswersKeywords(StreamKeywords, total=False):
     instead. `partial` gives partial matches as rows. `lifts` has the lift of each stream that is a
     DataFrame of rows, and of paths of tables: its text, or the `Path` of its file. `order` has the
     column that orders rows of equal time of such a DataFrame. Tasks read the Parquet files of a
-    DataFrame that only scans them; with `direct=False` Spark reads its rows.
+    DataFrame that only scans them; with `direct=False` Spark reads its rows. `typed` gives a column
+    for each variable: True finds the types from the answers, which are then computed in the call; a
+    mapping has the Spark types of variables by name, and the others become strings.
     """
 
     checkpoint: str | PathLike[str] | None
@@ -352,3 +382,4 @@ class AnswersKeywords(StreamKeywords, total=False):
     lifts: Mapping[str, str | Path]
     order: Mapping[str, str]
     direct: bool
+    typed: bool | Mapping[str, str]

@@ -27,6 +27,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, Unpack
 
 import pyoxigraph as ox
@@ -36,9 +37,9 @@ from spaseq.api.push import Engine
 from spaseq.api.run import run
 from spaseq.errors import BadEvents, InputError
 from spaseq.lang.parser import parse
+from spaseq.lift.lifted import Lifted
 from spaseq.options import EngineKeywords, KbInput
 from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.terms.program_times import time_ms
 from spaseq.sources.iterables import Event
 
 __all__ = ["Harness", "letter_query", "letters", "words"]
@@ -72,6 +73,7 @@ class Harness:
         self,
         query: str,
         kb: Mapping[str, KbInput] | None = None,
+        lifts: Mapping[str, str | Path] | None = None,
         **options: Unpack[EngineKeywords],
     ) -> None:
         """Compile a query and start it.
@@ -79,6 +81,8 @@ class Harness:
         Args:
             query: query text.
             kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
+            lifts: by stream: the text of a lift, or the `Path` of its file. Rows, as dicts, are
+                pushed to such a stream.
             options: any keywords of `spaseq.Engine`.
 
         Raises:
@@ -87,10 +91,19 @@ class Harness:
         self.matches: list[Match] = []
         self.bad: list[BadInput] = []
         self._query, self._kb, self._options = query, kb, options
-        self._engine = Engine(query, kb, on_bad=self.bad.append, **options)
-        self._prefixes = {p.prefix: p.iri for p in parse(query).prologue.prefixes}
-        self._events: dict[str, list[Event]] = {}
+        self._lifts = dict(lifts or {})
+        self._engine = Engine(query, kb, on_bad=self.bad.append, lifts=lifts, **options)
+        parsed = parse(query)
+        self._prefixes = {p.prefix: p.iri for p in parsed.prologue.prefixes}
+        self._names = {s.iri.value: s.name for s in parsed.streams}
+        self._lifted = {self._name(stream) for stream in self._lifts}
+        self._events: dict[str, list[Event | Mapping[str, Any]]] = {}
         self._now: datetime | None = None
+
+    @property
+    def now(self) -> datetime | None:
+        """The time of the latest event, or to which the clock was moved; None at the start."""
+        return self._now
 
     @property
     def answers(self) -> list[Bindings]:
@@ -112,13 +125,13 @@ class Harness:
                 one subject's properties; an rdflib.Graph; or an iterable of triples. The keys of a
                 dict are as in Turtle (`":speed"`, `"a"`, `"<http://example/speed>"`), and the key
                 `"@id"` gives the subject. A value is a Python value, a list of them, or an IRI
-                (`":a1"`, `"<http://example/a1>"`).
+                (`":a1"`, `"<http://example/a1>"`). On a stream with a lift, a dict is a row.
             at: the time, in seconds since the epoch or as a datetime; by default one second after
-                the event before.
+                the event before. The time that a lift makes comes first.
             iri: the IRI of the event's graph.
 
         Raises:
-            InputError: the graph is not RDF.
+            InputError: the graph is not RDF, or the row is bad.
             UsageError: the query has no such stream, or the time goes back.
 
         >>> bench = Harness(letter_query("A"))
@@ -127,8 +140,17 @@ class Harness:
         >>> [(match.start.second, answer["wA"]) for match, answer in bench.closed()]
         [(5, 'a1'), (6, 'a2')]
         """
+        if isinstance(graph, Mapping) and self._name(stream) in self._lifted:
+            self._push_row(stream, graph, self._time(at))
+            return
         event = Event(self._triples(graph), self._time(at), iri)
         self.push_event(stream, event)
+
+    def _push_row(self, stream: str, row: Mapping[str, Any], time: datetime) -> None:
+        """Push one row of a stream with a lift."""
+        self.matches += self._engine.push(stream, row, time)
+        self._now = self._engine.latest or time
+        self._events.setdefault(stream, []).append(row)
 
     def push_event(self, stream: str, event: Event) -> None:
         """Push an event that is made already, such as one of `letters`."""
@@ -137,7 +159,7 @@ class Harness:
         except BadEvents as error:
             self.matches += error.matches
             raise error.bad[0][1] from None
-        self._now = _EPOCH + timedelta(milliseconds=time_ms(event.time))
+        self._now = self._engine.latest
         self._events.setdefault(stream, []).append(event)
 
     def advance(self, to: Seconds | datetime) -> None:
@@ -165,12 +187,20 @@ class Harness:
         >>> bench.replay() == bench.answers == [{"wA": "a1", "wB": "b1"}]
         True
         """
-        streams: dict[str, list[Event]] = {s.name: [] for s in parse(self._query).streams}
-        names = {s.iri.value: s.name for s in parse(self._query).streams}
+        given: dict[str, list[Any]] = {name: [] for name in self._names.values()}
         for stream, events in self._events.items():
-            streams[names.get(stream, stream)] += events
+            given[self._name(stream)] += events
+        lifts = {self._name(stream): lift for stream, lift in self._lifts.items()}
+        streams: dict[str, Any] = {
+            name: Lifted(events, lifts[name]) if name in lifts else events
+            for name, events in given.items()
+        }
         matches = run(self._query, streams, self._kb, runtime, **self._options)
         return [_values(match) for match in matches]
+
+    def _name(self, stream: str) -> str:
+        """The query's name for a stream that is given by its name or its IRI."""
+        return self._names.get(stream, stream)
 
     def __enter__(self) -> Self:
         return self

@@ -9,6 +9,9 @@ longest files follow. The tests of any other file stay together. The kernels are
 processes collect the tests, and no test begins before; otherwise each process would compile them.
 Tests that start the command line in a process of its own run it as users do: small input needs no
 compiled kernels.
+
+All these processes keep bytecode, also if `PYTHONDONTWRITEBYTECODE` is set: else each of some 300
+would compile the package again. A test that starts a Spark session must have the mark `spark`.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +30,11 @@ from hypothesis import settings
 
 from spaseq.compiled.cache import choose_cache_directory
 from spaseq.compiled.mode import compile_from_now_on
+from spaseq.stages.collection_pause import collection_paused
+from tests.thresholds import Force, forced
 
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 compile_from_now_on()  # in this process; small runs of others interpret them
 
 settings.register_profile(
@@ -77,6 +85,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         warming.wait()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """No cyclic garbage is looked for: almost all objects that are made here stay."""
+    with collection_paused():
+        return (yield)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests on Spark first, in one group, and the tests of each other file in another."""
@@ -90,6 +105,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         spark = item.get_closest_marker("spark") is not None
         group = "spark" if spark else item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """A test without the mark `spark` fails if it starts a Spark session in this process."""
+    before = _spark_context()
+    result = yield
+    if _spark_context() is not before and item.get_closest_marker("spark") is None:
+        pytest.fail("this test starts a Spark session: give it the mark `spark`", pytrace=False)
+    return result
+
+
+def _spark_context() -> object:
+    """This process's Spark context, without importing Spark."""
+    pyspark = sys.modules.get("pyspark")
+    return getattr(getattr(pyspark, "SparkContext", None), "_active_spark_context", None)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -115,3 +146,10 @@ def spark() -> Iterator[Any]:
     running = session()
     yield running
     running.stop()
+
+
+@pytest.fixture
+def force() -> Iterator[Force]:
+    """Forces thresholds until the end of the test, as `tests.thresholds.forced` does."""
+    with ExitStack() as stack:
+        yield lambda words: stack.enter_context(forced(words))

@@ -22,3 +22,8 @@ def sizes(few: int, many: int, most: int | None = None) -> pytest.MarkDecorator:
 def first_of(values: Sequence[Any], few: int) -> list[Any]:
     """Values of a parameter: the first few, and the others for the thorough run only."""
     return [*values[:few], *(pytest.param(value, marks=THOROUGH) for value in values[few:])]
+
+
+def first_rows_of(rows: Sequence[Sequence[Any]], few: int) -> list[Any]:
+    """The same for rows of several parameters."""
+    return [*rows[:few], *(pytest.param(*row, marks=THOROUGH) for row in rows[few:])]

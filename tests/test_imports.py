@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import spaseq
 
 PACKAGE = Path(spaseq.__file__).parent
 AUTOMATON = "spaseq.automaton."
-ROOMS = ("program", "run", "batch", "sets", "registers", "lazy")
+ROOMS = ("program", "run", "batch", "sets", "registers")
 
 Graph = Mapping[str, set[str]]
 
@@ -74,6 +75,7 @@ def cycle(graph: Graph) -> list[str]:
     return []
 
 
+@cache
 def imports() -> Graph:
     """The modules that the import of each module of the package imports directly."""
     names = {module_name(file): file for file in PACKAGE.rglob("*.py")}

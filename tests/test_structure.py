@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -48,6 +48,9 @@ KERNEL_DECORATORS = {
 }
 
 
+_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+
+
 class Module(NamedTuple):
     """A file of the package and its syntax tree."""
 
@@ -77,8 +80,17 @@ def modules() -> tuple[Module, ...]:
     )
 
 
+@cache
+def statements(module: Module) -> tuple[ast.AST, ...]:
+    """All statements of a file, and what holds them; expressions hold none."""
+    found: list[ast.AST] = [module.tree]
+    for node in found:
+        found += [n for n in ast.iter_child_nodes(node) if isinstance(n, _STATEMENTS)]
+    return tuple(found)
+
+
 def functions(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(module.tree):
+    for node in statements(module):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -103,7 +115,7 @@ def test_functions_are_short_and_take_few_parameters() -> None:
 def test_a_class_name_stands_once() -> None:
     places = defaultdict(list)
     for module in modules():
-        for node in ast.walk(module.tree):
+        for node in statements(module):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(module.name)
     shared = {name: where for name, where in places.items() if len(where) > 1}
@@ -180,16 +192,44 @@ def test_public_names_and_their_methods_have_docstrings(name: str) -> None:
         assert [n for n, member in functions_of.items() if not member.__doc__] == []
 
 
-def test_every_section_of_the_language_reference_that_is_cited_exists() -> None:
-    page = (PACKAGE.parent / "docs" / "language.md").read_text()
-    headings = re.findall(r"^#+ (.*)$", page, re.MULTILINE)
-    anchors = {heading.lower().replace(" ", "-") for heading in headings}
-    places = [PACKAGE, PACKAGE.parent / "tests", PACKAGE.parent / "benchmarks"]
-    cited = {
-        anchor: path
-        for place in places
-        for path in place.rglob("*.py")
-        for anchor in re.findall(r"docs/language\.md#([a-z-]+)", path.read_text())
+def test_every_section_of_the_language_pages_that_is_cited_exists() -> None:
+    root = PACKAGE.parent
+    headings = {
+        f"{page}.md#{heading.lower().replace(' ', '-')}"
+        for page in ("language", "lookup", "meaning")
+        for heading in re.findall(
+            r"^#+ (.*)$", (root / "docs" / f"{page}.md").read_text(), re.MULTILINE
+        )
     }
-    assert {anchor: path for anchor, path in cited.items() if anchor not in anchors} == {}
+    cited = {
+        section: path
+        for place in (PACKAGE, root / "tests", root / "benchmarks")
+        for path in place.rglob("*.py")
+        for section in re.findall(
+            r"docs/((?:language|lookup|meaning)\.md#[a-z-]+)", path.read_text()
+        )
+    }
+    assert {section: path for section, path in cited.items() if section not in headings} == {}
     assert len(cited) > 20
+
+
+def test_no_two_files_import_each_other() -> None:
+    """Imports for type checkers, and those inside functions, count, too."""
+    files = {_dotted(module.path): module.tree for module in modules()}
+    imports = {name: set(_imported(tree, files)) for name, tree in files.items()}
+    assert not [(a, b) for a in imports for b in imports[a] if a < b and a in imports.get(b, ())]
+
+
+def _dotted(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imported(tree: ast.Module, known: Container[str]) -> Iterator[str]:
+    """The modules of the package that a file imports anywhere."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name if name in known else node.module for name in inner)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)

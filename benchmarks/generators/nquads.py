@@ -23,7 +23,7 @@ Triple: TypeAlias = tuple[str, str, str]
 
 
 class Stamp(Enum):
-    """Where an event's timestamp stands (docs/language.md#formats)."""
+    """Where an event's timestamp stands (docs/lookup.md#formats)."""
 
     BEFORE = "in the default graph, before the event's quads"
     AFTER = "in the default graph, after the event's quads"

@@ -1,7 +1,8 @@
 """Vessel trajectories: one stream of position reports of fishing boats and other boats.
 
 Each vessel reports every ten minutes. It lies in a harbour, leaves, sails, stops somewhere, and
-sails back. A report inside an area names the area in `zone`; a report in open water has no `zone`.
+sails back. A report has its position as WKT. The areas are hexagons of the knowledge base, far
+enough from each other for the way between two to lie in open water.
 """
 
 from __future__ import annotations
@@ -39,6 +40,18 @@ AREAS = {
     "anchorage/roads": ("Anchorage", "The Roads"),
     "reserve/seal-rocks": ("NatureReserve", "Seal Rocks"),
 }
+MIDDLES = {
+    "harbour/north": (40_000, 520_000),
+    "harbour/south": (40_000, 516_000),
+    "ground/cod-bank": (47_000, 512_000),
+    "ground/herring-deep": (47_000, 516_000),
+    "anchorage/roads": (47_000, 520_000),
+    "reserve/seal-rocks": (47_000, 524_000),
+}
+"""Longitude and latitude of the areas' middles, in ten-thousandths of a degree."""
+CORNERS = ((200, 0), (120, 150), (-120, 150), (-200, 0), (-120, -150), (120, -150))
+"""The corners of an area, seen from its middle."""
+WKT = "http://www.opengis.net/ont/geosparql#wktLiteral"
 
 KINDS = (
     "hit",
@@ -53,11 +66,11 @@ KINDS = (
 
 
 class Report(NamedTuple):
-    """Speed in tenths of a knot, heading in degrees, and the area, if any."""
+    """Speed in tenths of a knot, heading in degrees, and the place, as in `MIDDLES`."""
 
     speed: int
     heading: int
-    zone: str | None = None
+    place: tuple[int, int] = (0, 0)
 
 
 def _course(dice: Dice, heading: int, reports: int) -> list[Report]:
@@ -69,63 +82,65 @@ def _course(dice: Dice, heading: int, reports: int) -> list[Report]:
     return out
 
 
+def _on_the_way(reports: list[Report], start: str, end: str) -> list[Report]:
+    """The reports, at equal distances between two areas."""
+    (x, y), (to_x, to_y) = MIDDLES[start], MIDDLES[end]
+    parts = len(reports) + 1
+    return [
+        report._replace(place=(x + (to_x - x) * i // parts, y + (to_y - y) * i // parts))
+        for i, report in enumerate(reports, 1)
+    ]
+
+
 def _trip(dice: Dice, kind: str) -> list[Part[Report]]:
     """A trip from a harbour and back. Headings avoid north, where degrees wrap round."""
     harbour, heading = dice.pick(HARBOURS), dice.whole(60, 140)
-    leaving = Report(dice.whole(32, 58), heading, harbour)
+    leaving = Report(dice.whole(32, 58), heading, MIDDLES[harbour])
     length = {"stops too soon": 2, "takes too long": 18}.get(kind, dice.whole(3, 8))
     way = _course(dice, heading, length)
     if kind == "turns on the way":
         way[2] = way[2]._replace(heading=way[1].heading + 40)
         way[3:] = _course(dice, way[2].heading, length - 3)
     zone = dice.pick(OTHER if kind == "stops at an anchorage" else FISHING)
-    stop = Report(dice.whole(0, 4), way[-1].heading, zone)
-    counted = [Part(r) for r in (leaving, *way, stop)]
-    stay = [Part(Report(dice.whole(0, 14), dice.whole(0, 359), zone), False)] * dice.whole(1, 4)
-    back = [Part(r, False) for r in _course(dice, heading + 180, length)]
-    return counted + stay + back
+    there = MIDDLES[zone]
+    stop = Report(dice.whole(0, 4), way[-1].heading, there)
+    counted = [Part(r) for r in (leaving, *_on_the_way(way, harbour, zone), stop)]
+    stay = [Part(Report(dice.whole(0, 14), dice.whole(0, 359), there), False)] * dice.whole(1, 4)
+    back = _on_the_way(_course(dice, heading + 180, length), zone, harbour)
+    return counted + stay + [Part(r, False) for r in back]
 
 
 def _moored(dice: Dice, harbour: str) -> Report:
     """A report in the harbour: at rest, or sometimes moving."""
     speed = dice.whole(5, 28) if dice.chance(0.2) else 0
-    return Report(speed, dice.whole(0, 359), harbour)
+    return Report(speed, dice.whole(0, 359), MIDDLES[harbour])
+
+
+def _degrees(place: tuple[int, int]) -> str:
+    return " ".join(f"{part // 10_000}.{part % 10_000:04}" for part in place)
 
 
 class Positions:
-    """Writes reports, and keeps each vessel's position in hundred-thousandths of a degree."""
+    """Writes reports; vessels at one place lie some metres apart."""
 
     def __init__(self) -> None:
         self._number = 0
-        self._places: dict[int, tuple[int, int]] = {}
 
     def write(self, time: int, vessel: int, report: Report, mark: Planted | None) -> Generated:
         """One report as an event."""
         self._number += 1
         graph = f"{BASE}report/{self._number}"
         r = f"<{graph}>"
-        north, east = self._move(vessel, report)
+        x, y = report.place
+        place = _degrees((x + vessel * 37 % 100 - 50, y + self._number * 13 % 60 - 30))
         triples: list[Triple] = [
             (r, RDF_TYPE, f"<{NS}PositionReport>"),
             (r, f"<{NS}vessel>", f"<{BASE}vessel/{vessel}>"),
             (r, f"<{NS}speed>", decimal(tenths(report.speed))),
             (r, f"<{NS}heading>", integer(report.heading)),
-            (r, f"<{NS}north>", integer(north)),
-            (r, f"<{NS}east>", integer(east)),
+            (r, f"<{NS}position>", f'"POINT({place})"^^<{WKT}>'),
         ]
-        if report.zone:
-            triples.append((r, f"<{NS}zone>", f"<{BASE}{report.zone}>"))
         return Generated(0, graph, event(r, time, triples, Stamp.INSIDE), mark)
-
-    def _move(self, vessel: int, report: Report) -> tuple[int, int]:
-        """Metres north and east of a point on the coast; ten minutes at 0.1 kn are 31 m."""
-        north, east = self._places.get(vessel, (500 * vessel, 0))
-        way = 31 * report.speed
-        quarter, angle = divmod(report.heading % 360, 90)
-        ahead, aside = way * (90 - angle) // 90, way * angle // 90
-        step = ((ahead, aside), (-aside, ahead), (-ahead, -aside), (aside, -ahead))[quarter]
-        self._places[vessel] = north + step[0], east + step[1]
-        return self._places[vessel]
 
 
 def events(dice: Dice, keys: int) -> Iterator[Generated]:
@@ -145,17 +160,21 @@ def events(dice: Dice, keys: int) -> Iterator[Generated]:
 
 
 def knowledge(keys: int) -> str:
-    """Vessels with name and owner; areas with class and name."""
+    """Vessels with name and owner; areas with class, name and extent."""
     rows = [
         f"@prefix : <{NS}> .",
         "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .",
+        "@prefix geo: <http://www.opengis.net/ont/geosparql#> .",
         "",
     ]
     owners = sorted({owner for _, owner in VESSELS})
     for i, owner in enumerate(owners):
         rows.append(f'<{BASE}owner/{i}> a :Company ; rdfs:label "{owner}" .')
     for area, (kind, label) in AREAS.items():
-        rows.append(f'<{BASE}{area}> a :{kind} ; rdfs:label "{label}" .')
+        x, y = MIDDLES[area]
+        corners = [_degrees((x + dx, y + dy)) for dx, dy in (*CORNERS, CORNERS[0])]
+        extent = f'"POLYGON(({", ".join(corners)}))"^^geo:wktLiteral'
+        rows.append(f'<{BASE}{area}> a :{kind} ; rdfs:label "{label}" ; :extent {extent} .')
     for v in range(keys):
         name, owner = VESSELS[v % len(VESSELS)]
         rows.append(

@@ -1,6 +1,6 @@
 """Measure the papers' experiments, and draw them.
 
-    python -m benchmarks.papers measure [core lazy spaseq] [--events 200000] [--rounds 3]
+    python -m benchmarks.papers measure [core spaseq] [--events 200000] [--rounds 3]
     python -m benchmarks.papers draw
 
 `measure` prints each figure and writes its numbers to `benchmarks/papers/measured/`. `draw` makes
@@ -15,11 +15,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.papers import core, lazy_automata, spaseq_engine
+from benchmarks.papers import core, spaseq_engine
 from benchmarks.plots.figures import Figure
 from benchmarks.plots.program import figure_parser, measure_or_draw
 
-EXPERIMENTS = {"core": core, "lazy": lazy_automata, "spaseq": spaseq_engine}
+EXPERIMENTS = {"core": core, "spaseq": spaseq_engine}
 
 
 def measured(given: argparse.Namespace) -> Iterator[Figure]:

@@ -240,7 +240,7 @@ class AnswerBatch(Sequence[Answer]):
         gpms = np.array(names.gpms, object)[rows.gpm]
         streams = np.array(names.streams, object)[rows.stream]
         columns = [column.tolist() for column in (rows.time, rows.k, gpms, streams)]
-        fields = zip(*columns, rows.event.to_pylist(), strict=True)
+        fields = zip(*columns, rows.event.texts(), strict=True)
         made = np.fromiter(map(_item, fields), object, len(rows))
         items: list[TraceItem] = made[self.trace.places].tolist()
         width = self.trace.width

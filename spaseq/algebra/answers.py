@@ -1,4 +1,4 @@
-"""Answers of a query as values: the match and its trace (docs/language.md#matches)."""
+"""Answers of a query as values: the match and its trace (docs/meaning.md#matches)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AFTER_ALL = 2**31 - 1
 class TraceItem(NamedTuple):
     """One event of a match. `stream` is the stream's IRI, `event` its graph's IRI or None.
 
-    Items compare in the order of a trace (docs/language.md#matches). No two items of one answer
+    Items compare in the order of a trace (docs/meaning.md#matches). No two items of one answer
     are equal in all fields before `event`.
     """
 
@@ -59,7 +59,7 @@ class Answer(NamedTuple):
         return item.time, item.k
 
     def order_key(self) -> str:
-        """A text whose code-point order is that of answers (docs/language.md#order-of-answers).
+        """A text whose code-point order is that of answers (docs/meaning.md#order-of-answers).
 
         End, first instant, trace by (instant, GPM name, stream), single variables' bindings,
         group variables' lists.

@@ -1,15 +1,18 @@
-"""CONSTRUCT: answers as graph events (docs/language.md#construct; SPARQL 1.1 section 16.2)."""
+"""CONSTRUCT: answers as graph events (docs/meaning.md#construct; SPARQL 1.1 section 16.2)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
 from spaseq.algebra.answers import Answer
-from spaseq.algebra.groups import pattern_term
+from spaseq.algebra.graph_changes import deletion, inner, insertion, wildcard
 from spaseq.algebra.nodes import PatternTerm, TriplePattern, is_reserved
+from spaseq.algebra.triple_terms import TermReader, Terms, composed_text
 from spaseq.lang import ast
 from spaseq.rdf.terms.term import Triple, is_rdf_term, kind_of
+from spaseq.rdf.terms.triple_terms import triple_term_text
 from spaseq.records import record
 
 _TERMS = 1 << 14
@@ -20,29 +23,54 @@ _TERMS = 1 << 14
 class Template:
     """The triples of CONSTRUCT; its blank nodes are variables whose names begin with `_:`.
 
-    `stream` is the IRI of REGISTER STREAM, if there is one.
+    `stream` is the IRI of REGISTER STREAM, if there is one. `composed` has the terms of each
+    variable that stands for a triple term. Of MAINTAIN GRAPH, `graph` is the graph's IRI, and the
+    first `deleted` triples are patterns of the triples to remove.
     """
 
     triples: tuple[TriplePattern, ...]
     stream: str | None = None
+    composed: tuple[tuple[str, Terms], ...] = ()
+    graph: str | None = None
+    deleted: int = 0
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables and blank nodes in the triples, each once."""
+        terms = [t for triple in self.triples for t in triple.terms]
+        terms += [t for _, own in self.composed for t in own]
+        return tuple(dict.fromkeys(t.name for t in terms if isinstance(t, ast.Var)))
 
 
 def template_of(form: ast.Construct, stream: str | None) -> Template:
     """The template of a CONSTRUCT query whose answers are the events of `stream`, if given."""
-    triples = []
-    for triple in form.template:
+    return Template(*_patterns(form.template, stream))
+
+
+def change_template_of(form: ast.Maintain) -> Template:
+    """The template of a query that maintains a graph."""
+    found = _patterns((*form.deleted, *form.inserted), None)
+    return Template(*found, form.graph.value, len(form.deleted))
+
+
+def _patterns(
+    template: Sequence[ast.Triple], stream: str | None
+) -> tuple[tuple[TriplePattern, ...], str | None, tuple[tuple[str, Terms], ...]]:
+    """The first fields of a `Template`."""
+    triples, reader = [], TermReader()
+    for triple in template:
         predicate = triple.predicate
         assert isinstance(predicate, ast.Var | ast.Iri), "templates have no property paths"
-        terms = (pattern_term(t) for t in (triple.subject, predicate, triple.object))
+        terms = (reader.term(t) for t in (triple.subject, predicate, triple.object))
         triples.append(TriplePattern(*terms))
-    return Template(tuple(triples), stream)
+    return tuple(triples), stream, tuple(reader.composed.items())
 
 
 def constructed(template: Template, query: str, answer: Answer) -> Answer | None:
     """The answer with its graph event, or None if the event would have no triple.
 
-    A group variable stands for the last of its values. A triple is left out if a variable is
-    unbound, or if RDF does not allow it (a literal as its subject, for example). The event's IRI
+    A group variable stands for the last of its values. A triple is left out if a variable in it
+    is unbound, or if RDF does not allow it (a literal as its subject, for example). The event's IRI
     and the labels of the template's blank nodes are hashes of the query's name and the answer's
     `order_key`. So equal runs give equal text, and no two answers share an IRI or a label.
 
@@ -56,15 +84,32 @@ def constructed(template: Template, query: str, answer: Answer) -> Answer | None
     for name, xs in answer.lists:
         values[name] = xs[-1]
     graph: dict[Triple, None] = {}
-    for triple in template.triples:
+    composed = dict(template.composed)
+    for triple in template.triples[: template.deleted]:
+        graph[deletion(*(_wanted(term, values, composed) for term in triple.terms))] = None
+    for name, terms in reversed(template.composed):  # inner ones first
+        s, p, o = (_value(term, values, key) for term in terms)
+        values[name] = composed_text((s, p, o)) or ""
+    for triple in template.triples[template.deleted :]:
         s, p, o = [_value(term, values, key) for term in triple.terms]
-        if s is None or p is None or o is None:
+        if not s or not p or not o:
             continue
         if _can_be_subject(s) and _can_be_predicate(p) and _can_be_object(o):
-            graph[s, p, o] = None
+            graph[(s, p, o) if template.graph is None else insertion(s, p, o)] = None
     if not graph:
         return None
-    return Answer(*answer[:6], tuple(graph), _event_iri(template.stream, key))
+    event = query if template.graph is not None else _event_iri(template.stream, key)
+    return Answer(*answer[:6], tuple(graph), event)
+
+
+def _wanted(term: PatternTerm, values: dict[str, str], composed: dict[str, Terms]) -> str:
+    """The value of a term of DELETE, or a wildcard: a variable without a value, a blank node."""
+    if isinstance(term, str):
+        return term
+    if term.name in composed:
+        s, p, o = (inner(_wanted(each, values, composed)) for each in composed[term.name])
+        return triple_term_text(s, p, o)
+    return values.get(term.name, wildcard(term.name))
 
 
 def _event_iri(stream: str | None, key: str) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 
 from spaseq.algebra import nodes as n
+from spaseq.algebra.constants import constant_text
 from spaseq.algebra.folding import all_joined, folded
 from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.subselect import select_clauses
+from spaseq.algebra.triple_terms import TermReader
 from spaseq.lang import ast
-from spaseq.rdf.terms.term import iri_text, literal_text
-from spaseq.rdf.terms.vocabulary import XSD_STRING
+from spaseq.rdf.terms.term import iri_text
 
 
 def translate_group(group: ast.GroupGraphPattern) -> n.Pattern:
@@ -23,22 +24,9 @@ def translate_group(group: ast.GroupGraphPattern) -> n.Pattern:
     return _GroupTranslation().group(group)
 
 
-def constant_text(term: ast.Iri | ast.Literal) -> str:
-    """The canonical N-Triples text of a constant."""
-    if isinstance(term, ast.Iri):
-        return iri_text(term.value)
-    return literal_text(term.lexical, term.datatype or XSD_STRING, term.language)
-
-
-def pattern_term(term: ast.Term) -> n.PatternTerm:
-    """A term of the syntax tree as a term of a pattern."""
-    match term:
-        case ast.Var(name):
-            return ast.Var(name)
-        case ast.BlankNode(label):
-            return ast.Var(n.RESERVED + label)
-        case ast.Iri() | ast.Literal():
-            return constant_text(term)
+def pattern_term(term: ast.Var | ast.Iri) -> n.PatternTerm:
+    """The name of a graph or endpoint as a term of a pattern."""
+    return ast.Var(term.name) if isinstance(term, ast.Var) else iri_text(term.value)
 
 
 def conjoined(exprs: Iterable[ast.Expr]) -> ast.Expr | None:
@@ -56,7 +44,7 @@ def conjuncts(exprs: Iterable[ast.Expr]) -> Iterator[ast.Expr]:
             yield expr
 
 
-_Triple = tuple[n.PatternTerm, ast.Var | ast.Path, n.PatternTerm]
+_Triple = tuple[n.PatternTerm, ast.Var | ast.Path | str, n.PatternTerm]
 
 
 class _GroupTranslation:
@@ -64,24 +52,25 @@ class _GroupTranslation:
 
     def __init__(self) -> None:
         self._fresh = count()
+        self._reader = TermReader()
 
-    def group(self, group: ast.GroupGraphPattern) -> n.Pattern:
-        pattern, condition = self.parts(group)
+    def group(self, group: ast.GroupGraphPattern, first: tuple[n.Pattern, ...] = ()) -> n.Pattern:
+        """The algebra of a group that begins with the patterns `first`."""
+        pattern, condition = self.parts(group, first)
         return pattern if condition is None else n.Filter(condition, pattern)
 
-    def parts(self, group: ast.GroupGraphPattern) -> tuple[n.Pattern, ast.Expr | None]:
+    def parts(
+        self, group: ast.GroupGraphPattern, first: tuple[n.Pattern, ...] = ()
+    ) -> tuple[n.Pattern, ast.Expr | None]:
         """A group without its FILTERs, and the FILTERs joined by `&&`."""
-        operands: list[n.Pattern] = []  # of a join
+        operands: list[n.Pattern] = [*first]  # of a join
         triples: list[_Triple] = []
         filters: list[ast.Expr] = []
         for element in group.elements:
             if isinstance(element, ast.Filter):
                 filters.append(element.expr)
             elif isinstance(element, ast.Triples):
-                triples.extend(
-                    (pattern_term(t.subject), t.predicate, pattern_term(t.object))
-                    for t in element.triples
-                )
+                triples += self.triples(element)
             else:
                 operands += self.basic(triples)
                 operands = self.with_element(operands, element)
@@ -111,6 +100,11 @@ class _GroupTranslation:
                 return n.Graph(pattern_term(name), self.group(group))
             case ast.ServiceGraphPattern(name, group, silent):
                 return n.Service(pattern_term(name), self.group(group), silent)
+            case ast.EventGraphPattern(stream, event, time, group):
+                names = n.EventName(*(None if v is None else v.name for v in (event, time)))
+                inner = self.group(group, (names,) if names.variables else ())
+                of = None if stream is None else stream.name
+                return n.EventBlock(inner, of, next(self._fresh))
             case ast.Values():
                 return table(element)
             case ast.SubSelect(pattern=group, values=values):
@@ -122,12 +116,20 @@ class _GroupTranslation:
 
     # --- triples and paths ---
 
+    def triples(self, block: ast.Triples) -> Iterator[_Triple]:
+        """The triples of a block; a triple's parts follow it."""
+        for t in block.triples:
+            yield self._reader.term(t.subject), t.predicate, self._reader.term(t.object)
+            for part in self._reader.take_parts():
+                yield part.subject, part.predicate, part.object
+
     def basic(self, triples: Iterable[_Triple]) -> Iterator[n.Pattern]:
         """The basic graph patterns and the paths of some triples, in order."""
         bgp: list[n.TriplePattern] = []
         for subject, predicate, object_ in triples:
-            if isinstance(predicate, ast.Var):
-                bgp.append(n.TriplePattern(subject, ast.Var(predicate.name), object_))
+            if isinstance(predicate, ast.Var | str):
+                name = predicate if isinstance(predicate, str) else ast.Var(predicate.name)
+                bgp.append(n.TriplePattern(subject, name, object_))
                 continue
             for part in self.path(subject, predicate, object_):
                 if isinstance(part, n.TriplePattern):

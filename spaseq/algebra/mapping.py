@@ -12,7 +12,7 @@ from spaseq.lang import ast
 def mapped(pattern: n.Pattern, change: Callable[[n.Pattern], n.Pattern]) -> n.Pattern:
     """The pattern with its operands changed; a leaf as it is."""
     match pattern:
-        case n.BGP() | n.Path() | n.Table():
+        case n.BGP() | n.Path() | n.Table() | n.EventName():
             return pattern
         case n.Join(left, right) | n.Union(left, right) | n.Minus(left, right):
             return type(pattern)(change(left), change(right))

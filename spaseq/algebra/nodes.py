@@ -122,6 +122,31 @@ class Service:
 
 
 @record
+class EventBlock:
+    """EVENT: a pattern over the events of a window, one by one.
+
+    `stream` is the name of the stream whose events count, None for all; `number` tells apart the
+    blocks of a GPM.
+    """
+
+    pattern: Pattern
+    stream: str | None
+    number: int
+
+
+@record
+class EventName:
+    """The graph IRI and the time of each event, as values of variables; without an IRI none."""
+
+    event: str | None
+    time: str | None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return tuple(name for name in (self.event, self.time) if name is not None)
+
+
+@record
 class Extend:
     """BIND: `variable` gets the expression's value, or stays unbound if that is an error."""
 
@@ -192,6 +217,8 @@ Pattern: TypeAlias = (
     | Minus
     | Graph
     | Service
+    | EventBlock
+    | EventName
     | Extend
     | Table
     | Project
@@ -208,13 +235,15 @@ UNIT = BGP()
 def children(pattern: Pattern) -> tuple[Pattern, ...]:
     """The patterns directly inside a pattern."""
     match pattern:
-        case BGP() | Path() | Table():
+        case BGP() | Path() | Table() | EventName():
             return ()
         case Join(left, right) | Union(left, right) | Minus(left, right):
             return left, right
         case LeftJoin(left, right):
             return left, right
         case Filter(pattern=inner) | Graph(pattern=inner) | Service(pattern=inner):
+            return (inner,)
+        case EventBlock(inner):
             return (inner,)
         case Extend(inner) | Project(inner) | Distinct(inner) | OrderBy(inner):
             return (inner,)

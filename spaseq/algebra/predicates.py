@@ -9,6 +9,7 @@ from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.mapping import expressions
 from spaseq.algebra.schema import Schema
+from spaseq.algebra.triple_terms import is_part
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
 from spaseq.rdf.terms.term import iri_text
@@ -37,10 +38,10 @@ def predicates_read(pattern: n.Pattern, schema: Schema | None = None) -> Predica
     """
     match pattern:
         case n.BGP(triples):
-            return together(_of_term(triple.predicate) for triple in triples)
+            return together(_of_term(own.predicate) for own in triples if not is_part(own))
         case n.Path(_, path, _):
             return _of_path(path)
-        case n.Graph() | n.Service():
+        case n.Graph() | n.Service() | n.EventName():
             return frozenset()
         case _:
             inner = (predicates_read(p, schema) for p in n.children(pattern))

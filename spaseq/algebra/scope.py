@@ -5,6 +5,8 @@ from __future__ import annotations
 from spaseq.algebra.nodes import (
     BGP,
     Distinct,
+    EventBlock,
+    EventName,
     Extend,
     Filter,
     Graph,
@@ -52,8 +54,10 @@ def possible(pattern: Pattern) -> Names:
             return possible(inner) | term_variables(name)
         case Extend(inner, variable, _):
             return possible(inner) | {variable}
-        case Table(variables):
+        case Table(variables) | EventName(variables=variables):
             return frozenset(variables)
+        case EventBlock(inner):
+            return possible(inner)
         case Project(_, variables):
             return frozenset(variables)
         case Group(_, keys, aggregates):
@@ -67,8 +71,10 @@ def certain(pattern: Pattern) -> Names:
     while isinstance(pattern, LeftJoin | Minus):  # a query may have a thousand OPTIONALs
         pattern = pattern.left
     match pattern:
-        case BGP() | Path():
+        case BGP() | Path() | EventName():
             return possible(pattern)
+        case EventBlock(inner):
+            return certain(inner)
         case Join(left, right):
             return certain(left) | certain(right)
         case Union(left, right):

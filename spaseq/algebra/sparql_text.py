@@ -9,6 +9,7 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.schema import Schema
+from spaseq.algebra.triple_terms import is_part
 from spaseq.lang import ast
 from spaseq.lang.format_expressions import ExpressionText
 from spaseq.lang.format_terms import TermText
@@ -24,20 +25,30 @@ def pattern_text(pattern: n.Pattern, schema: Schema | None = None) -> str:
     get names that no other variable of the pattern has. The pattern itself has been rewritten with
     `schema`; the patterns of EXISTS have not.
     """
-    return _Writer(schema, count()).pattern(pattern)
+    return _Writer(schema, count(), pattern).pattern(pattern)
 
 
 class _Writer:
     """Writes one pattern. No other pattern has the numbers of its reserved variables."""
 
-    def __init__(self, schema: Schema | None, numbers: Iterator[int]) -> None:
+    def __init__(self, schema: Schema | None, numbers: Iterator[int], whole: n.Pattern) -> None:
         self._schema, self._numbers = schema, numbers
         self._reserved: dict[str, str] = {}
+        self._composed: dict[str, list[n.PatternTerm]] = {}  # triple terms with variables
+        self._collect(whole)
+
+    def _collect(self, pattern: n.Pattern) -> None:
+        for triple in pattern.triples if isinstance(pattern, n.BGP) else ():
+            if is_part(triple) and isinstance(triple.subject, ast.Var):
+                self._composed.setdefault(triple.subject.name, []).append(triple.object)
+        for inner in n.children(pattern):
+            self._collect(inner)
 
     def pattern(self, pattern: n.Pattern) -> str:
         match pattern:
             case n.BGP(triples):
-                return " ".join(f"{' '.join(self.term(t) for t in x.terms)} ." for x in triples)
+                own = [triple for triple in triples if not is_part(triple)]
+                return " ".join(f"{' '.join(self.term(t) for t in x.terms)} ." for x in own)
             case n.Path(subject, path, object_):
                 return f"{self.term(subject)} {_TERMS.path(path)} {self.term(object_)} ."
             case n.Join(left, right):
@@ -55,7 +66,7 @@ class _Writer:
                 return f"GRAPH {self.term(name)} {self.group(inner)}"
             case n.Service(name, inner, silent):
                 word = "SILENT " if silent else ""
-                asked = _Writer(None, self._numbers).group(inner)  # not entailed
+                asked = _Writer(None, self._numbers, inner).group(inner)  # not entailed
                 return f"SERVICE {word}{self.term(name)} {asked}"
             case n.Extend(inner, variable, expr):
                 bind = f"BIND({self.expression(expr)} AS {self.variable(variable)})"
@@ -116,6 +127,8 @@ class _Writer:
         return self.variable(term.name) if isinstance(term, ast.Var) else term
 
     def variable(self, name: str) -> str:
+        if name in self._composed:
+            return f"<<( {' '.join(map(self.term, self._composed[name]))} )>>"
         if not n.is_reserved(name):
             return f"?{name}"
         if name not in self._reserved:
@@ -135,7 +148,7 @@ class _Writer:
     def _tested(self, group: ast.GroupGraphPattern) -> str:
         """The pattern of an EXISTS, whose blank nodes occur nowhere else."""
         pattern = entailed(translate_group(group), self._schema)
-        return _Writer(self._schema, self._numbers).group(pattern)
+        return _Writer(self._schema, self._numbers, pattern).group(pattern)
 
     def _renamed(self, expr: ast.Expr) -> ast.Expr:
         def change(node: ast.Node) -> ast.Node | None:

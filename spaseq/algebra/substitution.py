@@ -1,7 +1,7 @@
 """Substitution of bindings into a pattern.
 
 A graph pattern has the bindings of earlier steps substituted into it
-(docs/language.md#known-variables), and SPARQL 1.1 section 18.6 substitutes the bindings of a
+(docs/meaning.md#known-variables), and SPARQL 1.1 section 18.6 substitutes the bindings of a
 solution into the pattern of EXISTS. SPARQL does not define this for variables in places where a
 term cannot stand. Here a substituted variable *keeps its name and has its value*:
 
@@ -52,7 +52,7 @@ def substituted(pattern: n.Pattern, values: Values) -> n.Pattern:
         case n.Graph(name, inner):
             known = term_variables(name)
             return _knowing(n.Graph(_name(name, values), substituted(inner, values)), values, known)
-        case n.Table(variables):
+        case n.Table(variables) | n.EventName(variables=variables):
             return _knowing(pattern, values, variables)
         case n.Service(name, inner, silent):
             # A query to an endpoint cannot name a blank node.

@@ -20,7 +20,7 @@ class GpmAlgebra:
     """One GPM.
 
     A GPM is evaluated with the bindings of earlier steps substituted into it
-    (docs/language.md#known-variables, `spaseq.algebra.substitution`). For most GPMs that is the
+    (docs/meaning.md#known-variables, `spaseq.algebra.substitution`). For most GPMs that is the
     same as joining the solutions over the event alone with these bindings, and then testing the
     `deferred` expressions. For the others, `correlation` says how they are evaluated.
     """
@@ -64,7 +64,7 @@ def membership_pattern(gpm: ast.Gpm, schema: Schema | None = None) -> n.Pattern:
 
 
 def without_filters(pattern: n.Pattern) -> n.Pattern:
-    """The pattern with all FILTERs left out, at any depth (docs/language.md#partition)."""
+    """The pattern with all FILTERs left out, at any depth (docs/meaning.md#partition)."""
     match pattern:
         case n.Filter(pattern=inner):
             return without_filters(inner)

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem
+from spaseq.algebra.window_extent import extent_of
 from spaseq.message_text import one_line
 from spaseq.rdf.terms.term import Term
 from spaseq.rdf.terms.times import format_time
@@ -29,7 +30,9 @@ class TracedEvent:
     """One event of a match.
 
     `gpm` names the graph pattern that it matched, `stream` is the IRI of its stream, `event` the
-    IRI of its graph (or None). `k` numbers the events of its stream that have its time, from 0.
+    IRI of its graph (or None). `k` numbers the events of its stream that have its time, from 0. For
+    a window event `stream` is the window's name; `begin` is when its range begins, `events` the
+    number of events in it.
     """
 
     gpm: str
@@ -37,6 +40,8 @@ class TracedEvent:
     event: str | None
     time: datetime
     k: int
+    begin: datetime | None = None
+    events: int | None = None
 
 
 @dataclass(frozen=True, init=False)
@@ -161,4 +166,8 @@ def _shortened(text: str) -> str:
 
 
 def _traced(item: TraceItem) -> TracedEvent:
+    extent = extent_of(item.event)
+    if extent is not None:
+        place = item.gpm, item.stream, None, to_datetime(item.time), item.k
+        return TracedEvent(*place, to_datetime(extent[0]), extent[1])
     return TracedEvent(item.gpm, item.stream, item.event, to_datetime(item.time), item.k)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from spaseq import thresholds
 from spaseq.api.queries import QueryInput, check_queries, plans_of
 from spaseq.compile import Checked
 from spaseq.compiled import mode
@@ -17,13 +18,14 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.kb.refresh import KbWatch
 from spaseq.kb.service_address import is_url
+from spaseq.kb.versions import versions_given
 from spaseq.options import KbInput, KnowledgeOptions, PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.templates import QueryTemplates
 from spaseq.runtime.job.binding import check_kbs, check_mapping
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.sources.base import Source
-from spaseq.stages.collection_pause import MANY, collection_paused, count_as_old
+from spaseq.stages.collection_pause import collection_paused, count_as_old
 
 _TRIPLE_BYTES = 200
 
@@ -46,11 +48,13 @@ def plan_queries(
     pushed: bool = False,
     several: bool = False,
     templates: QueryTemplates | None = None,
+    changing: Collection[str] = (),
 ) -> tuple[QueryPlan, ...]:
     """The plans of one query or several, each after those whose registered streams it reads.
 
     `pushed` says that events come one by one, and `several` that others may run beside a single
-    query. `templates` has the queries of earlier calls.
+    query. `templates` has the queries of earlier calls. `changing` are the IRIs of graphs that
+    something else than a query changes.
 
     Raises:
         QueryError: with all errors of all queries.
@@ -62,10 +66,10 @@ def plan_queries(
     while True:
         with collection_paused():  # plans are many objects, and all of them stay
             some = [*islice(found, PAUSE)]
-            if len(some) >= MANY:
+            if len(some) >= thresholds.current.many_queries:
                 count_as_old()
         if not some:
-            return reading_order(plans_of(checked))
+            return reading_order(plans_of(checked), changing)
         checked += some
 
 
@@ -78,7 +82,8 @@ def named(plans: Sequence[QueryPlan], name: str) -> tuple[QueryPlan, ...]:
     if len(plans) > 1:
         raise UsageError("name is for a single query; several are called by their files")
     (plan,) = plans
-    identity = replace(plan.identity, name=plan.identity.register or name, title=name)
+    shown = name if plan.maintained is not None else plan.identity.register or name
+    identity = replace(plan.identity, name=shown, title=name)
     return (plan.with_identity(identity),)
 
 
@@ -136,8 +141,9 @@ def load_knowledge(
     """
     if not (isinstance(kb, list) and all(isinstance(source, tuple) for source in kb)):
         check_mapping("kb", kb, (iri for plan in plans for iri in plan.inputs.kbs))
-    _choose_kernels(streams, _sources(kb))
-    knowledge = load_kb(_sources(kb), options.services, cache_at(options.kb_cache))
+    sources = [*_sources(kb), *versions_given(options.kb_changes)]
+    _choose_kernels(streams, sources)
+    knowledge = load_kb(sources, options.services, cache_at(options.kb_cache))
     check_kbs(plans, knowledge)
     return knowledge
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, Self, Unpack
 
+from spaseq import thresholds
 from spaseq.algebra.answers import Answer
-from spaseq.api.match import Match, PartialMatch
+from spaseq.api.match import Match, PartialMatch, to_datetime
 from spaseq.api.prepare import StandingPlanner, load_knowledge, named, plan_queries
 from spaseq.api.pushed_matcher import PushedMatcher
 from spaseq.api.pushed_streams import PushedEvent, PushedStreams
 from spaseq.api.queries import QueryInput
+from spaseq.api.turns import Turn, one_at_a_time
 from spaseq.errors import BadEvents, SpaseqError, UsageError
 from spaseq.lang.spelling import suggested
 from spaseq.options import KbInput, PushKeywords, RunOptions
@@ -21,15 +24,18 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.templates import QueryTemplates
 from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.rdf.terms.program_times import Time, time_ms
+from spaseq.rdf.terms.times import TIME_UNITS
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
-from spaseq.runtime.unit_stages import Evaluation
+from spaseq.runtime.stage_factory import StageFactory
 from spaseq.sources.iterables import Event
-from spaseq.stages.collection_pause import MANY, collection_paused, look_at_all
+from spaseq.stages.collection_pause import collection_paused, look_at_all
 
 
 class Engine:
     """Queries, evaluated as events are pushed: no threads, no timers, no JVM.
+
+    Several threads may call one engine; their calls wait for each other.
 
     Times never decrease, across all streams. Each call returns the answers that it makes certain:
     they end before the time of the latest event, because other events of that time may follow.
@@ -75,21 +81,22 @@ class Engine:
             InputError: a query file, a lift or a knowledge base is missing or does not load.
             UsageError: an option is unknown or contradicts another.
         """
+        self._turn = Turn()
         chosen = RunOptions.of("Engine", PushKeywords, options)
         templates, planning = QueryTemplates(), chosen.planning
-        plans = plan_queries(query, planning, pushed=True, templates=templates)
+        plans = plan_queries(query, planning, True, False, templates, chosen.knowledge.kb_changes)
         if name is not None:
             plans = named(plans, name)
         knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
         self._planner = StandingPlanner(planning, knowledge, templates)
-        how = Evaluation(knowledge, chosen.stages, on_bad)
+        how = StageFactory(knowledge, chosen.stages, on_bad)
         with collection_paused():
             self._queries = PushedQueries(plans, how, True, Tolerated.OTHERS)
-            if len(plans) >= MANY:
+            if len(plans) >= thresholds.current.many_queries:
                 how.joint.join()
-        if len(plans) >= MANY:
+        if len(plans) >= thresholds.current.many_queries:
             look_at_all()
-        self._streams = PushedStreams(chosen.limits)
+        self._streams = PushedStreams(chosen.limits, chosen.reading.time_unit)
         self._matcher = PushedMatcher(self._queries, chosen.limits)
         self._set_streams()
         self._streams.lift(lifts or {})
@@ -130,9 +137,11 @@ class Engine:
     @property
     def failed(self) -> dict[str, str]:
         """The reason of each query that has failed, by name; the others have gone on without it."""
-        queries = self._queries.queries
+        with self._turn.lock:
+            queries = [*self._queries.queries]
         return {q.plan.identity.title: q.failure for q in queries if q.failure is not None}
 
+    @one_at_a_time
     def add(self, query: QueryInput, *, name: str | None = None) -> str:
         """Take another query, or another text for a name; returns the name.
 
@@ -166,6 +175,7 @@ class Engine:
             self._set_streams()
         return name
 
+    @one_at_a_time
     def remove(self, name: str) -> None:
         """Forget a query, its partial matches and its answers that are not certain yet.
 
@@ -191,18 +201,32 @@ class Engine:
     @property
     def suppressed(self) -> int:
         """How many answers `limit_per_event` has suppressed so far."""
-        return self._queries.suppressed
+        with self._turn.lock:
+            return self._queries.suppressed
+
+    @property
+    def muted(self) -> dict[str, int]:
+        """By the name of a query: how many answers MUTE has left out so far."""
+        with self._turn.lock:
+            return self._queries.muted
+
+    @property
+    def latest(self) -> datetime | None:
+        """The time of the latest event that was pushed; None before the first."""
+        return None if self._now is None else to_datetime(self._now)
 
     @property
     def filtered(self) -> int:
         """How many pushed rows were no events, because their lift had no solution for them."""
         return self._streams.filtered
 
+    @one_at_a_time
     def push(self, stream: str, graph: Any, time: Time | None = None) -> list[Match]:
         """Push one event of a stream, which is named by the query's name for it or its IRI.
 
         A stream with a lift takes a row, a dict, in place of the graph. Its time is the one that
-        the lift makes, or else `time`. Other events need `time`.
+        the lift makes, or else `time`. Other events need `time`. A row that is several events is
+        taken whole, in order of their times: the first must not go back, the last is the latest.
 
         An event that is refused leaves the engine as it was. A time is a datetime (without a zone:
         UTC), milliseconds as int, ISO 8601 text, `np.datetime64` or a pandas Timestamp.
@@ -217,16 +241,15 @@ class Engine:
         iri = self._streams.iri(stream)
         before = self._streams.positions
         try:
-            event = self._streams.event(iri, graph, time, self._floor)
-            if event is None:
+            events = self._streams.events(iri, graph, time, self._floor)
+            if not events:
                 return []
-            now, name, triples = event
-            found = self._matcher.match_one(iri, now, name, triples)
+            found = self._matcher.match_few(iri, events)
         except BaseException:
             self._streams.return_to(before)
             raise
         self._queries.push(found)
-        self._now = self._floor = now
+        self._now = self._floor = now = events[-1][0]
         return self._matches(now - 1, self._alone)
 
     def push_many(self, batch: Iterable[tuple[str, Event | Mapping[str, Any]]]) -> list[Match]:
@@ -242,9 +265,17 @@ class Engine:
             RunError: as `push`; no event was taken.
         """
         self._check_open()
-        given = list(batch)
-        with self._streams.rows_counted():
+        return self._push_many(list(batch))  # a generator may wait for other threads
+
+    @one_at_a_time
+    def _push_many(self, given: Sequence[Any]) -> list[Match]:
+        self._check_open()
+        before = self._streams.positions
+        try:
             taken, bad, found = self._taken_and_found(given)
+        except BaseException:
+            self._streams.return_to(before)
+            raise
         self._queries.push(found)
         if taken:
             self._now = self._floor = taken[-1].time
@@ -269,6 +300,7 @@ class Engine:
         taken, bad = streams.taken(given, self._floor, True, {})
         return taken, bad, matcher.match(taken, {})
 
+    @one_at_a_time
     def partials(self) -> list[PartialMatch]:
         """The partial matches whose windows have closed since the last call, query by query.
 
@@ -278,11 +310,13 @@ class Engine:
         found = self._queries.partials()
         return [PartialMatch.of(self._plans[n].identity.name, partial) for n, partial in found]
 
+    @one_at_a_time
     def advance(self, time: Time) -> list[Match]:
         """Promise that no event at or before a time follows; returns the certain answers."""
         self._check_open()
-        return self._matches(time_ms(time))
+        return self._matches(time_ms(time, TIME_UNITS[self._streams.time_unit]))
 
+    @one_at_a_time
     def close(self) -> list[Match]:
         """End all streams; the remaining answers. No event can be pushed afterwards."""
         self._check_open()

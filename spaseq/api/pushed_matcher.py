@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from spaseq.api.pushed_streams import FEW, PushedEvent
+from spaseq import thresholds
+from spaseq.api.pushed_streams import PushedEvent
 from spaseq.errors import InputError
 from spaseq.limits import Limits
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.in_memory.program_events import triples_of
-from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.pushed import Found, PushedQueries
 
 if TYPE_CHECKING:
-    from spaseq.lift.pushed_rows import LiftedMany
+    from spaseq.lift.pushed_rows import LiftedEvent, LiftedMany
     from spaseq.rdf.in_memory.text_events import TextEvents
 
 
@@ -41,15 +40,18 @@ class PushedMatcher:
         wanted = stream_predicates((plan,), iri)
         return kept is None or (wanted is not None and kept.issuperset(wanted))
 
-    def match_one(self, iri: str, time: int, name: str | None, triples: list[Triple]) -> Found:
-        """The solutions of one event at a time in ms, of the graph `name`."""
+    def match_few(self, iri: str, events: Sequence[LiftedEvent]) -> Found:
+        """The solutions of an event, or of the events of a row in order of time."""
         counter = self._counters[iri]
         position = counter.position
+        found: Found = []
         try:
-            return self._queries.match_event(iri, (time, counter.next(time)), name, triples)
+            for time, name, triples in events:
+                found += self._queries.match_event(iri, (time, counter.next(time)), name, triples)
         except BaseException:
             counter.return_to(position)
             raise
+        return found
 
     def match_if_read(
         self, events: Sequence[PushedEvent], lifted: Mapping[str, LiftedMany]
@@ -71,18 +73,28 @@ class PushedMatcher:
         events_of: dict[str, list[PushedEvent]] = {}
         for event in events:
             events_of.setdefault(event.stream, []).append(event)
+        positions = {iri: self._counters[iri].position for iri in events_of}
+        try:
+            return self._match(events_of, lifted)
+        except BaseException:
+            for iri, position in positions.items():
+                self._counters[iri].return_to(position)
+            raise
+
+    def _match(
+        self, events_of: Mapping[str, Sequence[PushedEvent]], lifted: Mapping[str, LiftedMany]
+    ) -> Found:
         found: Found = []
-        with self._counted(*events_of):
-            for iri, own in events_of.items():
-                if iri in lifted:
-                    for batch in lifted[iri].batches:
-                        numbered = batch.with_k(self._counters[iri].assign(batch.time))
-                        found += self._queries.match_batch(numbered)
-                elif len(own) > FEW and all(event.is_text for event in own):
-                    texts = [(event.time, event.name, event.graph) for event in own]
-                    found += self._queries.match_batch(self._reader(iri).batch(texts))
-                else:
-                    found += self._match_each(iri, own)
+        for iri, own in events_of.items():
+            if iri in lifted:
+                for batch in lifted[iri].batches:
+                    numbered = batch.with_k(self._counters[iri].assign(batch.time))
+                    found += self._queries.match_batch(numbered)
+            elif len(own) > thresholds.current.few_rows and all(event.is_text for event in own):
+                texts = [(event.time, event.name, event.graph) for event in own]
+                found += self._queries.match_batch(self._reader(iri).batch(texts))
+            else:
+                found += self._match_each(iri, own)
         return found
 
     def _match_each(self, iri: str, events: Sequence[PushedEvent]) -> Found:
@@ -94,17 +106,6 @@ class PushedMatcher:
             instant = event.time, counter.next(event.time)
             found += self._queries.match_event(iri, instant, event.name, triples)
         return found
-
-    @contextmanager
-    def _counted(self, *streams: str) -> Iterator[None]:
-        """If the context raises, its events have not been counted."""
-        positions = [self._counters[iri].position for iri in streams]
-        try:
-            yield
-        except BaseException:
-            for iri, position in zip(streams, positions, strict=True):
-                self._counters[iri].return_to(position)
-            raise
 
     def _reader(self, iri: str) -> TextEvents:
         if iri not in self._texts:

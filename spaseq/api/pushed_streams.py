@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spaseq import thresholds
 from spaseq.errors import SpaseqError, UsageError
 from spaseq.limits import Limits
+from spaseq.rdf.events.time_terms import TimeTerms, time_remark
 from spaseq.rdf.in_memory.program_events import triples_of
-from spaseq.rdf.terms.program_times import Time, time_ms
+from spaseq.rdf.inputs.bad_input import warn_once
+from spaseq.rdf.terms.program_times import Time
 from spaseq.rdf.terms.term import Triple
-from spaseq.rdf.terms.times import LIMIT_MS
 from spaseq.records import record
 from spaseq.sources.iterables import Event
 
 if TYPE_CHECKING:
-    from spaseq.lift.pushed_rows import LiftedMany, RowLifter
-
-FEW = 16
-"""Up to this many events of a stream are handled one by one, which is faster than as columns."""
+    from spaseq.lift.pushed_rows import LiftedEvent, LiftedMany, RowLifter
 
 
 @record
@@ -42,12 +41,13 @@ class PushedEvent:
 class PushedStreams:
     """The streams of an engine: their names, their lifts, and the checks of what is pushed.
 
-    `names` has the IRI of each stream by its names. A time must be at least a `floor` (ms). What
-    raises an error has changed nothing.
+    `names` has the IRI of each stream by its names. Integer times count a `time_unit`. A time
+    must be at least a `floor` (ms). What raises an error has changed nothing.
     """
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, limits: Limits, time_unit: str = "ms") -> None:
+        self._limits, self.time_unit = limits, time_unit
+        self._times: dict[str, TimeTerms] = {}  # by IRI
         self.names: dict[str, str] = {}
         self._lifters: dict[str, RowLifter] = {}  # by IRI
 
@@ -65,7 +65,7 @@ class PushedStreams:
 
         for name, lift in lifts.items():
             iri = self.iri(name)
-            self._lifters[iri] = RowLifter(iri, lift, self._limits)
+            self._lifters[iri] = RowLifter(iri, lift, self._limits, self.time_unit)
 
     def iri(self, name: str) -> str:
         """The IRI of the stream with a name; UsageError if there is none."""
@@ -80,20 +80,28 @@ class PushedStreams:
         """How many rows were no events, because their lift had no solution for them."""
         return sum(lifter.filtered for lifter in self._lifters.values())
 
-    def event(
-        self, iri: str, given: Any, time: Time | None, floor: int
-    ) -> tuple[int, str | None, list[Triple]] | None:
-        """The time, name and triples of one event; None if a lift leaves it out."""
+    def events(self, iri: str, given: Any, time: Time | None, floor: int) -> Sequence[LiftedEvent]:
+        """Time, name and triples of an event, or of those that a lift makes of a row."""
         lifter = self._lifters.get(iri)
         if lifter is not None:
-            event = lifter.event(given, None if time is None else time_ms(time))
-            if event is not None:
-                _not_before(floor, event[0])
+            events = lifter.of_row(given, None if time is None else self._given(iri, time))
+            if events:
+                _not_before(floor, events[0][0])
             lifter.rows += 1
-            return event
+            return events
         if time is None:
             raise UsageError("an event needs a time: push(stream, graph, time)")
-        return _not_before(floor, time), None, triples_of(given, self._limits)
+        now = _not_before(floor, self._given(iri, time))
+        return [(now, None, triples_of(given, self._limits))]
+
+    def _given(self, iri: str, time: Time) -> int:
+        """The time (ms) that a program gives an event; UsageError if it is none."""
+        times = self._times.get(iri)
+        if times is None:
+            warned = partial(time_remark, iri, "pushed events")
+            times = TimeTerms(iri, self.time_unit, lambda reason: warn_once(warned(reason)))
+            self._times[iri] = times
+        return times.given(time)
 
     def lifted(self, given: Sequence[Any]) -> dict[str, LiftedMany] | None:
         """The events of all rows among the items, by stream; None if one needs a closer look."""
@@ -105,7 +113,9 @@ class PushedStreams:
                     rows.setdefault(iri, []).append(item[1])
         found = {}
         for iri, own in rows.items():
-            many = self._lifters[iri].events(own) if len(given) > FEW else None
+            many = (
+                self._lifters[iri].events(own) if len(given) > thresholds.current.few_rows else None
+            )
             if many is None:
                 return None
             found[iri] = many
@@ -129,40 +139,40 @@ class PushedStreams:
                 if iri in self._lifters:
                     pushed = self._row(iri, event, floor, times.get(iri))
                 elif isinstance(event, Event):
-                    time = _not_before(floor, event.time)
+                    time = _not_before(floor, self._given(iri, event.time))
                     triples = triples_of(event.graph, self._limits) if parsed else None
-                    pushed = PushedEvent(iri, time, event.iri, event.graph, triples)
+                    pushed = [PushedEvent(iri, time, event.iri, event.graph, triples)]
                 else:
                     raise UsageError(f"stream {stream} has no lift, so it takes no rows")
             except SpaseqError as error:
                 bad.append((place, error))
             else:
-                if pushed is not None:
-                    floor = pushed.time
-                    taken.append(pushed)
+                if pushed:
+                    floor = pushed[-1].time
+                    taken += pushed
         return taken, bad
 
     def _row(
         self, iri: str, given: Any, floor: int, times: Iterator[int | None] | None
-    ) -> PushedEvent | None:
-        """The event of a row; None if it has no solution."""
+    ) -> list[PushedEvent]:
+        """The events of a row in order of time: none if it has no solution."""
         if times is not None:
             time = next(times)
             known = None if time is None else _not_before(floor, time)
-            return None if known is None else PushedEvent(iri, known, None, None, [])
+            return [] if known is None else [PushedEvent(iri, known, None, None, [])]
         lifter, own = self._lifters[iri], None
         position = lifter.position
         if isinstance(given, Event):
-            given, own = given.graph, time_ms(given.time)
+            given, own = given.graph, self._given(iri, given.time)
         try:
-            event = lifter.event(given, own)
-            if event is not None:
-                _not_before(floor, event[0])
+            events = lifter.of_row(given, own)
+            if events:
+                _not_before(floor, events[0][0])
         except SpaseqError:
             lifter.return_to(position)
             raise
         lifter.rows += 1
-        return None if event is None else PushedEvent(iri, event[0], event[1], None, event[2])
+        return [PushedEvent(iri, time, name, None, triples) for time, name, triples in events]
 
     @property
     def positions(self) -> list[tuple[int, int]]:
@@ -173,16 +183,6 @@ class PushedStreams:
         """Forget the rows since the lifters stood there."""
         for lifter, position in zip(self._lifters.values(), positions, strict=True):
             lifter.return_to(position)
-
-    @contextmanager
-    def rows_counted(self) -> Iterator[None]:
-        """If the context raises, its rows have not been counted."""
-        before = self.positions
-        try:
-            yield
-        except BaseException:
-            self.return_to(before)
-            raise
 
 
 def _is_pair(item: object) -> bool:
@@ -199,11 +199,8 @@ def _pair(item: object) -> tuple[str, Event | Mapping[str, Any]]:
     raise UsageError(f"a batch has (stream, spaseq.Event) pairs, not {repr(item)[:100]}")
 
 
-def _not_before(floor: int, when: Time) -> int:
-    """A time in ms; UsageError if it is none, or before `floor`."""
-    if type(when) is int and floor <= when < LIMIT_MS:  # the usual case
-        return when
-    time = time_ms(when)
+def _not_before(floor: int, time: int) -> int:
+    """A time in ms; UsageError if it is before `floor`."""
     if time < floor:
         raise UsageError(f"time {time} ms goes back: the engine stands at {floor} ms")
     return time

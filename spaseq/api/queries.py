@@ -19,6 +19,7 @@ from spaseq.options import PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.templates import QueryTemplates
 from spaseq.stages.collection_pause import collection_paused
+from spaseq.storage.user_text import read_user_text
 
 QueryInput: TypeAlias = str | Path | ast.Query
 """The text of a query, the path of a query file, or what `spaseq.parse` gives."""
@@ -142,8 +143,7 @@ def read_query(path: Path) -> str:
         InputError: it cannot be read.
     """
     try:
-        with path.open(encoding="utf-8") as file:
-            return file.read(MOST_CHARACTERS + 1)  # a longer text is an error of the query
+        return read_user_text(path, MOST_CHARACTERS + 1)  # a longer text is an error of the query
     except OSError as error:
         raise InputError(f"cannot read the query {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:

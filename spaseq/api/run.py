@@ -15,7 +15,7 @@ from spaseq.api.answers import Answers
 from spaseq.api.match import Match, PartialMatch
 from spaseq.api.prepare import load_knowledge, plan_queries
 from spaseq.api.queries import QueryInput
-from spaseq.api.streams import StreamInput, bounded_sources, sources_if_any
+from spaseq.api.streams import StreamInput, bounded_sources, lifted_inputs, sources_if_any
 from spaseq.errors import UsageError
 from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
 from spaseq.rdf.inputs.bad_input import BadInput
@@ -51,12 +51,12 @@ def run(
             a generator that cannot be taken ends the run.
         stats: filled with counts while the run lasts.
         options: any of `spaseq.options.RunKeywords`: how streams are read (`time_predicate`,
-            `triples_per_event`, `base`, `threads`, `watermark_ms`), how the knowledge base is
+            `triples_per_event`, `base`, `threads`, `watermark_ms`, `lifts`), how knowledge is
             loaded (`kb_cache`, `services`), how queries are planned (`ontology`, `entailment`,
             `disable`), and how many matches one event may give (`limit_per_event`).
 
     Returns:
-        The matches, query by query, each query's in order (docs/language.md#order-of-answers).
+        The matches, query by query, each query's in order (docs/meaning.md#order-of-answers).
         A query that reads the stream of another comes after it. Over generators the matches of
         several queries come as they become certain.
 
@@ -66,15 +66,18 @@ def run(
         UsageError: a stream has no input, an input has no stream, queries read each other's
             streams in a circle, or an option is unknown or contradicts another.
     """
-    live = isinstance(streams, Mapping) and any(
-        isinstance(given, Iterator) for given in streams.values()
-    )
+    streams = lifted_inputs(streams, options.get("lifts"))
+    live = _has_generators(streams)
     runtime = runtime or ("local" if live else "spark")
     streaming = live and runtime == "local"
     task = prepare("run", query, streams, kb, runtime, options, pushed=streaming)
     task.listen(on_bad, stats)
     matches = _streamed(task) if streaming else _matches(task)
     return Answers(matches, task.job.plans, task.job.stats, live=streaming)
+
+
+def _has_generators(streams: Mapping[str, StreamInput]) -> bool:
+    return isinstance(streams, Mapping) and any(isinstance(s, Iterator) for s in streams.values())
 
 
 @dataclass(slots=True)
@@ -122,8 +125,9 @@ def prepare(
     if delay_ms < 0:
         raise UsageError(f"watermark_ms is {delay_ms}; it must be at least 0")
     planning = replace(chosen.planning, partial=on_partial is not None)
-    plans = plan_queries(query, planning, pushed)
-    bound = bind_streams(plans, streams)
+    changing = chosen.knowledge.kb_changes
+    plans = plan_queries(query, planning, pushed, changing=changing)
+    bound = bind_streams(plans, lifted_inputs(streams, options.get("lifts")))
     given = sources_if_any(bound, chosen)
     knowledge = load_knowledge(plans, kb or {}, chosen.knowledge, given)
     job = Job(plans, (), knowledge, chosen.stages)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
+from spaseq.errors import UsageError
 from spaseq.lift.lifted import Lifted, lifted_source
 from spaseq.options import RunOptions
 from spaseq.rdf.inputs.message_options import DEFAULT_MESSAGES
@@ -29,6 +31,7 @@ def stream_options(iri: str, options: RunOptions) -> StreamOptions:
         iri,
         (),
         time_predicate=reading.time_predicate,
+        time_unit=reading.time_unit,
         triples_per_event=reading.triples_per_event,
         base=reading.base,
         contexts=named_contexts(reading.context_map, options.limits),
@@ -37,6 +40,27 @@ def stream_options(iri: str, options: RunOptions) -> StreamOptions:
         messages=DEFAULT_MESSAGES if options.follow is None else options.follow.messages,
         live=options.follow is not None and local,
     )
+
+
+def lifted_inputs(
+    streams: Mapping[str, Any], lifts: Mapping[str, str | Path] | None
+) -> Mapping[str, Any]:
+    """The inputs by stream, as `Lifted` where there is a lift.
+
+    Raises:
+        UsageError: a lift is for no stream.
+    """
+    if not lifts or not isinstance(streams, Mapping):
+        return streams
+    for name in lifts:
+        if name not in streams:
+            raise UsageError(f"lifts: {name} is no stream of this call; {', '.join(streams)} are")
+    return {
+        name: Lifted(given, lifts[name])
+        if name in lifts and not isinstance(given, Lifted)
+        else given
+        for name, given in streams.items()
+    }
 
 
 def stream_source(iri: str, given: StreamInput, options: RunOptions) -> Source:

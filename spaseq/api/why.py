@@ -16,6 +16,7 @@ from spaseq.diagnosis.diagnose import Diagnosis
 from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.report import Report
 from spaseq.diagnosis.watched_event import AskedEvent
+from spaseq.errors import UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.resolve import resolve
 from spaseq.options import KbInput, RunOptions, RuntimeOptions, StageOptions, StreamKeywords
@@ -57,7 +58,7 @@ def why(
     chosen = RunOptions.of("why", StreamKeywords, options)
     chosen = replace(chosen, runtime=RuntimeOptions("local"))
     checked = list(check_queries(query, chosen.planning))
-    plans = reading_order(plans_of(checked))
+    plans = reading_order(plans_of(checked), chosen.knowledge.kb_changes)
     bound = bind_streams(plans, streams)
     knowledge = load_knowledge(plans, kb or {}, chosen.knowledge, sources_if_any(bound, chosen))
     with ScratchDirectory("why") as directory:
@@ -81,6 +82,10 @@ def report_on(
     """
     asked = checked[number]
     assert asked.query is not None and asked.plan is not None
+    if asked.plan.inputs.windows:
+        raise UsageError(
+            f"query {asked.plan.identity.title} has windows, of which why says nothing yet"
+        )
     plans = [each.plan for each in checked if each.plan is not None]
     made = {iri: n for iri, n in registered(plans).items() if iri in asked.plan.inputs.streams}
     own = [s for s in sources if s.iri in asked.plan.inputs.streams]

@@ -16,21 +16,21 @@ from typing import TypeAlias
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.algebra.answers import Instant
-from spaseq.automaton.evaluators import partitions
 from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
 from spaseq.automaton.run.coming_rows import ComingRows
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, Wanted
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import (
-    REMEMBERED,
     PartitionKey,
     SequenceMatch,
     SolutionReader,
     match_of,
 )
-from spaseq.automaton.run.partition_evaluator import PartitionEvaluator, PartitionMatch
+from spaseq.automaton.run.partition_match import PartitionMatch
 from spaseq.automaton.run.runs import Row
 from spaseq.automaton.run.waiting_limit import Member, WaitingLimit
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
@@ -53,7 +53,7 @@ def entries_of(
             values[i] = solution
     keys = [*zip(*[rows.texts(v) for v in partition], strict=True)] if partition else [()] * n
     stream, time = rows.stream.tolist(), rows.time.tolist()
-    k, numbers, event = rows.k.tolist(), rows.gpm.tolist(), rows.event.to_pylist()
+    k, numbers, event = rows.k.tolist(), rows.gpm.tolist(), rows.event.texts()
     for i in rows.rows():
         own = values[i]
         assert own is not None or numbers[i] == BARE
@@ -69,7 +69,7 @@ def entries_of_events(
     for event in sorted(events, key=lambda e: (e.time, e.k, e.stream)):
         for gpm, row in event.rows():
             if gpm == BARE:
-                entries.append((event.time, event.k, event.stream, BARE, (), None))
+                entries.append((event.time, event.k, event.stream, BARE, row[4], None))
                 continue
             variables, values = gpms[gpm].variables, row[4]
             key = tuple([values[variables.index(v)] for v in partition])
@@ -80,19 +80,19 @@ def entries_of_events(
 class PartitionSequencer:
     """The sequence of one query over all its partitions."""
 
+    suppressed = 0  # the engine applies the limit to the matches
+
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._reader = SolutionReader(machine)
-        self._read = lru_cache(REMEMBERED)(self._reader.of)
-        self._begin = partitions(machine)
+        self._read = lru_cache(thresholds.current.remembered_solutions)(self._reader.of)
         ends = [e for s in machine.program.automaton.states for e in s.acceptances]
         self._may_wait = any(e.negations or e.exits for e in ends)
-        self._partitions: dict[PartitionKey, PartitionEvaluator] = {}
+        self._partitions: dict[PartitionKey, RegisterEvaluator] = {}
         self._pending: list[tuple[int, int, PartitionKey, PartitionMatch]] = []  # heap by close
         self._pended = 0  # matches that have been pending so far
         self._swept = 0  # partitions that the last sweep left
         self._now: Instant = -(2**63), 0  # the last instant
-        self.suppressed = 0  # matches that the limit has suppressed in the evaluator
 
     def run(self, rows: SolutionBatch, watermark: int) -> Iterator[SequenceMatch]:
         """Process rows, none of which is later than the watermark (ms).
@@ -133,11 +133,11 @@ class PartitionSequencer:
         """All streams have ended, so every window closes."""
         yield from self._closed(None)
 
-    def partition(self, key: PartitionKey) -> PartitionEvaluator:
+    def partition(self, key: PartitionKey) -> RegisterEvaluator:
         """The evaluator of one partition; it is made at the partition's first event."""
         partition = self._partitions.get(key)
         if partition is None:
-            partition = self._partitions[key] = self._begin()
+            partition = self._partitions[key] = RegisterEvaluator(self._machine)
         return partition
 
     def wait(self, key: PartitionKey, match: PartitionMatch) -> None:
@@ -146,20 +146,24 @@ class PartitionSequencer:
         self._pended += 1
         heapq.heappush(self._pending, (match.close, self._pended, key, match))
 
-    def consecutive(self, key: PartitionKey, instants: Iterable[Instant]) -> bool:
-        """Whether the instants of a match follow each other without a gap in its partition."""
-        return self._partitions[key].consecutive(instants)
-
     def snapshot(self) -> object:
         """The state for a snapshot."""
-        return self._partitions, self._pending, self._pended, self._swept, self.suppressed
+        return self._partitions, self._pending, self._pended, self._swept, self._now
 
     def restore(self, state: object) -> None:
         """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
-        self._partitions, self._pending, self._pended, self._swept, self.suppressed = state
-        last = (p.last_time for p in self._partitions.values())
-        self._now = max(last, default=-(2**63)), 0
+        self._partitions, self._pending, self._pended, self._swept, *more = state
+        if more and isinstance(more[0], tuple):
+            self._now = more[0]
+        else:  # older snapshots have no instant
+            last = (p.last_time for p in self._partitions.values())
+            self._now = max(last, default=-(2**63)), 0
+
+    @property
+    def next_close(self) -> int | None:
+        """The time (ms) before which no match comes without further rows; None: none comes."""
+        return self._pending[0][0] if self._pending else None
 
     def live_runs(self) -> int:
         """How many partial matches, or sets of them, wait, over all partitions."""
@@ -200,7 +204,7 @@ class PartitionSequencer:
         for _, _, key, match in self._pending:
             if wanted is None or wanted(key):
                 waiting[places.end(match.trace[-1][0])] += 1
-        return LiveStates(program, +waiting, self._machine.work.taken_so_far(wanted))
+        return LiveStates(program, +waiting, self._machine.counts.taken_so_far(wanted))
 
     def _instant(self, instant: Instant, entries: Iterable[Entry]) -> Iterator[SequenceMatch]:
         by_partition: dict[PartitionKey, tuple[dict[int, list[Row]], set[int]]] = {}
@@ -221,8 +225,6 @@ class PartitionSequencer:
                     yield self._match(match)
                 else:
                     self.wait(key, match)
-            self.suppressed += partition.suppressed
-            partition.suppressed = 0
 
     def _closed(self, until: int | None) -> Iterator[SequenceMatch]:
         """The pending matches whose windows have closed by a time and whose negations hold."""

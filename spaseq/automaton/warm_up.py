@@ -10,12 +10,12 @@ from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.kernels.latest_rows import move_latest, note_latest
 from spaseq.automaton.batch.kernels.measures import positions
 from spaseq.automaton.batch.kernels.near_rows import note_near
-from spaseq.automaton.batch.kernels.ordered_rows import NEVER, note_starts
 from spaseq.automaton.batch.kernels.row_order import is_rising
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Acceptance, Automaton, Edge, Program, State, TakeLabel
+from spaseq.automaton.program.outer_steps import OuterNegation
 from spaseq.automaton.program.window import Sliding
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
@@ -48,7 +48,7 @@ def steps() -> Iterator[str]:
     yield "advance_chain"
     list(chain.nodes.matches(roots, times))
     yield "enumerate_matches"
-    chain.nodes.view([], 0)
+    chain.nodes.count([], 0)
     yield "mark_reachable"
     chain.nodes.preferred(roots, np.ones(1, np.int64), times, times, True)
     yield "prefer"
@@ -70,10 +70,15 @@ def steps() -> Iterator[str]:
     is_rising(times, ones, ones, ones, ones, ones)
     yield "is_rising"
     yield from _required_rows()
-    outer = OuterNegations(plain_checks([(0, True)], 1), Sliding(1), keeps_rows=False)
+    yield from _checks_of_matches(rows)
+
+
+def _checks_of_matches(rows: OrderedRows) -> Iterator[str]:
+    last = OuterNegation(TakeLabel(0, "", 0, (), {}), True, 0)
+    outer = OuterNegations(plain_checks([last], 1), Sliding(1), keeps_rows=False)
     outer.begin(rows, 1)
     yield "note_rows"
-    outer.checked(EnumeratedMatches(times.copy(), np.ones((1, 2), np.int64)))
+    outer.checked(EnumeratedMatches(np.zeros(1, np.int64), np.ones((1, 2), np.int64)))
     list(outer.closed(None))
     yield "drop_violated"
 
@@ -83,9 +88,6 @@ def _required_rows() -> Iterator[str]:
     gpm = np.zeros(1, np.int32)
     note_near(1, time, gpm, time, last, time, time.copy())
     yield "note_near"
-    starts, reached = np.full((1, 1, 2), NEVER), np.full((1, 1), NEVER)
-    note_starts(time, time, gpm, time, gpm, time, starts, reached, reached.copy())
-    yield "note_starts"
     keys, latest, used = np.zeros(2, np.int64), np.zeros((2, 1), np.int64), np.zeros(1, np.int64)
     note_latest(time, gpm, time, gpm, 0, keys, latest, used)
     yield "note_latest"

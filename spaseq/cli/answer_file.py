@@ -11,7 +11,7 @@ from typing import TextIO, cast
 
 from spaseq.cli.output_files import STDOUT
 from spaseq.errors import InputError, RunError
-from spaseq.sinks.line_file import LineFile, open_lines, standard_lines
+from spaseq.sinks.line_file import lines_over, open_lines, standard_lines
 
 _UNNAMED = getattr(os, "O_TMPFILE", 0)  # Linux
 _DESCRIPTORS = "/proc/self/fd"
@@ -40,12 +40,12 @@ def answer_file(path: str) -> Iterator[TextIO]:
         with open_lines(path) as file:
             yield file
         return
-    unnamed = LineFile(descriptor, path)
+    unnamed = lines_over(descriptor, path)
     try:
         yield cast(TextIO, unnamed)
     finally:
         try:
-            unnamed.flush()
+            unnamed.end()
         finally:
             _name(descriptor, target, path)
             unnamed.close()

@@ -11,7 +11,8 @@ from spaseq.rdf.inputs.bad_input import BadInput
 
 _TURTLE = re.compile(r"\s*(@prefix|@base|prefix\s|base\s)", re.IGNORECASE)
 _STRAY = re.compile(r"\d+ triples? of the default graph that belongs? to no event")
-_COLUMN = re.compile(r" \(column \d+\)$")
+_VARYING = re.compile(r' \(column \d+\)$|"(?:[^"\\]|\\.)*"')
+"""What differs between reasons of one kind: columns and literals."""
 _STATEMENT = re.compile(r"(\S+) <([^>]*)> ")
 _LINES = (".nq", ".nquads", ".nt", ".ntriples")
 _MOST_FILES = 100
@@ -55,7 +56,7 @@ class BadReasons:
         self.first = self.first or bad
         if bad.file in self._files or len(self._files) < _MOST_FILES:
             self._files.setdefault(bad.file, _OfFile()).take(bad)
-        kind = bad.file, "stray" if _STRAY.fullmatch(bad.reason) else _COLUMN.sub("", bad.reason)
+        kind = bad.file, "stray" if _STRAY.fullmatch(bad.reason) else _VARYING.sub("", bad.reason)
         if kind in self._kinds or len(self._kinds) >= _MOST_FILES:
             return False
         self._kinds.add(kind)

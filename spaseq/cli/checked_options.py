@@ -11,7 +11,7 @@ from pathlib import Path
 
 from spaseq.cli.option_groups import Chosen
 from spaseq.cli.output_files import STDOUT, NamedPath
-from spaseq.cli.run_parts import FollowFlags, OutputOptions, QuerySet, SideOptions
+from spaseq.cli.run_parts import FollowFlags, InputTexts, OutputOptions, QuerySet, SideOptions
 from spaseq.connectors import is_sink
 from spaseq.connectors.address import Address
 from spaseq.errors import UsageError
@@ -42,6 +42,8 @@ def run_options(chosen: Chosen) -> RunOptions:
         raise UsageError("--threads goes with --runtime local; on Spark tasks read side by side")
     _check_time_predicate(chosen[ReadingOptions].time_predicate)
     follow = _follow_options(chosen, runtime)
+    if knowledge.kb_changes and follow is not None:
+        raise UsageError("--kb-change goes with runs that end; leave --follow out")
     if knowledge.kb_refresh and follow is None:
         raise UsageError("--kb-refresh goes with --follow")
     if chosen[OutputOptions].why is not None and follow is not None:
@@ -116,6 +118,7 @@ def _follow_options(chosen: Chosen, runtime: str) -> FollowOptions | None:
     if not flags.follow:
         for given, option in (
             (flags.checkpoint, "--checkpoint"),
+            (flags.rebuild, "--rebuild"),
             (arrivals.idle_ms, "--idle"),
             (arrivals.growing, "--growing"),
         ):
@@ -123,6 +126,8 @@ def _follow_options(chosen: Chosen, runtime: str) -> FollowOptions | None:
                 raise UsageError(f"{option} goes with --follow")
         check_messages(chosen[MessageOptions], "it is for messages, which are read with --follow")
         return None
+    if chosen[StageOptions].open_end:
+        raise UsageError("--open-end is for input that ends; --follow has no end")
     if runtime == "local" or chosen[QuerySet].directory is not None:
         check_logged(chosen)
     if not flags.checkpoint:
@@ -132,6 +137,7 @@ def _follow_options(chosen: Chosen, runtime: str) -> FollowOptions | None:
         arrivals,
         limits=chosen[StateLimits],
         buckets=flags.buckets,
+        rebuild=flags.rebuild,
         messages=chosen[MessageOptions],
     )
 
@@ -163,8 +169,27 @@ def check_messages(given: MessageOptions, reason: str) -> None:
             raise UsageError(f"{option}: {reason}")
 
 
-def check_broker_output(chosen: Chosen) -> None:
-    """UsageError if answers go to a broker and the run does not follow streams in this process."""
-    out = chosen[OutputOptions].out
-    if is_sink(out) and not chosen[FollowFlags].follow:
+def check_output_place(chosen: Chosen) -> None:
+    """UsageError if answers go to a broker without --follow, or to a compressed file with it."""
+    out, follow = chosen[OutputOptions].out, chosen[FollowFlags].follow
+    if is_sink(out) and not follow:
         raise UsageError(f"--out {Address.of(out)}: answers go there with --follow only")
+    for given in given_outputs(chosen) if follow else ():
+        if given.path.endswith(".gz"):
+            raise UsageError(f"{given.option}: a compressed file cannot grow; leave .gz out")
+
+
+def check_replay(chosen: Chosen) -> None:
+    """Refuse options that a run over logs does not have."""
+    output, texts = chosen[OutputOptions], chosen[InputTexts]
+    for given, option in (
+        (chosen[FollowFlags].follow, "--follow"),
+        (texts.streams, "--stream"),
+        (texts.lifts, "--lift"),
+        (texts.contexts, "--context"),
+        (output.why, "--why"),
+        (output.stats, "--stats"),
+        (output.metrics_port is not None, "--metrics-port"),
+    ):
+        if given:
+            raise UsageError(f"{option} does not go with --logs, which says what the streams are")

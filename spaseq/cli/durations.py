@@ -24,6 +24,18 @@ class _Milliseconds(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
+class _Interval(_Milliseconds):
+    """A duration above 0, in milliseconds."""
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        found = super().convert(value, param, ctx)
+        if found <= 0:
+            self.fail("a duration above 0 is expected", param, ctx)
+        return found
+
+
 class _Seconds(click.ParamType[float]):
     """A duration; its value is seconds."""
 
@@ -36,4 +48,5 @@ class _Seconds(click.ParamType[float]):
 
 
 DURATION = _Milliseconds()
+INTERVAL = _Interval()
 SECONDS = _Seconds()

@@ -17,6 +17,7 @@ from spaseq.cli.run_parts import InputTexts
 from spaseq.errors import UsageError
 from spaseq.measures import Measures
 from spaseq.options import PlanningOptions, RuntimeOptions
+from spaseq.plan.changing_graphs import connected
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.records import record
 from spaseq.render.explain import FORMATS, explained, together
@@ -106,7 +107,8 @@ def explain(queries: tuple[Path, ...], chosen: Chosen) -> None:
         raise UsageError(f"--analyze gives text or JSON, not {show.form}")
     chosen[QueryOptions].load()
     checked = list(check_queries(queries, chosen[PlanningOptions]))
-    plans = plans_of(checked)
+    plans = connected(plans_of(checked))
+    checked = [replace(each, plan=plan) for each, plan in zip(checked, plans, strict=True)]
     shown = [explained(each, show.full, show.rate) for each in checked]
     if inputs.lifts:
         from spaseq.cli.lifted_streams import lift_plans

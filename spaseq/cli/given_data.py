@@ -34,7 +34,7 @@ def unmatched(checked: Sequence[Checked], chosen: Chosen) -> list[list[Diagnosti
         return [[] for _ in checked]
     keep_arrow_from_pandas()
     options = why_options(chosen)
-    plans = reading_order(plans_of(checked))
+    plans = reading_order(plans_of(checked), options.knowledge.kb_changes)
     sources = [kb_source(text, plans) for text in chosen[InputTexts].kbs]
     with ScratchDirectory("check") as directory:
         streams = stream_sources(plans, chosen[InputTexts], options)

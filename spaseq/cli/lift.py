@@ -10,15 +10,25 @@ from spaseq.api.queries import read_query
 from spaseq.cli.messages import tell
 from spaseq.cli.run_parts import SideOptions
 from spaseq.cli.side_outputs import SideOutputs
-from spaseq.errors import QueryError
+from spaseq.errors import InputError, QueryError
 from spaseq.expr.extension import load_functions
 from spaseq.lift.field_types import field_types
 from spaseq.lift.lift_checks import check_lift
 from spaseq.lift.lifted_files import LiftedFiles
 from spaseq.lift.lifted_text import FORMATS, HEADS, event_texts
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT, csv_dialect
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.terms.times import TIME_UNITS
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+
+_UNNAMED = "urn:spaseq:lifted"
+"""The IRI of the stream, which has none; nobody sees it."""
+
+
+def _load(context: click.Context, option: click.Parameter, places: tuple[str, ...]) -> None:
+    for place in places:
+        load_functions(place)
 
 
 @click.command(context_settings={"max_content_width": 100})
@@ -39,6 +49,13 @@ from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
     help="XSD types of fields of CSV and TSV, such as volume=integer,price=decimal.",
 )
 @click.option(
+    "--csv",
+    "dialect",
+    default=None,
+    metavar="KEY=VALUE,...",
+    help="How CSV and TSV are written: delimiter, quote, header, decimal, encoding.",
+)
+@click.option(
     "--time-predicate",
     default=GENERATED_AT_TIME,
     show_default=True,
@@ -46,8 +63,17 @@ from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
     help="The predicate whose object is an event's time.",
 )
 @click.option(
+    "--time-unit",
+    type=click.Choice(list(TIME_UNITS)),
+    default="ms",
+    show_default=True,
+    help="What integer times count: milliseconds or seconds since 1970.",
+)
+@click.option(
     "--functions",
     multiple=True,
+    expose_value=False,
+    callback=_load,
     metavar="MODULE|FILE.py",
     help="A Python module that registers extension functions with @spaseq.function(IRI). "
     "Repeatable.",
@@ -58,9 +84,9 @@ def lift(
     data: tuple[str, ...],
     form: str,
     types: str,
-    time_predicate: str,
-    functions: tuple[str, ...],
+    dialect: str | None,
     bad: str | None,
+    **times: str,
 ) -> None:
     """Write the graphs that a lift makes of tables and JSON lines.
 
@@ -68,28 +94,33 @@ def lift(
     Each graph comes with its time in the default graph right before it, so `spaseq run` reads the
     result as a stream.
     """
-    for place in functions:
-        load_functions(place)
-    checked = check_lift(read_query(lift), str(lift), time_predicate)
+    checked = check_lift(read_query(lift), str(lift), **times)
     if checked.plan is None:
         raise QueryError(checked.diagnostics)
     for warning in checked.warnings:
         tell(warning.render())
-    options = StreamOptions("urn:spaseq:lifted", data, time_predicate=time_predicate)
+    csv = DEFAULT_DIALECT if dialect is None else csv_dialect(dialect)
+    options = StreamOptions(_UNNAMED, data, times["time_predicate"], times["time_unit"], csv=csv)
     source = LiftedFiles(options, checked.plan, field_types(types))
-    source.check()
+    try:
+        source.check()
+    except InputError as error:
+        raise InputError(str(error).removeprefix(f"stream <{_UNNAMED}>: ")) from None
     number, refused = 0, 0
     with SideOutputs(SideOptions(bad=bad)) as sides:
 
         def on_bad(row: BadInput) -> None:
             nonlocal refused
+            if row.lost is not None:
+                sides.on_lost(row)
+                return
             refused += 1
             sides.on_bad(row)
 
         maker = source.maker()
         click.echo(HEADS.get(form, ""), nl=False)
         for batch in source.lifted(on_bad, maker):
-            for text in event_texts(batch, form, time_predicate, number):
+            for text in event_texts(batch, form, options.time_predicate, number):
                 click.echo(text, nl=False)
             number += len(batch.events)
         tell(f"{number:,} events, {maker.filtered:,} rows filtered, {refused:,} bad")

@@ -48,14 +48,14 @@ def lift_plans(plans: Sequence[QueryPlan], chosen: Chosen) -> Iterator[tuple[str
     others = [iri for plan in plans for iri in plan.inputs.streams if iri not in own]
     for iri, file in given:
         text, name = text_of(Path(file))
-        lift = compiled_lift(text, name, chosen[ReadingOptions].time_predicate)
+        reading = chosen[ReadingOptions]
+        lift = compiled_lift(text, name, reading.time_predicate, reading.time_unit)
         yield from ((each, lift) for each in ([*dict.fromkeys(others)] if iri is None else [iri]))
 
 
 def with_lifts(
     paths: Mapping[str, Sequence[str]],
-    lifts: Sequence[str],
-    types: Sequence[str],
+    texts: InputTexts,
     names: Mapping[str, str],
 ) -> dict[str, StreamInput]:
     """The inputs by stream IRI; those of lifted streams with their lift.
@@ -64,18 +64,20 @@ def with_lifts(
         UsageError: --types without a lift, two lifts of one stream, or a lift without a stream.
     """
     own: dict[str | None, str] = {}
-    for text in lifts:
+    for text in texts.lifts:
         iri, file = named_value(text, names)
         if iri in own:
             raise UsageError(f"--lift {text}: the stream has a lift already")
         own[iri] = file
-    if types and not own:
-        raise UsageError("--types goes with --lift")
+    for option, given_texts in (("--types", texts.types), ("--csv", texts.csv)):
+        if given_texts and not own:
+            raise UsageError(f"{option} goes with --lift")
     if not own:
         return {iri: list(given) for iri, given in paths.items()}
     from spaseq.lift.field_types import field_types  # runs without lifts need not wait for it
 
-    typed = [(iri, field_types(text)) for iri, text in (named_value(t, names) for t in types)]
+    typed = [(iri, field_types(text)) for iri, text in (named_value(t, names) for t in texts.types)]
+    dialects = dict(named_value(t, names) for t in texts.csv)
     bound: dict[str, StreamInput] = {}
     for iri, given in paths.items():
         lift = own.get(iri) or (own.get(None) if all(map(is_table_input, given)) else None)
@@ -83,7 +85,8 @@ def with_lifts(
             bound[iri] = list(given)
             continue
         fields = {field: kind for of, pairs in typed if of in (iri, None) for field, kind in pairs}
-        bound[iri] = Lifted(list(given), Path(lift), fields)
+        csv = dialects.get(iri, dialects.get(None))
+        bound[iri] = Lifted(list(given), Path(lift), fields, csv)
     if None in own and not any(isinstance(given, Lifted) for given in bound.values()):
-        raise UsageError(f"--lift {own[None]}: no stream is CSV, TSV, JSON lines, Parquet or Arrow")
+        raise UsageError(f"--lift {own[None]}: no stream is CSV, TSV, JSON, Parquet or Arrow")
     return bound

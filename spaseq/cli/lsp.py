@@ -74,8 +74,8 @@ def lsp(
     The editor starts this command and speaks the Language Server Protocol with it:
       spaseq lsp --kb kb.ttl --stream S1=events.nq
 
-    It needs the extra lsp: pip install 'spaseq[lsp]'. The page on editors says how to set up
-    VS Code, Neovim, Emacs and Helix.
+    It needs the extra lsp: pip install '.[lsp]' in a clone of spaseq. The page on editors says how
+    to set up VS Code, Neovim, Emacs and Helix.
     """  # fmt: skip
     if grammar:
         from spaseq.editor.textmate import GRAMMAR_FILE
@@ -83,7 +83,7 @@ def lsp(
         click.echo(str(GRAMMAR_FILE))
         return
     if find_spec("pygls") is None or find_spec("lsprotocol") is None:
-        raise UsageError("spaseq lsp needs pygls: pip install 'spaseq[lsp]'")
+        raise UsageError("spaseq lsp needs pygls: pip install '.[lsp]' in a clone of spaseq")
     if tcp is None and sys.stdin.isatty():
         raise UsageError(
             "an editor starts spaseq lsp and speaks to its standard input; --tcp PORT waits for "

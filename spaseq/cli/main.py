@@ -25,12 +25,15 @@ TERMINATED = 143
 
 
 COMMANDS = {
+    "demo": "Run an example that comes with spaseq, and explain its alerts.",
+    "init": "Write a first query with answers over your own files.",
     "run": "Run queries over streams and print their answers.",
     "check": "Check query files, and lifts, without running them.",
     "why": "Say why a query has no answers: where the way from events to answers ends.",
     "explain": "Show the plan of each query and its automaton, as text or as a picture.",
     "fmt": "Print query files in canonical form.",
     "lift": "Write the graphs that a lift makes of tables and JSON lines.",
+    "test": "Run the tests of queries in *.test.toml files.",
     "serve": "Keep queries running over live streams: HTTP, a page, sources and sinks.",
     "lsp": "Help an editor with queries: findings, completion, hover, names.",
     "warm": "Compile all kernels, or load those that are compiled already.",

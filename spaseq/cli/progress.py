@@ -75,12 +75,18 @@ def summary(stats: Stats) -> str:
         text += f"; {_count(stats.partial, 'partial match', 'partial matches')}"
     if stats.suppressed:
         text += f"; {_count(stats.suppressed, 'answer')} suppressed"
+    if stats.muted:
+        text += f"; {_count(sum(stats.muted.values()), 'answer')} muted"
     if stats.bad:
         text += f"; {_count(stats.bad, 'bad input')}"
+    for name, count in stats.lost.items():
+        text += f"; {_count(count, 'value')} of field {name} lost by a cast"
     if stats.filtered:
         text += f"; {_count(stats.filtered, 'row')} filtered"
     if stats.repeated:
         text += f"; {_count(stats.repeated, 'request')} to endpoints sent again"
+    if stats.bad_geometries:
+        text += f"; {_count(stats.bad_geometries, 'bad geometry', 'bad geometries')}"
     if stats.late:
         text += f"; {_count(stats.late, 'late event')}"
     if stats.refreshed:

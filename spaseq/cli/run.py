@@ -14,8 +14,9 @@ from spaseq.api.queries import plans_of
 from spaseq.api.run import batches_of
 from spaseq.cli.answer_file import answer_file
 from spaseq.cli.checked_options import (
-    check_broker_output,
     check_logged,
+    check_output_place,
+    check_replay,
     given_checkpoint,
     given_outputs,
     run_options,
@@ -67,10 +68,13 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
         _follow_set(queries, files, options, chosen)
         return
     queries = (*queries, *files)
+    if chosen[QuerySet].logs is not None:
+        _replay(queries, options, chosen)
+        return
     if not queries:
         raise UsageError("there is no query: give query files, or --queries DIR with some")
     checked = _loaded(queries, options, chosen)
-    plans = reading_order(plans_of(checked))
+    plans = reading_order(plans_of(checked), options.knowledge.kb_changes)
     _check_answers(plans, queries, chosen)
     progress = ProgressLine()
     with ExitStack() as stack:
@@ -83,7 +87,8 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
         found = _answer(job, options, output, sides)
         progress.clear()
         tell(summary(job.stats))
-        only_bad = options.follow is None and job.stats.bad > 0 and not job.stats.events
+        bounded = options.follow is None and not found
+        only_bad = bounded and sides.only_bad(job.stats, [plan.identity.name for plan in plans])
         sides.report(only_bad)
         if options.follow is None and not (found or only_bad):
             tell(no_answer_line(checked, job.stats, command_for_more(queries, chosen)))
@@ -110,6 +115,7 @@ def _job(
         options=options.stages,
         watch=watch_knowledge(sources, options.knowledge),
         on_bad=sides.on_bad,
+        on_lost=sides.on_lost,
         on_late=sides.on_late,
         on_partial=sides.on_partial,
         on_note=progress.note,
@@ -143,6 +149,22 @@ def _follow_set(
         sides.report(False)
 
 
+def _replay(queries: tuple[Path, ...], options: RunOptions, chosen: Chosen) -> None:
+    """Run queries over the logs of a server."""
+    from spaseq.cli.run_logs import run_logs
+
+    check_replay(chosen)
+    checked = _loaded(queries, options, chosen) if queries else []
+    plans = reading_order(plans_of(checked))
+    if plans:
+        _check_answers(plans, queries, chosen)
+    progress = ProgressLine()
+    with ExitStack() as stack:
+        sides = stack.enter_context(SideOutputs(chosen[SideOptions]))
+        stack.callback(progress.clear)
+        run_logs(plans, options, chosen, sides, progress)
+
+
 def _loaded(queries: tuple[Path, ...], options: RunOptions, chosen: Chosen) -> list[Checked]:
     """The checked queries, with the functions that they call."""
     if options.runtime.name == "local":
@@ -153,11 +175,11 @@ def _loaded(queries: tuple[Path, ...], options: RunOptions, chosen: Chosen) -> l
 
 def _check_answers(plans: Sequence[QueryPlan], queries: Sequence[Path], chosen: Chosen) -> None:
     """Check that the format suits the answers, and that no output is an input or another output."""
-    check_format(chosen[OutputOptions].form, plans)
-    check_broker_output(chosen)
-    check_columns(chosen[OutputOptions], plans)
+    check_output_place(chosen)
     inputs = given_inputs(plans, tuple(queries), chosen)
     check_outputs(given_outputs(chosen), inputs, given_checkpoint(chosen))
+    check_format(chosen[OutputOptions].form, plans)
+    check_columns(chosen[OutputOptions], plans)
 
 
 def _metrics(job: Job, port: int | None) -> AbstractContextManager[object]:

@@ -40,7 +40,7 @@ def stream_sources(
     options = with_context_map(options, texts.context_map)
     paths_of = bind_streams(plans, _stream_paths(plans, texts.streams))
     names = stream_names(plans)
-    bound = with_lifts(paths_of, texts.lifts, texts.types, names)
+    bound = with_lifts(paths_of, texts, names)
     bound = with_contexts(bound, texts.contexts, names)
     if options.follow is None:
         return bounded_sources(bound, options)
@@ -74,7 +74,7 @@ def standing_streams(
                 f"stream's IRI, or one of {', '.join(sorted(names))}"
             )
     options = with_context_map(options, texts.context_map)
-    bound = with_lifts(given, texts.lifts, texts.types, names)
+    bound = with_lifts(given, texts, names)
     bound = with_contexts(bound, texts.contexts, names)
     found: dict[str, BrokerStream] = {}
     for iri, paths in bound.items():

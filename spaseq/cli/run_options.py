@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from spaseq.cli.bound_options import ENDPOINTS, LIMITS
-from spaseq.cli.durations import DURATION
+from spaseq.cli.durations import DURATION, INTERVAL
+from spaseq.cli.graph_versions import kb_changes
 from spaseq.cli.option_groups import OptionGroup, PartOption
 from spaseq.cli.queries import DISABLE, ENTAILMENT, FUNCTIONS, ONTOLOGY
 from spaseq.cli.run_parts import (
@@ -22,9 +23,11 @@ from spaseq.options import (
     KnowledgeOptions,
     ReadingOptions,
     RuntimeOptions,
+    StageOptions,
     StateLimits,
 )
 from spaseq.rdf.inputs.message_options import TIME_RULES, MessageOptions
+from spaseq.rdf.terms.times import TIME_UNITS
 from spaseq.sinks import SINKS
 
 
@@ -50,6 +53,14 @@ INPUT = OptionGroup(
     (
         _QUERIES,
         PartOption(
+            QuerySet,
+            "--logs",
+            metavar="DIR",
+            help="The data directory of spaseq serve: its logs are the streams, by IRI. Without "
+            "queries those of the server run again, each from where it came to where it went. "
+            "The ends of the logs close no window.",
+        ),
+        PartOption(
             InputTexts,
             "--stream",
             "streams",
@@ -60,6 +71,13 @@ INPUT = OptionGroup(
             "ws[s]:// or sse+http[s]://. "
             "NAME is the query's name for it, its IRI, or <IRI>. Repeatable, also for "
             "several paths of one stream.",
+        ),
+        PartOption(
+            StageOptions,
+            "--open-end",
+            is_flag=True,
+            help="The end of the input closes no window: what had not happened by then is no "
+            "absence. By default the input is all that ever happens.",
         ),
         PartOption(
             InputTexts,
@@ -77,7 +95,17 @@ INPUT = OptionGroup(
             multiple=True,
             metavar="[NAME=]FIELD=TYPE,...",
             help="XSD types of fields of lifted CSV and TSV, such as volume=integer,price=decimal; "
-            "without NAME of all lifted streams. Repeatable.",
+            "without NAME of all lifted streams. A time may have a format: "
+            "at=dateTime(%d.%m.%Y %H:%M). Repeatable.",
+        ),
+        PartOption(
+            InputTexts,
+            "--csv",
+            multiple=True,
+            metavar="[NAME=]KEY=VALUE,...",
+            help="How lifted CSV and TSV are written: delimiter (found unless given), quote, "
+            "header=false or header=a,b,c for files without one, decimal=, for numbers such as "
+            "7,5, encoding. Repeatable.",
         ),
         PartOption(
             InputTexts,
@@ -102,6 +130,13 @@ INPUT = OptionGroup(
             show_default=True,
             metavar="IRI",
             help="The predicate whose object is an event's time.",
+        ),
+        PartOption(
+            ReadingOptions,
+            "--time-unit",
+            type=click.Choice(list(TIME_UNITS)),
+            show_default=True,
+            help="What integer times count: milliseconds or seconds since 1970.",
         ),
         count(
             ReadingOptions,
@@ -139,6 +174,16 @@ KNOWLEDGE = OptionGroup(
         ),
         PartOption(
             KnowledgeOptions,
+            "--kb-change",
+            field="kb_changes",
+            multiple=True,
+            callback=kb_changes,
+            metavar="IRI=TIME=FILE",
+            help="What replaces the graph IRI at a time of the streams, an xsd:dateTime or "
+            "milliseconds since 1970. Events see the graph as it is at their time. Repeatable.",
+        ),
+        PartOption(
+            KnowledgeOptions,
             "--kb-cache",
             metavar="DIR",
             help="Where compiled knowledge bases are kept for the next run, or 'none'.  [default: "
@@ -164,16 +209,16 @@ OUTPUT = OptionGroup(
             "--out",
             show_default=True,
             metavar="FILE|-",
-            help="Where answers go; with --follow also a URL: kafka://, mqtt://, "
-            "nats://, postgresql:// or http[s]://.",
+            help="Where answers go. The ending says the format: .jsonl, .json, .csv, .tsv, .nq, "
+            ".trig, .rdfm, .jsonld, .parquet or .arrow, also with .gz behind it. With --follow "
+            "also a URL: kafka://, mqtt://, nats://, postgresql:// or http[s]://.",
         ),
         PartOption(
             OutputOptions,
             "--format",
-            "form",
+            field="given_form",
             type=click.Choice(tuple(SINKS)),
-            show_default=True,
-            help=_formats(),
+            help=f"{_formats()}  [default: what the ending of --out says; else jsonl]",
         ),
         PartOption(
             OutputOptions,
@@ -246,6 +291,12 @@ FOLLOW = OptionGroup(
             help="Where --follow keeps its state; a later run with the same directory resumes.",
         ),
         PartOption(
+            FollowFlags,
+            "--rebuild",
+            is_flag=True,
+            help="Make the state of --checkpoint anew from its logs, as they are.",
+        ),
+        PartOption(
             FileSourceSettings,
             "--watermark",
             field="delay_ms",
@@ -261,6 +312,16 @@ FOLLOW = OptionGroup(
             type=DURATION,
             help="With --follow: a stream without new input for so long no longer holds the others "
             "back; what it brings later counts as late behind them. Off by default.",
+        ),
+        PartOption(
+            FileSourceSettings,
+            "--heartbeat",
+            field="heartbeat_ms",
+            type=INTERVAL,
+            default="1 SECONDS",
+            show_default=True,
+            help="With --follow: how often the time of a silent stream goes on while something "
+            "waits for it. It does if its times are those of arrival, or if it is idle.",
         ),
         PartOption(
             FileSourceSettings,

@@ -11,32 +11,47 @@ from typing import Any
 import click
 
 from spaseq.cli.option_groups import PartOption
+from spaseq.connectors import is_sink
 from spaseq.errors import UsageError
 from spaseq.records import record
+from spaseq.sinks import form_of_path
+from spaseq.sinks.jsonl import JsonLines
 
 
 @record
 class InputTexts:
-    """The values of --stream, --kb, --lift, --types, --context and --context-map."""
+    """The values of --stream, --kb, --lift, --types, --csv, --context and --context-map."""
 
     streams: tuple[str, ...] = ()
     kbs: tuple[str, ...] = ()
     lifts: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+    csv: tuple[str, ...] = ()
     contexts: tuple[str, ...] = ()
     context_map: tuple[str, ...] = ()
 
 
 @record
 class OutputOptions:
-    """Where answers and counts go."""
+    """Where answers and counts go; `given_form` is the format that --format names."""
 
     out: str = "-"
-    form: str = "jsonl"
+    given_form: str | None = None
     columns: str | None = None
     stats: str | None = None
     why: str | None = None
     metrics_port: int | None = None
+
+    @property
+    def form(self) -> str:
+        """The format of the answers: the given one, or the one that the file's ending says.
+
+        Raises:
+            UsageError: the ending is unknown.
+        """
+        if self.given_form is not None:
+            return self.given_form
+        return JsonLines.form if is_sink(self.out) else form_of_path(self.out)
 
 
 @record
@@ -55,14 +70,16 @@ class FollowFlags:
 
     follow: bool = False
     checkpoint: str | None = None
+    rebuild: bool = False
     buckets: int | None = None
 
 
 @record
 class QuerySet:
-    """A directory of queries."""
+    """A directory of queries, and one of a server's data, with its logs and its queries."""
 
     directory: str | None = None
+    logs: str | None = None
 
     def files(self) -> tuple[Path, ...]:
         """The query files that it has.

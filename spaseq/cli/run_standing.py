@@ -24,7 +24,8 @@ from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import Terms
-from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine, LiveStream
+from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
+from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.standing_run import StandingOptions, StandingRun
 from spaseq.serve.query_files import QueryFiles
 from spaseq.sinks import SINKS
@@ -79,7 +80,7 @@ def follow_set(
     plan = StandingPlanner(options.planning, job.knowledge)
 
     engine = engine_of(options.runtime)
-    kept = StandingOptions(follow.limits, sync_ms=0, retain_ms=0, endures=False, engine=engine)
+    kept = StandingOptions(follow.limits, 0, 0, False, engine, rebuilds=follow.rebuild)
     run = StandingRun(follow.checkpoint, streams, job, plan, {"out": sink}, kept, sides.files())
     with ExitStack() as stack:
         stack.enter_context(_told(progress))

@@ -30,6 +30,7 @@ class ServeOptions:
     runtime: str = "local"
     master: str | None = None
     log_format: str = "text"
+    rebuild: bool = False
 
 
 SERVER = OptionGroup(
@@ -60,6 +61,12 @@ SERVER = OptionGroup(
             "--master",
             metavar="URL",
             help="With --runtime spark: the cluster, if not local.",
+        ),
+        PartOption(
+            ServeOptions,
+            "--rebuild",
+            is_flag=True,
+            help="Make the state anew from the logs, as they are.",
         ),
         PartOption(
             ServeOptions,
@@ -108,7 +115,9 @@ def serve(configuration: Path | None, check: bool, init: Path | None, chosen: Ch
     if options.runtime == "local" and options.master is not None:
         raise UsageError("--master goes with --runtime spark")
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise UsageError("spaseq serve needs starlette and uvicorn: pip install 'spaseq[serve]'")
+        raise UsageError(
+            "spaseq serve needs starlette and uvicorn: pip install '.[serve]' in a clone of spaseq"
+        )
     if options.runtime == "local":
         keep_arrow_from_pandas()
     _serve(configuration, check, options)
@@ -123,7 +132,7 @@ def _serve(path: Path, check: bool, options: ServeOptions) -> None:
     from spaseq.serve.log_lines import log_to_stderr
     from spaseq.serve.server import serve as serve_until_stopped
 
-    given = {"listen": options.listen, "data": options.data}
+    given = {"listen": options.listen, "data": options.data, "rebuild": options.rebuild or None}
     changed = {name: value for name, value in given.items() if value is not None}
     configuration, engines = read_configuration(path, os.environ, changed), _engines(options)
     if check:

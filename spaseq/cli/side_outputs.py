@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from spaseq.algebra.answers import PartialAnswer
@@ -13,7 +14,7 @@ from spaseq.cli.run_parts import SideOptions
 from spaseq.errors import InputError, RunError, SpaseqError
 from spaseq.message_text import one_line
 from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.runtime.job.job import LateEvent
+from spaseq.runtime.job.job import LateEvent, Stats
 from spaseq.sinks.answer_json import partial_json
 from spaseq.sinks.line_file import open_lines
 from spaseq.sinks.side_lines import BadInputLines, LateEventLines
@@ -34,6 +35,8 @@ class SideOutputs:
         self._files: list[TextIO | None] = [None, None, None]
         self._shown = self._hidden = 0
         self._reasons = BadReasons()
+        self._lost = set[str]()  # fields
+        self._over_limit: Counter[str] = Counter()  # by query
 
     def __enter__(self) -> SideOutputs:
         for i, path in enumerate(self._paths):
@@ -68,7 +71,20 @@ class SideOutputs:
         which = f" ({bad.text})" if bad.line is None and bad.text else ""
         error = RunError if bad.over_limit else InputError
         new = self._reasons.take(bad) or bad.over_limit
+        self._over_limit[bad.file] += bad.over_limit
         self._take(file, write, f"{place}: {bad.reason}{which}", error, new)
+
+    def on_lost(self, lost: BadInput) -> None:
+        """Take values that a cast loses: bad input with `strict`, else shown once by field.
+
+        A remark, which loses none, is never bad input.
+        """
+        if self._strict and (lost.lost is None or lost.lost[1]):
+            self.on_bad(lost)
+        elif lost.lost is not None and lost.lost[0] not in self._lost:
+            self._lost.add(lost.lost[0])
+            place = lost.file if lost.line is None else f"{lost.file}:{lost.line}"
+            tell(f"spaseq: {one_line(f'{place}: {lost.reason}')}")
 
     def on_late(self, late: LateEvent) -> None:
         """Take an event behind its stream's watermark."""
@@ -95,6 +111,15 @@ class SideOutputs:
         for sentence in () if only_bad else self._reasons.advice(only_bad):
             tell(f"spaseq: {sentence}")
 
+    def only_bad(self, stats: Stats, queries: Iterable[str]) -> bool:
+        """Whether a run without answers has read bad input only.
+
+        Its events cannot be read, or all of them exceed limits of each query.
+        """
+        if not stats.events:
+            return stats.bad > 0
+        return all(self._over_limit[name] >= stats.events for name in queries)
+
     def refuse(self, only_bad: bool) -> None:
         """End a run that read bad input only.
 
@@ -104,7 +129,9 @@ class SideOutputs:
         if only_bad:
             advice = list(self._reasons.advice(True))
             advice = advice or [f"the first reason: {self._first_reason()}"]
-            raise InputError("; ".join(["all input is bad, so no event was read", *advice]))
+            exceeds = any(self._over_limit.values())
+            which = ": every event exceeds a limit" if exceeds else ", so no event was read"
+            raise InputError("; ".join([f"all input is bad{which}", *advice]))
 
     def _first_reason(self) -> str:
         first = self._reasons.first

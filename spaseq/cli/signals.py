@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from spaseq.early_signals import end_at_once
 from spaseq.errors import Terminated
 
 
@@ -62,7 +63,7 @@ def terminable(asked: AskedToEnd, then: Handlers = restored) -> Iterator[None]:
         raise KeyboardInterrupt
 
     before: dict[int, Any] = {signal.SIGTERM: signal.signal(signal.SIGTERM, terminated)}
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, end_at_once):
         before[signal.SIGINT] = signal.signal(signal.SIGINT, interrupted)
     try:
         yield

@@ -61,7 +61,7 @@ def why(
     keep_arrow_from_pandas()
     chosen[QueryOptions].load()
     checked = list(check_queries(queries, options.planning))
-    plans = reading_order(plans_of(checked))
+    plans = reading_order(plans_of(checked), options.knowledge.kb_changes)
     sources = [kb_source(text, plans) for text in inputs.kbs]
     with ScratchDirectory("why") as directory:
         streams = stream_sources(plans, inputs, options)

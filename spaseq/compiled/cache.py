@@ -4,7 +4,8 @@ numba needs a writable directory when it decorates a cached function, so `decora
 before it imports numba. The choice is the directory that `NUMBA_CACHE_DIR` names, else one in the
 user's cache, else one inside the package, else a temporary one, removed when the process ends. A
 directory that others can write to is passed over: compiled kernels are code. The directory's name
-contains a digest of all kernel modules, so installations with equal kernels share them.
+contains a digest of all kernel modules, so installations with equal kernels share them. Kernels
+with checks have a digest of their own.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
+from spaseq.compiled import mode
 from spaseq.storage.private_directories import NotPrivate, check_private, private_directory
 
 _PACKAGE = Path(__file__).absolute().parents[1]
@@ -76,7 +78,7 @@ def sources_digest() -> str:
     numba alone would compare only the file of the outermost function, but a compiled kernel
     contains all functions that it calls.
     """
-    digest = blake2b(digest_size=6)
+    digest = blake2b(mode.CHECKED.encode() if mode.checked() else b"", digest_size=6)
     for file in kernel_sources():
         digest.update(f"{file.relative_to(_PACKAGE)}\n".encode())
         digest.update(file.read_bytes())

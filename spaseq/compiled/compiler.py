@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from importlib import import_module
 from typing import Any
 
 from spaseq.budget import current_budget
+from spaseq.compiled import mode
 from spaseq.compiled.cache import choose_cache_directory
-from spaseq.compiled.decorators import DEVICE_FUNCTIONS, INTRINSICS, KERNELS, Kernel
+from spaseq.compiled.known_functions import (
+    DEVICE_FUNCTIONS,
+    INTRINSICS,
+    KERNELS,
+    CalledFromPython,
+)
 
 _CACHE_DIRECTORY = choose_cache_directory()
 
@@ -31,13 +37,13 @@ from spaseq.compiled.checked_cache import keep_on_disk  # noqa: E402
 if not numba.config.CACHE_DIR:  # it was imported before
     numba.config.CACHE_DIR = _CACHE_DIRECTORY
 
-_dispatchers: dict[Callable[..., Any], Any] = {}
+_dispatchers: dict[Hashable, Any] = {}
 """By kernel or device function. numba itself holds them weakly."""
 
 _intrinsics = 0  # how many numba knows
 
 
-def dispatcher_of(kernel: Kernel) -> Any:
+def dispatcher_of(kernel: CalledFromPython) -> Any:
     """The dispatcher of a kernel, after numba has learned of all that it may call."""
     _tell_numba()
     return _dispatchers[kernel]
@@ -52,13 +58,14 @@ def _tell_numba() -> None:
     _intrinsics = len(INTRINSICS)
     for function, options in DEVICE_FUNCTIONS:
         if function not in _dispatchers:
-            _know(function, numba.njit(function, **options))
+            _know(function, numba.njit(function, boundscheck=mode.checked(), **options))
     for kernel in KERNELS:
         if kernel not in _dispatchers:
-            _know(kernel, keep_on_disk(numba.njit(kernel.function, **kernel.options)))
+            made = numba.njit(kernel.function, boundscheck=mode.checked(), **kernel.options)
+            _know(kernel, keep_on_disk(made))
 
 
-def _know(function: Callable[..., Any], dispatcher: Any) -> None:
+def _know(function: Hashable, dispatcher: Any) -> None:
     _dispatchers[function] = dispatcher
     infer_global(function, types.Dispatcher(dispatcher))
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 
 from spaseq.compiled import mode
 from spaseq.compiled.interpreter import interpret
+from spaseq.compiled.known_functions import DEVICE_FUNCTIONS, INTRINSICS, KERNELS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,9 +34,9 @@ class Kernel:
         if self._compiled is not None:
             return self._compiled(*arguments)
         if mode.interpreted():
-            began = time.perf_counter()
+            began = time.thread_time()
             result = interpret(self.function, arguments)
-            mode.note_interpreted(time.perf_counter() - began)
+            mode.note_interpreted(time.thread_time() - began)
             return result
         return self.dispatcher(*arguments)
 
@@ -52,16 +53,6 @@ class Kernel:
 
     def __reduce__(self) -> str:
         return self.function.__qualname__
-
-
-KERNELS: list[Kernel] = []
-"""All kernels of the modules imported so far."""
-
-DEVICE_FUNCTIONS: list[tuple[Callable[..., Any], dict[str, Any]]] = []
-"""All device functions of the modules imported so far, with numba's options."""
-
-INTRINSICS: list[tuple[Callable[..., Any], str]] = []
-"""All functions with machine code of their own, and where that code is made, `module:name`."""
 
 
 def kernel(function: F) -> F:
@@ -84,8 +75,9 @@ def lean_kernel(function: F) -> F:
 
 
 def _kernel(function: F, options: dict[str, Any]) -> F:
-    KERNELS.append(Kernel(function, {"nogil": True, "error_model": "numpy", **options}))
-    return cast("F", KERNELS[-1])
+    made = Kernel(function, {"nogil": True, "error_model": "numpy", **options})
+    KERNELS.append(made)
+    return cast("F", made)
 
 
 _DEVICE_FUNCTION = {

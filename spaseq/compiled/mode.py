@@ -1,9 +1,12 @@
-"""Whether kernels are compiled, or interpreted as the Python functions that they are.
+"""Whether kernels are compiled, with checks or without, or interpreted as Python functions.
 
 Compiling takes seconds for each large kernel, once for an installation. For a few hundred events
 the same functions give the same answers in less time without it. A run that knows that its input is
 small therefore asks for the interpreter. A process that has once compiled kernels goes on to use
 them: what follows may be large.
+
+Kernels that are compiled with checks raise IndexError instead of reading or writing outside an
+array. They take several times as long, and are for tests.
 """
 
 from __future__ import annotations
@@ -13,9 +16,9 @@ import os
 from spaseq.records import record
 
 VARIABLE = "SPASEQ_KERNELS"
-"""The environment variable that settles the question: `compiled` or `interpreted`."""
+"""The environment variable that settles the question: `compiled`, `interpreted` or `checked`."""
 
-COMPILED, INTERPRETED = "compiled", "interpreted"
+COMPILED, INTERPRETED, CHECKED = "compiled", "interpreted", "checked"
 
 INTERPRETED_SECONDS = 2.0
 """After so many seconds in interpreted kernels the rest is compiled: little input may ask much."""
@@ -49,6 +52,11 @@ def current() -> Mode:
 def interpreted() -> bool:
     """Whether kernels are interpreted now."""
     return _chosen == INTERPRETED
+
+
+def checked() -> bool:
+    """Whether compiled kernels check that they stay inside their arrays."""
+    return os.environ.get(VARIABLE) == CHECKED
 
 
 def interpret() -> None:

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from spaseq.compiled.cache import has_kernels
-from spaseq.compiled.decorators import KERNELS
+from spaseq.compiled.known_functions import KERNELS
 from spaseq.records import record
 
 _PACKAGE_NAME = __package__.partition(".")[0]

@@ -7,10 +7,13 @@ package, when a run connects.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from spaseq.connectors.address import Address, scheme_of
+from spaseq.errors import UsageError
 
 if TYPE_CHECKING:
     from spaseq.connectors.base import MessageSink, MessageSource
@@ -37,6 +40,8 @@ SINKS_OF_SCHEMES = {
     "postgresql": "postgresql_sink.PostgresqlSink",
     "http": "webhook.WebhookSink",
     "https": "webhook.WebhookSink",
+    "smtp": "mail.MailSink",
+    "smtps": "mail.MailSink",
 }
 """The sink of each URL scheme: its file and its class."""
 
@@ -65,9 +70,17 @@ def source_at(text: str) -> MessageSource:
     return source
 
 
-def sink_at(text: str) -> MessageSink:
-    """The sink at a URL that `is_sink`; UsageError as from `source_at`."""
-    sink: MessageSink = _class(SINKS_OF_SCHEMES[scheme_of(text)])(Address.of(text))
+def sink_at(text: str, options: Mapping[str, Any] = MappingProxyType({})) -> MessageSink:
+    """The sink at a URL that `is_sink`; UsageError as from `source_at`.
+
+    Args:
+        text: the URL.
+        options: what it does not say, such as the headers of a webhook.
+    """
+    made, address = _class(SINKS_OF_SCHEMES[scheme_of(text)]), Address.of(text)
+    for name in sorted(options.keys() - made.options):
+        raise UsageError(f"{address}: {address.scheme}:// has no option {name}")
+    sink: MessageSink = made(address, options) if options else made(address)
     return sink
 
 

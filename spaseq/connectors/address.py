@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from spaseq.errors import UsageError
 from spaseq.message_text import one_line
+
+_SIGNS = "%/:?#[]@!$&'()*+,;=~"
+"""The signs that stay as they are where a URL is sent."""
+
+_NO_HOST = re.compile(r"[\s\x00-\x20\x7f<>\"{}|\\^`]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +26,8 @@ class Address:
         host: the host and port as the URL has them, or several with commas between.
         path: what follows the first `/`, decoded: a topic or subject.
         parameters: what follows `?`.
-        raw_path: the path as it was written.
-        query: what follows `?`, as it was written.
+        raw_path: the path as it was written; what no URL can have is percent-encoded.
+        query: what follows `?`, in the same way.
         user: the user name, "" if there is none.
         password: the password, "" if there is none.
     """
@@ -49,7 +55,7 @@ class Address:
         """
         if text.lower().startswith("mqtt"):
             text = text.replace("#", "%23")  # it stands for topics
-        parts = urlsplit(text)
+        parts = _parts(text)
         login, _, hosts = parts.netloc.rpartition("@")
         user, _, password = login.partition(":")
         return cls(
@@ -59,8 +65,8 @@ class Address:
             dict(parse_qsl(parts.query, keep_blank_values=True)),
             unquote(user),
             unquote(password),
-            parts.path.removeprefix("/"),
-            parts.query,
+            quote(parts.path.removeprefix("/"), _SIGNS),
+            quote(parts.query, _SIGNS),
         )
 
     def check_parameters(self, known: Collection[str]) -> None:
@@ -77,6 +83,13 @@ class Address:
         return one_line(f"{self.scheme}://{self.host}/{self.path}")
 
 
+def _parts(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError as error:  # it has only one bracket, for instance
+        raise UsageError(f"{scheme_of(url)}:// address: {error}") from None
+
+
 def scheme_of(text: str) -> str:
     """The scheme of a URL, in small letters; "" for any other text."""
     scheme, mark, _ = text.partition("://")
@@ -85,12 +98,12 @@ def scheme_of(text: str) -> str:
 
 def _checked_host(scheme: str, text: str) -> str:
     """The host and port that a text has; UsageError if it has none."""
-    parts = urlsplit(f"//{text}")
+    parts = _parts(f"//{text}")
     try:
         port = parts.port
     except ValueError:
         raise UsageError(f"{scheme}:// address: the port is no number below 65536") from None
-    if not parts.hostname:
+    if not parts.hostname or _NO_HOST.search(parts.hostname):
         raise UsageError(f"{scheme}:// address: it names no host")
     shown = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return shown if port is None else f"{shown}:{port}"

@@ -2,7 +2,8 @@
 
 The place is a byte in a file, as a mark of the file's path. A part of a file is a message: whole
 events, which are complete once something follows them, or once the file has settled. A line without
-an end waits. Files that are no lines are read at once, when they have settled.
+an end waits. Files that are no lines are read at once, when they have settled. A file waits until
+the one before it is read to its end: else the last event of that one could be late.
 """
 
 from __future__ import annotations
@@ -108,6 +109,7 @@ class _FilesReading:
         self._seen: dict[str, tuple[tuple[int, int], float]] = {}
         self._cuts: dict[str, FileCut | None] = {}
         self._told: set[str] = set()
+        self._left: set[str] = set()  # files that are too large
         source.present()
         if os.path.isfile(source.path) and source.cut(source.path) is None:
             what = "tables and JSON lines" if source.of_rows else "RDF formats"
@@ -124,8 +126,13 @@ class _FilesReading:
         for path in present:
             if self._intake.stopped:
                 break
+            if not _is_text(path):
+                self._tell(f"{path} is not read: its name is no UTF-8; rename it")
+                continue
             try:
                 found = self._read(path) or found
+                if self._is_waiting(path):
+                    break
             except FileNotFoundError:
                 continue  # it is gone again
             except READ_ERRORS as error:
@@ -160,6 +167,14 @@ class _FilesReading:
             place = _ReadTo()
         return self._read_parts(path, place, status.st_size, settled_s, cut)
 
+    def _is_waiting(self, path: str) -> bool:
+        """Whether a file has something that may not be complete yet."""
+        cut = self._cuts.get(path)
+        place = self._places.get(os.path.abspath(path), _ReadTo())
+        if cut is None or (place.byte and not cut.grows):
+            return False
+        return self._seen[path][0][0] > place.byte and path not in self._left
+
     def _read_whole(self, path: str, place: _ReadTo, size: int, cut: FileCut) -> bool:
         """Read a file that is complete."""
         if place.byte:
@@ -169,6 +184,7 @@ class _FilesReading:
             text = io.BufferedReader(data).read(_MOST_BYTES + 1)  # type: ignore[type-var]
         if len(text) > _MOST_BYTES:
             self._tell(f"{path} has more than {_MOST_BYTES} bytes; it is not read")
+            self._left.add(path)
             return False
         self._give(path, text, PartOfFile(cut.media_type), _ReadTo(size))
         return True
@@ -235,3 +251,12 @@ class _FilesReading:
         if text not in self._told:
             self._told.add(text)
             self._intake.note(text)
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path can be written as UTF-8."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -22,9 +22,6 @@ from spaseq.logs.messages import Message
 AWAY, BACK = "connecting again", "connected again"
 """The ends of notes that a broker is away, and back."""
 
-FIRST_PAUSE, MOST_PAUSE = 0.5, 30.0
-"""Seconds before a broker that does not answer is asked again: the first pause, and the longest."""
-
 
 class NotTaken(RunError):
     """A broker has not taken answers, and may take them later."""
@@ -36,7 +33,7 @@ class Parcel:
 
     Attributes:
         id: of the answer.
-        text: the answer as one line of JSON that begins with the id.
+        text: the answer as one line of JSON that begins with the id, or what a template made.
         query: the name of its query.
         index: its number in the answer log. No two answers have the same.
     """
@@ -126,16 +123,18 @@ class MessageSink(ABC):
     """A place that takes answers. Making one connects to nothing.
 
     Attributes:
+        options: the names of the options that it has, besides what its address says.
         together: how many answers `send` gets at most.
         note: what a later run must know to send no answer twice; a value of JSON. The caller keeps
             it after each `resume` and `send`.
     """
 
+    options: frozenset[str] = frozenset()
     together: int = 2000
     note: Mapping[str, Any] = MappingProxyType({})
 
-    def __init__(self, address: Address) -> None:
-        """Check an address; UsageError if it lacks something."""
+    def __init__(self, address: Address, given: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Check an address and the options that were given; UsageError if it lacks something."""
         self.address = address
 
     def resume(self, identity: str, note: Mapping[str, Any]) -> None:  # noqa: B027
@@ -168,18 +167,6 @@ class MessageSink(ABC):
         """Let go of the connection."""
 
 
-def pauses() -> Sequence[float]:
-    """The pauses (s) before attempts at a broker that is away; the last one repeats.
-
-    >>> pauses()
-    [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0]
-    """
-    found = [FIRST_PAUSE]
-    while found[-1] < MOST_PAUSE:
-        found.append(min(2 * found[-1], MOST_PAUSE))
-    return found
-
-
 def library(module: str, extra: str, address: Address) -> ModuleType:
     """The library of a connector.
 
@@ -191,5 +178,5 @@ def library(module: str, extra: str, address: Address) -> ModuleType:
     except ImportError as error:
         raise InputError(
             f"{address}: {address.scheme}:// needs a library that is not installed "
-            f"({error.name}): pip install 'spaseq[{extra}]'"
+            f"({error.name}): pip install '.[{extra}]' in a clone of spaseq"
         ) from error

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from typing import IO
 
 from spaseq.errors import UsageError
+from spaseq.rdf.inputs.csv_dialect import CsvDialect
 from spaseq.rdf.inputs.file_messages import CSV, JSON_LINES, TSV
 from spaseq.rdf.inputs.files import HEAD_BYTES, InputFile
 from spaseq.rdf.inputs.formats import Format, announces_messages, format_of
@@ -104,29 +105,51 @@ class BehindLines(FileCut):
 class BehindRows(FileCut):
     """CSV and TSV: behind a row, which may have line ends between quotes."""
 
+    def __init__(self, media_type: str, dialect: CsvDialect) -> None:
+        super().__init__(media_type)
+        self._quote = dialect.quote.encode() or b"\0"  # no text has it
+        self._has_header = dialect.header is True
+
     def last(self, data: IO[bytes], begin: int, end: int) -> int:
         data.seek(begin)
         part = data.read(end - begin)
         cut = part.rfind(b"\n") + 1
-        while cut and part.count(b'"', 0, cut) % 2:
+        while cut and part.count(self._quote, 0, cut) % 2:
             cut = part.rfind(b"\n", 0, cut - 1) + 1
         return begin + cut
 
     def header(self, data: IO[bytes]) -> bytes:
+        if not self._has_header:
+            return b""
         data.seek(0)
         header = b""
         while line := data.readline():
             header += line
-            if header.strip() and header.count(b'"') % 2 == 0:
+            if header.strip() and header.count(self._quote) % 2 == 0:
                 break
         return header if header.endswith(b"\n") else b""
 
     def rows(self, part: bytes) -> int:
         count, quotes = 0, 0
         for line in part.split(b"\n"):
-            quotes += line.count(b'"')
+            quotes += line.count(self._quote)
             count += quotes % 2 == 0 and bool(line.strip())
         return count
+
+
+def _rows_cut(media: str, dialect: CsvDialect) -> FileCut:
+    """How a file of rows is cut that is not packed.
+
+    Raises:
+        UsageError: no part of the file would say what the dialect leaves open.
+    """
+    if media == JSON_LINES:
+        return BehindLines(media)
+    if "\n".encode(dialect.encoding) != b"\n":
+        raise UsageError(f"--csv encoding={dialect.encoding}: files that grow are not read in it")
+    if dialect.header is not True and dialect.delimiter is None and media == CSV:
+        raise UsageError("--csv: files without a header that grow need delimiter=, too")
+    return BehindRows(media, dialect)
 
 
 def cut_of(path: str, options: StreamOptions, of_rows: bool) -> FileCut | None:
@@ -146,7 +169,7 @@ def cut_of(path: str, options: StreamOptions, of_rows: bool) -> FileCut | None:
             return None
         if path.endswith(".gz"):
             return WholeFile(media)
-        return BehindLines(media) if media == JSON_LINES else BehindRows(media)
+        return _rows_cut(media, options.csv)
     form = _format(path, options)
     if form is None:
         return None

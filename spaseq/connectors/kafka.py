@@ -16,6 +16,7 @@ import numpy as np
 
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import Intake, MessageSource
+from spaseq.connectors.heartbeat_messages import HEADER, media_of
 from spaseq.connectors.kafka_connection import check_source, starts_late
 from spaseq.connectors.kafka_consumer import TopicConsumer
 from spaseq.errors import InputError
@@ -155,15 +156,17 @@ def block_of(found: Sequence[Any]) -> MessageColumns:
         np.fromiter((message.offset() for message in found), np.int64, count),
         np.zeros(count, np.int64),
         np.array(times, np.int64),
-        [_media_type(message.headers()) for message in found],
+        [_media_type(message) for message in found],
         [message.key() for message in found],
         topics,
         [()] * count,
     )
 
 
-def _media_type(headers: Sequence[tuple[str, bytes | None]] | None) -> str:
+def _media_type(message: Any) -> str:
+    headers = message.headers()
     if not headers:
         return ""
-    given = (v for k, v in dict(headers).items() if k.lower() == "content-type")
-    return (next(given, b"") or b"").decode("latin-1")
+    given = {name.lower(): (value or b"").decode("latin-1") for name, value in reversed(headers)}
+    media = given.get("content-type", "")
+    return media_of(given.get(HEADER), message.value() or b"", media)

@@ -15,6 +15,7 @@ from typing import Any
 
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import Intake, MessageSource
+from spaseq.connectors.heartbeat_messages import HEADER, media_of
 from spaseq.connectors.mqtt_connection import MqttConnection, check_address
 from spaseq.connectors.reconnecting import Reconnecting
 from spaseq.errors import InputError, UsageError
@@ -142,6 +143,8 @@ class _MqttReading(Reconnecting):
             self._open.append((self._count + 1, found.mid))
         self._count += 1
         media = getattr(found.properties, "ContentType", "") if found.properties else ""
+        given = getattr(found.properties, "UserProperty", ()) if found.properties else ()
+        media = media_of(dict(given).get(HEADER), found.payload, media)
         message = Message(bytes(found.payload), 0, UNNUMBERED, media, topic=found.topic)
         self._waiting.append(message)
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from spaseq.back_off import BackOff
 from spaseq.connectors.address import Address
 from spaseq.connectors.async_sink import AsyncSink
 from spaseq.connectors.base import (
@@ -22,8 +23,8 @@ from spaseq.connectors.base import (
     Parcel,
     Refusal,
     library,
-    pauses,
 )
+from spaseq.connectors.heartbeat_messages import HEADER, media_of
 from spaseq.errors import InputError, RunError, SpaseqError, UsageError
 from spaseq.logs.messages import Message
 
@@ -139,15 +140,16 @@ class _NatsReading:
 
     async def _again(self) -> None:
         self._intake.note(f"{self._address}: connection lost; connecting again")
-        attempt, tries = 0, pauses()
+        back_off = BackOff()
         while not self._intake.stopped:
-            await self._pause(tries[min(attempt, len(tries) - 1)])
+            await self._pause(back_off.failed())
             before = self._last
             try:
                 await self._once(again=True)
                 return
             except (TimeoutError, _ConnectionLost, OSError):
-                attempt = 0 if self._last > before else attempt + 1
+                if self._last > before:
+                    back_off.succeeded()
 
     async def _pause(self, seconds: float) -> None:
         while seconds > 0 and not self._intake.stopped:
@@ -243,7 +245,8 @@ class _NatsReading:
             self._lost.set()  # messages are missing: read again behind the last one
         if not self._lost.is_set():
             self._consumed = consumed
-            media = (message.headers or {}).get("Content-Type", "")
+            headers = {name.lower(): text for name, text in (message.headers or {}).items()}
+            media = media_of(headers.get(HEADER), message.data, headers.get("content-type", ""))
             more = {"time": time, "topic": message.subject}
             self._waiting.append(Message(message.data, 0, number, media, **more))
         self._arrived.set()
@@ -308,6 +311,8 @@ class NatsSink(AsyncSink):
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         _check(address)
+        if not all(address.path.split(".")) or {"*", ">"} & {*address.path.split(".")}:
+            raise UsageError(f"{address}: answers go to one subject, without * and >")
 
     async def _send(self, parcels: Sequence[Parcel]) -> list[Refusal]:
         try:

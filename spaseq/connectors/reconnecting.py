@@ -6,8 +6,9 @@ import base64
 import time
 from collections.abc import Callable, Sequence
 
+from spaseq.back_off import BackOff
 from spaseq.connectors.address import Address
-from spaseq.connectors.base import Intake, pauses
+from spaseq.connectors.base import Intake
 from spaseq.errors import InputError, UsageError
 from spaseq.logs.messages import Message
 
@@ -27,8 +28,8 @@ class Reconnecting:
     def __init__(self, address: Address, intake: Intake, server: str) -> None:
         self._address, self._intake, self._server = address, intake, server
         self._was_connected = self._is_lost = False
-        self._attempt = 0
-        self.first_pause_s = pauses()[0]
+        self._back_off = BackOff()
+        self.first_pause_s = 0.0
 
     def run(self, once: Callable[[], None]) -> None:
         """Read until the intake stops.
@@ -62,14 +63,11 @@ class Reconnecting:
         if not self._is_lost:
             self._is_lost = True
             self._intake.note(f"{self._address}: connection lost; connecting again")
-        elif isinstance(error, InputError) and self._attempt == 1:
+        elif isinstance(error, InputError) and self._back_off.failures == 1:
             self._intake.note(reason)
 
     def _pause(self) -> None:
-        found = pauses()
-        seconds = max(found[min(self._attempt, len(found) - 1)], self.first_pause_s)
-        self._attempt += 1
-        end = time.monotonic() + seconds
+        end = time.monotonic() + max(self._back_off.failed(), self.first_pause_s)
         while time.monotonic() < end and not self._intake.stopped:
             time.sleep(_LOOK_S)
 
@@ -82,7 +80,7 @@ class Reconnecting:
 
     def progressed(self) -> None:
         """Take note that the connection has brought something."""
-        self._attempt = 0
+        self._back_off.succeeded()
 
 
 def offer(intake: Intake, messages: Sequence[Message]) -> None:

@@ -14,8 +14,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 
+from spaseq import back_off
 from spaseq.connectors.address import Address
-from spaseq.connectors.base import MOST_PAUSE, Intake, MessageSource
+from spaseq.connectors.base import Intake, MessageSource
 from spaseq.connectors.event_stream import EventStreamParser, ServerSentEvent
 from spaseq.connectors.reconnecting import Reconnecting, basic_login, check_one_host, offer
 from spaseq.errors import InputError
@@ -28,9 +29,6 @@ _LOOK_S = 0.1
 _AT_ONCE = 2**16  # bytes
 _MOST_BYTES = 256 * 2**20
 """The size of an event that ends the connection."""
-
-_PASSING = frozenset({408, 425, 429})
-"""The statuses below 500 that say: later."""
 
 
 class ServerSentEvents(MessageSource):
@@ -80,16 +78,20 @@ class _EventStreamReading(Reconnecting):
     def _ask(self, connection: http.client.HTTPConnection) -> None:
         """Ask for the events behind the last one."""
         query = f"?{self._address.query}" if self._address.query else ""
-        headers = {"Accept": _MEDIA_TYPE, "User-Agent": "spaseq", "Cache-Control": "no-cache"}
+        headers: dict[str, str | bytes] = {
+            "Accept": _MEDIA_TYPE,
+            "User-Agent": "spaseq",
+            "Cache-Control": "no-cache",
+        }
         if self._last_id:
-            headers[_MARK] = self._last_id
+            headers[_MARK] = self._last_id.encode()
         headers |= basic_login(self._address)
         connection.request("GET", f"/{self._address.raw_path}{query}", headers=headers)
 
     def _check(self, response: http.client.HTTPResponse) -> None:
         """InputError if the answer is no stream of events; ConnectionError if it may be later."""
         media = response.headers.get_content_type()
-        if response.status >= 500 or response.status in _PASSING:
+        if back_off.may_pass(response.status):
             raise ConnectionError(f"the server answers {response.status}")
         if response.status != 200 or media != _MEDIA_TYPE:
             what = f" with {media}" if response.status == 200 else ""
@@ -132,7 +134,7 @@ class _EventStreamReading(Reconnecting):
             if parser.waiting > _MOST_BYTES:
                 raise ConnectionError(f"an event has more than {_MOST_BYTES} bytes")
             if parser.retry_ms is not None:
-                self.first_pause_s = min(parser.retry_ms / 1000, MOST_PAUSE)
+                self.first_pause_s = min(parser.retry_ms / 1000, back_off.MOST_PAUSE)
             if found:
                 self.progressed()
                 offer(self._intake, [self._message(event) for event in found])

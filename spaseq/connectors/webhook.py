@@ -1,34 +1,37 @@
 """Webhooks: `http[s]://[user:password@]host[:port]/path[?batch=N]`, which get answers by POST.
 
-Each request has one answer as JSON, and its id as `Idempotency-Key`. With `batch`, a request has a
-JSON array of up to N answers. One request is on its way at a time, so answers come in order. The
-parameter `batch` is not sent; others are.
+Each request has one answer as JSON, or as a template made it, and its id as `Idempotency-Key`. With
+`batch`, a request has a JSON array of up to N answers. One request is on its way at a time, so
+answers come in order. The parameter `batch` is not sent; others are.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import http.client
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
+from spaseq.back_off import may_pass
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import MessageSink, NotTaken, Parcel, Refusal
+from spaseq.connectors.reconnecting import basic_login
 from spaseq.errors import UsageError
+from spaseq.message_text import one_line
 
 _TIMEOUT_S = 10.0
-_PASSING = frozenset({408, 425, 429})
-"""The statuses below 500 that say: later."""
-
 _READ = 2**16  # bytes of a response; a longer one ends the connection
 
 
 class WebhookSink(MessageSink):
     """An address that takes answers by POST."""
 
-    def __init__(self, address: Address) -> None:
-        super().__init__(address)
+    options = frozenset(("content_type", "headers", "method"))
+
+    def __init__(self, address: Address, given: Mapping[str, Any] = MappingProxyType({})) -> None:
+        super().__init__(address, given)
         text = address.parameters.get("batch", "1")
         if not text.isdecimal() or int(text) < 1:
             raise UsageError(f"{address}: batch is a number of answers, 1 or more")
@@ -36,9 +39,11 @@ class WebhookSink(MessageSink):
         rest = "&".join(p for p in address.query.split("&") if p and not p.startswith("batch="))
         self._target = f"/{address.raw_path}" + (f"?{rest}" if rest else "")
         self._headers = {"Content-Type": "application/json", "User-Agent": "spaseq"}
-        if address.user:
-            pair = f"{address.user}:{address.password}".encode()
-            self._headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        if "content_type" in given:
+            self._headers["Content-Type"] = one_line(given["content_type"])
+        self._headers |= basic_login(address)
+        self._headers |= {name: one_line(text) for name, text in given.get("headers", {}).items()}
+        self._method = str(given.get("method", "POST"))
         self._connection: http.client.HTTPConnection | None = None
 
     def send(self, parcels: Sequence[Parcel]) -> list[Refusal]:
@@ -46,7 +51,7 @@ class WebhookSink(MessageSink):
         if 200 <= status < 300:
             return []
         said = f"{self.address}: the answer was {status} {reason}".rstrip()
-        if status >= 500 or status in _PASSING:
+        if may_pass(status):
             raise NotTaken(said)
         if 300 <= status < 400:
             said += "; give the address that it redirects to"
@@ -80,7 +85,7 @@ class WebhookSink(MessageSink):
                 if self.address.scheme == "https"
                 else http.client.HTTPConnection(host, timeout=_TIMEOUT_S)
             )
-        self._connection.request("POST", self._target, body, headers)
+        self._connection.request(self._method, self._target, body, headers)
         with self._connection.getresponse() as response:
             response.read(_READ)
             if not response.isclosed():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal
 
-from spaseq.algebra.groups import constant_text
+from spaseq.algebra.constants import constant_text
 from spaseq.diagnosis.entailment_hint import EntailmentHint
 from spaseq.diagnosis.nearest_terms import nearest_term
 from spaseq.diagnosis.place import GpmPlace

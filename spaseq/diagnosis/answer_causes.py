@@ -9,7 +9,7 @@ from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.relaxed import FirstSteps
 from spaseq.diagnosis.report import Cause
 from spaseq.diagnosis.search import Found
-from spaseq.diagnosis.seen_matches import SeenRows, event_text, instant, nearest_miss
+from spaseq.diagnosis.seen_matches import SeenRows, duration, event_text, instant, nearest_miss
 from spaseq.lang import ast
 from spaseq.plan.query_plan import AfterMatch
 from spaseq.records import record
@@ -64,6 +64,20 @@ class AnswerCauses:
         example = self._event(self.near.matches[0].trace[0])
         form = self.steps.resolved.query.form
         return self._at(form, "after-match", f"{text}; leave out AFTER MATCH", example)
+
+    def muted(self, mute_ms: int) -> Cause:
+        """MUTE leaves out the matches because an answer came shortly before."""
+        text = (
+            f"MUTE leaves out {self._matches}: an answer ended less than {duration(mute_ms)} before"
+        )
+        example = self._event(self.near.matches[0].trace[-1])
+        query = self.steps.resolved.query
+        return self._at(
+            query.skip or query.form,
+            "muted",
+            f"{text}; leave out MUTE, or make it shorter",
+            example,
+        )
 
     def distinct(self) -> Cause:
         """DISTINCT leaves out the matches because other answers have their values."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import monotonic
 
 from spaseq.algebra.answers import Answer
 from spaseq.diagnosis.observed import Observed, ignored
-from spaseq.diagnosis.search import answers_in_pieces
+from spaseq.diagnosis.search import SearchTime, answers_in_pieces
 from spaseq.options import StageOptions
 from spaseq.stages.sequence import SequenceStage
 
 COUNT_SECONDS = 6.0
-"""How long the answers are counted."""
+"""The processor time in which the answers are counted."""
 
 
 def answer_count(
@@ -33,7 +32,8 @@ def answer_count(
     stage = SequenceStage(plan, options, observed.knowledge, ignored)
     rows = observed.rows if plan.sequence.needs_instants else observed.solutions
     count = 0
-    for answers in answers_in_pieces(stage, rows, lambda: monotonic() + COUNT_SECONDS, until):
+    time = SearchTime(COUNT_SECONDS)
+    for answers in answers_in_pieces(stage, rows, time, until):
         if answers is None:
             return count, False
         count += len(answers) if counts is None else sum(map(counts, answers))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from spaseq.algebra.groups import constant_text
+from spaseq.algebra.constants import constant_text
 from spaseq.diagnosis.nearest_terms import is_string, nearest_term, nearest_variable, number
 from spaseq.diagnosis.pattern_parts import Condition, Part, group_of
 from spaseq.diagnosis.place import GpmPlace

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from spaseq.algebra.constants import constant_text
 from spaseq.algebra.entailment import entailed
-from spaseq.algebra.groups import constant_text, translate_group
+from spaseq.algebra.groups import translate_group
 from spaseq.algebra.schema import AXIOM_PREDICATES, TYPE, Schema
 from spaseq.diagnosis.observed import Observed
 from spaseq.diagnosis.pattern_parts import group_of

@@ -170,7 +170,8 @@ class EventQuestion:
             last = min(s.last for s in self.observed.streams if s.last is not None)
             text = f"no answer with event {name} is certain before the streams end at "
             text += format_time(last).removesuffix("Z")
-            text += f"; {run} waits for later events of each stream"
+            text += f"; {run} waits for later events of each stream, and with --open-end "
+            text += "the end of the input closes no window that such an answer waits for"
             yield Cause("not-final-yet", count=1, term=name, text=text)
 
     # --- sequences --------------------------------------------------------------------------------
@@ -191,7 +192,7 @@ class EventQuestion:
         Where other answers matter, these are all rows.
         """
         answers = self.observed.question.plan.answers
-        skips = answers.after_match.kind != "NO SKIP"
+        skips = not answers.after_match.keeps_all
         if skips or answers.distinct or answers.strategy != "ALL" or self.options.limit_per_event:
             return self.observed
         return without_other_events(self.observed, link, held)

@@ -95,6 +95,6 @@ def near_in_time(observed: Observed, event: SeenEvent) -> Observed:
         return observed
     reach = 2 * window.length_ms
     keep = rows.time <= event.time + reach
-    if plan.answers.after_match.kind == "NO SKIP" and not plan.answers.distinct:
+    if plan.answers.after_match.keeps_all and not plan.answers.distinct:
         keep &= rows.time >= event.time - reach
     return replace(observed, rows=rows.take(np.flatnonzero(keep)))

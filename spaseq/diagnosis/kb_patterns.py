@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from spaseq.algebra.constants import constant_text
 from spaseq.algebra.deferral import lifted
 from spaseq.algebra.entailment import entailed
-from spaseq.algebra.groups import constant_text, translate_group
+from spaseq.algebra.groups import translate_group
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible
 from spaseq.diagnosis.absent_terms import AbsentTerm

@@ -84,10 +84,6 @@ class Observed:
     limits: Limits = DEFAULT_LIMITS
     failed: Mapping[str, int] = field(default_factory=dict)
 
-    def of_gpm(self, name: str) -> SolutionBatch:
-        """The solutions of a GPM, in order of instant and stream."""
-        return self.rows.take(np.flatnonzero(self.rows.gpm == self.question.gpm_number(name)))
-
     def counts(self, name: str) -> tuple[int, int]:
         """(solutions, events with a solution) of a GPM."""
         mask = self.rows.gpm == self.question.gpm_number(name)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.groups import constant_text, translate_group
+from spaseq.algebra.constants import constant_text
+from spaseq.algebra.groups import translate_group
 from spaseq.algebra.scope import certain, possible
 from spaseq.diagnosis.absent_terms import AbsentTerm
 from spaseq.diagnosis.conditions import Conditions

@@ -119,7 +119,7 @@ def run_probes(probes: Sequence[Probes], sources: Mapping[str, Source]) -> None:
 def _described(index: VerticalPartition, event: int) -> str:
     """Which event this is: its IRI, or its time."""
     batch = index.batch
-    name = batch.names(np.array([event])).to_pylist()[0]
+    name = batch.graph[event]
     return (
         f"<{name}>" if name is not None else f"the event at {format_time(int(batch.time[event]))}"
     )

@@ -146,6 +146,19 @@ class FirstSteps:
 
     # --- forms ------------------------------------------------------------------------------------
 
+    def trying_all_events(self) -> FirstSteps | None:
+        """The same steps with `:` for each `;` between two of them; None if there is none."""
+        links = (*self.before, self.last)
+        wide = tuple(
+            replace(link, join=replace(link.join, kind=":"))
+            if number and link.join.kind == ";" and not isinstance(link.step, seq.Negation)
+            else link
+            for number, link in enumerate(links)
+        )
+        if wide == links:
+            return None
+        return replace(self, before=wide[:-1], last=wide[-1])
+
     def form(self, constraints: Constraints) -> Form:
         """The query with some constraints."""
         relaxed = _Relaxed(constraints)

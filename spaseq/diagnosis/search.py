@@ -7,10 +7,9 @@ longer, and a search that needs too much time or memory stops early. It is then 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import inf
-from time import monotonic
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import thread_time
 
 import numpy as np
 
@@ -41,17 +40,19 @@ _SHORT, _LONG = 0.02, 0.1
 
 @dataclass(slots=True)
 class SearchTime:
-    """The time that all searches of one diagnosis may take, in seconds."""
+    """The processor time that all searches of one diagnosis may take, in seconds.
+
+    What is found then does not depend on what else the machine does. The first piece of a search
+    is not counted, because a kernel may be compiled in it.
+    """
 
     seconds: float = 20.0
-    each: float = 3.0  # of one search
-    began: float = field(default_factory=monotonic)
+    each: float = 6.0  # of one search
+    spent: float = 0.0
 
-    def deadline(self) -> float:
-        """When a search that starts now must stop."""
-        now = monotonic()
-        left = max(self.began + self.seconds - now, self.seconds / 40)
-        return now + min(self.each, left)
+    def left(self) -> float:
+        """The seconds that the next search may take."""
+        return min(self.each, max(self.seconds - self.spent, self.seconds / 40))
 
 
 @record
@@ -85,34 +86,34 @@ class Found:
 def answers_in_pieces(
     stage: SequenceStage,
     rows: SolutionBatch,
-    deadline: Callable[[], float],
+    time: SearchTime,
     until: int | None = None,
 ) -> Iterator[Sequence[Answer] | None]:
     """The answers of one piece of time after the other; None if the time is over.
 
-    The rows are in order of time. `deadline` says when to stop; it is asked after the first piece,
-    because a kernel may have been compiled until then. With `until` the streams have come to this
-    time (ms) and have not ended.
+    The rows are in order of time. With `until` the streams have come to this time (ms) and have
+    not ended.
     """
     if until is not None:
         rows = rows.take(slice(0, int(np.searchsorted(rows.time, until, "right"))))
-    start, size, n, end_time = 0, 1, len(rows), inf
+    start, size, n, left = 0, 1, len(rows), time.left()
     while start < n:
-        before = monotonic()
+        before = thread_time()
         last = int(rows.time[min(start + size, n) - 1])
         end = int(np.searchsorted(rows.time, last, "right"))
         stage.push(rows.take(slice(start, end)))
         yield stage.advance(last)
-        now = monotonic()
-        if not start:
-            end_time = deadline()
+        took = thread_time() - before
+        if start:
+            time.spent += took
+            left -= took
         start = end
-        if now > end_time or stage.live_runs() > MOST_RUNS:
+        if left < 0 or stage.live_runs() > MOST_RUNS:
             yield None
             return
-        if now - before < _SHORT:
+        if took < _SHORT:
             size = min(2 * size, _LARGEST_PIECE)
-        elif now - before > _LONG:
+        elif took > _LONG:
             size = max(size // 8, 1)
     yield stage.close() if until is None else stage.advance(until)
 
@@ -155,7 +156,7 @@ class RowSearch:
         stage = SequenceStage(
             plan, StageOptions(None, observed.limits), observed.knowledge, ignored
         )
-        return answers_in_pieces(stage, rows, self.time.deadline)
+        return answers_in_pieces(stage, rows, self.time)
 
     def _rows(
         self, plan: QueryPlan, copies: Mapping[int, int], after: tuple[int, int] | None

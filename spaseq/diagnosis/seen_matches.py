@@ -212,7 +212,7 @@ class SeenRows:
             int(rows.k[row]),
             gpms[number].name if 0 <= number < len(gpms) else "",
             question.plan.inputs.streams[int(rows.stream[row])],
-            rows.event[row].as_py(),
+            rows.event[row],
         )
 
     def in_partition(self, places: Indices, match: Answer) -> Indices:

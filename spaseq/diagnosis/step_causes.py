@@ -149,7 +149,7 @@ class StepCauses(StepText):
     def _negated(self, kind: str, negation: seq.Negation) -> Cause:
         names = tuple(dict.fromkeys(use.gpm for use in occurrences(negation.body)))
         match = self.near.matches[0]
-        found = self._taking(names, match)
+        found = self._event_of_negated_step(names, match)
         shown = self.question.line(negation.span)
         example = None if found is None else self.event(found)
         whose = "the only candidate" if len(self.near) == 1 else f"each of {self.among}"
@@ -164,7 +164,14 @@ class StepCauses(StepText):
         cause = self.cause(kind, text, link, example=example)
         return replace(cause, gpm=names[0] if len(names) == 1 else None)
 
-    def _taking(self, names: Sequence[str], match: Answer) -> TraceItem | None:
+    def with_any_event(self, cause: Cause, match: Answer) -> Cause:
+        """The cause of a negated step that a match escapes if `:` stands for `;`."""
+        events = ", ".join(self.event(item) for item in match.trace)
+        text = f"{cause.text}. ; takes only the next event, also if it is forbidden;"
+        text += f" : tries all events, and matches {events}: write : where you mean any event"
+        return replace(cause, text=text, suggestion=":")
+
+    def _event_of_negated_step(self, names: Sequence[str], match: Answer) -> TraceItem | None:
         """An event of a negated step: between those of a match, or else beside them in time."""
         window = self.steps.plan.sequence.window
         length = 0 if isinstance(window, Counted) else window.length_ms

@@ -165,7 +165,10 @@ class _Diagnosis:
         if stage.kind == "repetition":
             most = self._most_repetitions(steps, stage.constraints)
             return causes.cut_off(stage) if most is None else causes.repetition(most)
-        return causes.of(stage)
+        cause = causes.of(stage)
+        wide = steps.trying_all_events() if stage.kind in ("negation", "until") else None
+        others = None if wide is None else self._found(_whole(wide))
+        return causes.with_any_event(cause, others.matches[0]) if others else cause
 
     def _too_early(self, steps: FirstSteps, alone: Form) -> Cause | None:
         """The cause if the last step's events come before those of the steps before only."""
@@ -234,7 +237,10 @@ class _Diagnosis:
         if self._lost(whole, replace(answers, after_match=_NO_SKIP, distinct=False)):
             return causes.selection(answers.strategy)
         if self._lost(whole, replace(answers, distinct=False)):
-            return causes.after_match(answers.after_match)
+            skip = answers.after_match
+            unmuted = replace(answers, after_match=replace(skip, mute_ms=0), distinct=False)
+            is_muted = skip.mute_ms and not self._lost(whole, unmuted)
+            return causes.muted(skip.mute_ms) if is_muted else causes.after_match(skip)
         return causes.distinct() if answers.distinct else None
 
     def _lost(self, whole: Form, answers: AnswerPlan) -> bool:

@@ -19,22 +19,39 @@ _TIMES = (XSD_DATE_TIME, XSD_DATE_TIME_STAMP)
 
 
 def time_predicate(path: str) -> str | None:
-    """The predicate that most often has an `xsd:dateTime`, at the start of a file of named graphs.
+    """The predicate that gives most named graphs one `xsd:dateTime`, at the start of a file.
 
     If there is none, the one that most often describes a graph by a literal.
     """
-    times, numbers = Counter[str](), Counter[str]()
+    times: dict[tuple[str, str], set[str]] = {}  # by predicate and graph
+    numbers = Counter[str]()
     for quad in _quads(path):
-        if not isinstance(quad.object, pyoxigraph.Literal):
-            continue
-        if quad.object.datatype.value in _TIMES:
-            times[quad.predicate.value] += 1
-        elif isinstance(quad.graph_name, pyoxigraph.DefaultGraph):
+        in_default = isinstance(quad.graph_name, pyoxigraph.DefaultGraph)
+        if _is_time(quad) and (in_default or quad.subject == quad.graph_name):
+            own = times.setdefault((quad.predicate.value, str(quad.subject)), set())
+            own.add(str(quad.object))
+        elif in_default and isinstance(quad.object, pyoxigraph.Literal):
             numbers[quad.predicate.value] += 1
-    for found in (times, numbers):
+    single = Counter(predicate for (predicate, _), own in times.items() if len(own) == 1)
+    for found in (single, numbers):
         if found:
             return found.most_common(1)[0][0]
     return None
+
+
+def misplaced_time(path: str) -> str | None:
+    """What to say of a file whose times are those of things in the graphs; None if it is not so."""
+    for quad in _quads(path):
+        if _is_time(quad) and isinstance(quad.graph_name, pyoxigraph.NamedNode):
+            return (
+                f"{quad.predicate} is a time of {quad.subject}, and the time of an event must be "
+                f"of its graph, {quad.graph_name}"
+            )
+    return None
+
+
+def _is_time(quad: pyoxigraph.Quad) -> bool:
+    return isinstance(quad.object, pyoxigraph.Literal) and quad.object.datatype.value in _TIMES
 
 
 def _quads(path: str) -> Iterator[pyoxigraph.Quad]:
@@ -50,4 +67,8 @@ def _quads(path: str) -> Iterator[pyoxigraph.Quad]:
         return
 
 
-_FORMATS = {Format.NQUADS: pyoxigraph.RdfFormat.N_QUADS, Format.TRIG: pyoxigraph.RdfFormat.TRIG}
+_FORMATS = {
+    Format.NQUADS: pyoxigraph.RdfFormat.N_QUADS,
+    Format.TRIG: pyoxigraph.RdfFormat.TRIG,
+    Format.JSONLD: pyoxigraph.RdfFormat.JSON_LD,
+}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from spaseq.algebra.groups import constant_text, translate_group
+from spaseq.algebra.constants import constant_text
+from spaseq.algebra.groups import translate_group
 from spaseq.algebra.scope import possible, visible
 from spaseq.diagnosis.kb_patterns import KbPattern
 from spaseq.diagnosis.nearest_terms import nearest_term

@@ -65,7 +65,7 @@ class EventWatch:
         """Look at a batch."""
         if self.seen is not None or not len(batch):
             return
-        names = batch.names(np.arange(len(batch)))
+        names = batch.names(np.arange(len(batch))).strings()
         place = _place(names, self.iri)
         latest = self._latest.get(batch.stream, int(batch.time[0]))
         if place is not None:
@@ -136,7 +136,7 @@ class OneEventSource(_Wrapped):
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         for batch in self.source.keeping(None).open(ignored, split):
-            place = _place(batch.names(np.arange(len(batch))), self.watch.iri)
+            place = _place(batch.names(np.arange(len(batch))).strings(), self.watch.iri)
             if place is not None:
                 yield batch.take(np.array([place]))
                 return

@@ -16,6 +16,7 @@ from spaseq.lang.names import ASSUMED, WELL_KNOWN
 from spaseq.lang.scan import scan
 from spaseq.lang.syntax_errors import UNITS
 from spaseq.lang.unresolved import RDF, RDFS, XSD
+from spaseq.places.vocabulary import AGGREGATES, ARITIES, GEOF, MEANINGS
 
 Sort: TypeAlias = Literal[
     "keyword", "variable", "GPM", "stream", "function", "prefix", "class", "property", "iri"
@@ -208,10 +209,27 @@ def _functions(request: _Request) -> Iterator[Completion]:
             yield Completion(shown, f"{shown}(", "function", request.span, meaning)
 
 
+def _place_functions(request: _Request) -> Iterator[Completion]:
+    """GeoSPARQL's functions, once their prefix or a part of a name is typed."""
+    typed = request.typed.lower()
+    if "a function" not in request.expected.expected or not typed:
+        return
+    for name, meaning in {**MEANINGS, **AGGREGATES}.items():
+        shown, added = _written(request, GEOF + name)
+        if shown.lower().startswith(typed) or name.lower().startswith(typed):
+            detail = f"{shown}({_arguments(name)}): {meaning}."
+            yield Completion(shown, f"{shown}(", "function", request.span, detail, added)
+
+
+def _arguments(name: str) -> str:
+    least, most = ARITIES.get(name, (1, 1))
+    return ", ".join(["a", "b", "c"][:least] + ["[unit]"] * (most - least))
+
+
 def _terms(request: _Request) -> Iterator[Completion]:
     """Classes and properties, where an IRI may stand."""
     expected, vocabulary = request.expected, request.vocabulary
-    template = expected.place == "header" and expected.keyword == "CONSTRUCT"
+    template = expected.place == "header" and expected.keyword in ("CONSTRUCT", "MAINTAIN")
     if "an IRI" not in expected.expected or not (template or expected.place in _WITH_TERMS):
         return
     last = expected.before[-1] if expected.before else None
@@ -305,4 +323,5 @@ _MAKERS: tuple[Callable[[_Request], Iterator[Completion]], ...] = (
     _prefixes,
     _keywords,
     _functions,
+    _place_functions,
 )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from importlib.metadata import version
+from json import JSONDecodeError
 from typing import Any
 
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from spaseq.algebra.schema import Schema
@@ -20,6 +22,7 @@ from spaseq.editor.navigation import definition, outline, references, renamed
 from spaseq.editor.positions import Positions
 from spaseq.editor.settings import EditorSettings, settings_of
 from spaseq.editor.vocabulary import Vocabulary, loaded
+from spaseq.editor.wrong_requests import AnsweredAlready, AnsweringProtocol
 from spaseq.errors import Diagnostic, Span, SpaseqError, UsageError
 from spaseq.kb.ontology import entailing_schema
 from spaseq.lang.parser import MOST_CHARACTERS
@@ -58,6 +61,7 @@ class SpaseqServer(LanguageServer):
             "spaseq",
             version("spaseq"),
             text_document_sync_kind=lsp.TextDocumentSyncKind.Full,
+            protocol_cls=AnsweringProtocol,
         )
         self.given = given  # by the command line
         self.asked = EditorSettings()  # by the client
@@ -68,6 +72,15 @@ class SpaseqServer(LanguageServer):
         self.known: dict[str, tuple[str, Document]] = {}
         self.found: dict[str, tuple[Document, tuple[Diagnostic, ...]]] = {}
         self.tasks: set[asyncio.Task[None]] = set()
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Show an error of the server, unless the request that is wrong has got a reply."""
+        broken = isinstance(error, JSONDecodeError | UnicodeDecodeError | RecursionError)
+        if broken and source is JsonRpcException:
+            assert isinstance(self.protocol, AnsweringProtocol)
+            self.protocol.refuse_text()
+        elif not isinstance(error, AnsweredAlready):
+            super().report_server_error(error, source)
 
     # --- texts and places
 

@@ -139,9 +139,13 @@ def _words() -> dict[str, Any]:
         "function": _match(rf"(?i:\b(?:{_any(FUNCTIONS)})\b)(?=\s*\()", "support.function"),
         "keyword": _match(rf"(?i:\b(?:{_any(keywords)})\b)(?![:\w])", "keyword.control"),
         "constant": _match(rf"(?i:\b(?:{_any(_CONSTANTS)})\b)(?![:\w])", "constant.language"),
-        "language": _match(r"@[A-Za-z]+(?:-[A-Za-z0-9]+)*", "storage.modifier.language"),
+        "language": _match(
+            r"@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?", "storage.modifier.language"
+        ),
         "number": _match(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", "constant.numeric"),
-        "operator": _match(r"\^\^|&&|\|\||[<>!]=|[=<>!+*/|^-]|\ba\b", "keyword.operator"),
+        "operator": _match(
+            r"<<\(?|\)?>>|\{\||\|\}|~|\^\^|&&|\|\||[<>!]=|[=<>!+*/|^-]|\ba\b", "keyword.operator"
+        ),
     }
 
 

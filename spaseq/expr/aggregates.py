@@ -1,6 +1,6 @@
 """Set functions over the values of a group variable.
 
-See SPARQL 1.1 section 18.5.1 and docs/language.md#aggregates.
+See SPARQL 1.1 section 18.5.1 and docs/meaning.md#aggregates.
 
 Each takes the N-Triples texts of the values in order, with None where the operand had an error, and
 returns an N-Triples text.

@@ -14,26 +14,24 @@ from typing import Generic, TypeVar, cast
 
 import numpy as np
 
-from spaseq.algebra.groups import constant_text
+from spaseq import thresholds
+from spaseq.algebra.constants import constant_text
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.expr.compile import Options, compile_filter, compile_term
-from spaseq.expr.doubles import COMPARE, Doubles
+from spaseq.expr.doubles import COMPARE, decided, doubles_of, doubles_of_constant
 from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.uses import is_volatile, variables_of
 from spaseq.expr.vectorised import ColumnCall, without_column_calls
-from spaseq.expr.whole_numbers import FEW, sum_of, whole_numbers
+from spaseq.expr.whole_numbers import sum_of, whole_numbers
 from spaseq.lang import ast
-from spaseq.rdf.columns.integer_terms import integer_texts
-from spaseq.rdf.columns.term_columns import distinct_codes
+from spaseq.rdf.columns.term_columns import NumberColumn, distinct_codes, integer_texts
 from spaseq.rdf.columns.term_tables import TermTable
 from spaseq.records import record
 
 R = TypeVar("R")
 Columns = Mapping[str, Int32s]
 _DEFAULT = Options()
-_PART = 128  # rows between two looks at the clock and the size of the results
-_FEW = 16  # up to this many rows, array operations do not pay
 
 
 @record
@@ -91,10 +89,11 @@ class _Compiled(Generic[R]):
             for call in self.calls:
                 call.bind(bindings)
         budget, found, following = current_budget(), list[R](), iter(bindings)
-        for start in range(0, rows.size, _PART):
+        size = min(thresholds.current.computed_rows, max(1, rows.size))
+        for start in range(0, rows.size, size):
             if start:
                 budget.check()
-            results = [self.run(DictEnv(own)) for own in islice(following, _PART)]
+            results = [self.run(DictEnv(own)) for own in islice(following, size)]
             if self.makes_terms:
                 budget.texts(sum(map(len, filter(None, cast("list[str | None]", results)))))
             found.extend(results)
@@ -122,7 +121,7 @@ def filter_rows(expr: ast.Expr, rows: TermRows, options: Options = _DEFAULT) -> 
 
     Raises NotCompilable like `compile_filter`.
     """
-    if rows.size <= _FEW:
+    if rows.size <= thresholds.current.few_rows:
         return np.array(_test(expr, options).results(rows.read_by(expr)), dtype=np.bool_)
     first, *others = _conjuncts(expr)
     keep = _conjunct_holds(first, rows.read_by(first), options)
@@ -142,7 +141,7 @@ def extend_column(
     """
     rows = rows.read_by(expr)
     total = sum_of(expr)
-    if total is not None and rows.size >= FEW:
+    if total is not None and rows.size >= thresholds.current.summed_rows:
         return _summed(expr, total, rows, options)
     return _evaluate(_term(expr, options), rows, _is_volatile(expr))
 
@@ -220,21 +219,21 @@ def _conjunct_holds(conjunct: ast.Expr, rows: TermRows, options: Options) -> Boo
 
 
 def _compare(
-    expr: ast.Compare, left: Doubles, right: Doubles, rows: TermRows, options: Options
+    expr: ast.Compare, left: NumberColumn, right: NumberColumn, rows: TermRows, options: Options
 ) -> Bools:
     holds: Bools = COMPARE[expr.op](left.value, right.value)
-    undecided = np.flatnonzero(~left.decides(right))
+    undecided = np.flatnonzero(~decided(left, right))
     if len(undecided):
         holds[undecided] = _holds(expr, rows.picked(undecided), options)
     return holds
 
 
-def _doubles(operand: ast.Var | ast.Literal, rows: TermRows) -> Doubles:
+def _doubles(operand: ast.Var | ast.Literal, rows: TermRows) -> NumberColumn:
     if isinstance(operand, ast.Literal):
-        return Doubles.constant(constant_text(operand), rows.size)
+        return doubles_of_constant(constant_text(operand), rows.size)
     if operand.name not in rows.columns:
-        return Doubles.unknown(rows.size)
-    return Doubles.column(rows.columns[operand.name], rows.terms)
+        return NumberColumn.unknown(rows.size)
+    return doubles_of(rows.columns[operand.name], rows.terms)
 
 
 def _holds(expr: ast.Expr, rows: TermRows, options: Options) -> Bools:

@@ -1,4 +1,4 @@
-"""Compiling expressions into closures (SPARQL 1.1 section 17, docs/language.md)."""
+"""Compiling expressions into closures (SPARQL 1.1 section 17, docs/meaning.md)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 float64 compares two terms correctly if both numbers are exact in float64, if SPARQL itself promotes
 the pair to double, or if both are rounded and differ, because rounding keeps order.
-`Doubles.decides` says where; all other rows need the comparison of the terms.
+`decided` says where; all other rows need the comparison of the terms.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.compiled.arrays import Bools, Float64s, Int8s, Int32s
 from spaseq.expr.numbers import Float, to_double
 from spaseq.expr.temporal import Moment
 from spaseq.expr.values import decode
-from spaseq.expr.whole_numbers import FEW, whole_numbers
-from spaseq.rdf.columns.term_columns import distinct_codes
+from spaseq.expr.whole_numbers import whole_numbers
+from spaseq.rdf.columns.term_columns import NumberColumn, distinct_codes
 from spaseq.rdf.columns.term_tables import TermTable
 from spaseq.rdf.terms.number_kinds import (
     DATE_TIME,
@@ -32,7 +33,6 @@ from spaseq.rdf.terms.number_kinds import (
     SHORT,
     UNKNOWN,
 )
-from spaseq.records import record
 
 COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
@@ -60,46 +60,30 @@ def _decisive() -> tuple[Bools, Bools]:
 _ALWAYS, _UNTIED = _decisive()
 
 
-@record
-class Doubles:
-    """n numbers: `value` float64 [n], `kind` int8 [n]."""
-
-    value: Float64s
-    kind: Int8s
-
-    @classmethod
-    def unknown(cls, rows: int) -> Doubles:
-        """n rows without a number."""
-        return cls(np.full(rows, np.nan), np.zeros(rows, np.int8))
-
-    @classmethod
-    def constant(cls, term: str, rows: int) -> Doubles:
-        """The same N-Triples text in every row; the arrays are read-only."""
-        value, kind = double_of(term)
-        return cls(np.broadcast_to(value, rows), np.broadcast_to(np.int8(kind), rows))
-
-    @classmethod
-    def column(cls, codes: Int32s, terms: Sequence[str]) -> Doubles:
-        """The terms of codes [n] into `terms`, -1 for unbound; each distinct one decoded once."""
-        return cls(*_doubles_of(codes, terms))
-
-    def always_decides(self, other: Doubles) -> bool:
-        """Whether comparing any two values gives the same as comparing the two terms."""
-        own, others = (np.flatnonzero(np.bincount(n.kind)) for n in (self, other))
-        return bool(_ALWAYS[np.ix_(own, others)].all())
-
-    def decides(self, other: Doubles) -> Bools:
-        """[n] whether comparing the two values gives the same as comparing the two terms."""
-        pair = self.kind * np.int8(len(KINDS)) + other.kind
-        always: Bools = _ALWAYS.take(pair)
-        if always.all():
-            return always
-        decided: Bools = always | (_UNTIED.take(pair) & (self.value != other.value))
-        return decided
+def doubles_of_constant(term: str, rows: int) -> NumberColumn:
+    """The same N-Triples text in every row; the arrays are read-only."""
+    value, kind = double_of(term)
+    return NumberColumn(np.broadcast_to(value, rows), np.broadcast_to(np.int8(kind), rows))
 
 
-def _doubles_of(codes: Int32s, terms: Sequence[str]) -> tuple[Float64s, Int8s]:
-    """(values, kinds) [n] of codes into `terms`, -1 for unbound."""
+def always_decide(left: NumberColumn, right: NumberColumn) -> bool:
+    """Whether comparing any two values gives the same as comparing the two terms."""
+    own, others = (np.flatnonzero(np.bincount(n.kind)) for n in (left, right))
+    return bool(_ALWAYS[np.ix_(own, others)].all())
+
+
+def decided(left: NumberColumn, right: NumberColumn) -> Bools:
+    """[n] whether comparing the two values gives the same as comparing the two terms."""
+    pair = left.kind * np.int8(len(KINDS)) + right.kind
+    always: Bools = _ALWAYS.take(pair)
+    if always.all():
+        return always
+    found: Bools = always | (_UNTIED.take(pair) & (left.value != right.value))
+    return found
+
+
+def doubles_of(codes: Int32s, terms: Sequence[str]) -> NumberColumn:
+    """The terms of codes [n] into `terms`, -1 for unbound; each distinct one decoded once."""
     if isinstance(terms, TermTable):
         value, kind = terms.numbers(codes)
         rest = np.flatnonzero(kind == UNKNOWN)
@@ -110,14 +94,14 @@ def _doubles_of(codes: Int32s, terms: Sequence[str]) -> tuple[Float64s, Int8s]:
         used, which = distinct_codes(codes[rest], len(terms))
         own, kinds = _decoded([terms[code] for code in used.tolist()])
         value[rest], kind[rest] = own[which], kinds[which]
-    return value, kind
+    return NumberColumn(value, kind)
 
 
 def _decoded(texts: Sequence[str]) -> tuple[Float64s, Int8s]:
     """(values, kinds) [n] of n terms."""
     value, kind = np.zeros(len(texts)), np.full(len(texts), EXACT, np.int8)
     rest: Sequence[int] = range(len(texts))
-    if len(texts) >= FEW:
+    if len(texts) >= thresholds.current.summed_rows:
         is_whole, value[:] = whole_numbers(texts)
         rest = np.flatnonzero(~is_whole).tolist()
     for i in rest:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from spaseq.algebra.groups import constant_text
+from spaseq.algebra.constants import constant_text
 from spaseq.algebra.schema import Schema
 from spaseq.expr import blank_nodes, leaves, logic
 from spaseq.expr.aggregates import AGGREGATES, group_concat
@@ -22,11 +22,13 @@ from spaseq.expr.functions import BUILTINS, Builtin
 from spaseq.expr.leaves import TermOf, ValueOf
 from spaseq.expr.logic import Test
 from spaseq.expr.operators import ARITHMETIC, COMPARISONS, SIGNS, boolean
+from spaseq.expr.places import place_aggregate
 from spaseq.expr.temporal import moment_of_ms
 from spaseq.expr.uses import variables_of
 from spaseq.expr.values import decode, encode
 from spaseq.lang import ast
 from spaseq.lang.spelling import nearest
+from spaseq.places.vocabulary import MISSING, is_installed
 from spaseq.rdf.terms.times import time_literal
 from spaseq.rdf.terms.vocabulary import XSD_STRING
 from spaseq.records import record
@@ -232,6 +234,9 @@ class ExpressionCompiler:
             raise NotCompilable(expr, f"unknown function <{iri}>", hint)
         if not function.accepts(count):
             raise NotCompilable(expr, f"<{iri}> does not take {count} argument{'s' * (count != 1)}")
+        problem = function.problem()
+        if problem is not None:
+            raise NotCompilable(expr, f"<{iri}>: {problem}")
         return leaves.extension_call(function, [self.term(e) for e in expr.args])
 
     def aggregate(self, expr: ast.Aggregate) -> TermOf:
@@ -240,12 +245,7 @@ class ExpressionCompiler:
             raise NotCompilable(expr, "COUNT(*) counts no group variable; name one")
         name = self.group_variable(expr, expr.operand)
         elements = self.elements(expr.operand, name)
-        if expr.function == "GROUP_CONCAT":
-            combine = group_concat(" " if expr.separator is None else expr.separator)
-        elif expr.function in AGGREGATES:
-            combine = AGGREGATES[expr.function]
-        else:
-            raise NotCompilable(expr, f"unknown aggregate {expr.function}")
+        combine = set_function(expr)
         if expr.distinct:
             return lambda env: combine(list(dict.fromkeys(elements(env))))
         return lambda env: combine(elements(env))
@@ -265,3 +265,19 @@ class ExpressionCompiler:
             return lambda env: env.group(name)
         term = leaves.none_on_error(self.term(operand))
         return lambda env: [term(leaves.Element(env, name, element)) for element in env.group(name)]
+
+
+def set_function(expr: ast.Aggregate) -> Callable[[Sequence[str | None]], str]:
+    """What computes an aggregate from the terms of its operand.
+
+    Raises:
+        NotCompilable: there is no such function, or it is not installed.
+    """
+    if expr.function == "GROUP_CONCAT":
+        return group_concat(" " if expr.separator is None else expr.separator)
+    found = AGGREGATES.get(expr.function) or place_aggregate(expr.function)
+    if found is None:
+        raise NotCompilable(expr, f"unknown aggregate {expr.function}")
+    if expr.function not in AGGREGATES and not is_installed():
+        raise NotCompilable(expr, f"<{expr.function}>: {MISSING}")
+    return found

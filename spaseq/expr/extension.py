@@ -54,6 +54,10 @@ class Function:
             return True
         return True
 
+    def problem(self) -> str | None:
+        """Why it cannot be called here, None if it can."""
+        return None
+
     def __call__(self, terms: Sequence[str]) -> str:
         """The result as canonical N-Triples text, given the arguments as such texts.
 
@@ -146,7 +150,7 @@ def unregister(iri: str) -> None:
 
 
 def registered() -> tuple[Function, ...]:
-    """All functions, by IRI."""
+    """The user's functions, by IRI."""
     return tuple(_functions[iri] for iri in sorted(_functions))
 
 

@@ -20,7 +20,6 @@ from spaseq.expr.errors import ExpressionError
 from spaseq.expr.numbers import Float, is_number
 from spaseq.expr.temporal import Duration, Moment
 from spaseq.expr.values import (
-    NUMERIC_DATATYPES,
     BlankNodeValue,
     IriValue,
     LangString,
@@ -29,10 +28,8 @@ from spaseq.expr.values import (
     Value,
     decode,
 )
-from spaseq.rdf.terms.vocabulary import XSD
 
 _ORDERED = frozenset((int, Decimal, Float, float, str, bool))  # Python's own order is SPARQL's
-_BOOLEAN = XSD + "boolean"
 
 
 def boolean(value: Value) -> bool:
@@ -42,12 +39,6 @@ def boolean(value: Value) -> bool:
         return bool(value)
     if kind is float or kind is Float:
         return value == value and value != 0
-    if isinstance(value, LangString):
-        return bool(value.text)
-    if isinstance(value, Opaque) and (
-        value.datatype == _BOOLEAN or value.datatype in NUMERIC_DATATYPES
-    ):
-        return False  # ill-typed
     raise ExpressionError("no effective boolean value")
 
 
@@ -88,7 +79,15 @@ def not_equal(a: Value, b: Value) -> bool:
 
 
 def comparable(a: Value, b: Value) -> tuple[Any, Any]:
-    """Both as Python values in the order of SPARQL's `<`; ExpressionError if they have none."""
+    """Both as Python values in the order of SPARQL's `<`; ExpressionError if they have none.
+
+    Triple terms are ordered by the first terms that are not equal.
+    """
+    if isinstance(a, TripleTermValue) and isinstance(b, TripleTermValue):
+        for x, y in zip(map(decode, a.terms), map(decode, b.terms), strict=True):
+            if not equal(x, y):
+                return (x, y) if type(x) is type(y) and type(x) in _ORDERED else comparable(x, y)
+        return 0, 0
     if isinstance(a, Moment) and isinstance(b, Moment) and a.kind == b.kind:
         return temporal.instants(a, b)
     if isinstance(a, Duration) and isinstance(b, Duration):

@@ -23,6 +23,15 @@ def timestamp_uses(expr: ast.Expr) -> frozenset[str]:
     return frozenset(node.gpm.name for node in walk(expr) if isinstance(node, ast.Timestamp))
 
 
+def is_of_its_event(expr: ast.Expr) -> bool:
+    """Whether it has another value once a further event is taken: by NOW, PREV or an aggregate."""
+    return any(
+        isinstance(node, ast.Prev | ast.Aggregate)
+        or (isinstance(node, ast.Call) and node.function == "NOW")
+        for node in walk(expr)
+    )
+
+
 def calls_functions(expr: ast.Expr) -> bool:
     """Whether it calls a function or an aggregate, so that its results may be long or take time."""
     calls = ast.Call | ast.FunctionCall | ast.Aggregate

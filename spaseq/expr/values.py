@@ -62,7 +62,7 @@ class TripleTermValue:
 
 @record
 class LangString:
-    """A language-tagged string; the tag is in lower case."""
+    """A language-tagged string; the tag is in lower case, with the base direction: `ar--rtl`."""
 
     text: str
     language: str

@@ -10,16 +10,13 @@ import pyarrow.compute as pc
 
 from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.lang import ast
-from spaseq.rdf.columns.integer_terms import INTEGER_TYPE
+from spaseq.rdf.columns.term_columns import INTEGER_TYPE
 from spaseq.rdf.terms.vocabulary import XSD
 
 _DIGITS = 15
 """The most digits of a number that is read here; a sum of two is exact in float64."""
 
 _SMALL = rf'^"-?[0-9]{{1,{_DIGITS}}}"\^\^<{XSD}integer>$'
-
-FEW = 32
-"""Fewer texts are read faster one by one."""
 
 
 def whole_numbers(texts: Sequence[str | None]) -> tuple[Bools, Int64s]:

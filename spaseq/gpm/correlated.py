@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
+from typing import TypeAlias
 from weakref import proxy
 
+import numpy as np
+
+from spaseq import thresholds
 from spaseq.algebra.correlation import EVENT
 from spaseq.algebra.remote import asks_endpoints
 from spaseq.algebra.substitution import substituted
+from spaseq.compiled.arrays import Bools, Indices
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
@@ -21,32 +27,44 @@ from spaseq.rdf.inputs.bad_input import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.terms.term import Triple, literal_text, scoped_term, split_literal
 from spaseq.rdf.terms.vocabulary import XSD_STRING
 
-_REMEMBERED = 4096
-"""Number of (event, values) pairs in the cache of solutions. Runs often have equal values."""
+WindowOf: TypeAlias = "Callable[[str], tuple[VerticalPartition, Mapping[str, str]] | None]"
+"""The window event that a value of EVENT stands for, with its values of PARTITION BY."""
 
 _SHOWN = 300
 """Characters of an event in a report."""
 
 
-def with_events(found: EventSolutions, index: VerticalPartition) -> EventSolutions:
+def with_events(
+    found: EventSolutions, index: VerticalPartition, predicates: Sequence[str] | None = None
+) -> EventSolutions:
     """The solutions with the variable EVENT: the triples of their event as one literal.
 
-    Blank nodes in it have their labels of answers.
+    Blank nodes in it have their labels of answers. Only triples with some `predicates` (N-Triples
+    texts) are in it, unless it is None.
     """
-    texts = {e: _event_text(index.batch, e) for e in dict.fromkeys(found.event.tolist())}
+    batch = index.batch
+    kept = None
+    if predicates is not None:
+        kept = np.isin(batch.p, index.lexicon.find(list(predicates)))
+    texts = {e: _event_text(batch, e, kept) for e in dict.fromkeys(found.event.tolist())}
     codes = index.lexicon.encode([texts[e] for e in found.event.tolist()])
     return EventSolutions(found.event, {**found.columns, EVENT: codes}, found.terms)
 
 
-def _event_text(batch: EventBatch, event: int) -> str:
-    rows = slice(int(batch.start[event]), int(batch.start[event + 1]))
+def _event_text(batch: EventBatch, event: int, kept: Bools | None) -> str:
+    """The triples of an event, those that are `kept` [m] of the batch's if that is given."""
+    first, end = int(batch.start[event]), int(batch.start[event + 1])
+    rows: slice | Indices = slice(first, end)
+    if kept is not None and not kept[first:end].all():
+        rows = first + np.flatnonzero(kept[first:end])
     columns = [term_table(batch.terms).take(c[rows]) for c in (batch.s, batch.p, batch.o)]
     scope = batch.stream, int(batch.time[event]), int(batch.k[event])
     lines = [scoped_term(*scope, term) for triple in zip(*columns, strict=True) for term in triple]
     return literal_text("\n".join(lines), XSD_STRING)  # no canonical term has a line break
 
 
-def _triples(event: str) -> list[Triple]:
+def event_triples(event: str) -> list[Triple]:
+    """The triples of a value of EVENT."""
     lines = split_literal(event)[0].split("\n")
     return list(zip(lines[::3], lines[1::3], lines[2::3], strict=False))
 
@@ -60,15 +78,27 @@ class CorrelatedEvaluator:
         knowledge: KnowledgeBase,
         on_bad: OnBad = warn,
         limits: Limits = DEFAULT_LIMITS,
+        window_of: WindowOf | None = None,
     ) -> None:
-        """It calls `on_bad` for each event that lacks an endpoint's answer or exceeds a limit."""
+        """It calls `on_bad` for each event that lacks an endpoint's answer or exceeds a limit.
+
+        `window_of` gives the window event that a value of EVENT stands for, if it is one.
+        """
+        self._window_of = window_of
         self._plan, self._on_bad, self._limits = plan, on_bad, limits
         asks = any(asks_endpoints(own.pattern, knowledge.endpoints) for own in plan.patterns.gpms)
         # Whoever keeps account of what endpoints answer must see each use of an answer.
-        remembered = 0 if asks and knowledge.asked is not None else _REMEMBERED
+        remembered = (
+            0 if asks and knowledge.asked is not None else thresholds.current.remembered_results
+        )
         # A strong reference would be a cycle, which keeps a run that is over in memory.
         self.solve = lru_cache(remembered)(partial(CorrelatedEvaluator._solve, proxy(self)))
         self.use(knowledge)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether there are such GPMs."""
+        return any(gpm.correlation is not None for gpm in self._plan.patterns.gpms)
 
     def use(self, knowledge: KnowledgeBase) -> None:
         """Use another knowledge base from now on."""
@@ -80,26 +110,36 @@ class CorrelatedEvaluator:
     ) -> tuple[tuple[str | None, ...], ...]:
         """The terms of each solution, in order of the GPM's variables; EVENT stays unbound."""
         plan, own = self._plan, self._plan.patterns.gpms[gpm]
-        pattern = substituted(own.pattern, dict(values))
-        evaluation = plan.patterns.evaluation
+        window = None if self._window_of is None else self._window_of(event)
+        index, known = (None, {}) if window is None else window
         evaluator = GpmEvaluator(
-            pattern, self._knowledge, plan.expressions, evaluation, self._limits
+            substituted(own.pattern, {**known, **dict(values)}),
+            self._knowledge,
+            plan.expressions,
+            plan.patterns.evaluation,
+            self._limits,
+            on_windows=index is not None,
         )
-        batch = batch_from_events("", [(0, None, _triples(event))], InstantCounter())
-        found = evaluator.evaluate(batch)
+        if index is None:
+            batch = batch_from_events("", [(0, None, event_triples(event))], InstantCounter())
+            index = VerticalPartition(batch)
+        found = evaluator.evaluate(index)
         for failed in evaluator.services.take_failures():
             self._on_bad(
                 BadInput(failed.url, None, f"no answer: {failed.reason}", _shown(own.name, event))
             )
         for reason in evaluator.take_exceeding().values():
             self._on_bad(over_limit(plan.identity.name, reason, _shown(own.name, event)))
-        columns = [_texts(found, v) for v in own.variables]
+        columns = [
+            _texts(found, v) if v not in known else [known[v]] * len(found.event)
+            for v in own.variables
+        ]
         return tuple(dict.fromkeys(zip(*columns, strict=True)))
 
 
 def _shown(gpm: str, event: str) -> str:
     """Which event it is, in words."""
-    text = " ".join(f"{' '.join(triple)} ." for triple in _triples(event))
+    text = " ".join(f"{' '.join(triple)} ." for triple in event_triples(event))
     return f"an event of {gpm} with {text[:_SHOWN]}"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.algebra import nodes as n
 from spaseq.algebra.scope import possible, visible
 from spaseq.budget import OUT_OF_MEMORY, Budget, LimitExceeded, spending
@@ -20,8 +21,8 @@ from spaseq.gpm.patterns.active_graph import ActiveGraph
 from spaseq.gpm.patterns.conjunction import Conjunction
 from spaseq.gpm.patterns.measured import MeasuredOperators
 from spaseq.gpm.patterns.operators import PatternOperators
-from spaseq.gpm.patterns.required_triples import required_marks
 from spaseq.gpm.patterns.services import Services
+from spaseq.gpm.patterns.window_operators import WindowOperators
 from spaseq.gpm.solutions.solutions import Solutions, only
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
@@ -29,12 +30,6 @@ from spaseq.measures import Measures
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.records import record
-
-MANY = 8
-"""With fewer queries, an index of the events that may have solutions costs more than it saves."""
-
-PARTS = 16
-"""A batch that exceeds the budget is evaluated in this many parts."""
 
 
 @record
@@ -57,7 +52,7 @@ class GpmEvaluator:
     Parts that depend only on the knowledge base are evaluated once, and then only joined. `options`
     are the query's options for expressions; EXISTS is evaluated here. `evaluation` sets the method.
     `limits` bound the solutions, computed literals and time of an event. `measures` are filled if
-    they are given.
+    they are given. A pattern `on_windows` is evaluated on window events (`WindowPartition`).
     """
 
     def __init__(
@@ -68,25 +63,30 @@ class GpmEvaluator:
         evaluation: PatternEvaluation = FASTEST,
         limits: Limits = DEFAULT_LIMITS,
         measures: Measures | None = None,
+        on_windows: bool = False,
     ) -> None:
-        self._pattern, self._limits = pattern, limits
+        self.pattern, self._limits = pattern, limits
         self._exceeding: dict[int, str] = {}
-        self._marks = required_marks(pattern)
         self._variables = sorted(visible(possible(pattern)))
+        self.evaluation = evaluation
         given = knowledge, options or Options(), evaluation
-        self._operators = (
-            PatternOperators(*given) if measures is None else MeasuredOperators(*given, measures)
-        )
+        self._operators: PatternOperators
+        if on_windows:
+            self._operators = WindowOperators(*given)
+            self._operators.for_pattern(pattern)
+        elif measures is None:
+            self._operators = PatternOperators(*given)
+        else:
+            self._operators = MeasuredOperators(*given, measures)
 
     @property
     def services(self) -> Services:
         """The evaluator of requests to endpoints, with the failed ones."""
         return self._operators.services
 
-    @property
-    def parts(self) -> Conjunction:
-        """The pattern as a conjunction."""
-        return self._operators.parts(self._pattern)
+    def parts(self, pattern: n.Pattern) -> Conjunction:
+        """The pattern, or a part of it, as a conjunction."""
+        return self._operators.parts(pattern)
 
     def constant(self, part: n.Pattern) -> Solutions | None:
         """The solutions of a part that reads no event and asks no endpoint.
@@ -111,22 +111,7 @@ class GpmEvaluator:
         `VerticalPartition` to evaluate several patterns on one batch.
         """
         index = events if isinstance(events, VerticalPartition) else VerticalPartition(events)
-        if self._marks and index.readers >= MANY and type(index.batch) is EventBatch:
-            return self._of_marked(index)
         return self._within_limits(index, 0)
-
-    def _of_marked(self, index: VerticalPartition) -> EventSolutions:
-        """The solutions on the few events that may have some."""
-        events = index.marked(self._marks)
-        if not len(events):
-            return self._none(index)
-        if 2 * len(events) > len(index.batch) or self._operators.asks(self._pattern):
-            return self._within_limits(index, 0)
-        before, self._exceeding = self._exceeding, {}
-        found = self._within_limits(index.marked_part(events), 0)
-        exceeding = {int(events[i]): reason for i, reason in self._exceeding.items()}
-        self._exceeding = before | exceeding
-        return EventSolutions(events[found.event], found.columns, found.terms)
 
     def _within_limits(self, index: VerticalPartition, first: int) -> EventSolutions:
         """The solutions on the events that exceed no limit; `first` is the first event's number."""
@@ -149,7 +134,7 @@ class GpmEvaluator:
         """The solutions of a batch, part by part."""
         events = np.arange(len(index.batch), dtype=np.int64)
         found = []
-        for some in np.array_split(events, min(PARTS, len(events))):
+        for some in np.array_split(events, min(thresholds.current.budget_parts, len(events))):
             part = self._within_limits(index.part(some), first + int(some[0]))
             found.append((part.event + some[0], part.columns))
         columns = {v: np.concatenate([own[v] for _, own in found]) for v in self._variables}
@@ -157,7 +142,7 @@ class GpmEvaluator:
 
     def _evaluated(self, index: VerticalPartition) -> EventSolutions:
         active = ActiveGraph(index, len(index.batch))
-        found = active.spread(self._operators.solutions(self._pattern, active))
+        found = active.spread(self._operators.solutions(self.pattern, active))
         for variable in self._variables:
             if variable not in found.columns:
                 found = found.with_column(variable, found.column(variable))

@@ -8,20 +8,20 @@ from typing import Protocol
 import numpy as np
 
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
-from spaseq.expr.doubles import Doubles
+from spaseq.expr.doubles import doubles_of
 from spaseq.gpm.correlated import with_events
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.handed_on import handed_on
 from spaseq.gpm.kernels.members import some_repeats
-from spaseq.gpm.solutions.solutions import only, with_columns
-from spaseq.gpm.solutions.value_columns import IntegerColumn, TableColumn, lazy_column
+from spaseq.gpm.solutions.solutions import only, taken, with_columns
+from spaseq.gpm.solutions.value_columns import known_terms
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.shapes import QUERY
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.measures import Measures
-from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.query_plan import ChangingGraphs, QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.integer_terms import IntegerTerms, joined_terms
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import (
     UNBOUND,
@@ -35,6 +35,7 @@ from spaseq.rdf.inputs.bad_input import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.kernels.compact import compacted
 from spaseq.rdf.terms.term import scoped_term
 from spaseq.rdf.terms.times import format_time
+from spaseq.rdf.terms.triple_terms import blank_nodes
 
 _UNDERSCORE, _LESS = b"_<"
 
@@ -74,12 +75,13 @@ class PatternStage:
         self._evaluators: dict[int, GpmEvaluator] = {}  # those that have been asked for
         options, evaluation = plan.expressions, plan.patterns.evaluation
         known = knowledge.only(plan.inputs.kbs) if plan.patterns.memberships else knowledge
-        self._memberships = [
+        self.memberships = [
             (own.streams, GpmEvaluator(own.pattern, known, options, evaluation, limits))
             for own in plan.patterns.memberships
         ]
         self._texts: dict[str, UnitedTexts] = {}  # of tables, by variable
-        self._joint = joint
+        alone = plan.changing is not None or plan.inputs.windows
+        self._joint = joint = None if alone else joint
         if joint is not None and measures is None:
             joint.add(self)
 
@@ -87,9 +89,12 @@ class PatternStage:
         """The evaluator of a GPM, by index."""
         known = self._evaluators.get(gpm)
         if known is None:
-            plan, own = self.plan, self.plan.patterns.gpms[gpm]
+            plan, own = self.plan, self.plan.patterns.evaluated[gpm]
+            pattern = own.correlation.core if own.correlation else own.pattern
+            if plan.changing is not None:
+                pattern = plan.changing.candidates[gpm]
             known = self._evaluators[gpm] = GpmEvaluator(
-                own.correlation.core if own.correlation else own.pattern,
+                pattern,
                 self.knowledge.only(plan.inputs.kbs),
                 plan.expressions,
                 plan.patterns.evaluation,
@@ -113,8 +118,10 @@ class PatternStage:
         if stream is None or not len(batch):
             return SolutionBatch.empty(self.plan.patterns.columns)
         index = index or VerticalPartition(batch)
-        rows = _Rows(self.plan, stream, index, self._texts)
-        for number, gpm in enumerate(self.plan.patterns.gpms):
+        if self.plan.changing is not None:
+            return self._handed_on(self.plan.changing, index, stream)
+        rows = SolutionRows(self.plan, stream, index, self._texts)
+        for number, gpm in enumerate(self.plan.patterns.evaluated):
             if stream in gpm.streams:
                 if self._measures is None:
                     found = self.solutions(number, index, stream)
@@ -128,15 +135,31 @@ class PatternStage:
         self.exceeding = self._report(batch)
         return rows.batch(without=self.exceeding)
 
+    def _handed_on(
+        self, changing: ChangingGraphs, index: VerticalPartition, stream: int
+    ) -> SolutionBatch:
+        """The events on which a GPM may match, for the stage that knows the graphs then."""
+        events = np.arange(len(index.batch), dtype=np.int64)
+        if stream < len(self._streams) - len(changing.makers) and not changing.every_event:
+            found = [
+                self.evaluator(number).evaluate(index).event
+                for number, gpm in enumerate(self.plan.patterns.gpms)
+                if stream in gpm.streams
+            ]
+            events = np.unique(np.concatenate([events[:0], *found]))
+            self.exceeding = self._report(index.batch)
+            events = np.setdiff1d(events, self.exceeding)
+        return handed_on(index, events, stream, self.plan.patterns.columns)
+
     def take_exceeding(self) -> bool:
         """Whether an event has exceeded a limit since the last call or `match`."""
-        evaluators = (*self._evaluators.values(), *(each for _, each in self._memberships))
+        evaluators = (*self._evaluators.values(), *(each for _, each in self.memberships))
         taken = [own.take_exceeding() for own in evaluators]
         return any(taken)
 
     def solutions(self, number: int, index: VerticalPartition, stream: int) -> EventSolutions:
         """The distinct solutions of a GPM, with the columns that stage 1 hands on."""
-        gpm = self.plan.patterns.gpms[number]
+        gpm = self.plan.patterns.evaluated[number]
         found = self.evaluator(number).evaluate(index)
         if not len(found.event):
             return found
@@ -146,6 +169,9 @@ class PatternStage:
         found = distinct_solutions(found)
         if gpm.correlation is not None:
             found = with_events(found, index)
+        content = number - len(self.plan.patterns.gpms)
+        if content >= 0:
+            return with_events(found, index, self.plan.patterns.contents[content].predicates)
         if not set(self.plan.sequence.partition) <= gpm.certain:
             found = self._spread(found, index, stream)
         return without_private(found, gpm.private)
@@ -153,7 +179,7 @@ class PatternStage:
     def _report(self, batch: EventBatch) -> list[int]:
         """Report the bad events of the batch; returns the ones that exceed a limit."""
         exceeding: dict[int, str] = {}
-        for evaluator in (*self._evaluators.values(), *(each for _, each in self._memberships)):
+        for evaluator in (*self._evaluators.values(), *(each for _, each in self.memberships)):
             for failed in evaluator.services.take_failures():
                 events = np.arange(len(batch)) if failed.event is None else failed.event
                 for at in _descriptions(batch, events):
@@ -165,7 +191,7 @@ class PatternStage:
             self._on_bad(over_limit(self.plan.identity.name, exceeding[i], at))
         return [*exceeding]
 
-    def _add_bare(self, rows: _Rows, index: VerticalPartition, stream: int) -> None:
+    def _add_bare(self, rows: SolutionRows, index: VerticalPartition, stream: int) -> None:
         partition = self.plan.sequence.partition
         if not partition:
             rows.add(BARE, EventSolutions(rows.unseen(), {}, index.batch.terms))
@@ -176,7 +202,7 @@ class PatternStage:
     def _keys(self, index: VerticalPartition, stream: int) -> Iterator[EventSolutions]:
         """The partitions of events: the values that GPMs without FILTERs give the variables."""
         partition = self.plan.sequence.partition
-        for streams, membership in self._memberships:
+        for streams, membership in self.memberships:
             if stream in streams:
                 found = membership.evaluate(index)
                 if not all(v in found.columns for v in partition):
@@ -224,12 +250,12 @@ def _text(found: EventSolutions, variable: str, row: int) -> str | None:
 
 def _descriptions(batch: EventBatch, events: Int64s) -> Iterator[str]:
     """Which events these are, in words."""
-    for i, name in zip(events.tolist(), batch.names(events).tolist(), strict=True):
+    for i, name in zip(events.tolist(), batch.names(events).texts(), strict=True):
         time = format_time(int(batch.time[i]))
         yield f"{name or 'an event'} of <{batch.stream}> at {time}"
 
 
-class _Rows:
+class SolutionRows:
     """Collects solutions, all in the batch's lexicon, into one SolutionBatch."""
 
     def __init__(
@@ -288,21 +314,16 @@ class _Rows:
 
     def _known(self, variable: str, order: RowSelection) -> TermColumn | None:
         """The terms of a variable, in all rows in order, if they are known without their codes."""
-        parts, has_table, has_values = list[TermColumn](), False, False
+        parts = list[TermColumn]()
         for _, bindings in self._parts:
-            own = lazy_column(bindings.columns, variable)
+            own = known_terms(bindings.columns, variable)
             if variable not in bindings.columns:
-                parts.append(TermColumn.unbound(len(bindings.event)))
-            elif isinstance(own, TableColumn):
-                parts.append(own.terms)
-                has_table = True
-            elif isinstance(own, IntegerColumn):
-                parts.append(IntegerTerms(own.values))
-                has_values = True
-            else:
+                own = TermColumn.unbound(len(bindings.event))
+            if own is None:
                 return None
-        if has_values or not has_table:
-            return joined_terms(parts).take(order) if any(map(len, parts)) else None
+            parts.append(own)
+        if any(part.values is not None for part in parts) or not any(len(p.terms) for p in parts):
+            return TermColumn.concat(parts).take(order) if any(map(len, parts)) else None
         return self._united.setdefault(variable, UnitedTexts()).joined(parts).take(order)
 
     def _codes(self, variable: str, order: RowSelection) -> Int32s:
@@ -335,30 +356,34 @@ class _Rows:
         return texts
 
     def _numbers(self, known: TermColumn | None, codes: Int32s | None, size: int) -> NumberColumn:
-        if isinstance(known, IntegerTerms):
-            return known.numbers()
+        if known is not None and known.values is not None:
+            return NumberColumn.of_integers(known.values)
         if known is not None:
-            found = Doubles.column(known.codes, known.terms.to_pylist())
-        elif codes is not None:
-            found = Doubles.column(codes, self._terms)
-        else:
-            found = Doubles.unknown(size)
-        return NumberColumn(found.value, found.kind)
+            return doubles_of(known.codes, known.terms.to_pylist())
+        return NumberColumn.unknown(size) if codes is None else doubles_of(codes, self._terms)
 
     def _scoped(self, column: TermColumn, codes: Int32s, event: Int64s) -> TermColumn:
         """The column with the answer labels of the events' blank nodes."""
         blank = may_be_blank(column.terms)
         if not blank.any():
             return column
-        rows = np.flatnonzero((codes >= 0) & (codes < len(self._events.terms)))
+        rows = np.flatnonzero(codes >= 0)
         rows = rows[blank[column.codes[rows]]]
         if not len(rows):
             return column
         texts, events = column.objects(), self._events
-        for row, e in zip(rows.tolist(), event[rows].tolist(), strict=True):
+        made = (codes[rows] >= len(events.terms)).tolist()
+        for row, e, is_made in zip(rows.tolist(), event[rows].tolist(), made, strict=True):
             time, k = int(events.time[e]), int(events.k[e])
-            texts[row] = scoped_term(events.stream, time, k, texts[row])
+            own = self._blank_nodes(e) if is_made else None
+            texts[row] = scoped_term(events.stream, time, k, texts[row], own)
         return TermColumn.of(texts.tolist())
+
+    def _blank_nodes(self, event: int) -> set[str]:
+        """The blank nodes of an event, also inside its triple terms."""
+        first, end = self._events.start[event : event + 2].tolist()
+        codes = np.concatenate([self._events.s[first:end], self._events.o[first:end]])
+        return {node for text in self._terms.take(codes) for node in blank_nodes(text)}
 
 
 def may_be_blank(terms: TextArray) -> Bools:
@@ -389,8 +414,10 @@ def without_private(bindings: EventSolutions, private: frozenset[str]) -> EventS
     if (event[1:] == event[:-1]).any():
         several = are_several(bindings)
         if several.any():
-            given = ((v, bindings.columns[v]) for v in private & bindings.columns.keys())
-            told = {v: np.where(several, c, UNBOUND).astype(np.int32) for v, c in given}
+            given = taken(only(bindings.columns, private), several)
+            told = {v: np.full(len(event), UNBOUND, np.int32) for v in given}
+            for variable, codes in given.items():
+                told[variable][several] = codes
             columns = with_columns(columns, told)
     return EventSolutions(bindings.event, columns, bindings.terms)
 
@@ -414,8 +441,8 @@ def _members(bindings: EventSolutions) -> Int32s | None:
     """A number of the member of a family for each solution; None if it is of no family."""
     if QUERY not in bindings.columns:
         return None
-    own = lazy_column(bindings.columns, QUERY)
-    return own.terms.codes if isinstance(own, TableColumn) else bindings.columns[QUERY]
+    own = known_terms(bindings.columns, QUERY)
+    return bindings.columns[QUERY] if own is None else own.codes
 
 
 def _some_repeat(event: Int64s, member: Int32s) -> bool:
@@ -432,11 +459,14 @@ def distinct_solutions(bindings: EventSolutions) -> EventSolutions:
     # The members of a family have one solution of most events each.
     if member is not None and not _some_repeat(event, member):
         return bindings
-    columns = list(bindings.columns.values())
-    table = np.stack([event.astype(np.int64), *(c.astype(np.int64) for c in columns)])
+    alone = np.ones(len(event) + 1, np.bool_)
+    alone[1:-1] = event[1:] != event[:-1]
+    kept = alone[1:] & alone[:-1]
+    rows = np.flatnonzero(~kept)  # the only ones whose columns are read
+    columns = taken(bindings.columns, rows).values()
+    table = np.stack([event[rows].astype(np.int64), *(c.astype(np.int64) for c in columns)])
     _, first = np.unique(table, axis=1, return_index=True)
-    if len(first) == len(event):
+    if len(first) == len(rows):
         return bindings
-    first.sort()
-    kept = {v: c[first] for v, c in bindings.columns.items()}
-    return EventSolutions(event[first], kept, bindings.terms)
+    kept[rows[first]] = True
+    return EventSolutions(event[kept], taken(bindings.columns, kept), bindings.terms)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from math import inf
 from urllib.parse import urlencode
 
+from spaseq.back_off import BackOff
 from spaseq.kb.answer_rows import AnswerError, AnswerRow, answer_rows
 from spaseq.kb.http_request import NETWORK, HttpRequest, Network
 from spaseq.kb.service_failure import RetryCount, ServiceFailure
@@ -48,18 +49,18 @@ class Endpoint:
         Raises:
             ServiceFailure: the request failed, and so did the repeated requests.
         """
-        wait, end = self.options.backoff_s, time.monotonic() + within_s
+        back_off, end = BackOff(self.options.backoff_s, inf), time.monotonic() + within_s
         for left in range(self.options.retries, -1, -1):
             try:
                 return self._rows(self._ask(query, end - time.monotonic()), variables, query)
             except ServiceFailure as failure:
+                wait = back_off.failed()
                 if not left or not failure.again or time.monotonic() + wait >= end:
                     raise
                 where = public_address(self.url)
                 _LOG.warning("%s: %s; asking again in %g s", where, one_line(str(failure)), wait)
                 RetryCount.total += 1
                 time.sleep(wait)
-                wait *= 2
         raise AssertionError("the last attempt returns or raises")
 
     def check(self) -> None:

@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urljoin
 from urllib.request import getproxies, proxy_bypass
 
+from spaseq.back_off import may_pass
 from spaseq.kb.service_address import ServiceAddress
 from spaseq.kb.service_failure import ServiceFailure
 from spaseq.message_text import public_address
@@ -33,8 +34,6 @@ _CHUNK = 1 << 16
 _SHOWN = 200
 _MOST_REDIRECTS = 5
 _MOVED = frozenset({301, 302, 303, 307, 308})
-_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""HTTP statuses after which the same request may succeed."""
 
 Headers: TypeAlias = dict[str, str]
 Place: TypeAlias = tuple[str, int]
@@ -215,7 +214,7 @@ class _Sending:
 
     def _complete(self, response: HTTPResponse) -> HttpAnswer:
         if not 200 <= response.status < 300:
-            raise ServiceFailure(_status_reason(response), response.status in _AGAIN)
+            raise ServiceFailure(_status_reason(response), may_pass(response.status))
         body = b"".join(_body(response, self._request.most_bytes))
         return HttpAnswer(response.headers.get_content_type(), body)
 

@@ -18,7 +18,7 @@ from spaseq.kb.dictionary import KbTerms
 from spaseq.kb.endpoint_answers import EndpointAnswers
 from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.term_columns import TextArray, text_array
-from spaseq.records import record
+from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.storage.checksums import Damaged, append_checksums, checked_size
 
 FORMAT = b"spaseq-kb-3"
@@ -43,17 +43,23 @@ _SCHEMA = pa.schema(
 )
 
 
-@record
 class KbRelation:
     """The n distinct triples of one graph with one predicate.
 
     `s` and `o` int32 [n] are codes, sorted by (s, o). `by_object` int32 [n] are the row numbers in
-    order of (o, s).
+    order of (o, s), made when somebody asks for them.
     """
 
-    s: Int32s
-    o: Int32s
-    by_object: Int32s
+    __slots__ = ("_by_object", "o", "s")
+
+    def __init__(self, s: Int32s, o: Int32s, by_object: Int32s | None = None) -> None:
+        self.s, self.o, self._by_object = s, o, by_object
+
+    @property
+    def by_object(self) -> Int32s:
+        if self._by_object is None:
+            self._by_object = np.lexsort((self.s, self.o)).astype(np.int32)
+        return self._by_object
 
     def __len__(self) -> int:
         return len(self.s)
@@ -93,7 +99,7 @@ class KnowledgeBase:
     `endpoints`, `addresses`, `services` and `asked` are not part of the file or the hash.
     """
 
-    terms: KbTerms
+    terms: KbTerms | ExtendedTerms
     graphs: Mapping[str, KbGraph]
     hash: str
     endpoints: Mapping[str, str] = field(default_factory=dict)
@@ -159,6 +165,7 @@ class KnowledgeBase:
 
     def save(self, path: str | Path) -> None:
         """Write the dataset to one Arrow file, which `open` maps."""
+        assert isinstance(self.terms, KbTerms), "a graph that changes is in no file"
         names = list(self.graphs)
         keys = [(g, p) for g, name in enumerate(names) for p in self.graphs[name]]
         relations = [self.graphs[names[g]][p] for g, p in keys]
@@ -226,9 +233,7 @@ def _relations(p: Int32s, s: Int32s, o: Int32s) -> dict[int, KbRelation]:
     ends: Int64s = np.append(starts[1:], len(p))
     relations = {}
     for code, low, high in zip(codes.tolist(), starts.tolist(), ends.tolist(), strict=True):
-        own_s, own_o = s[low:high], o[low:high]
-        by_object = np.lexsort((own_s, own_o)).astype(np.int32)
-        relations[code] = KbRelation(own_s, own_o, by_object)
+        relations[code] = KbRelation(s[low:high], o[low:high])
     return relations
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from spaseq.measures import ProcessCount
 
 
 class ServiceFailure(Exception):
@@ -13,15 +13,5 @@ class ServiceFailure(Exception):
         self.again = again
 
 
-class RetryCount:
+class RetryCount(ProcessCount):
     """Counts the requests that this process repeats after a failure."""
-
-    total: ClassVar[int] = 0
-
-    def __init__(self) -> None:
-        self._before = self.total
-
-    def take(self) -> int:
-        """The number since the last call, or since this object was made."""
-        found, self._before = self.total - self._before, self.total
-        return found

@@ -1,18 +1,20 @@
-"""Codepoint escapes `\\uXXXX` and `\\UXXXXXXXX` (SPARQL 1.1 section 19.2).
+"""Codepoint escapes `\\uXXXX` and `\\UXXXXXXXX` (SPARQL 1.2 section 19.2).
 
-An escape may stand anywhere in a query. Escapes are replaced before anything else happens, so the
+An escape may stand in a string or an IRI. Escapes are replaced before anything else happens, so the
 text that is parsed is shorter than the source. `Unescaped.span` translates spans back.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from spaseq.errors import Span
 from spaseq.lang import ast
+from spaseq.lang.scan import Lexeme
 from spaseq.lang.variables import child_fields
 from spaseq.records import record
 
@@ -20,6 +22,12 @@ T = TypeVar("T")
 
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 _LAST_CODEPOINT = 0x10FFFF
+
+_IN_STRINGS = {"\\": r"\\", '"': r"\"", "'": r"\'", "\n": r"\n", "\r": r"\r"}
+"""Characters that would end a string, or begin an escape, and how they stand in one.
+
+SPARQL 1.2 (section 19.2) reads no character of an escape again as a part of the syntax.
+"""
 
 
 @record
@@ -59,13 +67,30 @@ def unescape(source: str) -> Unescaped:
         valid = code <= _LAST_CODEPOINT and not 0xD800 <= code <= 0xDFFF
         if not valid:
             invalid.append(Span(*escape.span()))
-        pieces += [source[copied : escape.start()], chr(code) if valid else "\ufffd"]
-        length += len(pieces[-2]) + 1
+        character = chr(code) if valid else "\ufffd"
+        pieces += [source[copied : escape.start()], _IN_STRINGS.get(character, character)]
+        length += len(pieces[-2]) + len(pieces[-1])
         copied = escape.end()
         starts.append(length)
         shifts.append(copied - length)
     text = "".join([*pieces, source[copied:]])
     return Unescaped(text, tuple(starts), tuple(shifts), tuple(invalid))
+
+
+def misplaced(text: Unescaped, lexemes: Iterable[Lexeme]) -> Iterator[Span]:
+    """The characters of `text` that were escapes outside strings, IRIs and comments."""
+    if not text.starts:
+        return
+    known = [lexeme for lexeme in lexemes if lexeme.kind in _WITH_ESCAPES]
+    starts = [lexeme.span.start for lexeme in known]
+    for end in text.starts:
+        number = bisect_left(starts, end - 1) - 1
+        around = known[number] if number >= 0 else None
+        if around is None or around.span.end < end + (around.kind != "comment"):
+            yield Span(end - 1, end)
+
+
+_WITH_ESCAPES = ("string", "iri", "comment")
 
 
 def restore_spans(value: T, text: Unescaped) -> T:

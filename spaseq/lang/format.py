@@ -18,7 +18,7 @@ _QUANTIFIERS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
 
 
 def format_query(query: ast.Query) -> str:
-    """The canonical text of a query that was parsed without errors (docs/language.md#grammar).
+    """The canonical text of a query that was parsed without errors (docs/lookup.md#grammar).
 
     >>> from spaseq.lang.parser import parse
     >>> print(format_query(parse('select * within 1 hour from stream S <http://e/s> '
@@ -53,6 +53,8 @@ def with_window(text: str, own: ast.TimeWindow, other: ast.TimeWindow) -> str:
 
 
 def _prologue(prologue: ast.Prologue) -> Iterator[str]:
+    if prologue.version is not None:
+        yield f"VERSION {string(prologue.version)}"
     if prologue.base is not None:
         yield f"BASE <{prologue.base}>"
     for prefix in prologue.prefixes:
@@ -71,15 +73,23 @@ def _header(query: ast.Query, terms: TermText) -> Iterator[str]:
         yield f"AFTER MATCH {_skip(query.skip)}"
     for stream in query.streams:
         yield f"FROM STREAM {stream.name} {terms.iri(stream.iri.value)}"
+    for window in query.windows:
+        yield _from_window(window, terms)
     for kb in query.kbs:
         yield f"FROM NAMED {terms.iri(kb.iri.value)}"
 
 
-def _form(form: ast.Select | ast.Construct, terms: TermText) -> str:
+def _form(form: ast.Form, terms: TermText) -> str:
     match form:
         case ast.Construct(template):
             patterns = PatternText(terms, uses_of_blank_nodes(template))
             return f"CONSTRUCT {block(patterns.triples(template))}"
+        case ast.Maintain(graph, deleted, inserted):
+            patterns = PatternText(terms, uses_of_blank_nodes((*deleted, *inserted)))
+            lines = [f"MAINTAIN GRAPH {terms.iri(graph.value)} AS"]
+            for word, triples in (("DELETE", deleted), ("INSERT", inserted)):
+                lines += [f"{word} {block(patterns.triples(triples))}"] if triples else []
+            return "\n".join(lines)
         case ast.Select(items, distinct, strategy):
             patterns = PatternText(terms, Counter())
             words = ["SELECT", *(["DISTINCT"] if distinct else [])]
@@ -97,13 +107,42 @@ def _window(window: ast.TimeWindow | ast.CountWindow) -> str:
             return text if origin is None else f"{text} FROM {string(origin)}"
 
 
+def _from_window(window: ast.FromWindow, terms: TermText) -> str:
+    streams = ", ".join(stream.name for stream in window.streams)
+    text = f"FROM WINDOW {window.name} ON {streams} {_extent(window.extent)}"
+    if window.key is None:
+        return text
+    patterns = PatternText(terms, uses_of_blank_nodes([window.key]))
+    return f"{text} KEY {patterns.group(window.key)}"
+
+
+def _extent(extent: ast.Panes | ast.EachEvent | ast.Session) -> str:
+    match extent:
+        case ast.Session(gap):
+            return f"SESSION {_duration(gap)}"
+        case ast.EachEvent(int() as events):
+            return f"RANGE {events} EVENTS EACH EVENT"
+        case ast.EachEvent(ast.TimeSpan() as length):
+            return f"RANGE {_duration(length)} EACH EVENT"
+        case ast.Panes(length, slide, origin):
+            text = f"RANGE {_duration(length)}"
+            text += "" if slide is None else f" SLIDE {_duration(slide)}"
+            return text if origin is None else f"{text} FROM {string(origin)}"
+    raise AssertionError(extent)
+
+
 def _duration(duration: ast.TimeSpan) -> str:
     return f"{duration.amount} {duration.unit}"
 
 
 def _skip(skip: ast.Skip) -> str:
     form = skip.kind if skip.kind in ("NO SKIP", "CONSUME") else f"SKIP {skip.kind}"
-    return form if skip.gpm is None else f"{form} {skip.gpm.name}"
+    if skip.gpm is not None:
+        form += f" {skip.gpm.name}"
+    if skip.mute is None:
+        return form
+    mute = f"MUTE {_duration(skip.mute)}"
+    return mute if skip.kind == "NO SKIP" else f"{form} {mute}"
 
 
 def _body(query: ast.Query, terms: TermText) -> str:
@@ -112,7 +151,7 @@ def _body(query: ast.Query, terms: TermText) -> str:
 
 
 def _gpm(gpm: ast.Gpm, terms: TermText) -> str:
-    streams = ", ".join(stream.name for stream in gpm.streams)
+    streams = ", ".join(f"{s.change} {s.name}" if s.change else s.name for s in gpm.streams)
     patterns = PatternText(terms, uses_of_blank_nodes([gpm.pattern]))
     return f"DEFINE GPM {gpm.name} ON {streams} {patterns.group(gpm.pattern)}"
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from spaseq.lang import ast
 from spaseq.lang.format_terms import TermText, flag, string
+from spaseq.places.vocabulary import AGGREGATE_IRIS
 from spaseq.records import record
 
 # Precedences, loosest first. An operand that binds more loosely than its place gets brackets.
@@ -81,7 +82,10 @@ class ExpressionText:
         separator = ""
         if aggregate.separator is not None:
             separator = f"; SEPARATOR={string(aggregate.separator)}"
-        return f"{aggregate.function}({distinct}{operand}{separator})"
+        name = aggregate.function
+        if name in AGGREGATE_IRIS:
+            name = self.terms.iri(name)
+        return f"{name}({distinct}{operand}{separator})"
 
     def _list(self, expressions: Iterable[ast.Expr]) -> str:
         return ", ".join(self.text(expr) for expr in expressions)

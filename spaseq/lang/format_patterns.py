@@ -71,6 +71,11 @@ class PatternText:
             case ast.ServiceGraphPattern(name, pattern, silent):
                 endpoint = f"{flag('SILENT', silent)}{self.terms.term(name)}"
                 return f"SERVICE {endpoint} {self.group(pattern)}"
+            case ast.EventGraphPattern(stream, event, time, pattern):
+                words = "EVENT " if stream is None else f"EVENT ON {stream.name} "
+                words += "" if event is None else f"{self.terms.term(event)} "
+                words += "" if time is None else f"AT {self.terms.term(time)} "
+                return f"{words}{self.group(pattern)}"
             case ast.Bind(expr, var):
                 return f"BIND({self.expressions.text(expr)} AS {self.terms.term(var)})"
             case ast.Values():
@@ -84,7 +89,7 @@ class PatternText:
             return f"VALUES {names} {{ {' '.join(rows)} }}"
         return f"VALUES ({names}) {block(f'({row})' for row in rows)}"
 
-    def _cell(self, cell: ast.Iri | ast.Literal | None) -> str:
+    def _cell(self, cell: ast.Iri | ast.Literal | ast.TripleTerm | None) -> str:
         return "UNDEF" if cell is None else self.terms.term(cell)
 
     def _sub_select(self, query: ast.SubSelect) -> Iterator[str]:

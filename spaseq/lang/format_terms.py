@@ -48,6 +48,9 @@ class TermText:
                 return f"_:{label}"
             case ast.Literal():
                 return self.literal(term)
+            case ast.TripleTerm(subject, predicate, object_):
+                verb = self.verb(predicate)  # type: ignore[arg-type]
+                return f"<<( {self.term(subject)} {verb} {self.term(object_)} )>>"
 
     def literal(self, literal: ast.Literal) -> str:
         """A literal; numbers and booleans stand without quotes where SPARQL allows it."""

@@ -1,4 +1,4 @@
-"""Canonical text of a block of triples, with `;`, `,`, `[ ]` and `( )` where possible.
+"""Canonical text of a block of triples, with `;`, `,`, `[ ]`, `( )` and `<< >>` where possible.
 
 A blank node is written as a bracket only if the parser would put the bracket's triples in the same
 places. So the text parses to the same triples in the same order.
@@ -11,11 +11,12 @@ from collections.abc import Sequence
 
 from spaseq.lang import ast
 from spaseq.lang.format_terms import TermText
-from spaseq.lang.unresolved import RDF
-from spaseq.lang.variables import walk_patterns
+from spaseq.lang.unresolved import RDF, REIFIES
+from spaseq.lang.variables import leaves, walk_patterns
 from spaseq.records import record
 
 _FIRST, _REST, _NIL = (ast.Iri(RDF + name) for name in ("first", "rest", "nil"))
+_REIFIES = ast.Iri(REIFIES)
 _CELL_USES = 3  # the cell of a list is an object, the subject of rdf:first, and that of rdf:rest
 
 
@@ -23,7 +24,8 @@ def uses_of_blank_nodes(nodes: Sequence[ast.Node]) -> Counter[str]:
     """How often each blank node occurs in the trees, by label."""
     below = (inner for node in nodes for inner in walk_patterns(node))
     terms = (term for node in below for t in _triples(node) for term in (t.subject, t.object))
-    return Counter(term.label for term in terms if isinstance(term, ast.BlankNode))
+    found = (leaf for term in terms for leaf in leaves(term))
+    return Counter(leaf.label for leaf in found if isinstance(leaf, ast.BlankNode))
 
 
 def _triples(node: ast.Node) -> tuple[ast.Triple, ...]:
@@ -61,13 +63,30 @@ class TriplesText:
         properties, end = self._properties(after, subject)
         if own + self._own(after, end, subject) != self._count(subject):  # it also occurs elsewhere
             text = "()" if subject == _NIL else self.terms.term(subject)
-            properties, end = self._properties(index, subject)
+            reified = self._reified(index, subject)
+            if reified is not None:
+                text = f"<< {reified} ~ {text} >>"
+            properties, end = self._properties(index + (reified is not None), subject)
         return " ".join([text, " ;\n  ".join(properties)]).rstrip(), end
 
     def _subject(self, index: int, subject: ast.Term) -> tuple[str, int, int]:
         """A subject as a bracket, the index after it, and the number of its uses in the bracket."""
         collection = self._collection(index, subject)
-        return (*collection, _CELL_USES - 1) if collection else ("[]", index, 0)
+        if collection:
+            return *collection, _CELL_USES - 1
+        reified = self._reified(index, subject)
+        return ("[]", index, 0) if reified is None else (f"<< {reified} >>", index + 1, 1)
+
+    def _reified(self, index: int, subject: ast.Term) -> str | None:
+        """The triple that a subject reifies, if the triple at `index` says so."""
+        triple = self.triples[index]
+        term = triple.object
+        if triple.predicate != _REIFIES or not isinstance(term, ast.TripleTerm):
+            return None
+        if isinstance(subject, ast.Literal | ast.TripleTerm):
+            return None
+        s, o = self.terms.term(term.subject), self.terms.term(term.object)
+        return f"{s} {self.terms.verb(term.predicate)} {o}"  # type: ignore[arg-type]
 
     def _properties(self, index: int, subject: ast.Term) -> tuple[list[str], int]:
         """`verb object, object` for each run of triples with this subject and the same verb."""

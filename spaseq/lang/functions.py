@@ -1,8 +1,10 @@
-"""The functions that expressions call by name: SPARQL 1.1 section 17.4 and SPAseq's own."""
+"""The functions that expressions call by name: SPARQL 1.2 section 17.4 and SPAseq's own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from spaseq.places.vocabulary import AGGREGATE_IRIS
 
 _ANY = (0, None)
 
@@ -21,11 +23,15 @@ BUILT_INS: Mapping[str, tuple[int, int | None]] = {
     **dict.fromkeys(("CONTAINS", "STRSTARTS", "STRENDS", "STRBEFORE", "STRAFTER"), (2, 2)),
     **dict.fromkeys(("SUBSTR", "REGEX"), (2, 3)),
     "REPLACE": (3, 4),
+    **dict.fromkeys(("SUBJECT", "PREDICATE", "OBJECT", "ISTRIPLE"), (1, 1)),
+    **dict.fromkeys(("LANGDIR", "HASLANG", "HASLANGDIR"), (1, 1)),
+    **dict.fromkeys(("TRIPLE", "STRLANGDIR"), (3, 3)),
     "IF": (3, 3),
     **dict.fromkeys(("CONCAT", "COALESCE"), _ANY),
 }
 
 AGGREGATES = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX", "GROUP_CONCAT", "SAMPLE"})
 GROUP_PICKS = frozenset({"FIRST", "LAST", "LIST"})  # SPAseq's functions of a group variable
+SET_FUNCTIONS = AGGREGATES | AGGREGATE_IRIS
 SPASEQ = GROUP_PICKS | {"PREV", "TIMESTAMP"}
 ALL_FUNCTIONS = frozenset(BUILT_INS) | AGGREGATES | SPASEQ

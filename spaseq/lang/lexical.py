@@ -1,4 +1,4 @@
-"""Regular expressions of SPARQL's terminals (SPARQL 1.1 section 19.8, productions 139-173)."""
+"""Regular expressions of SPARQL's terminals (SPARQL 1.2 section 19.8)."""
 
 from __future__ import annotations
 
@@ -33,17 +33,23 @@ LOCAL = rf"(?:[{_U}:0-9]|{_ESCAPED})(?:(?:[{_CHARS}.:]|{_ESCAPED})*(?:[{_CHARS}:
 
 IRI_REF = r'<[^<>"{}|^`\\\x00-\x20]*>'
 BLANK_NODE = rf"_:[{_U}0-9](?:[{_CHARS}.]*[{_CHARS}])?"
-LANGUAGE_TAG = r"@[A-Za-z]+(?:-[A-Za-z0-9]+)*"
+LANGUAGE_TAG = r"@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl)(?![A-Za-z]))?"
 
 _CHARACTER_ESCAPE = r"""\\[tbnrf"'\\]"""
+_SHORT_STRINGS = (
+    rf'"(?:[^"\\\n\r]|{_CHARACTER_ESCAPE})*"',
+    rf"'(?:[^'\\\n\r]|{_CHARACTER_ESCAPE})*'",
+)
 STRING = "|".join(
     (
         rf'"""(?:"{{0,2}}(?:[^"\\]|{_CHARACTER_ESCAPE}))*"""',
         rf"'''(?:'{{0,2}}(?:[^'\\]|{_CHARACTER_ESCAPE}))*'''",
-        rf'"(?:[^"\\\n\r]|{_CHARACTER_ESCAPE})*"',
-        rf"'(?:[^'\\\n\r]|{_CHARACTER_ESCAPE})*'",
+        *_SHORT_STRINGS,
     )
 )
+SHORT_STRING = rf"""(?!"{{3}}|'{{3}})(?:{"|".join(_SHORT_STRINGS)})"""
+"""A string on one line, between single quotation marks."""
+
 # The letter after a backslash in a string -> its character.
 CHARACTERS = {
     "t": "\t",

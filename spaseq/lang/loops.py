@@ -1,4 +1,4 @@
-"""Refusals of loops (docs/language.md#loops): own operators, greedy loops and UNTIL."""
+"""Refusals of loops (docs/meaning.md#loops): own operators, greedy loops and UNTIL."""
 
 from __future__ import annotations
 

@@ -25,8 +25,10 @@ from spaseq.lang.unresolved import (
     PrefixClause,
     PrefixedName,
     TypedLiteral,
+    VersionClause,
     WrittenIri,
 )
+from spaseq.places.vocabulary import AGGREGATE_IRIS, GEO, GEOF
 
 NodeT = TypeVar("NodeT", bound=ast.Node)
 
@@ -41,10 +43,15 @@ WELL_KNOWN = {
     "foaf": "http://xmlns.com/foaf/0.1/",
     "schema": "http://schema.org/",
     "dcterms": "http://purl.org/dc/terms/",
-    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
+    "geo": GEO,
+    "geof": GEOF,
+    "uom": "http://www.opengis.net/def/uom/OGC/1.0/",
+    "wgs84": "http://www.w3.org/2003/01/geo/wgs84_pos#",
     "cdt": "http://w3id.org/awslabs/neptune/SPARQL-CDTs/",
 }
 """Namespaces that a message names, so that the PREFIX line can be copied."""
+VERSIONS = ("1.1", "1.2-basic", "1.2")
+"""The versions of SPARQL that VERSION may name. Every query is read as one of the last."""
 _TIMES = (None, XSD + "dateTime", XSD + "dateTimeStamp")
 
 
@@ -57,20 +64,34 @@ class NameResolver:
     base: str | None = None
     prefixes: dict[str, str] = field(default_factory=dict)
     blank_nodes: int = 0
+    version: str | None = None
 
-    def declare(self, clauses: Iterable[BaseClause | PrefixClause]) -> None:
+    def declare(self, clauses: Iterable[BaseClause | PrefixClause | VersionClause]) -> None:
         """Add the clauses of the prologue, in the order of the text."""
         for clause in clauses:
+            if isinstance(clause, VersionClause):
+                self._declare_version(clause)
+                continue
             iri = self._absolute(clause.iri).value
             if isinstance(clause, PrefixClause):
                 self.prefixes[clause.prefix] = iri
             elif is_absolute(iri):
                 self.base = iri
 
+    def _declare_version(self, clause: VersionClause) -> None:
+        self.version = clause.version
+        if self.version not in VERSIONS:
+            known = ", ".join(VERSIONS)
+            self.findings.warning(
+                f'version "{self.version}" is not known; known are {known}',
+                clause.span,
+                code="unknown-version",
+            )
+
     def prologue(self, span: Span) -> ast.Prologue:
         """The prologue, with the assumed prefixes."""
         prefixes = tuple(ast.Prefix(*item) for item in self.prefixes.items())
-        return ast.Prologue(self.base, prefixes, span=span)
+        return ast.Prologue(self.base, prefixes, self.version, span=span)
 
     def resolved(self, tree: NodeT) -> NodeT:
         """`tree` with every name resolved; labels of blank nodes are local to the tree."""
@@ -82,10 +103,18 @@ class NameResolver:
                     return self._iri(node)
                 case TypedLiteral():
                     return self._literal(node)
+                case ast.FunctionCall(name, (operand,), distinct) if self._is_aggregate(name):
+                    iri = self._iri(name).value
+                    inner = rewritten(operand, look_up)
+                    return ast.Aggregate(iri, inner, distinct, span=node.span)
                 case ast.BlankNode(label):
                     return ast.BlankNode(self._label(labels, label), span=node.span)
                 case ast.TimeWindow():
-                    return self._window(node)
+                    origin = self._origin("TUMBLING", node.origin)
+                    return ast.TimeWindow(node.length, node.tumbling, origin, span=node.span)
+                case ast.Panes():
+                    origin = self._origin("SLIDE", node.origin)
+                    return ast.Panes(node.length, node.slide, origin, span=node.span)
             return None
 
         return rewritten(tree, look_up)
@@ -97,6 +126,12 @@ class NameResolver:
         if namespace is None:
             namespace = self._undeclared(written)
         return ast.Iri(namespace + written.local, span=written.span)
+
+    def _is_aggregate(self, written: WrittenIri) -> bool:
+        """Whether a call by this name is one of a set function of places."""
+        if isinstance(written, PrefixedName):
+            return self.prefixes.get(written.prefix, "") + written.local in AGGREGATE_IRIS
+        return written.value in AGGREGATE_IRIS
 
     def _undeclared(self, name: PrefixedName) -> str:
         prefix = name.prefix
@@ -141,14 +176,15 @@ class NameResolver:
             self.blank_nodes += 1
         return labels[written]
 
-    def _window(self, window: ast.TimeWindow) -> ast.TimeWindow:
-        origin: Any = window.origin  # the grammar puts the node of a literal here
+    def _origin(self, clause: str, origin: Any) -> str | None:
+        """The text of a start; the grammar puts the node of a literal there."""
         if isinstance(origin, TypedLiteral):
             origin = self._literal(origin)
         if not isinstance(origin, ast.Literal):
-            return window
+            text: str | None = origin
+            return text
         if origin.datatype not in _TIMES or origin.language:
             self.findings.error(
-                "TUMBLING FROM takes an xsd:dateTime", origin.span, expected=("a dateTime",)
+                f"{clause} FROM takes an xsd:dateTime", origin.span, expected=("a dateTime",)
             )
-        return ast.TimeWindow(window.length, window.tumbling, origin.lexical, span=window.span)
+        return origin.lexical

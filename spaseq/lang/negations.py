@@ -1,4 +1,4 @@
-"""Refusals of negated steps (docs/language.md#negation)."""
+"""Refusals of negated steps (docs/meaning.md#negation)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _check(chain: Chain, counted: bool, bracket: str) -> Iterator[_Refusal]:
     for i, link in enumerate(links):
         step = link.step
         if isinstance(step, Negation):
-            yield from _negation(step, _Place.of(links, i), counted, bracket)
+            yield from _negation(step, _ChainPosition.of(links, i), counted, bracket)
         yield from _inside(step, counted)
 
 
@@ -48,7 +48,7 @@ def _inside(step: ChainStep, counted: bool) -> Iterator[_Refusal]:
 
 
 @record
-class _Place:
+class _ChainPosition:
     """The place of a negated step: the steps that may be its neighbours on either side.
 
     A step that may be empty is a neighbour, and so is what then stands there. None is the edge of
@@ -61,7 +61,7 @@ class _Place:
     after: tuple[Link | None, ...]
 
     @classmethod
-    def of(cls, links: tuple[Link, ...], i: int) -> _Place:
+    def of(cls, links: tuple[Link, ...], i: int) -> _ChainPosition:
         before = tuple(_neighbours(links[:i][::-1]))
         return cls(links[i], i == 0, before, tuple(_neighbours(links[i + 1 :])))
 
@@ -76,7 +76,9 @@ def _neighbours(links: Sequence[Link]) -> Iterator[Link | None]:
     yield None
 
 
-def _negation(step: Negation, place: _Place, counted: bool, bracket: str) -> Iterator[_Refusal]:
+def _negation(
+    step: Negation, place: _ChainPosition, counted: bool, bracket: str
+) -> Iterator[_Refusal]:
     may_begin, may_end = None in place.before, None in place.after
     if bracket and (may_begin or may_end):
         where = "at the edge of a bracket that is not transparent"
@@ -107,7 +109,7 @@ def _negation(step: Negation, place: _Place, counted: bool, bracket: str) -> Ite
     yield from _gaps(step, place)
 
 
-def _gaps(step: Negation, place: _Place) -> Iterator[_Refusal]:
+def _gaps(step: Negation, place: _ChainPosition) -> Iterator[_Refusal]:
     """Gap bounds that the negated step makes meaningless."""
     if place.link.join.gap_ms is not None and not place.is_first:
         yield (

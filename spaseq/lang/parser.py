@@ -20,6 +20,7 @@ from spaseq.lang.names import NameResolver
 from spaseq.lang.reader import Reading, read
 from spaseq.lang.scan import MOST as MOST_LEXEMES
 from spaseq.lang.section_parser import SectionParser
+from spaseq.lang.sections import FORMS
 from spaseq.lang.wellformed import Violation, check_labels, check_node
 from spaseq.records import record
 
@@ -91,7 +92,7 @@ def _parsed(source: QueryText) -> Parsed:
         parser.findings.error("a surrogate is not a character", Span(*surrogate.span()))
         return Parsed(None, parser.findings.in_order())
     if not parser.lexemes:
-        parser.findings.error("the query is empty", Span(0, 0), expected=("SELECT", "CONSTRUCT"))
+        parser.findings.error("the query is empty", Span(0, 0), expected=FORMS[:2])
         return Parsed(None, parser.findings.in_order())
     if parser.too_long is not None:
         message = f"a query has at most {MOST_LEXEMES:,} words and signs"
@@ -130,9 +131,10 @@ def _assembled(reading: Reading, findings: Findings) -> ast.Query:
     partition = reading.only("partition")
     streams = [names.resolved(stream) for stream in reading.clauses.get("streams", [])]
     kbs = [names.resolved(kb) for kb in reading.clauses.get("kbs", [])]
+    windows = [names.resolved(window) for window in reading.clauses.get("windows", [])]
     gpms = [names.resolved(gpm) for gpm in reading.gpms]
     having = having and names.resolved(having)
-    _check(findings, form, gpms, having)
+    _check(findings, form, windows, gpms, having)
     span = Span(prologue[0].span.start, prologue[-1].span.end) if prologue else Span(0, 0)
     return ast.Query(
         prologue=names.prologue(span),
@@ -146,17 +148,21 @@ def _assembled(reading: Reading, findings: Findings) -> ast.Query:
         partition=partition.variables if partition else (),
         skip=reading.only("skip"),
         having=having,
+        windows=tuple(windows),
     )
 
 
 def _check(
     findings: Findings,
-    form: ast.Select | ast.Construct,
+    form: ast.Form,
+    windows: Iterable[ast.FromWindow],
     gpms: Iterable[ast.Gpm],
     having: ast.Expr | None,
 ) -> None:
     """Report violations of the rules beyond the grammar."""
     violations: list[Violation] = [*check_node(form)]
+    for key in (window.key for window in windows if window.key is not None):
+        violations += [*check_node(key), *check_labels(key)]
     for gpm in gpms:
         violations += [*check_node(gpm), *check_labels(gpm.pattern)]
     if having is not None:

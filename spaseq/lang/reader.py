@@ -22,9 +22,11 @@ from spaseq.lang.syntax_errors import Failure, quoted, report
 _CLAUSES = {
     "BASE": "prologue",
     "PREFIX": "prologue",
+    "VERSION": "prologue",
     "REGISTER": "register",
     "SELECT": "form",
     "CONSTRUCT": "form",
+    "MAINTAIN": "form",
     "WITHIN": "window",
     "PARTITION": "partition",
     "AFTER": "skip",
@@ -85,6 +87,7 @@ class _Reader:
                 *_CLAUSES.values(),
                 "streams",
                 "kbs",
+                "windows",
                 "sequence",
                 "gpms",
             }
@@ -134,13 +137,15 @@ class _Reader:
         words = self.words(section)
         if words[:2] == ["NAMED", "STREAM"]:
             return "from"
-        return {"STREAM": "streams", "NAMED": "kbs"}.get(words[0], "from")
+        return {"STREAM": "streams", "NAMED": "kbs", "WINDOW": "windows"}.get(words[0], "from")
 
     def broken_clause(self, section: Section) -> None:
         self.broken_sections.append(section)
         name = self.clause_name(section)
         if name != "where":  # WHERE describes nothing
-            self.reading.broken_clauses.update(("streams", "kbs") if name == "from" else (name,))
+            self.reading.broken_clauses.update(
+                ("streams", "kbs", "windows") if name == "from" else (name,)
+            )
         if section.keyword == "PREFIX":
             names = [i.text for i in self.inside(section) if i.kind in ("pname", "word")] or [""]
             self.reading.unreadable_prefixes.update(name.partition(":")[0] for name in names[:1])
@@ -183,7 +188,7 @@ class _Reader:
         self,
         section: GpmSection,
         name: str | None,
-        streams: tuple[ast.Ref, ...],
+        streams: tuple[ast.GpmSource, ...],
         patterns: Sequence[ast.GroupGraphPattern] | None,
         complete: bool,
     ) -> None:
@@ -264,7 +269,7 @@ class _Reader:
             after = next((s for s in layout.clauses if s.keyword not in PROLOGUE), None)
             place = layout.header_end if after is None else after.start
             if all(stray.expected != OPENINGS for stray in layout.strays):
-                self.missing(" or ".join(FORMS), place)
+                self.missing(" or ".join(FORMS[:2]), place)
         if "WITHIN" not in keywords and foreign_window(self.parser.lexemes):
             self.reading.broken_clauses.add("window")
         if layout.sequence is None:

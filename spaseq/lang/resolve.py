@@ -1,4 +1,4 @@
-"""Name resolution and refusals (docs/language.md#refusals): errors of queries that parse.
+"""Name resolution and refusals (docs/lookup.md#refusals): errors of queries that parse.
 
 `resolve` reports all errors that follow from the syntax tree and the normal form of the sequence.
 """
@@ -13,7 +13,7 @@ from spaseq.lang.iris import is_absolute
 from spaseq.lang.loops import check_loops
 from spaseq.lang.negations import check_negations
 from spaseq.lang.scope import Scope, scopes
-from spaseq.lang.sequence import Chain, can_be_empty, normalise, occurrences
+from spaseq.lang.sequence import Chain, can_be_empty, has_single_gpm, normalise, occurrences
 from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import (
     exists_uses,
@@ -26,6 +26,7 @@ from spaseq.lang.variables import (
     timestamp_uses,
     walk_patterns,
 )
+from spaseq.lang.windows import check_windows, is_on_windows
 from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.times import LONGEST_MS, parse_time
 from spaseq.rdf.terms.vocabulary import XSD_DATE_TIME
@@ -58,8 +59,12 @@ def resolve(
     checked.
     """
     chain = normalise(query.sequence)
-    binds = {g.name: pattern_variables(g.pattern) for g in query.gpms}
-    scope = scopes(chain, binds, (v.name for v in query.partition))
+    partition = frozenset(v.name for v in query.partition)
+    binds = {
+        g.name: pattern_variables(g.pattern) | (partition if is_on_windows(g, query) else set())
+        for g in query.gpms
+    }
+    scope = scopes(chain, binds, partition)
     resolver = _Resolver(query, source, chain, scope, binds, frozenset(broken_gpms), broken_clauses)
     diagnostics = sorted(resolver.findings(), key=lambda d: (d.span.start, d.severity))
     return Resolved(query, source, chain, scope, binds, tuple(diagnostics))
@@ -78,6 +83,8 @@ class _Resolver:
     def findings(self) -> Findings:
         yield from self._header()
         yield from self._gpms()
+        has_streams = "streams" not in self.broken_clauses and "windows" not in self.broken_clauses
+        yield from check_windows(self.query, self.source, has_streams)
         if "sequence" not in self.broken_clauses:
             yield from self._sequence()
             yield from check_negations(self.chain, self.query, self.source)
@@ -96,7 +103,8 @@ class _Resolver:
 
     def _header(self) -> Findings:
         query = self.query
-        if query.window is None and "window" not in self.broken_clauses:
+        is_asked = query.window is None and not has_single_gpm(self.chain)
+        if is_asked and "window" not in self.broken_clauses:
             span = query.form.span
             yield self.error(
                 "missing-window",
@@ -108,6 +116,8 @@ class _Resolver:
         length = window.events if isinstance(window, ast.CountWindow) else 1
         if isinstance(window, ast.TimeWindow):
             length = window.length.amount
+            # All events of a match may have one time.
+            length = length if window.tumbling else max(length, 1)
         if window is not None and length < 1:
             message = "an empty window holds no match: write a number of at least 1"
             yield self.error("empty-window", message, window.span)
@@ -137,6 +147,21 @@ class _Resolver:
                 query.form.span,
             )
         yield from self._registered()
+        if isinstance(query.form, ast.Maintain):
+            yield from self._maintained(query.form)
+
+    def _maintained(self, form: ast.Maintain) -> Findings:
+        graph = form.graph
+        if not is_absolute(graph.value):
+            message = "MAINTAIN GRAPH takes an absolute IRI, because other queries read the graph"
+            yield self.error("relative-graph", message, graph.span)
+        if self.query.register is not None:
+            message = "a query that maintains a graph has no answers, so it registers no stream"
+            yield self.error("maintain-registers", message, self.query.register.span)
+        for kb in self.query.kbs:
+            if kb.iri.value == graph.value:
+                message = "a query cannot read the graph that it maintains"
+                yield self.error("own-graph", message, kb.span)
 
     def _registered(self) -> Findings:
         register = self.query.register
@@ -160,13 +185,15 @@ class _Resolver:
     # --- GPMs -----------------------------------------------------------------------------------
 
     def _gpms(self) -> Findings:
-        streams = {s.name for s in self.query.streams}
+        streams = {s.name for s in self.query.streams} | {w.name for w in self.query.windows}
+        broken = "streams" in self.broken_clauses or "windows" in self.broken_clauses
         kbs = {k.iri.value for k in self.query.kbs}
         yield from self._duplicates([(g.name, g.span) for g in self.query.gpms], "GPM")
         for gpm in self.query.gpms:
             for ref in gpm.streams:
-                if streams and ref.name not in streams and "streams" not in self.broken_clauses:
-                    message = f"no stream is called {ref.name}"
+                if streams and ref.name not in streams and not broken and not ref.change:
+                    kinds = "stream or window" if self.query.windows else "stream"
+                    message = f"no {kinds} is called {ref.name}"
                     yield self.error("unknown-stream", message, ref.span, streams, ref.name)
             for name in graph_names(gpm.pattern):
                 if isinstance(name, ast.Var) or "kbs" in self.broken_clauses:

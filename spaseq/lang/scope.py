@@ -1,6 +1,6 @@
 """Scopes of variables: the group variables, and which of their values an occurrence sees.
 
-docs/language.md#group-variables: a variable is a group variable if all GPMs that bind it lie
+docs/meaning.md#group-variables: a variable is a group variable if all GPMs that bind it lie
 in one step that repeats more than once; the innermost such step owns it. GPMs in negated steps and
 uses in FILTERs do not count. Variables that only a negated step binds are its own: repeated steps
 inside it make them group variables.

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from spaseq.errors import QueryText, Span
-from spaseq.lang.escapes import unescape
+from spaseq.lang.escapes import misplaced, unescape
 from spaseq.lang.findings import Findings
 from spaseq.lang.scan import MOST, Lexeme, blank_comments, scan
 from spaseq.lang.syntax_errors import Failure, report
@@ -42,6 +42,8 @@ class SectionParser:
         findings = Findings(source, unescaped)
         for span in unescaped.invalid:
             findings.error_in_source("this escape is not a character", span)
+        for span in misplaced(unescaped, lexemes):
+            findings.error(r"\u and \U stand for a character only in a string or an IRI", span)
         return cls(
             blank_comments(unescaped.text, lexemes),
             tuple(lexeme for lexeme in lexemes if lexeme.kind != "comment"),

@@ -17,13 +17,15 @@ from spaseq.lang.scan import Lexeme
 from spaseq.lang.spelling import nearest
 from spaseq.records import record
 
-PROLOGUE = ("BASE", "PREFIX")
-FORMS = ("SELECT", "CONSTRUCT")
+PROLOGUE = ("BASE", "PREFIX", "VERSION")
+FORMS = ("SELECT", "CONSTRUCT", "MAINTAIN")
+TEMPLATES = ("CONSTRUCT", "DELETE", "INSERT")
+"""Keywords before the braces of a template."""
 OPENINGS = (*PROLOGUE, "REGISTER", *FORMS, "WITHIN", "PARTITION", "AFTER", "FROM", "WHERE")
 _WITHIN_CLAUSES = frozenset(
     """STREAM AS DISTINCT ALL NEXT LAST MAX STRICT MILLISECONDS SECONDS MINUTES HOURS DAYS
     MILLISECOND SECOND MINUTE HOUR DAY EVENTS EVENT TUMBLING BY MATCH NO SKIP CONSUME TO PAST FIRST
-    NAMED""".split()  # noqa: SIM905
+    MUTE NAMED GRAPH DELETE INSERT WINDOW RANGE SLIDE SESSION EACH KEY ON""".split()  # noqa: SIM905
 )
 
 
@@ -161,7 +163,11 @@ class _Cutter:
                 return seq - 2
             return seq - 1 if self.is_punct(seq - 1, "{") else seq
         outer = [i for i, depth in enumerate(nesting(self.lexemes[:body])) if depth == 0]
-        braces = (i for i in outer if self.is_punct(i, "{") and self.keyword(i - 1) != "CONSTRUCT")
+        braces = (
+            i
+            for i in outer
+            if self.is_punct(i, "{") and self.keyword(i - 1) not in (*TEMPLATES, "KEY")
+        )
         return next(braces, body)
 
     # --- the header
@@ -181,12 +187,17 @@ class _Cutter:
         is_stream_name = before == "STREAM" and self.keyword(index - 2) != "REGISTER"
         is_gpm_name = before in ("FIRST", "LAST") and self.keyword(index - 2) == "TO"
         is_origin = (before, word) == ("TUMBLING", "FROM") and not self.keyword(index + 1)
-        if not word or is_stream_name or is_gpm_name or is_origin:
+        # FROM WINDOW: names, and the start of the first window
+        is_window_name = before in ("WINDOW", "ON") or self.is_punct(index - 1, ",")
+        is_origin |= (self.keyword(index - 3), word) == ("SLIDE", "FROM") and not self.keyword(
+            index + 1
+        )
+        if not word or is_stream_name or is_gpm_name or is_origin or is_window_name:
             return None
         if word in OPENINGS:
             return word
         meant = None if word in _WITHIN_CLAUSES else nearest(word, OPENINGS, at_least=0.7)
-        if meant == "FROM" and not nearest(self.keyword(index + 1), ["STREAM", "NAMED"]):
+        if meant == "FROM" and not nearest(self.keyword(index + 1), ["STREAM", "NAMED", "WINDOW"]):
             return None
         return meant
 

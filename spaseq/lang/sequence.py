@@ -1,4 +1,4 @@
-"""The normal form of a sequence expression (docs/language.md#brackets and #repetition).
+"""The normal form of a sequence expression (docs/meaning.md#brackets and #repetition).
 
 The normal form has no transparent brackets. Every link has the operator that joins it to the step
 before, and every use of a GPM name is an `Occurrence` with a number:
@@ -238,6 +238,11 @@ def chains(chain: Chain) -> Iterator[Chain]:
                 yield from chains(body)
             case GpmStep():
                 pass
+
+
+def has_single_gpm(chain: Chain) -> bool:
+    """Whether the sequence is one GPM without a quantifier, whose matches are single events."""
+    return len(chain.links) == 1 and isinstance(chain.links[0].step, GpmStep)
 
 
 def can_be_empty(chain: Chain) -> bool:

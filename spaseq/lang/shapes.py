@@ -127,6 +127,9 @@ class _Shaping:
         return ast.Triple(self._term(triple.subject), triple.predicate, self._term(triple.object))
 
     def _term(self, term: ast.Term) -> ast.Term:
+        if isinstance(term, ast.TripleTerm):
+            s, o = self._term(term.subject), self._term(term.object)
+            return ast.TripleTerm(s, term.predicate, o)
         return self._parameter(term) if isinstance(term, ast.Iri | ast.Literal) else term
 
     def _parameter(self, constant: Constant) -> ast.Var:

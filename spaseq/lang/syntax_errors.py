@@ -25,18 +25,20 @@ _VOCABULARY = {
 }
 _TERM = frozenset({"a variable", "an IRI", "a string", "a number", "true or false"})
 _NODE = _TERM | {"a blank node", "'['", "'('"}
+_TRIPLES = frozenset({"'<<'", "'<<('"})
 _VERB = frozenset({"an IRI", "'a'", "'^'", "'!'", "'('"})
 # (if all of these are expected, these are left out, and this phrase stands for them)
 _SUMMARIES = (
     (
         _TERM | {"a function"},
-        _TERM | {"a function", "EXISTS", "NOT EXISTS", "'('", "'!'"},
+        _TERM | {"a function", "EXISTS", "NOT EXISTS", "'('", "'!'", "'<<('"},
         "an expression",
     ),
-    (_NODE | {"FILTER"}, _NODE, "a triple pattern"),
-    (_NODE, _NODE, "a term"),
+    (_NODE | {"FILTER"}, _NODE | _TRIPLES, "a triple pattern"),
+    (_NODE, _NODE | _TRIPLES, "a term"),
     (_VERB, _VERB | {"a variable"}, "a predicate"),
 )
+_PATH_SIGNS = frozenset("/|*+?^!")
 _BRANCHES = ("|", "&", "AND", "||", "&&")
 _BAD_ESCAPE = re.compile(r"""\\\\|\\([^tbnrf"'\\])""")
 _BRACKETED_IRI = re.compile(r"<[^<>\n]*>")
@@ -157,10 +159,21 @@ def _string_error(lexeme: Lexeme) -> tuple[str, Span] | None:
 def _iri_error(lexeme: Lexeme, failure: Failure, findings: Findings) -> tuple[str, Span] | None:
     if not lexeme.is_punct("<") or "an IRI" not in failure.expected:
         return None
+    if findings.text.text.startswith("<<", lexeme.span.start):
+        span = Span(lexeme.span.start, lexeme.span.start + 2)
+        return _triple_error(findings.text.text.startswith("<<(", span.start), failure), span
     written = _BRACKETED_IRI.match(findings.text.text, lexeme.span.start)
     if written is None:
         return "this IRI is never closed", lexeme.span
     return 'an IRI may not contain spaces or any of " { } | ^ ` \\', Span(*written.span())
+
+
+def _triple_error(is_term: bool, failure: Failure) -> str:
+    if is_term:
+        return "a triple term (<<) cannot be the subject of another one here, only its object"
+    if "'<<('" in failure.expected:
+        return "<< >> stands only in triple patterns: here write a triple term, <<( )>>"
+    return "no triple can stand here"
 
 
 def _advice(failure: Failure, lexeme: Lexeme) -> str:
@@ -172,6 +185,13 @@ def _advice(failure: Failure, lexeme: Lexeme) -> str:
         return f": put it in its own bracket, as in SEQ((A {text} B); C)"
     if "a selection strategy" in expected and text in ALL_FUNCTIONS:
         return f": write ({text}(...) AS ?name)"
+    if "'<<('" in expected and "'('" not in expected:
+        if text in _PATH_SIGNS:
+            return ": a triple in << >> or <<( )>> has one predicate, not a path"
+        if text == "(":
+            return ": a list cannot stand in << >> or <<( )>>"
+    if lexeme.kind == "langtag" and "--" in lexeme.text:
+        return ": a base direction is --ltr or --rtl"
     if lexeme.kind == "iri" and "an operator" in expected:
         return ": this is an IRI; for a comparison, put a space after <"
     if failure.where == "the HAVING clause" and expected == {"'('"}:

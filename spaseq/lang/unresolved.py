@@ -13,6 +13,7 @@ from spaseq.records import record
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+REIFIES = RDF + "reifies"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 
 
@@ -33,6 +34,13 @@ class TypedLiteral(ast.Node):
 
     lexical: str
     datatype: WrittenIri
+
+
+@record
+class VersionClause(ast.Node):
+    """`VERSION "1.2"`."""
+
+    version: str
 
 
 @record

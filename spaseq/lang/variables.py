@@ -158,6 +158,9 @@ def _in_scope(element: ast.Element) -> frozenset[str]:
         case ast.GraphGraphPattern(name, pattern) | ast.ServiceGraphPattern(name, pattern):
             inner = pattern_variables(pattern)
             return inner | {name.name} if isinstance(name, ast.Var) else inner
+        case ast.EventGraphPattern(_, event, time, pattern):
+            own = frozenset(v.name for v in (event, time) if v is not None)
+            return pattern_variables(pattern) | own
         case ast.Bind(var=var):
             return frozenset({var.name})
         case ast.Values(variables):
@@ -172,8 +175,22 @@ def _in_scope(element: ast.Element) -> frozenset[str]:
 
 def triple_variables(block: ast.Triples) -> frozenset[str]:
     """Names of the variables in a block of triples. Paths have none."""
-    terms = (term for t in block.triples for term in (t.subject, t.predicate, t.object))
-    return frozenset(term.name for term in terms if isinstance(term, ast.Var))
+    return frozenset(
+        term.name
+        for t in block.triples
+        for place in (t.subject, t.predicate, t.object)
+        for term in leaves(place)
+        if isinstance(term, ast.Var)
+    )
+
+
+def leaves(term: ast.Node) -> Iterator[ast.Node]:
+    """The term, or the terms inside a triple term at any depth."""
+    if isinstance(term, ast.TripleTerm):
+        for part in term.terms:
+            yield from leaves(part)
+    else:
+        yield term
 
 
 def filters_of(group: ast.GroupGraphPattern) -> Iterator[ast.Expr]:
@@ -197,6 +214,7 @@ def nested_groups(element: ast.Element) -> tuple[ast.GroupGraphPattern, ...]:
             | ast.MinusGraphPattern(pattern)
             | ast.GraphGraphPattern(_, pattern)
             | ast.ServiceGraphPattern(_, pattern)
+            | ast.EventGraphPattern(pattern=pattern)
             | ast.SubSelect(pattern=pattern)
         ):
             return (pattern,)

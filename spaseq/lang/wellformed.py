@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 
 from spaseq.errors import Span
 from spaseq.lang import ast
-from spaseq.lang.functions import AGGREGATES, BUILT_INS
-from spaseq.lang.variables import children, pattern_variables, walk, walk_patterns
+from spaseq.lang.functions import BUILT_INS, SET_FUNCTIONS
+from spaseq.lang.variables import children, leaves, pattern_variables, walk, walk_patterns
 from spaseq.records import record
 
 
@@ -30,6 +30,9 @@ def check_node(node: ast.Node) -> Iterator[Violation]:
                 yield from _call(inner)
             case ast.Values():
                 yield from _values(inner)
+            case ast.Triples(triples):
+                for triple in triples:
+                    yield from _annotation(triple.object)
             case ast.GroupGraphPattern():
                 yield from _bindings(inner)
             case ast.SubSelect():
@@ -53,7 +56,7 @@ def check_labels(group: ast.GroupGraphPattern) -> Iterator[Violation]:
 
 def _blank_nodes(pattern: Iterable[ast.Triples]) -> Iterator[ast.BlankNode]:
     terms = (term for block in pattern for t in block.triples for term in (t.subject, t.object))
-    return (term for term in terms if isinstance(term, ast.BlankNode))
+    return (leaf for term in terms for leaf in leaves(term) if isinstance(leaf, ast.BlankNode))
 
 
 def _basic_graph_patterns(node: ast.Node) -> Iterator[list[ast.Triples]]:
@@ -72,6 +75,16 @@ def _basic_graph_patterns(node: ast.Node) -> Iterator[list[ast.Triples]]:
                 yield from _basic_graph_patterns(child)
     if pattern:
         yield pattern
+
+
+def _annotation(term: ast.Term) -> Iterator[Violation]:
+    """A triple with a property path is no single triple, so nothing can reify it."""
+    if isinstance(term, ast.TripleTerm) and not isinstance(term.predicate, ast.Var | ast.Iri):
+        message = (
+            "only a triple whose predicate is an IRI or a variable can have a reifier (~) or "
+            "an annotation ({| |}), not one with a path"
+        )
+        yield Violation(message, term.span)
 
 
 def _call(call: ast.Call) -> Iterator[Violation]:
@@ -158,7 +171,7 @@ def _own_aggregates(node: ast.Node) -> Iterator[ast.Aggregate]:
     match node:
         case ast.SubSelect():
             return
-        case ast.Aggregate(function) if function in AGGREGATES:
+        case ast.Aggregate(function) if function in SET_FUNCTIONS:
             yield node
         case _:
             for child in children(node):
@@ -166,7 +179,7 @@ def _own_aggregates(node: ast.Node) -> Iterator[ast.Aggregate]:
 
 
 def _aggregates(expr: ast.Expr) -> bool:
-    return any(isinstance(n, ast.Aggregate) and n.function in AGGREGATES for n in walk(expr))
+    return any(isinstance(n, ast.Aggregate) and n.function in SET_FUNCTIONS for n in walk(expr))
 
 
 def _ungrouped(expr: ast.Node | None) -> Iterator[ast.Var]:

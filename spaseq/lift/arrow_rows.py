@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spaseq import thresholds
 from spaseq.expr.numbers import Float, write_decimal, write_double
 from spaseq.expr.temporal import Duration, write_duration
-from spaseq.lift.cells import TABLE_ROWS, Cell, Items, Wrong, inner_name, variable_of
+from spaseq.lift.cells import Cell, Items, Wrong, inner_name, variable_of
 from spaseq.lift.term_arrays import TermType
 from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.vocabulary import XSD
@@ -46,7 +47,7 @@ def wanted_columns(schema: Any, wanted: frozenset[str]) -> list[str]:
 
 
 def joined(batches: Iterable[Any]) -> Iterator[Any]:
-    """Record batches of about `TABLE_ROWS` rows made of smaller ones, which must be alike.
+    """Record batches of about `table_rows` rows made of smaller ones, which must be alike.
 
     An error comes after the rows that came before it.
     """
@@ -58,7 +59,7 @@ def joined(batches: Iterable[Any]) -> Iterator[Any]:
             batch = next(source, None)
         except Exception as error:  # of a reader: a file may be damaged
             batch, failure = None, error
-        if held and (batch is None or rows + len(batch) > TABLE_ROWS):
+        if held and (batch is None or rows + len(batch) > thresholds.current.table_rows):
             yield from _one_batch(held)
             held, rows = [], 0
         if batch is None:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import conjuncts
+from spaseq.algebra.triple_terms import is_part
 from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
@@ -68,7 +69,7 @@ def _collect(pattern: n.Pattern, triples: list[n.TriplePattern], filters: list[a
     """The triples and FILTERs that every solution has to pass; other parts are refused."""
     match pattern:
         case n.BGP(own):
-            triples += own
+            triples += (triple for triple in own if not is_part(triple))
         case n.Join(left, right):
             _collect(left, triples, filters)
             _collect(right, triples, filters)

@@ -7,19 +7,27 @@ goes on after a wrong row.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import IO
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
+from spaseq import thresholds
 from spaseq.errors import InputError
-from spaseq.lift.cells import BLOCK_ROWS, Cell, RowBlock, TableBlock, variable_of
+from spaseq.lift.cells import Cell, variable_of
+from spaseq.lift.recoded_text import recoded
+from spaseq.lift.row_blocks import RowBlock, TableBlock
 from spaseq.lift.text_lines import BOM, Report, TextLines, lines_of
 from spaseq.limits import Limits
+from spaseq.rdf.inputs.csv_dialect import CsvDialect
 from spaseq.rdf.terms.term import literal_text
 
 _SHOWN = 300  # characters of a row in a report
+
+_USUAL = (",", ";", "\t", "|")
+"""Delimiters that are looked for. Of several with equally many fields it is the first."""
 
 
 class _Unclosed(Exception):
@@ -31,24 +39,58 @@ class _Malformed(Exception):
 
 
 class DelimitedRows:
-    """The rows of one CSV or TSV file after its header."""
+    """The rows of one CSV or TSV file, after its header if it has one.
 
-    def __init__(self, data: IO[bytes], delimiter: str, limits: Limits, name: str) -> None:
-        """Read the header.
+    `names` are the variables of the fields. `advice` says what to do if the header looks as if it
+    had another delimiter; else it is empty.
+    """
+
+    def __init__(
+        self,
+        data: IO[bytes],
+        dialect: CsvDialect,
+        limits: Limits,
+        name: str,
+    ) -> None:
+        """Read the header, and find the delimiter if the dialect does not say it.
 
         Raises:
-            InputError: there is none, or it cannot be read.
+            InputError: there is no header, or it cannot be read.
         """
-        self._lines = TextLines(data, limits)
-        self._delimiter, self._limits = delimiter, limits
-        try:
-            first = next(self._texts(lambda *_: None, header=True), None)
-        except UnicodeDecodeError:
-            raise InputError(f"{name}: the header is not UTF-8") from None
-        if first is None:
-            raise InputError(f"{name}: there is no header, the line with the names of the fields")
-        self.names = [variable_of(cell or "") for cell in first[1]]
+        self._lines = TextLines(recoded(data, dialect), limits)
+        self._limits, self._encoding = limits, "UTF-8" if dialect.is_utf8 else dialect.encoding
+        self._quote = dialect.quote.encode()
+        self._delimiter = dialect.delimiter or ","
+        self.advice = ""
         self._rows = 0  # that were read, bad ones too
+        first = self._first_lines()
+        if dialect.delimiter is None:
+            self._delimiter = _best_delimiter(first[-1] if first else b"", dialect.quote)
+        if isinstance(dialect.header, tuple):
+            self.names = [variable_of(field) for field in dialect.header]
+            return
+        try:
+            row = next(self._texts(lambda *_: None, header=True), None)
+        except UnicodeDecodeError:
+            hint = "" if dialect.encoding != "utf-8" else "; --csv encoding=cp1252 may be right"
+            raise InputError(f"{name}: the header is not {self._encoding}{hint}") from None
+        if row is None:
+            raise InputError(f"{name}: there is no header, the line with the names of the fields")
+        self.names = [variable_of(cell or "") for cell in row[1]]
+        self.advice = _other_delimiter(row[1], self._delimiter)
+        if not dialect.header:
+            self.names = [f"_{number}" for number in range(1, len(row[1]) + 1)]
+            self._lines.back(self._taken)
+
+    def _first_lines(self) -> list[bytes]:
+        """The lines up to the first that is not blank; they are read once more."""
+        lines = []
+        while line := self._lines.next():
+            lines.append(line)
+            if line.removeprefix(BOM).strip():
+                break
+        self._lines.back(lines)
+        return lines
 
     def blocks(self, wanted: frozenset[str], report: Report) -> Iterator[RowBlock | TableBlock]:
         """The rows with the wanted fields; bad rows are reported."""
@@ -67,7 +109,7 @@ class DelimitedRows:
         """The wanted fields of some lines as strings; None if a line is not usual."""
         if b"\r" in chunk:
             chunk = chunk.replace(b"\r\n", b"\n")
-        if b'"' in chunk or b"\r" in chunk:
+        if (self._quote and self._quote in chunk) or b"\r" in chunk:
             return None
         if len(chunk) > self._limits.line_bytes or chunk.startswith(BOM):  # Arrow drops a BOM
             return None
@@ -116,7 +158,7 @@ class DelimitedRows:
             lines.append(line)
             numbers.append(self._rows)
             cells.append(row)
-            if len(lines) == BLOCK_ROWS:
+            if len(lines) >= thresholds.current.block_rows:
                 yield _block(lines, numbers, cells, places)
                 lines, numbers, cells = [], [], []
         if lines:
@@ -129,6 +171,7 @@ class DelimitedRows:
         lines, width = self._lines, 0 if header else len(self.names)
         while (header or lines.waiting) and (raw := lines.next()):
             first = lines.number
+            self._taken = [raw]
             if first == 1 and raw.startswith(BOM):
                 raw = raw[len(BOM) :]
             if raw in (b"\n", b"\r\n"):
@@ -139,7 +182,7 @@ class DelimitedRows:
                 if len(raw) > self._limits.line_bytes:
                     reason = f"a row of more than {self._limits.line_bytes:,} bytes"
                     lines.skip_rest(raw)
-                elif b'"' in raw:
+                elif self._quote and self._quote in raw:
                     row = self._quoted(raw)
                 else:
                     text = raw.decode().removesuffix("\n").removesuffix("\r")
@@ -147,7 +190,7 @@ class DelimitedRows:
             except UnicodeDecodeError:
                 if header:
                     raise
-                reason = "not UTF-8"
+                reason = f"not {self._encoding}"
             except _Unclosed:
                 reason = "a quoted cell has no closing quote"
             except _Malformed:
@@ -164,7 +207,9 @@ class DelimitedRows:
     def _quoted(self, raw: bytes) -> list[str | None]:
         """The cells of a row with quotes, which may go over several lines."""
         delimiter = self._delimiter.encode()
-        taken, size, inside = [raw], len(raw), _open_at_end(raw, delimiter, False)
+        quote, self._taken = self._quote, [raw]
+        taken, size = self._taken, len(raw)
+        inside = _open_at_end(raw, delimiter, quote, False)
         while inside:
             more = self._lines.next()
             taken.append(more)
@@ -172,22 +217,41 @@ class DelimitedRows:
             if not more or size > self._limits.line_bytes:
                 self._lines.back([line for line in taken[1:] if line])
                 raise _Unclosed
-            inside = _open_at_end(more, delimiter, True)
-        return _cells(b"".join(taken).decode(), self._delimiter)
+            inside = _open_at_end(more, delimiter, quote, True)
+        return _cells(b"".join(taken).decode(), self._delimiter, quote.decode())
 
 
-def _open_at_end(line: bytes, delimiter: bytes, inside: bool) -> bool:
+def _best_delimiter(line: bytes, quote: str) -> str:
+    """The usual delimiter that splits a line into the most fields."""
+    text = line.decode(errors="replace")
+    if quote:
+        sign = re.escape(quote)
+        text = re.sub(f"{sign}[^{sign}]*({sign}|$)", "", text)
+    return max(_USUAL, key=text.count)
+
+
+def _other_delimiter(header: list[str | None], delimiter: str) -> str:
+    """What to do about a header of one field that has another usual delimiter in it."""
+    text = header[0] or ""
+    other = next((d for d in _USUAL if d != delimiter and d in text), None)
+    if len(header) != 1 or other is None:
+        return ""
+    reason = f"its header is one field with {other!r} in it, and the delimiter is {delimiter!r}"
+    return f"{reason}: write --csv delimiter={'tab' if other.isspace() else other}"
+
+
+def _open_at_end(line: bytes, delimiter: bytes, quote: bytes, inside: bool) -> bool:
     """Whether a quoted cell is open at the end of a line; `inside` says so of its start."""
     place = 0
     while True:
-        if not inside and line[place : place + 1] != b'"':
+        if not inside and line[place : place + 1] != quote:
             place = line.find(delimiter, place) + 1
             if not place:
                 return False
             continue
-        close = line.find(b'"', place if inside else place + 1)
-        while close >= 0 and line[close + 1 : close + 2] == b'"':
-            close = line.find(b'"', close + 2)
+        close = line.find(quote, place if inside else place + 1)
+        while close >= 0 and line[close + 1 : close + 2] == quote:
+            close = line.find(quote, close + 2)
         if close < 0:
             return True
         inside, place = False, line.find(delimiter, close + 1) + 1
@@ -195,20 +259,20 @@ def _open_at_end(line: bytes, delimiter: bytes, inside: bool) -> bool:
             return False
 
 
-def _cells(text: str, delimiter: str) -> list[str | None]:
+def _cells(text: str, delimiter: str, quote: str) -> list[str | None]:
     """The cells of a row with quotes; an empty one is None, a quoted empty one ""."""
     text = text.removesuffix("\n").removesuffix("\r")
     cells: list[str | None] = []
     place, malformed = 0, False
     while True:
-        if text[place : place + 1] == '"':
+        if text[place : place + 1] == quote:
             parts, start = [], place + 1
             while True:
-                close = text.find('"', start)
+                close = text.find(quote, start)
                 parts.append(text[start:close])
-                if text[close + 1 : close + 2] != '"':
+                if text[close + 1 : close + 2] != quote:
                     break
-                parts.append('"')
+                parts.append(quote)
                 start = close + 2
             cells.append("".join(parts))
             end = text.find(delimiter, close + 1)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from spaseq.lift.cells import variable_of
 from spaseq.lift.lift_plan import Fields
-from spaseq.lift.python_rows import python_cell
+from spaseq.lift.python_cells import python_cell
 from spaseq.lift.term_arrays import term_array
 
 _TYPES: dict[type, Any] = {

@@ -9,19 +9,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.compiled.arrays import Bools
 from spaseq.expr.numbers import write_double
-from spaseq.lift.cells import (
-    BLOCK_ROWS,
-    Cell,
-    Items,
-    RowBlock,
-    TableBlock,
-    Wrong,
-    has_surrogate,
-)
+from spaseq.lift.cells import Cell, Items, Wrong, has_surrogate
 from spaseq.lift.flattening import OBJECT, Flattening, element
 from spaseq.lift.lift_plan import Fields
+from spaseq.lift.row_blocks import RowBlock, TableBlock
 from spaseq.lift.text_lines import BOM, Report, TextLines, lines_of
 from spaseq.limits import Limits
 from spaseq.rdf.terms.term import literal_text
@@ -31,8 +25,6 @@ if TYPE_CHECKING:
     from spaseq.lift.json_columns import JsonColumns, JsonScanner
 
 _SHOWN = 300
-_FEW_LINES = 64
-"""Up to this number of lines, a block of columns is not faster."""
 _BOOLEANS = {flag: literal_text(str(flag).lower(), f"{XSD}boolean") for flag in (True, False)}
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
 
@@ -53,12 +45,13 @@ def _no_constant(token: str) -> Any:
     raise ValueError(f"{token} is no JSON")
 
 
-_DECODER = json.JSONDecoder(
+DECODER = json.JSONDecoder(
     object_pairs_hook=Members,
     parse_int=_Integer,
     parse_float=_Double,
     parse_constant=_no_constant,
 )
+"""Decodes objects as `Members`, and numbers as their tokens."""
 
 
 class JsonRows:
@@ -113,18 +106,18 @@ class JsonRows:
         for line, raw in self._waiting():
             self._rows += 1
             try:
-                row = self._row(raw)
+                row = self.row_of(_parsed(raw, self._limits))
             except (ValueError, RecursionError) as error:
                 report(line, _reason(error), raw[:_SHOWN].decode(errors="replace").rstrip("\r\n"))
                 continue
             places.append(line)
             numbers.append(self._rows)
             rows.append(row)
-            if len(places) == BLOCK_ROWS:
-                yield self._block(places, numbers, rows)
+            if len(places) >= thresholds.current.block_rows:
+                yield self.block(places, numbers, rows)
                 places, numbers, rows = [], [], []
         if places:
-            yield self._block(places, numbers, rows)
+            yield self.block(places, numbers, rows)
 
     def _waiting(self) -> Iterator[tuple[int, bytes]]:
         """(number, text) of each line that waits and is not blank; of one that is too long, its
@@ -137,17 +130,16 @@ class JsonRows:
             if len(raw) > self._limits.line_bytes:
                 lines.skip_rest(raw)
 
-    def _row(self, raw: bytes) -> dict[str, Cell]:
+    def row_of(self, value: Members) -> dict[str, Cell]:
         """The cells of a row; ValueError if it is bad."""
-        cells = self._flatten.row(_parsed(raw, self._limits))
+        cells = self._flatten.row(value)
         mine = self._fields.taken & cells.keys()
         if mine:
             raise ValueError(f"the lift gives ?{min(mine)} a value, and the row has such a field")
         return cells
 
-    def _block(
-        self, places: list[int], numbers: list[int], rows: list[dict[str, Cell]]
-    ) -> RowBlock:
+    def block(self, places: list[int], numbers: list[int], rows: list[dict[str, Cell]]) -> RowBlock:
+        """Rows with the wanted fields."""
         wanted = self._fields.wanted
         return RowBlock(places, numbers, {v: [r.get(v) for r in rows] for v in wanted})
 
@@ -157,7 +149,7 @@ def _ranges(unsure: Bools) -> list[tuple[int, int]]:
     lines = np.flatnonzero(unsure)
     if not len(lines):
         return []
-    cuts = np.flatnonzero(np.diff(lines) > _FEW_LINES)
+    cuts = np.flatnonzero(np.diff(lines) > thresholds.current.lifted_rows)
     firsts = lines[np.concatenate([[0], cuts + 1])]
     ends = lines[np.concatenate([cuts, [len(lines) - 1]])] + 1
     return [*zip(firsts.tolist(), ends.tolist(), strict=True)]
@@ -168,7 +160,7 @@ def _parsed(raw: bytes, limits: Limits) -> Members:
         raise ValueError(f"a row of more than {limits.line_bytes:,} bytes")
     if raw.count(b"[") + raw.count(b"{") > limits.nesting:
         _check_depth(raw.decode(), limits.nesting)
-    value = _DECODER.decode(raw.decode().rstrip("\r\n"))
+    value = DECODER.decode(raw.decode().rstrip("\r\n"))
     if type(value) is not Members:
         raise ValueError("a row is an object, and this is none")
     return value

@@ -5,10 +5,8 @@ Whatever is not usual, such as a bad row, is `NotColumns`: then `lifted_events` 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import compress
-from typing import overload
 
 import numpy as np
 import pyarrow as pa
@@ -17,47 +15,21 @@ import pyarrow.compute as pc
 from spaseq.algebra.nodes import PatternTerm, is_reserved
 from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.lang import ast
-from spaseq.lift.cells import TableBlock, variable_of
+from spaseq.lift.cells import variable_of
 from spaseq.lift.lane_solutions import Lanes, LaneSolutions
-from spaseq.lift.lane_terms import LaneNames, SharedTexts
+from spaseq.lift.lane_terms import SharedTexts
 from spaseq.lift.lanes import Lane, LaneForm, NotColumns, lane_of
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, TemplateTriple
 from spaseq.lift.lifted_graphs import LiftedEvents, LiftedGraphs
 from spaseq.lift.pruned_lifts import needed_variables
+from spaseq.lift.row_blocks import TableBlock
+from spaseq.lift.watched_casts import LostValue
 from spaseq.limits import Limits
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.columns.term_columns import text_array
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.terms.term import is_rdf_term, kind_of
-from spaseq.rdf.terms.times import LIMIT_MS, parse_time
-
-
-@dataclass(frozen=True, slots=True)
-class LaneTexts(Sequence[str]):
-    """The texts of a lane's terms, on demand."""
-
-    lane: Lane
-
-    def __len__(self) -> int:
-        return len(self.lane)
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> LaneTexts: ...
-    def __getitem__(self, place: int | slice) -> str | LaneTexts:
-        lane = self.lane
-        if isinstance(place, slice):
-            return LaneTexts(Lane(lane.form, lane.values[place], lane.prefix, lane.suffix))
-        return str(self[place : place + 1]._all()[0])
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._all()
-
-    def _all(self) -> list[str]:
-        codes, distinct = self.lane.encoded()
-        texts: list[str] = distinct.texts().take(pa.array(codes)).to_pylist()
-        return texts
-
 
 _LONG_NUMBER = 64
 """Bytes of the longest text of a value that is no string, without its datatype."""
@@ -72,20 +44,23 @@ class LaneEvents:
     def __init__(
         self,
         plan: LiftPlan,
-        stream: str,
+        times: TimeTerms,
         counter: InstantCounter,
         limits: Limits,
         asked: Collection[str] | None,
-        types: Mapping[str, str],
+        cells: tuple[Mapping[str, str], str],
     ) -> None:
         """NotColumns if the lift has something that only rows can have.
 
-        `types` are the local names of the datatypes that fields are cast to.
+        `cells` are (the types that fields are cast to, the decimal sign of numbers).
         """
-        self._plan, self._stream, self._counter = plan, stream, counter
-        self._where = LaneSolutions(plan, types)
+        self._plan, self._stream, self._counter = plan, times.stream, counter
+        self._times_read = times
+        self._where = LaneSolutions(plan, *cells)
         self._longest = limits.literal_bytes // 8  # escapes, and a datatype, may be added
         if self._longest < _LONG_NUMBER:
+            raise NotColumns
+        if plan.others:
             raise NotColumns
         timed = [t for t in plan.template if t.terms[1] == plan.time_predicate]
         others = [t for t in plan.template if t.terms[1] != plan.time_predicate]
@@ -102,8 +77,13 @@ class LaneEvents:
         self._needed = plan.fields.terms if asked is None else needed_variables(plan, asked)
         self._kept = [asked is None or str(t.terms[1])[1:-1] in asked for t in self._inside]
 
-    def events(self, block: TableBlock) -> tuple[LiftedEvents, Sequence[str], Int64s]:
-        """(events, literals of their times, rows) of a block.
+    @property
+    def lost(self) -> list[LostValue]:
+        """What casts lost in the last block."""
+        return self._where.lost
+
+    def events(self, block: TableBlock) -> tuple[LiftedEvents, Callable[[], Sequence[str]], Int64s]:
+        """(events, what gives the literals of their times, rows) of a block.
 
         Raises:
             NotColumns: a row is bad, or not usual.
@@ -147,41 +127,41 @@ class LaneEvents:
         lanes[ROW_NUMBER] = Lane(LaneForm.INTEGER, pa.array(numbers))
         return self._where.typed(lanes, len(block))
 
-    def _names(self, lanes: Lanes, size: int) -> Sequence[str | None]:
+    def _names(self, lanes: Lanes, size: int) -> EventNames:
         graph = self._plan.graph
         if graph is None:
-            return [None] * size
+            return EventNames.none(size)
         if isinstance(graph, str):
-            return [graph[1:-1]] * size
+            return EventNames.of([graph[1:-1]] * size)
         lane = lanes.get(graph.name)
         if lane is None or lane.values.null_count:
             raise NotColumns
         if lane.form is LaneForm.IRI:
-            return LaneNames(lane)
+            return EventNames.between(lane.prefix, lane.values, lane.suffix)
         codes, distinct = lane.encoded()
         texts = distinct.texts().to_pylist()
         if not all(kind_of(text) == "iri" and is_rdf_term(text) for text in texts):
             raise NotColumns
-        return [texts[code][1:-1] for code in codes.tolist()]
+        return EventNames.of([texts[code][1:-1] for code in codes.tolist()])
 
-    def _times(self, lanes: Lanes, size: int) -> tuple[Int64s, Sequence[str]]:
+    def _times(self, lanes: Lanes, size: int) -> tuple[Int64s, Callable[[], Sequence[str]]]:
         subject, _, term = self._time.terms
         self._check_subject(subject, lanes)
         lane = _lane(term, lanes, size)
         if lane is None or lane.values.null_count:
             raise NotColumns
         if lane.form is LaneForm.MOMENT:
-            return lane.values.to_numpy() // 1000, LaneTexts(lane)
+            return lane.values.to_numpy() // 1000, lane.row_texts
         if lane.form is LaneForm.INTEGER:
-            ms = lane.values.to_numpy()
-            if not ((ms > -LIMIT_MS) & (ms < LIMIT_MS)).all():
+            ms = self._times_read.integers(lane.values.to_numpy())
+            if ms is None:
                 raise NotColumns
-            return ms.astype(np.int64), LaneTexts(lane)
+            return ms, lane.row_texts
         codes, distinct = lane.encoded()
-        times = [parse_time(text) for text in distinct.texts().to_pylist()]
+        times = [self._times_read.read(text) for text in distinct.texts().to_pylist()]
         if any(time is None for time in times):
             raise NotColumns
-        return np.array(times, np.int64)[codes], LaneTexts(lane)
+        return np.array(times, np.int64)[codes], lane.row_texts
 
     def _check_subject(self, term: PatternTerm, lanes: Lanes) -> None:
         """NotColumns if a subject of the time's triple is unbound or no IRI."""

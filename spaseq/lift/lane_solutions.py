@@ -7,26 +7,29 @@ terms that it reads, by the same functions that evaluate it row by row.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.algebra.groups import constant_text
+from spaseq.algebra.constants import constant_text
 from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.expr.casts import CASTS
 from spaseq.expr.compile import Options, compile_filter, variables_of
 from spaseq.expr.env import PlainEnv
-from spaseq.expr.extension import registered
+from spaseq.expr.known_functions import known_functions
 from spaseq.expr.uses import is_volatile
 from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
+from spaseq.lift.field_types import read_time, time_format
 from spaseq.lift.lane_casts import cast_of_strings
 from spaseq.lift.lanes import Lane, LaneForm, NotColumns
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.row_solutions import checked_term
+from spaseq.lift.watched_casts import LostValue, cast_of, shown_term, watched_where
 from spaseq.rdf.columns.term_columns import text_array
 from spaseq.rdf.terms.term import split_literal
 from spaseq.rdf.terms.vocabulary import XSD, XSD_STRING
@@ -57,15 +60,21 @@ _SAME = {
 """The casts that change nothing."""
 
 _MOST_EXACT = 2**53
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1), timedelta(microseconds=1)
 
 
 class LaneSolutions:
     """The WHERE of a lift, ready to run over lanes. A row has at most one solution."""
 
-    def __init__(self, plan: LiftPlan, types: Mapping[str, str]) -> None:
-        """NotColumns if the lift has more than BIND and FILTER, or a function that has a state."""
-        self._options = Options(base=plan.base, functions=registered())
-        elements = plan.elements
+    def __init__(self, plan: LiftPlan, types: Mapping[str, str], decimal: str = ".") -> None:
+        """NotColumns if the lift has more than BIND and FILTER, or a function that has a state.
+
+        `lost` has the values that casts lost in the last block.
+        """
+        self._options = Options(base=plan.base, functions=known_functions())
+        where = watched_where(plan, decimal)
+        elements, self._watched = where.elements, where.casts
+        self.lost: list[LostValue] = []
         if not all(isinstance(e, ast.Bind | ast.Filter) and _repeatable(e) for e in elements):
             raise NotColumns
         self._binds = [
@@ -78,12 +87,17 @@ class LaneSolutions:
             for part in (e.expr.operands if isinstance(e.expr, ast.And) else (e.expr,))
         ]
 
-        casts = {
-            name: ast.FunctionCall(ast.Iri(XSD + datatype), (ast.Var(name),))
+        self._casts = {
+            name: self._cast(name, datatype, decimal)
             for name, datatype in types.items()
             if name in plan.fields.terms
         }
-        self._casts = {name: self._bind(expr) for name, expr in casts.items()}
+
+    def _cast(self, name: str, datatype: str, decimal: str) -> Maker:
+        form = time_format(datatype)
+        if form is None:
+            return self._bind(cast_of(name, datatype, decimal))
+        return lambda lanes, _: _formatted(lanes[name], form)
 
     def typed(self, lanes: Lanes, size: int) -> Lanes:
         """The lanes of fields, cast to the types that a user gave them.
@@ -103,13 +117,15 @@ class LaneSolutions:
 
         A FILTER is evaluated as soon as its variables are known, so that fewer rows have terms.
         """
+        self.lost = []
         rows = np.arange(size, dtype=np.int64)
         bound = {name for name, _ in self._binds}
         waiting = self._filters
         steps: list[tuple[str, Maker | None]] = [*self._binds, ("", None)]
         for name, bind in steps:
-            ready = [test for test, names in waiting if not names & bound]
-            waiting = [(test, names) for test, names in waiting if names & bound]
+            early = bind is not None and name in self._watched  # sees all rows
+            ready = [test for test, names in waiting if not names & bound and not early]
+            waiting = [(test, names) for test, names in waiting if names & bound or early]
             for test in ready:
                 kept = test(lanes, len(rows))
                 if not kept.all():
@@ -120,8 +136,24 @@ class LaneSolutions:
                 lane = bind(lanes, len(rows))
                 if lane is not None:
                     lanes = {**lanes, name: lane}
+                if name in self._watched:
+                    self._count_lost(lanes, lane, *self._watched[name])
                 bound.discard(name)
         return lanes, rows
+
+    def _count_lost(self, lanes: Lanes, made: Lane | None, field: str, datatype: str) -> None:
+        """Note the rows in which a field has a value and its cast has none."""
+        given = lanes.get(field)
+        if given is None or (made and made.values.null_count == given.values.null_count):
+            return
+        lost = given.values.is_valid()
+        if made is not None:
+            lost = pc.and_(lost, made.values.is_null())
+        rows = np.flatnonzero(lost.to_numpy(zero_copy_only=False))
+        if len(rows):
+            (text,) = given.take(pa.array(rows[:1])).row_texts()
+            value = LostValue(field, datatype, int(rows[0]), shown_term(text), len(rows))
+            self.lost.append(value)
 
     def _bind(self, expr: ast.Expr) -> Maker:
         if isinstance(expr, ast.Var):
@@ -303,3 +335,14 @@ def _distinct(
         for solution, code in zip(solutions, codes[first].tolist(), strict=True):
             solution[name] = texts[code]
     return which.astype(np.int64), solutions
+
+
+def _formatted(lane: Lane, form: str) -> Lane:
+    """The times in strings of a format; null where there is none."""
+    if lane.form is not LaneForm.STRING:
+        raise NotColumns
+    codes, distinct = lane.encoded()
+    times = [read_time(text, form) for text in distinct.values.to_pylist()]
+    moments = [None if t is None else (t - _EPOCH) // _MICROSECOND for t in times]
+    indices = pa.array(codes, mask=codes < 0)
+    return Lane(LaneForm.MOMENT, pa.array(moments, pa.int64()).take(indices))

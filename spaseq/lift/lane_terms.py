@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spaseq import thresholds
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lift.lanes import Lane, LaneForm
-from spaseq.rdf.columns.spelled_texts import SpelledTexts
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
 from spaseq.rdf.columns.term_tables import ABSENT, ListedTerms, Numbers, TermTable
 from spaseq.rdf.terms.number_kinds import OTHER, UNKNOWN
-
-_FEW = 8
-"""Up to this number of texts, looking through the lanes is faster than a dictionary."""
 
 _SPARSE = 2
 """Integers are their own codes if their range is at most this many times as large."""
@@ -280,7 +276,7 @@ class LaneTerms(TermTable):
         return [(int(part), np.flatnonzero(parts == part)) for part in np.unique(parts)]
 
     def find(self, texts: Sequence[str]) -> Int32s:
-        many = len(texts) > _FEW
+        many = len(texts) > thresholds.current.few_terms
         return np.array([self._found(text, many) for text in texts], np.int32)
 
     def _found(self, text: str, many: bool) -> int:
@@ -327,41 +323,6 @@ class LaneTerms(TermTable):
         return ListedTerms, (list(self),)
 
 
-@dataclass(frozen=True, slots=True)
-class LaneNames(Sequence["str | None"]):
-    """The graph IRIs of n events; `lane` has the form IRI."""
-
-    lane: Lane
-
-    def __len__(self) -> int:
-        return len(self.lane)
-
-    @overload
-    def __getitem__(self, event: int) -> str: ...
-    @overload
-    def __getitem__(self, event: slice) -> LaneNames: ...
-    def __getitem__(self, event: int | slice) -> str | LaneNames:
-        lane = self.lane
-        if isinstance(event, slice):
-            return LaneNames(Lane(lane.form, lane.values[event], lane.prefix, lane.suffix))
-        return f"{lane.prefix}{lane.values[event].as_py()}{lane.suffix}"
-
-    def take(self, events: Indices) -> LaneNames:
-        """The names of some events."""
-        return LaneNames(self.lane.take(pa.array(events)))
-
-    def strings(self, events: Indices) -> SpelledTexts:
-        """The names of some events."""
-        lane = self.lane.take(pa.array(events))
-        values = lane.values
-        if pa.types.is_dictionary(values.type):
-            values = values.cast(pa.large_string())
-        return SpelledTexts(lane.prefix, values, lane.suffix)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return list, (list(self),)
-
-
 def _groups(lanes: Mapping[str, Lane]) -> list[list[str]]:
     """The names of lanes; those that may share a term are together."""
     groups: list[list[str]] = []
@@ -386,7 +347,7 @@ def _may_share(one: Lane, other: Lane) -> bool:
         return True
     if one.form is LaneForm.TEXT or other.form is LaneForm.TEXT:
         texts, lane = (one, other) if one.form is LaneForm.TEXT else (other, one)
-        if _distinct_bound(texts) > _FEW:
+        if _distinct_bound(texts) > thresholds.current.few_terms:
             return True
         return any(lane.may_hold(text) for text in texts.values.unique().to_pylist() if text)
     if one.form is LaneForm.IRI and other.form is LaneForm.IRI:

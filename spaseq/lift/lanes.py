@@ -96,6 +96,12 @@ class Lane:
                 values = values.cast(pa.timestamp("us"))
         return pa.array(cells(values), pa.large_string())
 
+    def row_texts(self) -> list[str]:
+        """The texts [n] of the terms, each distinct one made once; no value may be null."""
+        codes, distinct = self.encoded()
+        texts: list[str] = distinct.texts().take(pa.array(codes)).to_pylist()
+        return texts
+
     def numbers(self) -> tuple[Float64s, Int8s]:
         """(values [n], kinds [n]) of terms without nulls as float64."""
         size = len(self.values)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from spaseq.errors import Diagnostic, QueryError
 from spaseq.expr.compile import Options, problems
-from spaseq.expr.extension import registered
+from spaseq.expr.known_functions import known_functions
 from spaseq.lang import ast
 from spaseq.lang.variables import expression_variables, walk
 from spaseq.lang.wellformed import check_node
@@ -26,6 +26,7 @@ _KINDS = {
     ast.MinusGraphPattern: "MINUS",
     ast.GraphGraphPattern: "GRAPH",
     ast.ServiceGraphPattern: "SERVICE",
+    ast.EventGraphPattern: "EVENT",
     ast.GroupGraphPattern: "a group in braces",
     ast.SubSelect: "a sub-query",
 }
@@ -54,7 +55,10 @@ class CheckedLift:
 
 
 def check_lift(
-    text: str, name: str = "<lift>", time_predicate: str = GENERATED_AT_TIME
+    text: str,
+    name: str = "<lift>",
+    time_predicate: str = GENERATED_AT_TIME,
+    time_unit: str = "ms",
 ) -> CheckedLift:
     """Parse and check a lift.
 
@@ -69,19 +73,25 @@ def check_lift(
             found.append(Diagnostic(each.severity, each.code, each.message, *place))
     found = sorted(dict.fromkeys(found), key=lambda d: (d.span.start, d.severity))
     failed = parsed.lift is None or any(d.severity == "error" for d in found)
-    plan = None if failed else plan_lift(parsed.lift, name, time_predicate)  # type: ignore[arg-type]
+    if failed:
+        return CheckedLift(None, tuple(found))
+    assert parsed.lift is not None
+    plan = plan_lift(parsed.lift, name, time_predicate, time_unit)
     return CheckedLift(plan, tuple(found))
 
 
 def compiled_lift(
-    text: str, name: str = "<lift>", time_predicate: str = GENERATED_AT_TIME
+    text: str,
+    name: str = "<lift>",
+    time_predicate: str = GENERATED_AT_TIME,
+    time_unit: str = "ms",
 ) -> LiftPlan:
     """The plan of a lift.
 
     Raises:
         QueryError: with every error of the lift.
     """
-    checked = check_lift(text, name, time_predicate)
+    checked = check_lift(text, name, time_predicate, time_unit)
     if checked.plan is None:
         raise QueryError(tuple(d for d in checked.diagnostics if d.severity == "error"))
     return checked.plan
@@ -105,8 +115,6 @@ def _findings(lift: LiftQuery, time_predicate: str) -> Iterator[_Finding]:
 
 def _template_findings(lift: LiftQuery, time_predicate: str) -> Iterator[_Finding]:
     template = lift.template
-    for graph in template.graphs[1:]:
-        yield _Finding("lift-graph", "a lift has at most one GRAPH: a row is one event", graph)
     inside = [triple for graph in template.graphs for triple in graph.triples]
     if template.graphs:
         for triple in template.triples:
@@ -138,7 +146,7 @@ def _expression_findings(element: ast.Node) -> Iterator[_Finding]:
     if isinstance(element, ast.Bind | ast.Filter):
         wrong = ast.Aggregate | ast.Exists
         if not any(isinstance(n, wrong) for n in walk(element.expr)):
-            for problem in problems(element.expr, Options(functions=registered())):
+            for problem in problems(element.expr, Options(functions=known_functions())):
                 yield _Finding("expression", str(problem), problem.node, problem.suggestion)
 
 

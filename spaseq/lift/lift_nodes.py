@@ -24,7 +24,7 @@ class TemplateGraph(ast.Node):
 
 @record
 class LiftTemplate(ast.Node):
-    """The template: `graphs` has at most one element in a lift without errors."""
+    """The template. Each GRAPH of another name is an event."""
 
     triples: tuple[ast.Triple, ...]
     graphs: tuple[TemplateGraph, ...]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from spaseq.algebra.groups import constant_text, pattern_term
+from spaseq.algebra.constants import constant_text
 from spaseq.algebra.nodes import PatternTerm
+from spaseq.algebra.triple_terms import TermReader, Terms
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
 from spaseq.lift.lift_nodes import LiftQuery, Unnest
@@ -52,7 +53,9 @@ class Fields:
 class LiftPlan:
     """A checked lift. It is small and can be pickled.
 
-    `graph` is the name of the event: a variable, the text of an IRI, or None without GRAPH.
+    `graph` is the name of the event: a variable, the text of an IRI, or None without GRAPH. Further
+    GRAPHs are further events of a row: `others` are their plans, with the same fields and elements.
+    `composed` has the terms of each variable that stands for a triple term.
     """
 
     name: str
@@ -62,32 +65,54 @@ class LiftPlan:
     graph: PatternTerm | None
     time_predicate: str  # N-Triples text
     base: str | None
+    time_unit: str = "ms"  # the unit of integer times
+    others: tuple[LiftPlan, ...] = ()
+    composed: tuple[tuple[str, Terms], ...] = ()
+
+    @property
+    def terms(self) -> list[PatternTerm | None]:
+        """The terms of all templates, and the names of all events."""
+        found: list[PatternTerm | None] = [t for _, terms in self.composed for t in terms]
+        for plan in (self, *self.others):
+            found += [*(term for triple in plan.template for term in triple.terms), plan.graph]
+        return found
 
 
-def plan_lift(lift: LiftQuery, name: str, time_predicate: str) -> LiftPlan:
+def plan_lift(lift: LiftQuery, name: str, time_predicate: str, time_unit: str = "ms") -> LiftPlan:
     """The plan of a lift without errors; `time_predicate` is an IRI."""
-    graph = lift.template.graphs[0] if lift.template.graphs else None
-    inside = graph is None
-    triples = [TemplateTriple(_terms(t), inside) for t in lift.template.triples]
-    if graph is not None:
-        triples += [TemplateTriple(_terms(t), True) for t in graph.triples]
-    name_of_event = None
-    if graph is not None:
-        event = graph.name
-        name_of_event = event if isinstance(event, ast.Var) else constant_text(event)
-    return LiftPlan(
-        name,
-        _fields(lift),
-        lift.where.elements,
-        tuple(triples),
-        ast.Var(name_of_event.name) if isinstance(name_of_event, ast.Var) else name_of_event,
-        iri_text(time_predicate),
-        lift.base,
-    )
+    reader = TermReader()
+    outside = [_terms(t, reader) for t in lift.template.triples]
+    graphs: dict[PatternTerm | None, list[Terms]] = {}
+    for graph in lift.template.graphs:
+        graphs.setdefault(_name_of(graph.name), []).extend(_terms(t, reader) for t in graph.triples)
+    if not graphs:
+        graphs, outside = {None: outside}, []
+    predicate = iri_text(time_predicate)
+    of_row = [*outside, *(t for own in graphs.values() for t in own if t[1] == predicate)]
+    plans = []
+    for event, own in graphs.items():
+        times = [t for t in outside if t[0] == event]
+        if not times and len(graphs) > 1 and not any(t[1] == predicate for t in own):
+            times = of_row
+        template = [
+            *(TemplateTriple(t, False) for t in (times if len(graphs) > 1 else outside)),
+            *(TemplateTriple(t, True) for t in own),
+        ]
+        shared = name, _fields(lift), lift.where.elements
+        plans.append(LiftPlan(*shared, tuple(template), event, predicate, lift.base, time_unit))
+    composed = tuple(reader.composed.items())
+    plans = [replace(plan, composed=composed) for plan in plans]
+    return replace(plans[0], others=tuple(plans[1:]))
+
+
+def _name_of(event: ast.Var | ast.Iri) -> PatternTerm:
+    return ast.Var(event.name) if isinstance(event, ast.Var) else constant_text(event)
 
 
 def time_field(plan: LiftPlan) -> str | None:
     """The field that is the time of each row as it stands; None if there is no such one."""
+    if plan.others:
+        return None
     objects = {t.terms[2] for t in plan.template if t.terms[1] == plan.time_predicate}
     if len(objects) != 1 or any(isinstance(t.terms[1], ast.Var) for t in plan.template):
         return None
@@ -100,9 +125,13 @@ def time_field(plan: LiftPlan) -> str | None:
     return name if name in plan.fields.needed else None
 
 
-def _terms(triple: ast.Triple) -> tuple[PatternTerm, PatternTerm, PatternTerm]:
+def _terms(triple: ast.Triple, reader: TermReader) -> Terms:
     assert isinstance(triple.predicate, ast.Var | ast.Iri), "templates have no property paths"
-    return pattern_term(triple.subject), pattern_term(triple.predicate), pattern_term(triple.object)
+    return (
+        reader.term(triple.subject),
+        reader.term(triple.predicate),
+        reader.term(triple.object),
+    )
 
 
 def _fields(lift: LiftQuery) -> Fields:

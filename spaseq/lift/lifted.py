@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from spaseq.connectors import is_source
 from spaseq.errors import InputError, UsageError
+from spaseq.rdf.inputs.csv_dialect import csv_dialect
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.sources.base import Source
 from spaseq.sources.broker_stream import POSTED
+from spaseq.storage.user_text import read_user_text
 
 if TYPE_CHECKING:
     from spaseq.lift.lift_plan import LiftPlan
@@ -27,7 +29,9 @@ class Lifted:
             table, reader, or anything with `__arrow_c_stream__`; or an iterable of dicts. A run
             that follows brokers takes their URL.
         lift: the text of the lift, or the `pathlib.Path` of its file.
-        types: the XSD types of fields of CSV and TSV, such as `{"volume": "integer"}`.
+        types: the XSD types of fields of CSV and TSV, such as `{"volume": "integer"}` or
+            `{"at": "dateTime(%d.%m.%Y %H:%M)"}`.
+        csv: how CSV and TSV are written, such as `"delimiter=;,decimal=,"`.
 
     >>> lift = '''PREFIX prov: <http://www.w3.org/ns/prov#>
     ... CONSTRUCT { <http://e/s> <http://e/speed> ?speed ; prov:generatedAtTime ?at } WHERE { }'''
@@ -37,6 +41,7 @@ class Lifted:
     data: Any
     lift: str | Path
     types: Mapping[str, str] | None = None
+    csv: str | None = None
 
 
 def lifted_source(given: Lifted, options: StreamOptions) -> Source:
@@ -54,9 +59,11 @@ def lifted_source(given: Lifted, options: StreamOptions) -> Source:
     from spaseq.lift.lifted_rows import LiftedRows
 
     text, name = text_of(given.lift)
-    plan = compiled_lift(text, name, options.time_predicate)
+    plan = compiled_lift(text, name, options.time_predicate, options.time_unit)
     types = checked_types(given.types or {})
     data = given.data
+    if given.csv is not None:
+        options = replace(options, csv=csv_dialect(given.csv))
     if isinstance(data, str | PathLike):
         if options.live or is_source(fspath(data)):
             return _broker((fspath(data),), options, plan, text, types)
@@ -102,7 +109,7 @@ def text_of(lift: str | Path) -> tuple[str, str]:
     if not isinstance(lift, Path):
         return lift, "<lift>"
     try:
-        return lift.read_text("utf-8"), str(lift)
+        return read_user_text(lift), str(lift)
     except OSError as error:
         raise InputError(f"cannot read the lift {lift}: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaseq.algebra.nodes import PatternTerm, is_reserved
-from spaseq.compiled.arrays import Bools, Int32s, Int64s
-from spaseq.lift.cells import (
-    BLOCK_ROWS,
-    FilteredRows,
-    RowBlock,
-    TableBlock,
-    TimedRows,
-    is_term,
-)
+from spaseq import thresholds
+from spaseq.compiled.arrays import Int64s
 from spaseq.lift.lift_plan import LiftPlan
-from spaseq.lift.row_solutions import RowSolutions, SolutionMaker
+from spaseq.lift.row_blocks import FilteredRows, RowBlock, TableBlock, TimedRows
+from spaseq.lift.row_solutions import SolutionMaker
+from spaseq.lift.template_graphs import (
+    MadeEvents,
+    TemplateGraphs,
+    joined,
+    refuse_long_literals,
+)
+from spaseq.lift.watched_casts import LostValue, lost_values
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.documents.repeated_triples import repeated_rows
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.inputs.sizes import literal_size, long_literal
-from spaseq.rdf.terms.term import is_rdf_term, kind_of
-from spaseq.rdf.terms.times import parse_time
+from spaseq.rdf.events.time_terms import TimeTerms
+from spaseq.rdf.terms.times import time_literal
 
 if TYPE_CHECKING:
     from spaseq.lift.lane_events import LaneEvents
@@ -36,28 +36,23 @@ if TYPE_CHECKING:
 _SOLUTION_BITS = 40
 """A place has up to so many bits of solutions."""
 
-_FEW_ROWS = 512
-"""Up to this number of rows, one that is not usual is lifted with all of them."""
 
-_OF = {"iri": 3, "bnode": 2, "triple": 1}
-"""How much a term may be: 1 an object, 2 a subject, too, 3 a predicate, too."""
+OnBadRow = Callable[[int, str, "LostValue | None"], None]
+"""Called with the place of a bad row in its block, and the reason.
 
-NO_TIME = -(2**63)
-"""The time of a row that has none."""
-
-OnBadRow = Callable[[int, str], None]
-"""Called with the place of a bad row in its block, and the reason."""
+With a lost value the row is an event, and lacks what a cast should have made.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LiftedBatch:
     """The events of some rows of a block.
 
-    `time_texts` [n] are the literals of their times, `rows` [n] their places in the block.
+    `time_texts` gives the literals [n] of their times, `rows` [n] are their places in the block.
     """
 
     events: EventBatch
-    time_texts: Sequence[str]
+    time_texts: Callable[[], Sequence[str]]
     rows: Int64s
 
 
@@ -76,14 +71,20 @@ class EventMaker:
         counter: InstantCounter | None = None,
         limits: Limits = DEFAULT_LIMITS,
         asked: Collection[str] | None = None,
+        decimal: str = ".",
     ) -> None:
-        """`asked` are the only predicates whose triples need to be there; None asks for all."""
+        """`asked` are the only predicates whose triples need to be there; None asks for all.
+
+        `decimal` is the sign in numbers that casts read.
+        """
         self._plan, self._stream, self._limits = plan, stream, limits
         self._asked = asked
-        self._maker = SolutionMaker(plan, types)
+        self._maker = SolutionMaker(plan, types, decimal)
         self._counter = counter or InstantCounter()
+        self._remarks: list[str] = []
+        self._times = TimeTerms(stream, plan.time_unit, self._remarks.append)
         self._solutions = 0
-        self._types = types or {}
+        self._types, self._decimal = types or {}, decimal
         self._lanes: LaneEvents | None = None
         self._by_row = False
         self._part: EventMaker | None = None
@@ -94,7 +95,7 @@ class EventMaker:
         if plan is self._plan:
             return self
         if self._part is None or self._part._plan != plan:
-            counted = self._counter, self._limits, self._asked
+            counted = self._counter, self._limits, self._asked, self._decimal
             self._part = EventMaker(plan, self._stream, self._types, *counted)
         return self._part
 
@@ -127,7 +128,7 @@ class EventMaker:
             self._stream,
             times,
             self._counter.assign(times),
-            [None] * size,
+            EventNames.none(size),
             start,
             codes,
             codes,
@@ -136,7 +137,7 @@ class EventMaker:
             filtered=filtered,
             skipped_groups=block.groups,
         )
-        return LiftedBatch(events, (), np.empty(0, np.int64))
+        return LiftedBatch(events, tuple, np.empty(0, np.int64))
 
     @property
     def makes_columns(self) -> bool:
@@ -150,7 +151,12 @@ class EventMaker:
 
             try:
                 self._lanes = LaneEvents(
-                    self._plan, self._stream, self._counter, self._limits, self._asked, self._types
+                    self._plan,
+                    self._times,
+                    self._counter,
+                    self._limits,
+                    self._asked,
+                    (self._types, self._decimal),
                 )
             except NotColumns:
                 self._by_row = True
@@ -166,7 +172,7 @@ class EventMaker:
         try:
             events, texts, rows = self._lanes.events(block)
         except NotColumns:
-            if len(block) <= _FEW_ROWS:
+            if len(block) <= thresholds.current.lifted_table_rows:
                 yield from self._row_by_row(block, before, on_bad, times)
                 return
             size = -(-len(block) // 8)
@@ -175,18 +181,20 @@ class EventMaker:
                 yield from self._as_columns(part, before + start, on_bad, times)
             return
         self.filtered += events.filtered
-        yield LiftedBatch(events, texts, rows + before)
+        _report_lost(self._lanes.lost, before, on_bad)
+        self._remark(before, on_bad)
+        yield LiftedBatch(events, self._time_texts(events, texts), rows + before)
 
     def _row_by_row(
         self, block: TableBlock, before: int, on_bad: OnBadRow, times: Int64s | None
     ) -> Iterator[LiftedBatch]:
         wanted = self._plan.fields.wanted
-        for start in range(0, len(block), BLOCK_ROWS):
-            rows = block.part(start, BLOCK_ROWS).rows(wanted)
+        for start in range(0, len(block), thresholds.current.block_rows):
+            rows = block.part(start, thresholds.current.block_rows).rows(wanted)
             first = before + start
 
-            def report(row: int, reason: str, first: int = first) -> None:
-                on_bad(first + row, reason)
+            def report(row: int, reason: str, lost: LostValue | None, first: int = first) -> None:
+                on_bad(first + row, reason, lost)
 
             own = None if times is None else times[first : first + len(rows)]
             made = self.events(rows, report, own)
@@ -203,16 +211,32 @@ class EventMaker:
         present = np.unique(rows)
         filtered = len(block) - len(present) - len(found.bad)
         self.filtered += filtered
-        graph = _Graphs(self._plan, found, None if times is None else times[present])
         bad = dict(found.bad)
         event = np.searchsorted(present, rows)  # [m] the event of each solution
-        made = graph.made(event, len(present))
-        _refuse_long_literals(made, self._limits)
+        codes: dict[str, int] = {}
+        parts = []
+        for plan in (self._plan, *self._plan.others):
+            graph = TemplateGraphs(
+                plan, found, None if times is None else times[present], codes, self._times
+            )
+            several = bool(self._plan.others)
+            parts.append(graph.made(event, len(present), several))
+            refuse_long_literals(parts[-1], self._limits)
+        made = parts[0] if len(parts) == 1 else joined(parts, [*codes])
         for place, reason in made.bad.items():
-            bad.setdefault(int(present[place]), reason)
+            bad.setdefault(int(present[place // len(parts)]), reason)
+        present = np.repeat(present, len(parts))
         for row in sorted(bad):
-            on_bad(row, bad[row])
+            on_bad(row, bad[row], None)
+        _report_lost(lost_values(found.lost, bad), 0, on_bad)
+        self._remark(0, on_bad)
         return self._batch(made, filtered, present)
+
+    def _remark(self, row: int, on_bad: OnBadRow) -> None:
+        """Report what times were found to be, as a lost value of no rows."""
+        while self._remarks:
+            field = f"time of <{self._stream}>"
+            on_bad(row, self._remarks.pop(), LostValue(field, "", row, "", 0))
 
     def number_after(self, *place: object) -> None:
         """Number solutions from a number on that only this place has.
@@ -222,9 +246,9 @@ class EventMaker:
         digest = blake2b(repr((self._stream, *place)).encode(errors="replace"), digest_size=8)
         self._solutions = int.from_bytes(digest.digest()) << _SOLUTION_BITS
 
-    def _batch(self, made: _Made, filtered: int, rows: Int64s) -> LiftedBatch:
+    def _batch(self, made: MadeEvents, filtered: int, rows: Int64s) -> LiftedBatch:
         kept = np.ones(len(made.time), np.bool_)
-        kept[[*made.bad]] = False
+        kept[[*made.bad, *made.absent]] = False
         inside = kept[made.event]
         number = np.cumsum(kept) - 1
         start = np.zeros(int(kept.sum()) + 1, np.int64)
@@ -235,155 +259,23 @@ class EventMaker:
             s, p, o = (np.delete(column, twice) for column in (s, p, o))
             start = start - np.searchsorted(twice, start)
         time = made.time[kept]
-        names = [name for name, keep in zip(made.names, kept.tolist(), strict=True) if keep]
+        own = [name for name, keep in zip(made.names, kept.tolist(), strict=True) if keep]
+        names = EventNames.of(own)
         texts = [made.terms[code] for code in made.time_code[kept].tolist()]
         k = self._counter.assign(time)
         terms = ListedTerms(made.terms)
         events = EventBatch(self._stream, time, k, names, start, s, p, o, terms, filtered=filtered)
-        return LiftedBatch(events, texts, rows[kept])
+        return LiftedBatch(events, self._time_texts(events, lambda: texts), rows[kept])
+
+    def _time_texts(
+        self, events: EventBatch, texts: Callable[[], Sequence[str]]
+    ) -> Callable[[], Sequence[str]]:
+        """What gives the literals of times: not the integers, if these are seconds."""
+        if self._times.scale == 1:
+            return texts
+        return lambda: [time_literal(time) for time in events.time.tolist()]
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """n events with all their triples; `bad` has the reason of each that is none."""
-
-    terms: list[str]
-    event: Int64s  # [m] the event of each triple, ascending
-    s: Int32s  # [m]
-    p: Int32s  # [m]
-    o: Int32s  # [m]
-    time: Int64s  # [n] ms
-    time_code: Int32s  # [n] the code of the time's literal
-    names: list[str | None]  # [n] IRIs
-    bad: dict[int, str]
-
-
-class _Graphs:
-    """The template's triples for the solutions of one block."""
-
-    def __init__(self, plan: LiftPlan, found: RowSolutions, times: Int64s | None) -> None:
-        self._plan, self._found, self._times = plan, found, times
-        self._codes: dict[str, int] = {}
-        self._columns: dict[PatternTerm, Int32s] = {}
-
-    def made(self, event: Int64s, events: int) -> _Made:
-        """The events, given the event [m] of each solution."""
-        size, template = len(self._found), self._plan.template
-        matrix = [
-            np.stack([self._column(t.terms[i]) for t in template], axis=1)
-            if template
-            else np.empty((size, 0), np.int32)
-            for i in range(3)
-        ]
-        graph = None if self._plan.graph is None else self._column(self._plan.graph)
-        terms = [*self._codes]
-        valid = self._valid(terms, *matrix)
-        timed = valid & (matrix[1] == self._codes.get(self._plan.time_predicate, -2))
-        inside = valid & np.array([t.inside for t in template], np.bool_)
-        bad: dict[int, str] = {}
-        names = _names(graph, event, events, terms, bad)
-        time, code = _times(matrix[2], timed, event, events, terms, bad)
-        if self._times is not None:
-            time = np.where(time == NO_TIME, self._times, time)
-        for place in np.flatnonzero(time == NO_TIME).tolist():
-            bad.setdefault(place, "the event has no time")
-        owner = np.broadcast_to(event[:, None], valid.shape)
-        content = np.bincount(owner[inside & ~timed], minlength=events)
-        for place in np.flatnonzero(content == 0).tolist():
-            bad.setdefault(place, "the event has no triple besides its time")
-        s, p, o = (column[inside] for column in matrix)
-        return _Made(terms, owner[inside], s, p, o, time, code, names, bad)
-
-    def _code(self, text: str) -> int:
-        return self._codes.setdefault(text, len(self._codes))
-
-    def _column(self, term: PatternTerm) -> Int32s:
-        """The codes [m] of a term of the template, -1 where it is unbound."""
-        if term in self._columns:
-            return self._columns[term]
-        found, size = self._found, len(self._found)
-        if isinstance(term, str):
-            column = np.full(size, self._code(term), np.int32)
-        elif is_reserved(term.name):
-            label = term.name.removeprefix("_:")
-            numbers = range(found.first, found.first + size)
-            column = np.array([self._code(f"_:l{n}{label}") for n in numbers], np.int32)
-        else:
-            texts = found.columns.get(term.name)
-            codes = self._codes
-            column = (
-                np.full(size, -1, np.int32)
-                if texts is None
-                else np.array(
-                    [-1 if t is None else codes.setdefault(t, len(codes)) for t in texts], np.int32
-                )
-            )
-        self._columns[term] = column
-        return column
-
-    @staticmethod
-    def _valid(terms: list[str], s: Int32s, p: Int32s, o: Int32s) -> Bools:
-        """Which triples are RDF and have no unbound variable."""
-        kinds = np.zeros(len(terms) + 1, np.int8)  # the last is for unbound ones
-        kinds[:-1] = [1 if t[0] == '"' else _OF[kind_of(t)] for t in terms]
-        kinds[:-1] *= [is_term(t) for t in terms]
-        valid: Bools = (kinds[s] >= 2) & (kinds[p] == 3) & (kinds[o] >= 1)
-        return valid
-
-
-def _refuse_long_literals(made: _Made, limits: Limits) -> None:
-    """Make the events bad that have a literal beyond the limit."""
-    least = limits.literal_bytes // 4  # a character has up to four bytes
-    for code, text in enumerate(made.terms):
-        if len(text) > least:
-            reason = long_literal(literal_size(text.encode()), limits)
-            if reason is not None:
-                for place in made.event[made.o == code].tolist():
-                    made.bad.setdefault(place, reason)
-
-
-def _names(
-    graph: Int32s | None, event: Int64s, events: int, terms: list[str], bad: dict[int, str]
-) -> list[str | None]:
-    """The name of each event; with GRAPH each must have exactly one, an IRI."""
-    if graph is None:
-        return [None] * events
-    names: list[str | None] = [None] * events
-    for place, code in zip(event.tolist(), graph.tolist(), strict=True):
-        if code < 0 or place in bad:
-            continue
-        text = terms[code]
-        if kind_of(text) != "iri" or not is_rdf_term(text):
-            bad[place] = f"the event's name is no IRI: {text}"
-        elif names[place] is None:
-            names[place] = text[1:-1]
-        elif names[place] != text[1:-1]:
-            bad[place] = f"two names of one event: <{names[place]}> and {text}"
-    for place, name in enumerate(names):
-        if name is None:
-            bad.setdefault(place, "the event's name is unbound")
-    return names
-
-
-def _times(
-    objects: Int32s, timed: Bools, event: Int64s, events: int, terms: list[str], bad: dict[int, str]
-) -> tuple[Int64s, Int32s]:
-    """(time in ms, code of its literal) of each event."""
-    time = np.full(events, NO_TIME, np.int64)
-    code = np.zeros(events, np.int32)
-    solution, column = np.nonzero(timed)
-    known: dict[int, int | None] = {}
-    pairs = zip(event[solution].tolist(), objects[solution, column].tolist(), strict=True)
-    for place, text in pairs:
-        if text not in known:
-            known[text] = parse_time(terms[text])
-        ms = known[text]
-        if ms is None:
-            bad.setdefault(place, f"unreadable time {terms[text]}")
-        elif time[place] == NO_TIME:
-            time[place], code[place] = ms, text
-        elif time[place] != ms:
-            bad.setdefault(
-                place, f"two times of one event: {terms[int(code[place])]} and {terms[text]}"
-            )
-    return time, code
+def _report_lost(values: Iterable[LostValue], before: int, on_bad: OnBadRow) -> None:
+    for lost in values:
+        on_bad(before + lost.row, lost.reason, lost)

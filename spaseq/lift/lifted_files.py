@@ -9,13 +9,14 @@ from spaseq.algebra.nodes import Pattern
 from spaseq.compiled.mode import interpreted
 from spaseq.errors import InputError
 from spaseq.lift.asked_rows import asked_rows
-from spaseq.lift.cells import FilteredRows, TimedRows
 from spaseq.lift.lifted_events import EventMaker, LiftedBatch
 from spaseq.lift.lifted_source import LiftedSource
 from spaseq.lift.pruned_lifts import pruned
+from spaseq.lift.row_blocks import FilteredRows, TimedRows
 from spaseq.lift.table_files import TableFile, table_files
+from spaseq.lift.watched_casts import LostValue, bad_row
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.sources.base import Source, Split
 
 
@@ -37,7 +38,7 @@ class LiftedFiles(LiftedSource):
         Raises:
             InputError: there are none, or one is of no known format.
         """
-        return table_files(self.options.paths)
+        return table_files(self.options.paths, self.options.csv)
 
     def check(self) -> None:
         try:
@@ -79,7 +80,9 @@ class LiftedFiles(LiftedSource):
                 continue
             lines = block.lines
 
-            def report(row: int, reason: str, lines: Sequence[int] = lines) -> None:
-                on_bad(BadInput(file.path, lines[row], reason))
+            def report(
+                row: int, reason: str, lost: LostValue | None, lines: Sequence[int] = lines
+            ) -> None:
+                on_bad(bad_row(file.path, lines[row], reason, lost))
 
             yield from maker.lifted(block, report)

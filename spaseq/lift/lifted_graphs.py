@@ -17,7 +17,8 @@ from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lang import ast
 from spaseq.lift.lane_terms import LaneTerms, SharedTexts
 from spaseq.lift.lanes import Lane
-from spaseq.rdf.columns.event_batch import EventBatch, LazyGraphNames
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.event_names import GraphNames
 from spaseq.rdf.documents.repeated_triples import repeated_rows
 
 T = TypeVar("T")
@@ -116,7 +117,7 @@ class LiftedEvents(EventBatch):
 
     def __init__(
         self,
-        place: tuple[str, Int64s, Int32s, Sequence[str | None]],
+        place: tuple[str, Int64s, Int32s, GraphNames],
         graphs: LiftedGraphs,
         rows: Int64s | None = None,
         triples: int | None = None,
@@ -164,17 +165,13 @@ class LiftedEvents(EventBatch):
         return self._picked(np.arange(first, end), self.graph[first:end], not first)
 
     def take(self, events: Indices | Int64s) -> EventBatch:
-        graph = self.graph
-        names = graph.take(events) if isinstance(graph, LazyGraphNames) else None
-        return self._picked(events, [graph[i] for i in events] if names is None else names, False)
+        return self._picked(events, self.graph.take(events), False)
 
     def with_k(self, k: Int32s) -> EventBatch:
         place = self.stream, self.time, k, self.graph
         return LiftedEvents(place, self.graphs, self.rows, self._given, self.filtered)
 
-    def _picked(
-        self, events: Indices | Int64s, names: Sequence[str | None], first: bool
-    ) -> LiftedEvents:
+    def _picked(self, events: Indices | Int64s, names: GraphNames, first: bool) -> LiftedEvents:
         rows = events if self.rows is None else self.rows[events]
         place = self.stream, self.time[events], self.k[events], names
         counts = (None, self.filtered if first else 0)

@@ -11,21 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.algebra.nodes import is_reserved
 from spaseq.compiled.arrays import Int64s
 from spaseq.compiled.mode import interpreted
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
-from spaseq.lift.cells import Cell, RowBlock, TableBlock, Wrong
+from spaseq.lift.cells import Cell, Wrong
 from spaseq.lift.json_rows import JsonRows
 from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan
-from spaseq.lift.lifted_events import EventMaker
+from spaseq.lift.lifted_events import EventMaker, LiftedBatch
+from spaseq.lift.row_blocks import RowBlock, TableBlock
 from spaseq.lift.text_lines import Report
+from spaseq.lift.watched_casts import LostValue, bad_row
 from spaseq.logs.messages import NO_TIME, Message, MessageColumns
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT
 from spaseq.rdf.terms.term import literal_text
-from spaseq.rdf.terms.times import time_literal
+from spaseq.rdf.terms.times import UNTIMED, time_literal
 from spaseq.rdf.terms.vocabulary import XSD
 from spaseq.records import record
 from spaseq.sources.base import Source
@@ -40,8 +44,6 @@ MESSAGE_FIELDS = frozenset({"_topic", "_key", "_time", "_partition", "_offset"})
 _TOGETHER = 16_384
 """Messages that are lifted together."""
 
-_FEW = 64
-"""Up to this number of messages, columns are not faster."""
 
 _EMPTY = re.compile(rb"(?:^|\n)\s*(?:\n|$)")
 
@@ -66,6 +68,8 @@ class LiftedBroker(BrokerStream):
     def identity(self) -> list[str]:
         digest = hashlib.sha256(self.text.encode()).hexdigest()
         types = [repr(self.types)] if self.types else []
+        if self.options.csv != DEFAULT_DIALECT:
+            types.append(repr(self.options.csv))
         return [*BrokerStream.identity(self), digest, *types]
 
     def events(
@@ -99,13 +103,18 @@ class LiftedBroker(BrokerStream):
         for block in JsonRows(io.BytesIO(data), own, limits, scanner).blocks(report):
             lines = np.array(block.lines)
             mine = messages.rows(lines - 1)
-            times = mine.arrival if self.options.messages.time == "arrival" else mine.time
+            times = mine.time
+            if self.options.messages.time == "arrival":
+                times = np.full(len(mine), UNTIMED, np.int64)
 
-            def refuse(row: int, reason: str, lines: Int64s = lines) -> None:
-                report(int(lines[row]), reason)
+            def refuse(
+                row: int, reason: str, lost: LostValue | None, lines: Int64s = lines
+            ) -> None:
+                name = _name(source, messages[int(lines[row]) - 1])
+                on_bad(bad_row(name, None, reason, lost))
 
             for batch in maker.lifted(_joined(block, mine, own, of_messages), refuse, times):
-                yield batch.events
+                yield _in_time(batch) if self.plan.others else batch.events
 
     @property
     def _fields(self) -> tuple[Fields, frozenset[str]]:
@@ -120,12 +129,23 @@ class LiftedBroker(BrokerStream):
 
     def _scanner(self, maker: EventMaker, messages: int) -> JsonScanner | None:
         """What makes columns of messages, if the lift allows it and they are many."""
-        if messages <= _FEW or interpreted() or not maker.makes_columns or _numbers(self.plan):
+        if (
+            messages <= thresholds.current.lifted_rows
+            or interpreted()
+            or not maker.makes_columns
+            or _numbers(self.plan)
+        ):
             return None
         from spaseq.lift.json_columns import JsonScanner
 
         own, _ = self._fields
         return JsonScanner(own.wanted, own.taken, self.options.limits)
+
+
+def _in_time(batch: LiftedBatch) -> EventBatch:
+    """The events of messages; those of one message by time, so that none of them makes one late."""
+    order = np.lexsort((batch.events.time, batch.rows))
+    return replace(batch.events.take(order), filtered=batch.events.filtered)
 
 
 def _objects(messages: MessageColumns, report: Report) -> bytes:
@@ -213,8 +233,7 @@ def _text(key: bytes | None) -> Cell:
 
 
 def _makes_blank_nodes(plan: LiftPlan) -> bool:
-    terms = [term for triple in plan.template for term in triple.terms]
-    if any(not isinstance(term, str) and is_reserved(term.name) for term in terms):
+    if any(isinstance(term, ast.Var) and is_reserved(term.name) for term in plan.terms):
         return True
     calls = (node for element in plan.elements for node in walk(element))
     return any(isinstance(node, ast.Call) and node.function == "BNODE" for node in calls)
@@ -222,6 +241,6 @@ def _makes_blank_nodes(plan: LiftPlan) -> bool:
 
 def _numbers(plan: LiftPlan) -> bool:
     """Whether a lift asks for the numbers of rows, which is 1 in each message."""
-    terms = [*(term for triple in plan.template for term in triple.terms), plan.graph]
+    terms = plan.terms
     nodes = (node for element in plan.elements for node in walk(element))
     return any(isinstance(v, ast.Var) and v.name == ROW_NUMBER for v in (*terms, *nodes))

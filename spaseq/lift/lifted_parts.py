@@ -11,16 +11,18 @@ import numpy as np
 
 from spaseq.compiled.mode import interpreted
 from spaseq.errors import InputError
-from spaseq.lift.cells import FilteredRows, RowBlock, TableBlock, TimedRows
 from spaseq.lift.lifted_events import EventMaker
 from spaseq.lift.lifted_messages import LiftedBroker
+from spaseq.lift.row_blocks import FilteredRows, RowBlock, TableBlock, TimedRows
 from spaseq.lift.table_files import TableFile
 from spaseq.lift.table_formats import TableFormat
+from spaseq.lift.watched_casts import LostValue, bad_row
 from spaseq.limits import Limits
 from spaseq.logs.messages import Message
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.file_messages import CSV, TSV, PartOfFile
+from spaseq.rdf.terms.times import UNTIMED
 
 _FORMATS = {CSV: TableFormat.CSV, TSV: TableFormat.TSV}
 
@@ -46,10 +48,11 @@ def events_of_part(
         dict(stream.types),
         limits=options.limits,
         asked=options.predicates,
+        decimal=options.csv.decimal,
     )
     maker.number_after(path, part.line, part.row)
     form = _FORMATS.get(part.format, TableFormat.JSON_LINES)
-    table = _PartOfTable(path, form, message.payload)
+    table = _PartOfTable(path, form, message.payload, csv=options.csv)
     wanted = stream.plan.fields.wanted if options.messages.time == "arrival" else None
 
     def in_file(bad: BadInput) -> None:
@@ -59,7 +62,7 @@ def events_of_part(
     try:
         for block in table.blocks(stream.plan, options.limits, in_file, columns):
             assert not isinstance(block, FilteredRows | TimedRows), "only Parquet has statistics"
-            yield from _lifted(maker, _placed(block, part), path, message, wanted, on_bad)
+            yield from _lifted(maker, _placed(block, part), path, wanted, on_bad)
     except InputError as error:
         on_bad(BadInput(path, part.line, str(error)))
 
@@ -68,19 +71,18 @@ def _lifted(
     maker: EventMaker,
     block: RowBlock | TableBlock,
     path: str,
-    message: Message,
     wanted: frozenset[str] | None,
     on_bad: OnBad,
 ) -> Iterator[EventBatch]:
-    """The events of a block; with `wanted` fields, a row without a time has that of its arrival."""
+    """The events of a block; with `wanted` fields, a row may have no time."""
     lines = block.lines
 
-    def report(row: int, reason: str) -> None:
-        on_bad(BadInput(path, lines[row], reason))
+    def report(row: int, reason: str, lost: LostValue | None) -> None:
+        on_bad(bad_row(path, lines[row], reason, lost))
 
     if wanted is not None:
         rows = block if isinstance(block, RowBlock) else block.rows(wanted)
-        yield maker.events(rows, report, np.full(len(rows), message.arrival, np.int64)).events
+        yield maker.events(rows, report, np.full(len(rows), UNTIMED, np.int64)).events
         return
     for batch in maker.lifted(block, report):
         yield batch.events

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from spaseq import thresholds
 from spaseq.compiled.mode import interpreted
-from spaseq.lift.cells import TABLE_ROWS, RowBlock, TableBlock
 from spaseq.lift.lifted_source import LiftedSource
 from spaseq.lift.python_rows import arrow_table, dict_blocks
+from spaseq.lift.row_blocks import RowBlock, TableBlock
 from spaseq.lift.table_files import check_names
+from spaseq.lift.watched_casts import LostValue, bad_row
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.sources.base import Source, Split
@@ -37,8 +39,10 @@ class _RowSource(LiftedSource):
                 continue
             lines = item.lines
 
-            def report(row: int, reason: str, lines: Sequence[int] = lines) -> None:
-                on_bad(BadInput(OF_PROGRAM, lines[row], reason))
+            def report(
+                row: int, reason: str, lost: LostValue | None, lines: Sequence[int] = lines
+            ) -> None:
+                on_bad(bad_row(OF_PROGRAM, lines[row], reason, lost))
 
             for batch in maker.lifted(item, report):
                 if len(batch.events) or batch.events.filtered:
@@ -100,8 +104,8 @@ class LiftedRows(_RowSource):
         number = 1
         batches = table.to_batches() if hasattr(table, "to_batches") else table
         for whole in joined(batches):
-            for first in range(0, len(whole), TABLE_ROWS):
-                block = TableBlock(whole.slice(first, TABLE_ROWS), number)
+            for first in range(0, len(whole), thresholds.current.table_rows):
+                block = TableBlock(whole.slice(first, thresholds.current.table_rows), number)
                 number += len(block)
                 yield block
 
@@ -109,7 +113,7 @@ class LiftedRows(_RowSource):
 class _RowUnpickler(SafeUnpickler):
     classes = frozenset(
         {
-            ("spaseq.lift.cells", "RowBlock"),
+            ("spaseq.lift.row_blocks", "RowBlock"),
             ("spaseq.lift.cells", "Wrong"),
             ("spaseq.lift.cells", "Items"),
             ("spaseq.rdf.inputs.bad_input", "BadInput"),

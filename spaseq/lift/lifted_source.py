@@ -32,7 +32,9 @@ class LiftedSource(Source):
     def maker(self) -> EventMaker:
         """What makes the events of this stream."""
         limits, asked = self.options.limits, self.options.predicates
-        return EventMaker(self.plan, self.iri, dict(self.types), limits=limits, asked=asked)
+        decimal = self.options.csv.decimal
+        types = dict(self.types)
+        return EventMaker(self.plan, self.iri, types, limits=limits, asked=asked, decimal=decimal)
 
     def numbered_maker(self) -> EventMaker:
         """A maker whose blank nodes belong to this stream only."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from spaseq.lift.lifted_events import LiftedBatch
 from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.messages.written import MESSAGE_END, VERSION
@@ -20,12 +22,12 @@ def event_texts(batch: LiftedBatch, form: str, time_predicate: str, number: int)
     the number of the batch's first event.
     """
     events, write = batch.events, _WRITERS[form]
-    names = list(events.graph)
+    names = events.names(np.arange(len(events))).texts()
     predicate = iri_text(time_predicate)
     texts = term_table(events.terms)
     used = [texts.take(column) for column in (events.s, events.p, events.o)]
     starts = events.start.tolist()
-    for i, time in enumerate(batch.time_texts):
+    for i, time in enumerate(batch.time_texts()):
         name = names[i]
         graph = f"_:event{number + i}" if name is None else iri_text(name)
         rows = slice(starts[i], starts[i + 1])

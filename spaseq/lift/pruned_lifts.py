@@ -155,11 +155,14 @@ def _needed(
             waiting |= variables_of(element.expr)
     waiting |= {name for name, expr in binds.items() if not _is_small(expr)}
     needed: set[str] = set()
+    composed = dict(plan.composed)
     while waiting:
         name = waiting.pop()
         needed.add(name)
         if name in binds:
             waiting |= variables_of(binds[name]) - needed
+        inside = composed.get(name, ())
+        waiting |= {t.name for t in inside if isinstance(t, ast.Var)} - needed
     return frozenset(needed)
 
 

@@ -1,26 +1,32 @@
-"""Rows that a program pushes one by one: each is lifted to an event, or to none."""
+"""Rows that a program pushes one by one: each is lifted to its events, mostly one or none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError, UsageError
-from spaseq.lift.cells import RowBlock
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted import text_of
-from spaseq.lift.lifted_events import NO_TIME, EventMaker
+from spaseq.lift.lifted_events import EventMaker
 from spaseq.lift.python_rows import dict_blocks
+from spaseq.lift.row_blocks import RowBlock
+from spaseq.lift.template_graphs import NO_TIME
+from spaseq.lift.watched_casts import LostValue
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.inputs.bad_input import BadInput, warn_once
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from spaseq.records import record
+
+LiftedEvent: TypeAlias = "tuple[int, str | None, list[Triple]]"
+"""An event: its time in ms, the IRI of its graph, its triples."""
 
 
 @record
@@ -38,6 +44,7 @@ class RowLifter:
         stream: the stream's IRI.
         lift: the text of the lift, or the `Path` of its file.
         limits: bounds on literals.
+        time_unit: the unit of integer times, `ms` or `s`.
 
     Attributes:
         rows: how many rows have been taken; `?_line` of the next one is one greater.
@@ -47,9 +54,15 @@ class RowLifter:
         InputError: the lift's file cannot be read.
     """
 
-    def __init__(self, stream: str, lift: str | Path, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        stream: str,
+        lift: str | Path,
+        limits: Limits = DEFAULT_LIMITS,
+        time_unit: str = "ms",
+    ) -> None:
         text, name = text_of(lift)
-        self._plan = compiled_lift(text, name, GENERATED_AT_TIME)
+        self._plan = compiled_lift(text, name, GENERATED_AT_TIME, time_unit)
         self._maker = EventMaker(self._plan, stream, counter=_UncountedInstants(), limits=limits)
         self.rows = 0
 
@@ -68,7 +81,12 @@ class RowLifter:
         self.rows, self._maker.filtered = position
 
     def events(self, rows: Sequence[object]) -> LiftedMany | None:
-        """The events of many rows, as columns as far as they can be; None if one of them is bad."""
+        """The events of many rows, as columns as far as they can be.
+
+        None if a row is bad, or may be several events.
+        """
+        if self._plan.others:
+            return None
         position, first = self.position, self.rows + 1
         times = np.full(len(rows), NO_TIME, np.int64)
         batches = []
@@ -84,12 +102,10 @@ class RowLifter:
         self.rows += len(rows)
         return LiftedMany(batches, [None if t == NO_TIME else t for t in times.tolist()])
 
-    def event(
-        self, row: Mapping[str, Any], time: int | None
-    ) -> tuple[int, str | None, list[Triple]] | None:
-        """The event of a row: time in ms, IRI or None, triples. None if no solution is left.
+    def of_row(self, row: Mapping[str, Any], time: int | None) -> list[LiftedEvent]:
+        """The events of a row in order of time: none if no solution is left.
 
-        `time` counts if the lift makes none.
+        `time` counts if the lift makes none. Events of equal time are in the template's order.
 
         Raises:
             InputError: the row is bad.
@@ -101,9 +117,8 @@ class RowLifter:
             assert isinstance(block, RowBlock)
             times = None if time is None else np.array([time], np.int64)
             batch = self._maker.events(block, _refused_row, times).events
-            if not len(batch):
-                return None
-            return int(batch.time[0]), batch.graph[0], list(_triples(batch))
+            order = np.argsort(batch.time, kind="stable")
+            return [_event(batch, place) for place in order.tolist()]
         raise AssertionError("a row is a block, or bad")
 
 
@@ -114,15 +129,19 @@ class _UncountedInstants(InstantCounter):
         return np.zeros(len(times), np.int32)
 
 
-def _triples(batch: EventBatch) -> Iterator[Triple]:
+def _event(batch: EventBatch, place: int) -> LiftedEvent:
+    own = slice(int(batch.start[place]), int(batch.start[place + 1]))
+    codes = zip(batch.s[own].tolist(), batch.p[own].tolist(), batch.o[own].tolist(), strict=True)
     terms = batch.terms
-    for s, p, o in zip(batch.s.tolist(), batch.p.tolist(), batch.o.tolist(), strict=True):
-        yield terms[s], terms[p], terms[o]
+    triples = [(terms[s], terms[p], terms[o]) for s, p, o in codes]
+    return int(batch.time[place]), batch.graph[place], triples
 
 
 def _refuse(number: int, reason: str, text: str) -> NoReturn:
     raise InputError(f"a bad row: {reason}")
 
 
-def _refused_row(row: int, reason: str) -> NoReturn:
-    raise InputError(f"a bad row: {reason}")
+def _refused_row(row: int, reason: str, lost: LostValue | None) -> None:
+    if lost is None:
+        raise InputError(f"a bad row: {reason}")
+    warn_once(BadInput("pushed rows", None, reason, lost=(lost.field, lost.count)))

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
 from itertools import islice
 from typing import Any
-from uuid import UUID
 
+from spaseq import thresholds
 from spaseq.errors import UsageError
-from spaseq.expr.numbers import MOST_DIGITS, Float, write_decimal, write_double
-from spaseq.expr.temporal import Duration, write_duration
-from spaseq.lift.cells import BLOCK_ROWS, Cell, Items, RowBlock, TableBlock, Wrong, has_surrogate
-from spaseq.lift.flattening import OBJECT, Flattening, element
+from spaseq.lift.cells import Cell
+from spaseq.lift.flattening import Flattening
 from spaseq.lift.lift_plan import Fields
-from spaseq.rdf.terms.term import literal_text
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.lift.python_cells import members, python_cell
+from spaseq.lift.row_blocks import RowBlock, TableBlock
+from spaseq.lift.term_arrays import term_array
 
 Report = Callable[[int, str, str], None]
 
 _SHOWN = 300
-_FEW_ROWS = 64
-"""Fewer rows than this are no table."""
-
-_MOST_BITS = 13_000  # of integers, which Python writes in up to 4,300 digits
 
 
 def dict_blocks(
@@ -41,11 +34,11 @@ def dict_blocks(
     Raises:
         UsageError: a row is no dict.
     """
-    flatten = Flattening(fields.wanted | fields.taken, python_cell, _members)
+    flatten = Flattening(fields.wanted | fields.taken, python_cell, members)
     rest = iter(rows)
-    while some := list(islice(rest, BLOCK_ROWS)):
+    while some := list(islice(rest, thresholds.current.block_rows)):
         table = None
-        if columns and len(some) >= _FEW_ROWS:
+        if columns and len(some) >= thresholds.current.lifted_rows:
             from spaseq.lift.dict_columns import dict_table
 
             table = dict_table(some, fields)
@@ -87,70 +80,6 @@ def _shown(row: object) -> str:
         return ""
 
 
-def _members(value: Any) -> Iterable[tuple[str, Any]] | None:
-    if isinstance(value, Mapping):
-        return ((str(name), item) for name, item in value.items())
-    return None
-
-
-def python_cell(value: Any) -> Cell:
-    """The cell of a Python value; a date or time is its own XSD type."""
-    kind = type(value)
-    if value is None or kind.__name__ in ("NAType", "NaTType"):
-        return None
-    if kind.__module__ == "numpy" and hasattr(value, "item"):
-        if kind.__name__ in ("float32", "float16"):
-            return f'"{write_double(Float(value))}"^^<{XSD}float>'
-        value = value.item()
-    match value:
-        case bool():
-            return literal_text(str(value).lower(), f"{XSD}boolean")
-        case str():
-            wrong = has_surrogate(value)
-            return Wrong("a lone surrogate is no character") if wrong else literal_text(value)
-        case int():
-            if value.bit_length() > _MOST_BITS:
-                return Wrong("the integer is too long")
-            return f'"{int(value)}"^^<{XSD}integer>'
-        case float():
-            return f'"{write_double(float(value))}"^^<{XSD}double>'
-        case UUID():
-            return literal_text(str(value))
-        case Mapping():
-            return OBJECT
-        case list() | tuple():
-            return Items(tuple(element(item, python_cell, _members) for item in value))
-    return _other_cell(value)
-
-
-def _other_cell(value: Any) -> Cell:
-    match value:
-        case Decimal() if value.is_finite() and abs(value.adjusted()) < MOST_DIGITS:
-            return f'"{write_decimal(value)}"^^<{XSD}decimal>'
-        case datetime():
-            moment = value.replace(tzinfo=UTC) if value.tzinfo is None else value
-            try:
-                moment = moment.astimezone(UTC)
-            except OverflowError:
-                return Wrong("a year outside 1 to 9999")
-            return f'"{_fraction(moment.replace(tzinfo=None), 26)}Z"^^<{XSD}dateTime>'
-        case date():
-            return f'"{value.isoformat()}"^^<{XSD}date>'
-        case time() if value.tzinfo is None:
-            return f'"{_fraction(value, 15)}"^^<{XSD}time>'
-        case timedelta():
-            micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
-            duration = Duration("dayTimeDuration", 0, Decimal(micros).scaleb(-6))
-            return f'"{write_duration(duration)}"^^<{XSD}dayTimeDuration>'
-    return Wrong(f"{type(value).__name__} is no term")
-
-
-def _fraction(moment: Any, most: int) -> str:
-    """ISO text cut to microseconds, without zeros at the end of the fraction."""
-    text = str(moment.isoformat())[:most]
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def arrow_table(data: Any) -> Any:
     """A DataFrame or Arrow object as something with a schema and record batches; None for others.
 
@@ -164,9 +93,37 @@ def arrow_table(data: Any) -> Any:
         return pa.Table.from_batches([data])
     if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
         try:
-            return pa.Table.from_pandas(data, preserve_index=False)
+            return _pandas_table(data)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise UsageError(f"the DataFrame is no table: {error}") from None
     if hasattr(data, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(data)
     return None
+
+
+def _pandas_table(data: Any) -> Any:
+    """A pandas DataFrame as an Arrow table; integers beyond 64 bits are N-Triples texts."""
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pandas(data, preserve_index=False)
+    except OverflowError:
+        columns = {name: _pandas_column(data[name]) for name in data.columns}
+        return pa.table(columns)
+
+
+def _pandas_column(values: Any) -> Any:
+    """A column of a DataFrame as an Arrow array."""
+    import pyarrow as pa
+
+    try:
+        return pa.Array.from_pandas(values)
+    except OverflowError:
+        nulls = values.isna().tolist()
+        cells = [
+            None if null else python_cell(value)
+            for null, value in zip(nulls, values.tolist(), strict=True)
+        ]
+        if any(cell is not None and type(cell) is not str for cell in cells):
+            raise ValueError(f"column {values.name} has values that are no literals") from None
+        return term_array(pa.array(cells, pa.large_string()))

@@ -13,7 +13,7 @@ from enum import Enum
 from itertools import groupby
 from typing import Any
 
-from spaseq.algebra.groups import constant_text
+from spaseq.algebra.constants import constant_text
 from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lift.cells import variable_of

@@ -7,16 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from spaseq.algebra.groups import constant_text
+from spaseq.algebra.constants import constant_text
 from spaseq.expr.casts import CASTS
 from spaseq.expr.compile import Options, compile_filter, compile_term, variables_of
 from spaseq.expr.env import Env, PlainEnv
-from spaseq.expr.extension import registered
+from spaseq.expr.known_functions import known_functions
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
-from spaseq.lift.cells import Cell, Items, RowBlock, Wrong, is_term
+from spaseq.lift.cells import Cell, Items, Wrong, is_term
+from spaseq.lift.field_types import read_time, time_format, time_term
 from spaseq.lift.lift_nodes import Unnest
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
+from spaseq.lift.row_blocks import RowBlock
+from spaseq.lift.watched_casts import cast_of, watched_where
+from spaseq.rdf.terms.term import split_literal
 from spaseq.rdf.terms.vocabulary import XSD
 
 _REMEMBERED = 1 << 16
@@ -30,7 +34,8 @@ class RowSolutions:
     """m solutions of some rows, ascending by row.
 
     `rows` [m] are places in the block. `columns` and `lists` have [m] values for each variable.
-    `bad` has the reason of each row that is bad.
+    `bad` has the reason of each row that is bad. `lost` has the terms, by row, that a cast loses,
+    by (field, datatype).
     """
 
     rows: list[int]
@@ -39,6 +44,7 @@ class RowSolutions:
     bad: dict[int, str] = field(default_factory=dict)
     first: int = 0  # number of the first solution in the stream
     most: int = 0  # the most solutions that there were at any step
+    lost: dict[tuple[str, str], dict[int, str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -81,17 +87,21 @@ Step = Callable[[RowSolutions], None]
 class SolutionMaker:
     """The WHERE of a lift, ready to run over blocks of rows."""
 
-    def __init__(self, plan: LiftPlan, types: dict[str, str] | None = None) -> None:
-        """`types` gives the local name of a field's XSD datatype."""
-        self._plan = plan
-        self._options = Options(base=plan.base, functions=registered())
+    def __init__(
+        self, plan: LiftPlan, types: dict[str, str] | None = None, decimal: str = "."
+    ) -> None:
+        """`types` gives the type of a field (`field_types`), `decimal` the sign in numbers."""
+        self._plan, self._decimal = plan, decimal
+        where = watched_where(plan, decimal)
+        self._casts = where.casts
+        self._options = Options(base=plan.base, functions=known_functions())
         self._types = {v: self._cast(v, name) for v, name in (types or {}).items()}
         self._filters = [
             compile_filter(e.expr, self._options)
-            for e in plan.elements
+            for e in where.elements
             if isinstance(e, ast.Filter)
         ]
-        self._steps = [step for e in plan.elements if (step := self._step(e)) is not None]
+        self._steps = [step for e in where.elements if (step := self._step(e)) is not None]
 
     def solutions(self, block: RowBlock, first: int) -> RowSolutions:
         """The solutions of a block's rows; `first` is the number of the first one."""
@@ -123,8 +133,10 @@ class SolutionMaker:
         return found
 
     def _cast(self, name: str, datatype: str) -> Callable[[list[Cell]], list[Cell]]:
-        expr = ast.FunctionCall(ast.Iri(XSD + datatype), (ast.Var(name),))
-        term = compile_term(expr, self._options)
+        form = time_format(datatype)
+        if form is not None:
+            return lambda cells: [_formatted(cell, form) for cell in cells]
+        term = compile_term(cast_of(name, datatype, self._decimal), self._options)
 
         def cast(cells: list[Cell]) -> list[Cell]:
             texts: list[str | None] = [c if type(c) is str else None for c in cells]
@@ -171,6 +183,8 @@ class SolutionMaker:
         only = variables[0] if len(variables) == 1 and not labels and not foreign else None
         known: dict[str, str | None] = {}
 
+        own = self._casts.get(name)
+
         def bind(found: RowSolutions) -> None:
             env = _SolutionEnv(found.columns)
             column = found.columns.get(only) if only is not None else None
@@ -188,8 +202,27 @@ class SolutionMaker:
                         known.clear()
                     known[key] = value
             found.columns[name] = out
+            if own is not None:
+                _count_lost(found, out, *own)
 
         return bind
+
+
+def _formatted(cell: Cell, form: str) -> Cell:
+    """The time in the literal of a cell, which has a format."""
+    if type(cell) is not str:
+        return cell
+    time = read_time(split_literal(cell)[0], form)
+    return Wrong(f"{cell} is no time in the format {form}") if time is None else time_term(time)
+
+
+def _count_lost(found: RowSolutions, made: list[str | None], field: str, datatype: str) -> None:
+    """Note the rows in which a field has a value and its cast has none."""
+    given = found.columns.get(field, [])
+    lost = [i for i, (a, b) in enumerate(zip(given, made, strict=False)) if b is None and a]
+    if lost:
+        texts = found.lost.setdefault((field, datatype), {})
+        texts.update((found.rows[i], given[i] or "") for i in lost)
 
 
 def checked_term(expr: ast.Expr, options: Options) -> Callable[[Env], str | None]:

@@ -5,23 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from glob import glob, has_magic
 from pathlib import Path
 from typing import IO, Any, cast
 
+from spaseq import thresholds
 from spaseq.errors import InputError
 from spaseq.lang.spelling import suggested
 from spaseq.lift.asked_rows import AskedRows
-from spaseq.lift.cells import TABLE_ROWS, FilteredRows, RowBlock, TableBlock, TimedRows
 from spaseq.lift.delimited_rows import DelimitedRows
+from spaseq.lift.json_documents import DocumentRows, is_document
 from spaseq.lift.json_rows import JsonRows
 from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan
 from spaseq.lift.pruned_lifts import KnownFields, known_fields, longest_harmless, surely_timed
+from spaseq.lift.row_blocks import FilteredRows, RowBlock, TableBlock, TimedRows
 from spaseq.lift.row_groups import GroupUse, row_group_runs
 from spaseq.lift.table_formats import (
-    DELIMITERS,
+    DELIMITED,
     TABLE_EXTENSIONS,
     TEXT_FORMATS,
     TableFormat,
@@ -30,17 +32,20 @@ from spaseq.lift.table_formats import (
 from spaseq.lift.text_lines import Report
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT, CsvDialect
 from spaseq.rdf.inputs.files import READ_ERRORS
-from spaseq.rdf.inputs.unpacking import UnpackedFile
+from spaseq.rdf.inputs.unpacking import UnpackedFile, report_after_end
 
 
-def table_files(paths: Sequence[str]) -> tuple[TableFile, ...]:
+def table_files(paths: Sequence[str], csv: CsvDialect = DEFAULT_DIALECT) -> tuple[TableFile, ...]:
     """The files at paths: files, the tables of directories, or globs; by path in byte order.
 
     Raises:
         InputError: a path does not exist, a glob matches nothing, or a format is unknown.
     """
-    return tuple(TableFile(path, form) for given in paths for path, form in _files_at(given))
+    return tuple(
+        TableFile(path, form, csv=csv) for given in paths for path, form in _files_at(given)
+    )
 
 
 def _files_at(path: str) -> list[tuple[str, TableFormat]]:
@@ -73,6 +78,7 @@ class TableFile:
 
     path: str
     format: TableFormat
+    csv: CsvDialect = field(default=DEFAULT_DIALECT, kw_only=True)
 
     def blocks(
         self,
@@ -98,6 +104,7 @@ class TableFile:
             if self.format in TEXT_FORMATS:
                 with closing(self._opened(limits)) as data:
                     yield from self._text_blocks(data, plan, limits, report, columns)
+                    report_after_end(getattr(data, "raw", data), self.path, on_bad)
             else:
                 yield from self._table_blocks(plan, self.known_fields(limits), asked)
         except READ_ERRORS as error:
@@ -112,12 +119,12 @@ class TableFile:
         Raises:
             InputError: as for `blocks`.
         """
-        if self.format is TableFormat.JSON_LINES:
-            self._opened(limits).close()
-        elif self.format in DELIMITERS:
+        if self.format in DELIMITED:
             with closing(self._opened(limits)) as data:
-                names = DelimitedRows(data, DELIMITERS[self.format], limits, self.path).names
-            check_names(self.path, names, plan.fields)
+                rows = DelimitedRows(data, self._dialect, limits, self.path)
+            check_names(self.path, rows.names, plan.fields, rows.advice)
+        elif self.format in TEXT_FORMATS:
+            self._opened(limits).close()
         else:
             from spaseq.lift.arrow_rows import table_variables
 
@@ -140,6 +147,12 @@ class TableFile:
             counts, times = table.counts(), table.usual_times()
             return known_fields(table.schema, *counts, times, longest_harmless(limits))
 
+    @property
+    def _dialect(self) -> CsvDialect:
+        """The dialect; the delimiter of TSV is a tab."""
+        tabs = self.format is TableFormat.TSV and self.csv.delimiter is None
+        return replace(self.csv, delimiter="\t") if tabs else self.csv
+
     def _opened(self, limits: Limits) -> IO[bytes]:
         try:
             if self.path.endswith(".gz"):
@@ -161,7 +174,10 @@ class TableFile:
         columns: bool,
     ) -> Iterator[RowBlock | TableBlock]:
         fields = plan.fields
-        if self.format is TableFormat.JSON_LINES:
+        if self.format is TableFormat.JSON and is_document(data):
+            yield from DocumentRows(data, fields, limits).blocks(report)
+            return
+        if self.format not in DELIMITED:
             scanner = None
             if columns:
                 from spaseq.lift.json_columns import JsonScanner
@@ -169,8 +185,8 @@ class TableFile:
                 scanner = JsonScanner(fields.wanted, fields.taken, limits)
             yield from JsonRows(data, fields, limits, scanner).blocks(report)
             return
-        rows = DelimitedRows(data, DELIMITERS[self.format], limits, self.path)
-        check_names(self.path, rows.names, fields)
+        rows = DelimitedRows(data, self._dialect, limits, self.path)
+        check_names(self.path, rows.names, fields, rows.advice)
         yield from rows.blocks(fields.wanted, report)
 
     def _table_blocks(
@@ -230,7 +246,7 @@ class _OpenTable:
     def batches(
         self, plan: LiftPlan, known: KnownFields, asked: AskedRows | None = None
     ) -> Iterator[Any]:
-        """Record batches of at most `TABLE_ROWS` rows, and rows that need not be read."""
+        """Record batches of at most `table_rows` rows, and rows that need not be read."""
         from spaseq.lift.arrow_rows import joined, wanted_columns
 
         columns = wanted_columns(self.schema, plan.fields.wanted)
@@ -244,8 +260,8 @@ class _OpenTable:
         )
         read = columns or self.schema.names[:1]  # a batch without columns has no rows
         for batch in joined(batch.select(read) for batch in batches):
-            for first in range(0, len(batch), TABLE_ROWS):
-                yield batch.slice(first, TABLE_ROWS)
+            for first in range(0, len(batch), thresholds.current.table_rows):
+                yield batch.slice(first, thresholds.current.table_rows)
 
     def rows_before(self) -> int:
         """The rows of the file before those that are read."""
@@ -265,18 +281,17 @@ class _OpenTable:
         own = self._file.row_groups(self._reader.metadata.num_row_groups)
         sure = None if time is None else asked
         runs = row_group_runs(self._reader, own, plan, known, sure)
+        size = int(thresholds.current.table_rows)
         for use, groups, rows in runs:
             if use is GroupUse.NOTHING:
                 yield FilteredRows(rows, len(groups))
             elif use is GroupUse.ALL:
-                yield from self._reader.iter_batches(TABLE_ROWS, row_groups=groups, columns=columns)
+                yield from self._reader.iter_batches(size, row_groups=groups, columns=columns)
             else:
                 assert time is not None
                 left = len(groups)
                 names = wanted_columns(self.schema, frozenset([time]))
-                for batch in self._reader.iter_batches(
-                    TABLE_ROWS, row_groups=groups, columns=names
-                ):
+                for batch in self._reader.iter_batches(size, row_groups=groups, columns=names):
                     yield TimedRows(times_of(batch.column(0)), left)
                     left = 0
 
@@ -335,15 +350,18 @@ def _columns_of_few_texts(file: Any) -> list[str]:
     return [name for name, size in sizes.items() if size < _FEW_BYTES and name in names]
 
 
-def check_names(where: str, names: Sequence[str], fields: Fields) -> None:
-    """InputError if fields that the lift reads are missing, or stand twice, or have its names."""
+def check_names(where: str, names: Sequence[str], fields: Fields, advice: str = "") -> None:
+    """InputError if fields that the lift reads are missing, or stand twice, or have its names.
+
+    `advice` says why fields may be missing, if that is known.
+    """
     for name in sorted(fields.needed):
         if name == ROW_NUMBER:
             continue
         if name not in names:
             near = suggested(name, names)
-            hint = f"; did you mean ?{near}?" if near else f"; it has {', '.join(names[:20])}"
-            raise InputError(f"{where} has no field for ?{name} of the lift{hint}")
+            hint = f"did you mean ?{near}?" if near else f"it has {', '.join(names[:20])}"
+            raise InputError(f"{where} has no field for ?{name} of the lift; {advice or hint}")
     for name in sorted(fields.wanted):
         if list(names).count(name) > 1:
             raise InputError(f"{where} has two fields for ?{name} of the lift")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from glob import glob, has_magic
 from pathlib import Path
 
 
@@ -12,6 +13,7 @@ class TableFormat(Enum):
     CSV = "CSV"
     TSV = "TSV"
     JSON_LINES = "JSON lines"
+    JSON = "JSON"
     PARQUET = "Parquet"
     ARROW = "Arrow"
 
@@ -21,6 +23,7 @@ TABLE_EXTENSIONS = {
     ".tsv": TableFormat.TSV,
     ".jsonl": TableFormat.JSON_LINES,
     ".ndjson": TableFormat.JSON_LINES,
+    ".json": TableFormat.JSON,
     ".parquet": TableFormat.PARQUET,
     ".pq": TableFormat.PARQUET,
     ".arrow": TableFormat.ARROW,
@@ -28,8 +31,8 @@ TABLE_EXTENSIONS = {
     ".feather": TableFormat.ARROW,
     ".ipc": TableFormat.ARROW,
 }
-DELIMITERS = {TableFormat.CSV: ",", TableFormat.TSV: "\t"}
-TEXT_FORMATS = frozenset({TableFormat.CSV, TableFormat.TSV, TableFormat.JSON_LINES})
+DELIMITED = frozenset({TableFormat.CSV, TableFormat.TSV})
+TEXT_FORMATS = DELIMITED | {TableFormat.JSON_LINES, TableFormat.JSON}
 
 
 def table_format(path: str) -> TableFormat | None:
@@ -39,7 +42,7 @@ def table_format(path: str) -> TableFormat | None:
 
 
 def is_table_input(path: str) -> bool:
-    """Whether a path of a stream looks like tables: by its name, or by those in the directory.
+    """Whether a path of a stream looks like tables: by its name, or by those that it stands for.
 
     A directory that cannot be read is no table; reading the stream says what is wrong.
     """
@@ -47,6 +50,9 @@ def is_table_input(path: str) -> bool:
     try:
         if place.is_dir():
             return any(table_format(inner.name) is not None for inner in place.iterdir())
+        if has_magic(path) and not place.exists():
+            found = glob(path, recursive=True)
+            return any(table_format(inner) is not None for inner in (path, *found))
     except OSError:
         return False
     return table_format(path) is not None

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from spaseq.algebra.groups import constant_text, pattern_term
+from spaseq.algebra.constants import constant_text
 from spaseq.algebra.nodes import PatternTerm, TriplePattern, is_reserved
+from spaseq.algebra.triple_terms import TermReader
 from spaseq.errors import Diagnostic, QueryText
 from spaseq.lang import ast
 from spaseq.lang.spelling import suggested
@@ -102,10 +103,8 @@ def _blocks(node: ast.Node) -> Iterator[ast.Triples]:
 def _has(lift: LiftPlan, triples: Sequence[ast.Triple]) -> bool:
     """Whether some graph of a lift may have triples for patterns."""
     known = _known_terms(lift)
-    patterns = [
-        TriplePattern(*(pattern_term(term) for term in (t.subject, _iri(t), t.object)))
-        for t in triples
-    ]
+    term = TermReader().term
+    patterns = [TriplePattern(term(t.subject), term(_iri(t)), term(t.object)) for t in triples]
     template = [t.terms for t in _template(lift)]
     choices = [[own for own in template if _may_be(p, own, known)] for p in patterns]
     if not all(choices):
@@ -121,7 +120,7 @@ def _iri(triple: ast.Triple) -> ast.Iri:
 
 def _template(lift: LiftPlan) -> list[TemplateTriple]:
     """The triples that graphs may have."""
-    return [t for t in lift.template if t.inside]
+    return [t for plan in (lift, *lift.others) for t in plan.template if t.inside]
 
 
 def _may_be(
@@ -159,9 +158,10 @@ def _known_terms(lift: LiftPlan) -> dict[str, _TermKind]:
             what = _of_expression(element.expr, known, lift.base)
             if what is not None:
                 known[element.var.name] = what
+    composed = dict(lift.composed)
     for triple in lift.template:
         known |= {
-            t.name: _TermKind("_:")
+            t.name: _TermKind("<<" if t.name in composed else "_:")
             for t in triple.terms
             if isinstance(t, ast.Var) and is_reserved(t.name)
         }

@@ -158,8 +158,18 @@ class MessageColumns(Sequence[Message]):
     def __getitem__(self, which: slice) -> MessageColumns: ...
     def __getitem__(self, which: int | slice) -> Message | MessageColumns:
         if isinstance(which, int):
-            (found,) = self[range(len(self))[which] :][:1]
-            return found
+            at, time = range(len(self))[which], int(self.time[which])
+            return Message(
+                self.payload.data[self.payload.begins[at] : self.payload.ends[at]],
+                int(self.partition[at]),
+                int(self.offset[at]),
+                self.media_type[at],
+                int(self.arrival[at]),
+                None if time == NO_TIME else time,
+                self.key[at],
+                self.topic[at],
+                self.marks[at],
+            )
         return MessageColumns(
             self.payload.part(which),
             self.partition[which],

@@ -24,9 +24,9 @@ from spaseq.logs.messages import UNNUMBERED, Message, MessageColumns, arrived_at
 from spaseq.logs.segment_log import SEGMENT_BYTES, LogReader, SegmentLog
 from spaseq.logs.stream_records import (
     Entry,
+    Heartbeat,
     Marks,
     Partitions,
-    Raised,
     block_record,
     entry_of,
 )
@@ -35,6 +35,10 @@ from spaseq.storage.durable_files import write_durably
 
 class StreamLog:
     """The messages of one stream in a directory, which must not be open twice.
+
+    Attributes:
+        last_arrival: the greatest time (ms) at which a message of the log arrived, as far as
+            messages have been found or handed in.
 
     Raises:
         DamagedLog: see `SegmentLog`.
@@ -46,6 +50,7 @@ class StreamLog:
         self._marks: dict[str, str] = {}
         self._pending_marks: dict[str, str] = {}
         self._partitions = self._pending_partitions = 1
+        self.last_arrival: int | None = None
         self.log = SegmentLog(directory, segment_bytes, self._notes)
         self._find_places()
         self._pending_partitions = self._partitions
@@ -76,9 +81,9 @@ class StreamLog:
             self._pending_partitions = count
             self.log.append([Partitions(count).to_bytes()])
 
-    def note_raised(self, partition: int, time: int) -> None:
-        """Hand in that the watermark of an idle partition rises."""
-        self.log.append([Raised(partition, time).to_bytes()])
+    def note_heartbeat(self, partition: int, time: int) -> None:
+        """Hand in a heartbeat of a partition: no event before a time (ms) follows."""
+        self.log.append([Heartbeat(partition, time).to_bytes()])
 
     def append(self, messages: Sequence[Message], arrival: int | None = None) -> int:
         """Hand in messages for the next `commit`, but those that are in the log; how many are new.
@@ -95,12 +100,17 @@ class StreamLog:
         last_rows = len(block) - 1 - np.unique(block.partition[::-1], return_index=True)[1]
         for row in last_rows.tolist():
             self._pending[int(block.partition[row])] = int(block.offset[row])
+        self._arrived(block)
         self.log.append([block_record(block)], len(block))
         marks = {name: text for changed in block.marks for name, text in changed}
         if marks:
             self._pending_marks.update(marks)
             self.log.append([Marks(marks).to_bytes()])
         return len(block)
+
+    def _arrived(self, block: MessageColumns) -> None:
+        last = int(block.arrival.max())
+        self.last_arrival = last if self.last_arrival is None else max(last, self.last_arrival)
 
     def _last(self, partition: int) -> int | None:
         """The offset of the last message of a partition that was handed in."""
@@ -155,7 +165,9 @@ class StreamLog:
 
     def _notes(self) -> bytes:
         """The places of all messages before a segment; those of its own commit are not in it."""
-        return json.dumps([self._partitions, sorted(self._places.items()), self._marks]).encode()
+        places = sorted(self._places.items())
+        notes = [self._partitions, places, self._marks, self.last_arrival]
+        return json.dumps(notes).encode()
 
     def _mark(self, changed: Mapping[str, str]) -> None:
         self._marks.update(changed)
@@ -165,9 +177,10 @@ class StreamLog:
     def _find_places(self) -> None:
         notes, first = self.log.last_notes()
         try:
-            self._partitions, places, *marks = json.loads(notes)
+            self._partitions, places, *further = json.loads(notes)
             self._places = {int(partition): int(offset) for partition, offset in places}
-            self._marks = dict(*marks)  # earlier versions have none
+            self._marks = dict(*further[:1])  # earlier versions have none
+            self.last_arrival = further[1] if len(further) > 1 else None
         except (ValueError, TypeError) as error:
             raise DamagedLog(f"{self.log.directory} is damaged: {error}") from error
         reader = self.reader(first)
@@ -178,6 +191,7 @@ class StreamLog:
                 elif isinstance(entry, Marks):
                     self._mark(entry.changed)
                 elif isinstance(entry, MessageColumns):
+                    self._arrived(entry)
                     self._places.update(
                         zip(entry.partition.tolist(), entry.offset.tolist(), strict=True)
                     )

@@ -42,14 +42,14 @@ class Partitions:
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
-    """The watermark of a partition rises to a time (ms), because the partition is idle."""
+class Heartbeat:
+    """A heartbeat: no event of a partition before a time (ms) follows."""
 
     partition: int
     time: int
 
     def to_bytes(self) -> bytes:
-        """The decision as a record."""
+        """The heartbeat as a record."""
         return _HEAD.pack(_RAISED, self.time, self.partition, 0, 0)
 
 
@@ -64,7 +64,7 @@ class Marks:
         return _HEAD.pack(_MARKS, 0, 0, 0, 0) + json.dumps(dict(self.changed)).encode()
 
 
-Entry: TypeAlias = MessageColumns | Partitions | Raised | Marks
+Entry: TypeAlias = MessageColumns | Partitions | Heartbeat | Marks
 """What a stream log has."""
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ def entry_of(record: bytes) -> Entry:
     if kind == _PARTITIONS:
         return Partitions(partition)
     if kind == _RAISED:
-        return Raised(partition, time)
+        return Heartbeat(partition, time)
     if kind == _MARKS:
         return Marks(json.loads(record[_HEAD.size :]))
     if kind in _KINDS_BEFORE_BLOCKS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spaseq.algebra.construct import template_of
+from spaseq.algebra.construct import change_template_of, template_of
 from spaseq.algebra.nodes import is_reserved
 from spaseq.lang import ast
 from spaseq.plan.query_plan import AfterMatch, AnswerPlan, GpmPlan, ProjectedVariable, Strategy
@@ -13,9 +13,14 @@ def answer_plan(query: ast.Query, gpms: tuple[GpmPlan, ...]) -> AnswerPlan:
     form, skip = query.form, query.skip
     after_match = AfterMatch("NO SKIP")
     if skip is not None:
-        after_match = AfterMatch(skip.kind, skip.gpm.name if skip.gpm else None)
+        after_match = AfterMatch(
+            skip.kind, skip.gpm.name if skip.gpm else None, skip.mute.ms if skip.mute else 0
+        )
     if isinstance(form, ast.Construct):
         template = template_of(form, query.register.value if query.register else None)
+        return AnswerPlan((), False, "ALL", after_match, query.having, template)
+    if isinstance(form, ast.Maintain):
+        template = change_template_of(form)
         return AnswerPlan((), False, "ALL", after_match, query.having, template)
     strategy: Strategy = form.strategy
     projection = _projection(form, gpms)

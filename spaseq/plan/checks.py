@@ -8,12 +8,15 @@ from dataclasses import replace
 from spaseq.algebra.schema import Schema
 from spaseq.errors import NOWHERE, Diagnostic
 from spaseq.expr.compile import Options, problems
-from spaseq.expr.extension import registered
+from spaseq.expr.known_functions import known_functions
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.rewriting import without_services
 from spaseq.lang.variables import filters_of, walk, walk_patterns
+from spaseq.lang.visibility import seen_before
+from spaseq.lang.windows import is_on_windows
 from spaseq.plan.gpm_plans import gpm_algebra
+from spaseq.plan.window_plans import check_changes
 from spaseq.rdf.terms.term import iri_text
 from spaseq.rdf.terms.vocabulary import RDF
 
@@ -72,7 +75,7 @@ def check_expressions(resolved: Resolved) -> list[Diagnostic]:
     query = resolved.query
     # Another check refuses EXISTS where it is not supported.
     groups = frozenset(resolved.scope.owner)
-    options = Options(lambda _, __: False, groups=groups, functions=registered())
+    options = Options(lambda _, __: False, groups=groups, functions=known_functions())
     patterns = [without_services(g.pattern) for g in query.gpms]
     exprs = [e for pattern in patterns for e in filters_of(pattern)]
     if isinstance(query.form, ast.Select):
@@ -90,6 +93,12 @@ def check_expressions(resolved: Resolved) -> list[Diagnostic]:
     return list(dict.fromkeys(found))
 
 
+def check_windows(resolved: Resolved, schema: Schema | None = None) -> list[Diagnostic]:
+    """Findings of GPMs on changes of windows that only their algebra shows."""
+    seen = seen_before(resolved.chain, resolved.scope, resolved.binds)
+    return check_changes(resolved, seen, schema)
+
+
 def check_partition(resolved: Resolved, schema: Schema | None = None) -> list[Diagnostic]:
     """Findings of PARTITION BY over variables that a solution of a GPM may leave unbound."""
     if not resolved.query.partition:
@@ -98,7 +107,7 @@ def check_partition(resolved: Resolved, schema: Schema | None = None) -> list[Di
     positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
     algebra = gpm_algebra(resolved, schema)
     for gpm in resolved.query.gpms:
-        if gpm.name not in positive:
+        if gpm.name not in positive or is_on_windows(gpm, resolved.query):
             continue
         certain = algebra[gpm.name].certain
         for var in resolved.query.partition:

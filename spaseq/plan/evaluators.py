@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -13,11 +12,9 @@ from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.inlined import inlined
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.program.outer_steps import has_outer_negations
-from spaseq.automaton.program.partial_order import NotReorderable, patterns_of
 from spaseq.automaton.registers.compilable_runs import TestedProgram, tested_program
 from spaseq.automaton.sets.compilable_sets import check_letters, check_sets
 from spaseq.errors import UsageError
-from spaseq.expr.uses import timestamp_uses, variables_of
 from spaseq.lang import sequence as seq
 from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, QueryPlan
 from spaseq.plan.sharing import (
@@ -25,11 +22,10 @@ from spaseq.plan.sharing import (
     obstacle_of_correlation,
     obstacle_to_chain,
     obstacle_to_sharing,
-    obstacle_to_sharing_in_python,
     sharing_key,
 )
 
-SET_EVALUATORS = ("compact", "compiled-compact", "compiled-chain")
+SET_EVALUATORS = ("compiled-compact", "compiled-chain")
 """The evaluators whose partial matches are sets that share parts."""
 
 _COUNTED = "its many repetitions are counted"
@@ -72,10 +68,6 @@ def obstacle_to(evaluator: EvaluatorName, plan: QueryPlan) -> str | None:
             return None
         case "compiled-registers":
             return obstacle_to_compiled_registers(plan)
-        case "lazy":
-            return obstacle_of_correlation(plan) or obstacle_to_reordering(plan)
-        case "compact":
-            return obstacle_to_sharing_in_python(plan)
         case "compiled-compact":
             return obstacle_to_sharing(plan) or obstacle_to_compiled_sets(plan)
         case "compiled-chain":
@@ -84,32 +76,22 @@ def obstacle_to(evaluator: EvaluatorName, plan: QueryPlan) -> str | None:
 
 
 def may_be_better_unrolled(plan: QueryPlan) -> bool:
-    """Whether sets might run a sequence whose repetitions are counted, if they were unrolled."""
+    """Whether sets might run a sequence whose repetitions are counted, if they were unrolled.
+
+    They run no counted repetition beside a bracket with `&` or AND.
+    """
     if not plan.sequence.program.bounds:
         return False
-    for step in seq.steps(plan.sequence.chain):
-        if isinstance(step, seq.BinaryStep) and step.kind != "|":
-            return True  # counted repetitions beside it are an obstacle of their own
-    return obstacle_to_sharing(plan) is None
-
-
-def obstacle_to_reordering(plan: QueryPlan) -> str | None:
-    """Why the steps of a sequence cannot be matched in any order; None if they can."""
-    try:
-        patterns_of(plan.sequence.program)
-    except NotReorderable as reason:
-        return str(reason)
-    return None
+    steps = seq.steps(plan.sequence.chain)
+    return any(isinstance(step, seq.BinaryStep) and step.kind != "|" for step in steps)
 
 
 def obstacle_to_compiled_sets(plan: QueryPlan) -> str | None:
     """Why no kernel can run a sequence whose matches can share parts; None if one can."""
     sequence = plan.sequence
-    if sequence.program.bounds:
-        return _COUNTED
     try:
         compares = plan.answers.strategy == "MAX" and not keeps_all(plan)
-        gpms, streams = len(plan.patterns.gpms), len(plan.inputs.streams)
+        gpms, streams = len(plan.patterns.gpms), len(plan.inputs.sources)
         check_letters(sequence.program, gpms, streams, compares)
         check_sets(sequence.partition, sequence.window)
     except NoKernel as reason:
@@ -140,14 +122,20 @@ def is_threshold_sequence(plan: QueryPlan) -> bool:
 
 def _tested(plan: QueryPlan) -> TestedProgram:
     sequence = plan.sequence
-    columns = [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.patterns.gpms]
-    return tested_program(_by_registers(plan), columns, sequence.partition, sequence.window)
+    program = _by_registers(plan)
+    return tested_program(program, _columns(plan), sequence.partition, sequence.window)
+
+
+def _columns(plan: QueryPlan) -> list[GpmColumns]:
+    return [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.patterns.gpms]
 
 
 def program_of(plan: QueryPlan) -> Program:
     """The program that the plan's evaluator runs."""
     if plan.sequence.evaluator.name == "compiled-registers":
         return _by_registers(plan)
+    if plan.sequence.evaluator.name == "registers" and obstacle_of_correlation(plan) is None:
+        return inlined(_in_every_order(plan))
     return plan.sequence.program
 
 
@@ -157,41 +145,36 @@ def _by_registers(plan: QueryPlan) -> Program:
     Raises:
         NotContiguous: the strategy is STRICT, and no program finds its matches only.
     """
-    program = in_every_order(plan.sequence.program, lambda gpms: _are_free(plan, gpms))
+    program = _in_every_order(plan)
     return inlined(contiguous(program) if plan.answers.strategy == "STRICT" else program)
 
 
-def _are_free(plan: QueryPlan, gpms: Sequence[int]) -> bool:
-    """Whether GPMs have one stream, and no FILTER of one uses what another one binds."""
-    chosen = [plan.patterns.gpms[gpm] for gpm in gpms]
-    if len({stream for gpm in chosen for stream in gpm.streams}) > 1:
-        return False
-    for gpm in chosen:
-        others = {v for other in chosen if other is not gpm for v in other.variables} - gpm.certain
-        names = {other.name for other in chosen}
-        for condition in gpm.conditions:
-            if variables_of(condition) & others or timestamp_uses(condition) & names:
-                return False
-    return True
+def _in_every_order(plan: QueryPlan) -> Program:
+    """The program of a plan without the brackets with AND that may be ways of their own."""
+    first = len(plan.inputs.streams)
+    streams = [
+        (*gpm.streams, *(first + source.window for source in gpm.windows))
+        for gpm in plan.patterns.gpms
+    ]
+    return in_every_order(plan.sequence.program, _columns(plan), streams)
 
 
 def selects(plan: QueryPlan) -> bool:
     """Whether the plan's evaluator applies the selection strategy itself.
 
-    It does where that is the same as selecting among all answers of one end: HAVING comes first,
-    unless the strategy is STRICT, which looks at each match alone; MAX compares the matches of one
-    key only; and negated steps in first or last place are checked on the matches of the sets.
+    STRICT looks at each match alone, and at instants that only the evaluator knows. Evaluators of
+    sets apply the others where that is the same as selecting among all answers of one end: HAVING
+    comes first; MAX compares the matches of one key only; and negated steps in first or last place
+    are checked on the matches of the sets.
     """
     answers, evaluator = plan.answers, plan.sequence.evaluator
-    if evaluator.name == "compiled-registers":
-        return answers.strategy == "STRICT"
+    if answers.strategy == "STRICT":
+        return True
     if evaluator.name not in SET_EVALUATORS or keeps_all(plan):
-        return False
-    if answers.strategy != "STRICT" and has_outer_negations(plan.sequence.program):
         return False
     if answers.strategy == "MAX" and evaluator.key:
         return False
-    return answers.having is None or answers.strategy == "STRICT"
+    return answers.having is None and not has_outer_negations(plan.sequence.program)
 
 
 def consumes(plan: QueryPlan) -> bool:
@@ -199,14 +182,15 @@ def consumes(plan: QueryPlan) -> bool:
 
     CONSUME and PAST LAST EVENT forbid all later answers that begin up to the end of one that is
     kept. If each match is an answer, an instant at which matches end has one that is kept, and no
-    partial match of its partition may go on. The evaluator forgets the partial matches of one key,
-    so the key must be the partition.
+    partial match of its partition may go on. (Muted answers forbid nothing, so this is not so with
+    MUTE.) The evaluator forgets the partial matches of one key, so the key must be the partition.
     """
     answers, evaluator = plan.answers, plan.sequence.evaluator
     return (
-        evaluator.name in ("compiled-chain", "compiled-compact")
+        evaluator.name in SET_EVALUATORS
         and not evaluator.key
         and answers.after_match.kind in ("CONSUME", "PAST LAST EVENT")
+        and not answers.after_match.mute_ms
         and (keeps_all(plan) or (selects(plan) and answers.strategy == "STRICT"))
         and answers.having is None
         and not has_outer_negations(plan.sequence.program)
@@ -215,8 +199,8 @@ def consumes(plan: QueryPlan) -> bool:
 
 def skips_nothing(plan: QueryPlan) -> bool:
     """Whether AFTER MATCH leaves all answers that the plan's evaluator finds."""
-    kind = plan.answers.after_match.kind
-    return kind == "NO SKIP" or (kind == "CONSUME" and consumes(plan))
+    skip = plan.answers.after_match
+    return skip.keeps_all or (skip.kind == "CONSUME" and consumes(plan))
 
 
 def limits(plan: QueryPlan) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
+from spaseq import thresholds
 from spaseq.algebra import nodes as n
 from spaseq.algebra.mapping import mapped
 from spaseq.errors import QueryText
@@ -29,9 +30,6 @@ from spaseq.plan.query_plan import GpmPlan, QueryPlan, StageKey
 from spaseq.plan.rules import apply_rules
 from spaseq.plan.sequencing import sequence_window, with_gpms
 from spaseq.records import record
-
-FEWEST = 8
-"""Fewer queries run by themselves: their answers need not be told apart."""
 
 _NO_SUM = ast.Iri("no:sum")
 """The value of a sum that is an error: nothing is less or greater than an IRI."""
@@ -118,7 +116,7 @@ def row_of(term: str) -> int:
 
 
 def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
-    """The families of at least `FEWEST` queries each, in order of their first members."""
+    """The families of enough queries each, in order of their first members."""
     alike: dict[object, list[int]] = {}
     known: dict[tuple[int, tuple[str, ...]], list[int]] = {}  # by the identity of a shape
     for number, plan in enumerate(plans):
@@ -129,7 +127,9 @@ def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
             known[place].append(number)
     planned = _FamilyPlans()
     found = (
-        _family(plans, numbers, planned) for numbers in alike.values() if len(numbers) >= FEWEST
+        _family(plans, numbers, planned)
+        for numbers in alike.values()
+        if len(numbers) >= thresholds.current.family_queries
     )
     return tuple(family for family in found if family is not None)
 

@@ -12,7 +12,9 @@ from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.sequence import occurrences
 from spaseq.lang.visibility import seen_before
+from spaseq.lang.windows import is_on_windows, windows_of
 from spaseq.plan.query_plan import GpmPlan, Membership, SequencePlan
+from spaseq.plan.window_plans import algebra_on_windows, sources_of, values_needed
 
 
 def gpm_algebra(
@@ -24,11 +26,14 @@ def gpm_algebra(
     """
     seen = seen_before(resolved.chain, resolved.scope, resolved.binds)
     used = {o.gpm for o in occurrences(resolved.chain)}
-    return {
-        gpm.name: split_gpm(gpm, frozenset(seen.get(gpm.name, ())), schema, awaited)
-        for gpm in resolved.query.gpms
-        if gpm.name in used
-    }
+
+    def algebra(gpm: ast.Gpm) -> GpmAlgebra:
+        before = frozenset(seen.get(gpm.name, ()))
+        if windows_of(gpm, resolved.query):
+            return algebra_on_windows(gpm, resolved, before, schema)
+        return split_gpm(gpm, before, schema, awaited)
+
+    return {gpm.name: algebra(gpm) for gpm in resolved.query.gpms if gpm.name in used}
 
 
 def gpm_plans(resolved: Resolved, schema: Schema | None) -> tuple[GpmPlan, ...]:
@@ -78,13 +83,14 @@ def membership_plans(
     memberships = (
         Membership(gpm.name, _streams(resolved, gpm), membership_pattern(gpm, schema))
         for gpm in resolved.query.gpms
+        if not is_on_windows(gpm, resolved.query)
     )
     return tuple(m for m in memberships if partition <= visible(possible(m.pattern)))
 
 
 def _streams(resolved: Resolved, gpm: ast.Gpm) -> tuple[int, ...]:
     streams = [s.name for s in resolved.query.streams]
-    return tuple(sorted({streams.index(ref.name) for ref in gpm.streams}))
+    return tuple(sorted({streams.index(r.name) for r in gpm.streams if r.name in streams}))
 
 
 def _gpm_plan(resolved: Resolved, gpm: ast.Gpm, algebra: GpmAlgebra) -> GpmPlan:
@@ -101,4 +107,6 @@ def _gpm_plan(resolved: Resolved, gpm: ast.Gpm, algebra: GpmAlgebra) -> GpmPlan:
         algebra.deferred,
         gpm.name not in positive,
         algebra.correlation,
+        windows=sources_of(gpm, resolved.query),
+        needed=values_needed(algebra, (v.name for v in resolved.query.partition)),
     )

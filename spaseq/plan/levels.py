@@ -1,4 +1,4 @@
-"""The levels of a sequence: its first k steps, each planned as a query (docs/language.md, Partial
+"""The levels of a sequence: its first k steps, each planned as a query (docs/meaning.md, Partial
 matches).
 
 All levels share the GPMs and the columns of the query, so stage 1 runs once. A level has its own
@@ -13,7 +13,6 @@ from dataclasses import replace
 from spaseq.algebra.nodes import is_reserved
 from spaseq.automaton.program.window import Counted
 from spaseq.errors import UsageError
-from spaseq.lang import ast
 from spaseq.lang import sequence as seq
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.scope import scopes
@@ -29,13 +28,11 @@ from spaseq.plan.query_plan import (
 )
 from spaseq.plan.rules.compiled_runs import compiled_runs
 from spaseq.plan.rules.pruned_columns import pruned_columns
-from spaseq.plan.rules.rare_steps_first import rare_steps_first
 from spaseq.plan.rules.shared_runs import shared_runs
 from spaseq.plan.sequencing import UNDECIDED, program_for
 
 _CHOICE = {
     "shared-runs": shared_runs,
-    "rare-steps-first": rare_steps_first,
     "compiled-runs": compiled_runs,
 }
 """The rules that choose an evaluator, by name and in order."""
@@ -75,6 +72,11 @@ def with_levels(plan: QueryPlan, resolved: Resolved, disabled: Collection[str]) 
         chains = [_not_greedy(chain) for chain in chains]
     if len(chains) < 2:
         return plan
+    if plan.inputs.windows:
+        raise UsageError(
+            f"query {plan.identity.title} has windows: partial matches of such a query are not "
+            "reported yet"
+        )
     plan = _with_common_key(plan, resolved, chains)
     levels = [_level(plan, resolved, chain, disabled) for chain in chains]
     if isinstance(plan.sequence.window, Counted) and any(map(_ends_in_negation, levels)):
@@ -143,8 +145,7 @@ def _answers(plan: QueryPlan) -> AnswerPlan:
     answers = plan.answers
     projection = answers.projection
     if answers.template is not None:
-        terms = (term for triple in answers.template.triples for term in triple.terms)
-        names = dict.fromkeys(term.name for term in terms if isinstance(term, ast.Var))
+        names = answers.template.variables
         projection = tuple(ProjectedVariable(n) for n in names if not is_reserved(n))
     return AnswerPlan(projection, False, "ALL", AfterMatch("NO SKIP"), None, None)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.groups import constant_text
+from spaseq.algebra.constants import constant_text
 from spaseq.algebra.mapping import mapped, with_expressions
 from spaseq.lang import ast
 from spaseq.lang.rewriting import rewritten

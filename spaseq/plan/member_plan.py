@@ -93,6 +93,7 @@ class MemberPlan(QueryPlan):
         put(made, "expressions", like.expressions)
         put(made, "disabled", like.disabled)
         put(made, "levels", like.levels)
+        put(made, "changing", like.changing)
         put(made, "is_member", like.is_member)
         return made
 

@@ -24,12 +24,6 @@ from spaseq.lang.variables import exists_uses, expression_variables, walk
 from spaseq.plan.query_plan import GpmPlan, PatternEvaluation, QueryPlan
 from spaseq.records import record
 
-FEWEST = 8
-"""Fewer queries are evaluated one by one."""
-
-FEWEST_USES = 2
-"""A template of fewer GPMs is not made."""
-
 
 @record
 class PatternTemplate:

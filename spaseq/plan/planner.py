@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
+from spaseq.algebra.graph_changes import changes_of
 from spaseq.algebra.schema import Schema
 from spaseq.automaton.program.repetitions import FEW_STATES
 from spaseq.expr.compile import Options
-from spaseq.expr.extension import Function, registered
+from spaseq.expr.extension import Function
+from spaseq.expr.known_functions import known_functions
 from spaseq.lang import ast
+from spaseq.lang import sequence as seq
 from spaseq.lang.format import format_query
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.shapes import Shaped, shape_of
@@ -33,9 +36,11 @@ from spaseq.plan.query_plan import (
     QueryPlan,
     SequencePlan,
     Signature,
+    WindowPlan,
 )
 from spaseq.plan.rules import apply_rules, known_rules
 from spaseq.plan.sequencing import pattern_plan, sequence_plan
+from spaseq.plan.window_plans import window_plans
 
 STATE_FORMAT = 2
 """Part of every plan's fingerprint: state of another format does not fit."""
@@ -76,18 +81,25 @@ def plan_as_written(
     answers = answer_plan(query, gpms)
     sequence = sequence_plan(resolved, gpms, answers, most_states)
     memberships = membership_plans(resolved, schema, gpms, sequence)
+    windows, contents = window_plans(resolved, gpms, schema)
     if options.pushed:
         gpms = with_awaited(resolved, schema, gpms)
-    register = query.register.value if query.register else None
     return QueryPlan(
-        identity=Identity(register or name, name, register),
-        inputs=_inputs(query, gpms, memberships),
-        patterns=pattern_plan(gpms, memberships),
+        identity=_identity(query, name),
+        inputs=_inputs(query, gpms, memberships, windows),
+        patterns=pattern_plan(gpms, memberships, contents),
         sequence=sequence,
         answers=answers,
         expressions=_expressions(query, sequence, schema),
         shaped=_shaped(resolved, sequence, options),
     )
+
+
+def _identity(query: ast.Query, name: str) -> Identity:
+    if isinstance(query.form, ast.Maintain):
+        return Identity(name, name, changes_of(query.form.graph.value))
+    register = query.register.value if query.register else None
+    return Identity(register or name, name, register)
 
 
 def _shaped(resolved: Resolved, sequence: SequencePlan, options: CompileOptions) -> Shaped | None:
@@ -98,7 +110,10 @@ def _shaped(resolved: Resolved, sequence: SequencePlan, options: CompileOptions)
     """
     alone = options.schema is not None or options.partial or options.evaluator is not None
     query = resolved.query
-    if not options.several or alone or sequence.needs_instants or query.register is not None:
+    feeds = query.register is not None or isinstance(query.form, ast.Maintain)
+    if not options.several or alone or sequence.needs_instants or feeds:
+        return None
+    if query.windows:
         return None
     if any(True for gpm in query.gpms for _ in service_names(gpm.pattern)):
         return None
@@ -106,7 +121,10 @@ def _shaped(resolved: Resolved, sequence: SequencePlan, options: CompileOptions)
 
 
 def _inputs(
-    query: ast.Query, gpms: tuple[GpmPlan, ...], memberships: tuple[Membership, ...]
+    query: ast.Query,
+    gpms: tuple[GpmPlan, ...],
+    memberships: tuple[Membership, ...],
+    windows: tuple[WindowPlan, ...],
 ) -> Inputs:
     used = {gpm.name for gpm in gpms} | {own.gpm for own in memberships}
     services = (n for g in query.gpms if g.name in used for n in service_names(g.pattern))
@@ -116,6 +134,7 @@ def _inputs(
         kbs=tuple(k.iri.value for k in query.kbs),
         services=tuple(name.value for name in services if isinstance(name, ast.Iri)),
         predicates=(None,) * len(query.streams),
+        windows=windows,
     )
 
 
@@ -127,7 +146,7 @@ def _expressions(query: ast.Query, sequence: SequencePlan, schema: Schema | None
 def _functions(query: ast.Query) -> tuple[Function, ...]:
     """The extension functions that the query calls."""
     called = {n.function.value for n in walk_patterns(query) if isinstance(n, ast.FunctionCall)}
-    return tuple(f for f in registered() if f.iri in called)
+    return tuple(f for f in known_functions() if f.iri in called)
 
 
 def with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
@@ -144,6 +163,9 @@ def signature(plan: QueryPlan, title: str, text: str) -> Signature:
     state = f"{STATE_FORMAT}\n{evaluator}\n{title}\n{text}"
     if plan.sequence.program.bounds:
         state += "\ncounted"
+    steps = seq.steps(plan.sequence.chain) if evaluator.endswith("registers") else ()
+    if any(isinstance(step, seq.BinaryStep) and step.kind == "AND" for step in steps):
+        state += "\nin every order"  # earlier versions ran the bracket
     if schema is not None:
         state += f"\n{schema.fingerprint}"
     if consumes(plan):

@@ -36,7 +36,12 @@ def stream_patterns(plans: Iterable[QueryPlan], iri: str) -> tuple[Pattern, ...]
         if iri not in plan.inputs.streams:
             continue
         patterns, number = plan.patterns, plan.inputs.streams.index(iri)
-        if plan.sequence.needs_instants or patterns.memberships or not patterns.evaluation.virtual:
+        if (
+            plan.inputs.windows
+            or plan.sequence.needs_instants
+            or patterns.memberships
+            or not patterns.evaluation.virtual
+        ):
             return None
         for gpm in patterns.gpms:
             if number in gpm.streams:

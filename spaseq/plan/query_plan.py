@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
+from spaseq.algebra.constants import constant_text
 from spaseq.algebra.construct import Template
 from spaseq.algebra.correlation import Correlation
-from spaseq.algebra.groups import constant_text
 from spaseq.algebra.nodes import Pattern
 from spaseq.automaton.program.nfa import Program
-from spaseq.automaton.program.required_gpms import required_gpms, required_steps
+from spaseq.automaton.program.required_gpms import required_gpms
 from spaseq.automaton.program.window import Window
 from spaseq.expr.compile import Options
 from spaseq.lang import ast
@@ -22,8 +22,6 @@ from spaseq.records import record
 
 EvaluatorName: TypeAlias = Literal[
     "registers",
-    "lazy",
-    "compact",
     "compiled-registers",
     "compiled-compact",
     "compiled-chain",
@@ -63,8 +61,54 @@ UNSIGNED = Signature("", "")
 
 
 @record
+class PanesExtent:
+    """Windows that close at origin + i * slide, for every integer i (ms)."""
+
+    range_ms: int
+    slide_ms: int
+    origin_ms: int
+
+
+@record
+class EachEventExtent:
+    """Windows that end with each event: by time (ms) or by a number of events."""
+
+    range_ms: int | None
+    events: int | None
+
+
+@record
+class SessionExtent:
+    """Events that are less than the gap apart (ms)."""
+
+    gap_ms: int
+
+
+Extent: TypeAlias = PanesExtent | EachEventExtent | SessionExtent
+
+
+@record
+class WindowPlan:
+    """A window. `content` is the index of what stage 1 hands on of its events."""
+
+    name: str
+    streams: tuple[int, ...]  # indexes in the plan's streams
+    extent: Extent
+    content: int
+
+
+@record
+class WindowSource:
+    """A window that a GPM stands on (an index), or what changes from one of its events to the
+    next."""
+
+    window: int
+    change: Literal["NEW", "GONE"] | None = None
+
+
+@record
 class Inputs:
-    """The streams, graphs and endpoints that a query reads.
+    """The streams, windows, graphs and endpoints that a query reads.
 
     `predicates` has for each stream the predicate IRIs, sorted, of the triples that the readers
     keep; None keeps all triples.
@@ -75,6 +119,12 @@ class Inputs:
     kbs: tuple[str, ...]  # graph IRIs of the knowledge base
     services: tuple[str, ...]  # IRIs of the endpoints that stand after SERVICE
     predicates: tuple[tuple[str, ...] | None, ...]
+    windows: tuple[WindowPlan, ...] = ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The IRIs of the streams and the names of the windows, which solutions count."""
+        return (*self.streams, *(window.name for window in self.windows))
 
 
 @record
@@ -98,11 +148,26 @@ class GpmPlan:
     correlation: Correlation | None = None  # evaluated where the sequence takes the event
     private: frozenset[str] = frozenset()  # variables that are not used outside the pattern
     awaited: GpmPlan | None = None
+    windows: tuple[WindowSource, ...] = ()
+    needed: tuple[str, ...] = ()  # substituted on each window event: PARTITION BY's, and NOW
+
+
+@record
+class ContentPlan:
+    """What stage 1 hands on of the events of windows: their triples with some predicates.
+
+    `gpm` is the pattern of KEY; its solutions say which partitions an event is in. `predicates` are
+    N-Triples texts; None for all. `counted` are the streams (indexes) that not only windows read.
+    """
+
+    gpm: GpmPlan
+    predicates: tuple[str, ...] | None
+    counted: tuple[int, ...]
 
 
 @record
 class Membership:
-    """A GPM's pattern without FILTERs: it decides the partitions of events (docs/language.md,
+    """A GPM's pattern without FILTERs: it decides the partitions of events (docs/meaning.md,
     Partition).
 
     An event of its streams is in the partition of each solution that binds all variables of
@@ -121,16 +186,18 @@ class PatternEvaluation:
     With `rare_first` the triple pattern with the fewest matches comes first; with `shared` equal
     triple patterns of several GPMs are evaluated once; with `lazy` OPTIONAL, paths, EXISTS and
     other operands are evaluated only on events whose triple patterns match; with `virtual` triple
-    patterns over lifted events are evaluated on the lift's columns, without triples.
+    patterns over lifted events are evaluated on the lift's columns, without triples; with `places`
+    FILTERs that compare an event's place with places of the KB ask a spatial index.
     """
 
     rare_first: bool = False
     shared: bool = False
     lazy: bool = False
     virtual: bool = False
+    places: bool = False
 
 
-FASTEST = PatternEvaluation(rare_first=True, shared=True, lazy=True, virtual=True)
+FASTEST = PatternEvaluation(rare_first=True, shared=True, lazy=True, virtual=True, places=True)
 
 
 @record
@@ -144,6 +211,12 @@ class PatternPlan:
     columns: SolutionColumns
     memberships: tuple[Membership, ...] = ()
     evaluation: PatternEvaluation = PatternEvaluation()
+    contents: tuple[ContentPlan, ...] = ()
+
+    @property
+    def evaluated(self) -> tuple[GpmPlan, ...]:
+        """The GPMs, and then the contents of windows, in the order of their numbers in rows."""
+        return (*self.gpms, *(content.gpm for content in self.contents))
 
 
 @record
@@ -151,15 +224,13 @@ class EvaluatorChoice:
     """The evaluator of a sequence.
 
     An evaluator of sets splits a partition by the variables of `key`. `asked` says that the caller
-    chose, not the planner. `order` is for tests: the lazy evaluator takes the steps in this order,
-    not the rarest first.
+    chose, not the planner.
     """
 
     name: EvaluatorName
     reason: str
     key: tuple[str, ...] = ()
     asked: bool = False
-    order: tuple[int, ...] | None = None
 
 
 @record
@@ -197,10 +268,19 @@ class ProjectedVariable:
 
 @record
 class AfterMatch:
-    """The after-match skip; `gpm` for TO FIRST and TO LAST."""
+    """The after-match skip; `gpm` for TO FIRST and TO LAST.
+
+    An answer that is kept drops those that end less than `mute_ms` after it.
+    """
 
     kind: Literal["NO SKIP", "CONSUME", "TO NEXT EVENT", "PAST LAST EVENT", "TO FIRST", "TO LAST"]
     gpm: str | None = None
+    mute_ms: int = 0
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether no answer forbids or mutes another."""
+        return self.kind == "NO SKIP" and not self.mute_ms
 
 
 @record
@@ -213,6 +293,23 @@ class AnswerPlan:
     after_match: AfterMatch
     having: ast.Expr | None
     template: Template | None
+
+
+@record
+class ChangingGraphs:
+    """The graphs of the knowledge base that change while a query runs.
+
+    Attributes:
+        graphs: their IRIs.
+        makers: for each of the query's last streams the graph whose changes it brings.
+        candidates: for each GPM a pattern that matches every event on which the GPM may match.
+        every_event: whether events without a candidate matter, too.
+    """
+
+    graphs: tuple[str, ...]
+    makers: tuple[str, ...]
+    candidates: tuple[Pattern, ...]
+    every_event: bool
 
 
 @record
@@ -238,11 +335,35 @@ class QueryPlan:
     shaped: Shaped | None = None
     is_member: bool = False
     signature: Signature = UNSIGNED
+    changing: ChangingGraphs | None = None
+
+    @property
+    def maintained(self) -> str | None:
+        """The IRI of the graph that the query maintains, if it is such a query."""
+        return None if self.answers.template is None else self.answers.template.graph
+
+    @property
+    def outer_streams(self) -> tuple[str, ...]:
+        """The IRIs of the streams that the query names."""
+        streams, changing = self.inputs.streams, self.changing
+        return streams if changing is None else streams[: len(streams) - len(changing.makers)]
+
+    @property
+    def made(self) -> str | None:
+        """The IRI of the stream that the query registers, or of the graph that it maintains."""
+        return self.maintained or self.identity.register
 
     @property
     def shape(self) -> Shape | None:
         """The query without the constants that others of its family may differ in."""
         return None if self.shaped is None else self.shaped.shape
+
+    def sources_of(self, gpm: GpmPlan) -> tuple[str, ...]:
+        """The names of the streams and windows that a GPM stands on, as the query writes them."""
+        inputs = self.inputs
+        streams = (inputs.stream_names[stream] for stream in gpm.streams)
+        windows = ((own.change, inputs.windows[own.window].name) for own in gpm.windows)
+        return (*streams, *(" ".join(filter(None, own)) for own in windows))
 
     @property
     def constant_texts(self) -> tuple[str, ...]:
@@ -260,12 +381,6 @@ class QueryPlan:
         """The GPMs (indexes, ascending) of which every match has a solution."""
         required = required_gpms(self.sequence.chain)
         return tuple(i for i, gpm in enumerate(self.patterns.gpms) if gpm.name in required)
-
-    @property
-    def required_steps(self) -> tuple[int, ...]:
-        """GPMs (indexes) of which every match has solutions, each at a later instant."""
-        numbers = {gpm.name: i for i, gpm in enumerate(self.patterns.gpms)}
-        return tuple(numbers[name] for name in required_steps(self.sequence.chain))
 
     def with_identity(self, identity: Identity) -> QueryPlan:
         """The plan under other names."""

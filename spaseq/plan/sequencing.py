@@ -15,6 +15,7 @@ from spaseq.lang.scope import Scope
 from spaseq.lang.sequence import Chain
 from spaseq.plan.query_plan import (
     AnswerPlan,
+    ContentPlan,
     EvaluatorChoice,
     GpmPlan,
     Membership,
@@ -36,16 +37,19 @@ _MOST_DRAWN = 50
 
 
 def pattern_plan(
-    gpms: tuple[GpmPlan, ...], memberships: tuple[Membership, ...] = ()
+    gpms: tuple[GpmPlan, ...],
+    memberships: tuple[Membership, ...] = (),
+    contents: tuple[ContentPlan, ...] = (),
 ) -> PatternPlan:
     """Stage 1: the columns are all variables of the GPMs.
 
     Variables in conditions between steps also have number columns.
     """
-    variables = tuple(sorted({v for g in gpms for v in g.variables}))
+    every = (*gpms, *(content.gpm for content in contents))
+    variables = tuple(sorted({v for g in every for v in g.variables}))
     read = {v for g in gpms for c in g.conditions for v in mentions(c)}
     columns = SolutionColumns(variables, tuple(v for v in variables if v in read))
-    return PatternPlan(gpms, columns, memberships)
+    return PatternPlan(gpms, columns, memberships, contents=contents)
 
 
 def sequence_plan(
@@ -73,7 +77,7 @@ def with_gpms(plan: QueryPlan, gpms: tuple[GpmPlan, ...]) -> QueryPlan:
     most_states = FEW_STATES if sequence.program.bounds else None
     program = program_for(sequence.chain, sequence.scope, gpms, most_states)
     key = _key(gpms, sequence.scope, sequence.partition, sequence.needs_instants, plan.answers)
-    patterns = pattern_plan(gpms, plan.patterns.memberships)
+    patterns = pattern_plan(gpms, plan.patterns.memberships, plan.patterns.contents)
     return replace(
         plan,
         patterns=replace(patterns, evaluation=plan.patterns.evaluation),
@@ -92,7 +96,8 @@ def drawn_program(plan: QueryPlan) -> Program:
 def sequence_window(query: ast.Query) -> Window:
     """The window of a query without errors."""
     window = query.window
-    assert window is not None
+    if window is None:  # each match is one event
+        return Sliding(0)
     if isinstance(window, ast.CountWindow):
         return Counted(window.events)
     if not window.tumbling:
@@ -126,9 +131,11 @@ def _key(
         return StageKey(None, "DISTINCT looks across partitions")
     if partition:
         return StageKey(partition, "PARTITION BY")
+    if any(gpm.windows for gpm in gpms):
+        return StageKey(None, "a window holds events of all keys")
     if needs_instants:
         return StageKey(None, "strict contiguity, WITHIN n EVENTS or STRICT look across keys")
-    if answers.strategy != "ALL" or answers.after_match.kind != "NO SKIP":
+    if answers.strategy != "ALL" or not answers.after_match.keeps_all:
         return StageKey(None, "selection and AFTER MATCH look across keys")
     shared = frozenset.intersection(*(g.certain for g in gpms)) - set(scope.owner)
     if not shared:

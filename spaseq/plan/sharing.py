@@ -11,11 +11,7 @@ from collections.abc import Iterator
 
 from spaseq.automaton.program.match_sizes import events_of_each_match
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Label, TakeLabel
-from spaseq.automaton.program.outer_steps import (
-    NotChecked,
-    outer_negations,
-    outer_place,
-)
+from spaseq.automaton.program.outer_steps import NotChecked, outer_negations
 from spaseq.automaton.sets.compilable_sets import check_waits
 from spaseq.automaton.sets.python.expand import TooManyWaits
 from spaseq.lang import sequence as seq
@@ -25,11 +21,6 @@ from spaseq.plan.query_plan import GpmPlan, QueryPlan
 def obstacle_to_sharing(plan: QueryPlan) -> str | None:
     """Why the evaluators of sets cannot run the sequence of a plan; None if they can."""
     return obstacle_of_correlation(plan) or next(_Sharing(plan).obstacles(), None)
-
-
-def obstacle_to_sharing_in_python(plan: QueryPlan) -> str | None:
-    """Why the evaluator of sets in Python cannot run the sequence of a plan; None if it can."""
-    return obstacle_to_sharing(plan) or outer_place(plan.sequence.program)
 
 
 def obstacle_of_correlation(plan: QueryPlan) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from spaseq.errors import QueryText
-from spaseq.expr.extension import registered
+from spaseq.expr.known_functions import known_functions
 from spaseq.lang.parser import MOST_CHARACTERS, parse_source
 from spaseq.lang.text_templates import TextTemplate, outline
 from spaseq.plan.member_plan import PlanTemplate
@@ -75,4 +75,4 @@ def _may(text: str, options: CompileOptions) -> bool:
 
 def _key(text: str, options: CompileOptions) -> object:
     """Queries with equal keys may be of one template."""
-    return outline(text), tuple(options.disable), options.pushed, registered()
+    return outline(text), tuple(options.disable), options.pushed, known_functions()

@@ -23,6 +23,7 @@ from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.files import STDIN, InputFile
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.unpacking import report_after_end
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
 from spaseq.rdf.lines.arenas import ArenaPool
 from spaseq.rdf.lines.chunks import LineChunks
@@ -159,6 +160,7 @@ def read_range(
             left = None if part.end is None else part.end - part.begin
             section = cast("IO[bytes]", _BoundedReader(data, left))
         yield from line_events(section, part.file, options, counter, arrival, on_bad, lines)
+        report_after_end(data, part.file.path, on_bad)
 
 
 def scan_times(part: FileRange, options: StreamOptions) -> TimeScan:
@@ -286,7 +288,11 @@ def _between_graphs(statements: Statements, last: bool) -> int | None:
     named = np.flatnonzero(statements.g >= 0)
     graphs = statements.g[named]
     changes = np.flatnonzero(graphs[1:] != graphs[:-1])
+    bad = np.array(sorted(own.line for own in statements.bad), np.int64)
     for i in (changes[::-1] if last else changes).tolist():
+        lines = statements.line[named[i : i + 2]]
+        if len(bad) and np.diff(np.searchsorted(bad, lines))[0]:
+            continue  # a malformed line between the two may belong to both
         row = _first_row(statements, int(named[i]), int(named[i + 1]))
         if row is not None:
             return int(statements.at[row])

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO
 
+from spaseq import thresholds
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.documents.document_blocks import document_blocks
 from spaseq.rdf.documents.event_buffer import EventBuffer
@@ -13,11 +14,13 @@ from spaseq.rdf.documents.event_sizes import EventSizes
 from spaseq.rdf.documents.graph_assembly import Assembly, GraphAssembly
 from spaseq.rdf.documents.triple_assembly import TripleAssembly
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.announced import announced
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.inputs.files import InputFile, resolve_paths
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import StreamOptions, reading_threads
+from spaseq.rdf.inputs.unpacking import report_after_end
 
 __all__ = [
     "ArrivalClock",
@@ -28,12 +31,6 @@ __all__ = [
     "reading_threads",
     "resolve_paths",
 ]
-
-BATCH_ROWS = 1 << 20
-"""A batch is returned once about this number of triples waits, even if it has few events."""
-
-BATCH_BYTES = 1 << 27
-"""A batch of a document is returned once its terms, repeated ones included, have this size."""
 
 
 class ArrivalClock:
@@ -107,6 +104,7 @@ def read_file(
             yield from message_file_events(data, file, options, counter, on_bad)
         else:
             yield from _document_events(data, file, options, counter, arrival, on_bad)
+        report_after_end(opened, file.path, on_bad)
 
 
 def _document_events(
@@ -133,8 +131,8 @@ def _document_events(
         ready = buffer.rows_before(assembly.keep)
         if (
             len(buffer) >= options.batch_events
-            or ready >= BATCH_ROWS
-            or (ready and size >= BATCH_BYTES)
+            or ready >= thresholds.current.batch_rows
+            or (ready and size >= thresholds.current.batch_bytes)
         ):
             yield from buffer.take(assembly.keep, options.batch_events)
             size = 0
@@ -149,11 +147,12 @@ def _assembly(
     arrival: ArrivalClock,
     on_bad: OnBad,
 ) -> Assembly:
+    times = TimeTerms.of_file(options.iri, options.time_unit, file.path, on_bad)
     if file.format.has_graphs:
         predicate, default = options.time_predicate, options.default_time
-        return GraphAssembly(buffer, file.path, predicate, on_bad, default)
+        return GraphAssembly(buffer, file.path, predicate, times, on_bad, default)
     assert options.triples_per_event is not None, "resolve_paths sees to it"
-    clock = arrival if options.arrival_time else None
+    clock = arrival if options.arrival_time else times
     return TripleAssembly(
         buffer, file.path, options.triples_per_event, options.time_predicate, clock, on_bad
     )

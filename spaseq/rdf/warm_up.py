@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.compact import compacted, compacted_parts
 from spaseq.rdf.kernels.event_ranges import event_rows, named_events, sized_events
@@ -38,7 +39,7 @@ def steps() -> Iterator[str]:
     yield "add_texts"
     statements = reader.read(LineChunk(arena, 0, size))
     yield "tokenize"
-    times = times_of(statements)
+    times = times_of(statements, TimeTerms("", "ms", lambda _: None))
     found = named_events(statements.g, statements.s, times, 0, False, 0, -1)
     yield "named_events"
     sized_events(1, len(statements), times)

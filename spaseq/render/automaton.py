@@ -84,7 +84,7 @@ class _AutomatonText:
         label = edge.label
         if isinstance(label, TakeLabel):
             gpm = self._plan.patterns.gpms[label.gpm]
-            streams = ", ".join(self._plan.inputs.stream_names[s] for s in gpm.streams)
+            streams = ", ".join(self._plan.sources_of(gpm))
             what = f"TAKE {label.name} on {streams}"
             if label.key:
                 what += f" joined on {variables_text(label.key)}"

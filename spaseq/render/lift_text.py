@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.nodes import PatternTerm
+from spaseq.algebra.triple_terms import is_part
 from spaseq.expr.uses import variables_of
 from spaseq.lang import ast
 from spaseq.lift.asked_rows import asked_rows, asked_text
@@ -61,6 +62,9 @@ def _of_gpm(plan: QueryPlan, gpm: GpmPlan, lift: LiftPlan) -> str:
         if isinstance(part, n.Path):
             words.append("triples are made for a path")
             continue
+        if any(map(is_part, part.triples)):
+            words.append("triples are made for a triple term with variables")
+            continue
         ways = unified(part.triples, template)
         if ways is None:
             words.append("triples are made: the template matches in too many ways")
@@ -79,7 +83,7 @@ def _by_rows(lift: LiftPlan) -> str | None:
         return "UNNEST or VALUES"
     terms = [term for t in lift.template for term in t.terms]
     if any(isinstance(t, ast.Var) and n.is_reserved(t.name) for t in terms):
-        return "blank nodes"
+        return "blank nodes, or triple terms with variables"
     if any(isinstance(t.terms[1], ast.Var) for t in lift.template):
         return "a variable as predicate"
     return None

@@ -11,7 +11,7 @@ from spaseq.plan.rules import NAMES
 from spaseq.render.memory import memory_text
 from spaseq.render.picture.diagram import BRACKETS, Diagram, Picture, StateBox
 from spaseq.render.plan_text import kernel_of, projected_text
-from spaseq.render.query_words import QueryWords, window_text
+from spaseq.render.query_words import QueryWords, extent_words, window_text
 from spaseq.render.rule_effects import effects, shared_patterns
 
 if TYPE_CHECKING:
@@ -24,15 +24,28 @@ def plan_json(plan: QueryPlan, words: QueryWords, rate: float | None = None) -> 
     """The plan; `rate` is the number of solutions per second for the estimate of memory."""
     inputs, changes = plan.inputs, dict(effects(plan))
     streams = zip(inputs.stream_names, inputs.streams, inputs.predicates, strict=True)
+    windows = {
+        "windows": [
+            {
+                "name": own.name,
+                "streams": [inputs.stream_names[stream] for stream in own.streams],
+                "extent": extent_words(own.extent),
+            }
+            for own in inputs.windows
+        ]
+    }
     return {
         "query": plan.identity.name,
-        "registers": plan.identity.register,
+        "registers": None if plan.maintained else plan.identity.register,
+        "maintains": plan.maintained,
         "window": _window(plan),
         "streams": [
             {"name": name, "iri": iri, "predicates": None if reads is None else list(reads)}
             for name, iri, reads in streams
         ],
+        **(windows if inputs.windows else {}),
         "knowledge": list(inputs.kbs),
+        "changing": [] if plan.changing is None else list(plan.changing.graphs),
         "endpoints": [public_address(service) for service in inputs.services],
         "gpms": [_gpm(plan, gpm, words) for gpm in plan.patterns.gpms],
         "shared": [
@@ -61,7 +74,7 @@ def _window(plan: QueryPlan) -> Json:
 def _gpm(plan: QueryPlan, gpm: GpmPlan, words: QueryWords) -> Json:
     return {
         "name": gpm.name,
-        "streams": [plan.inputs.stream_names[stream] for stream in gpm.streams],
+        "streams": list(plan.sources_of(gpm)),
         "binds": [v for v in gpm.variables if not v.startswith("_:")],
         "keeps": sorted(v for v in gpm.private if not v.startswith("_:")),
         "filters": words.filters(gpm),
@@ -92,6 +105,7 @@ def _answers(plan: QueryPlan, words: QueryWords) -> Json:
         "selection": answers.strategy,
         "after_match": answers.after_match.kind,
         "after_match_gpm": answers.after_match.gpm,
+        "mute_ms": answers.after_match.mute_ms or None,
         "having": None if answers.having is None else words.condition(answers.having),
         "distinct": answers.distinct,
         "project": [projected_text(item, words) for item in answers.projection],

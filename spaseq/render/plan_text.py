@@ -7,10 +7,17 @@ from collections.abc import Iterable, Iterator
 from spaseq.algebra.nodes import is_reserved
 from spaseq.message_text import public_address
 from spaseq.plan.evaluators import is_threshold_sequence
-from spaseq.plan.query_plan import GpmPlan, ProjectedVariable, QueryPlan
+from spaseq.plan.query_plan import GpmPlan, ProjectedVariable, QueryPlan, WindowPlan
 from spaseq.plan.rules import NAMES
+from spaseq.plan.single_events import needs_columns
 from spaseq.render.memory import memory_text
-from spaseq.render.query_words import QueryWords, variables_text, window_text
+from spaseq.render.query_words import (
+    QueryWords,
+    duration_text,
+    extent_words,
+    variables_text,
+    window_text,
+)
 from spaseq.render.rule_effects import effects, shared_patterns
 
 
@@ -32,21 +39,39 @@ def plan_text(plan: QueryPlan, words: QueryWords, rate: float | None = None) -> 
 
 def _inputs(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
     identity, inputs = plan.identity, plan.inputs
-    registered = ", a stream that other queries of the run can read" if identity.register else ""
-    yield f"answers    {identity.name}{registered}"
+    if plan.maintained is None:
+        registered = ", a stream that other queries of the run can read"
+        yield f"answers    {identity.name}{registered if identity.register else ''}"
+    else:
+        yield f"maintains  <{plan.maintained}>, and has no answers"
     streams = zip(inputs.stream_names, inputs.streams, inputs.predicates, strict=True)
     for name, iri, predicates in streams:
         yield f"stream     {name} <{iri}>"
         yield f"  reads    {_predicates(predicates, words)}"
+    changing = () if plan.changing is None else plan.changing.graphs
     for kb in inputs.kbs:
-        yield f"knowledge  <{kb}>"
+        late = ", as it is at each event's time: matched when events stand in order"
+        yield f"knowledge  <{kb}>{late if kb in changing else ''}"
     for service in inputs.services:
         yield f"endpoint   <{public_address(service)}>"
     schema = plan.expressions.schema
     if schema is not None:
         count = len(schema.axioms)
         yield f"entailment rdfs, by {count} axioms: patterns are rewritten, events are not"
+    for window in inputs.windows:
+        own = ", ".join(inputs.stream_names[stream] for stream in window.streams)
+        yield f"levels     {window.name} on {own}: {extent_words(window.extent)}"
+        yield f"  holds    {_content(plan, window, words)}"
     yield f"window     {window_text(plan.sequence.window)}"
+
+
+def _content(plan: QueryPlan, window: WindowPlan, words: QueryWords) -> str:
+    """What stage 2 keeps of the events of a window."""
+    kept = plan.patterns.contents[window.content].predicates
+    read = None if kept is None else tuple(text[1:-1] for text in kept)
+    return (
+        f"its events, with the triples of {_predicates(read, words)}; evaluated anew at each close"
+    )
 
 
 def _predicates(predicates: tuple[str, ...] | None, words: QueryWords) -> str:
@@ -66,14 +91,34 @@ def _rules(plan: QueryPlan) -> Iterator[str]:
 
 def _stage1(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
     yield "stage 1    ingest and graph patterns, in parallel, per event"
-    for gpm in plan.patterns.gpms:
+    for gpm in sorted(plan.patterns.gpms, key=lambda gpm: bool(gpm.windows)):
         yield f"  {_gpm(plan, gpm)}"
         for condition in words.filters(gpm):
             yield f"    filter {condition}"
         for condition in words.looking_back(gpm):
             yield f"    if     {condition}"
+    yield f"  pushed one by one: {pushed_text(plan)}"
     for names, triples in shared_patterns(plan):
         yield f"  shared by {', '.join(names)}: {' . '.join(map(words.triple, triples))}"
+
+
+def pushed_text(plan: QueryPlan) -> str:
+    """How events are matched that a program pushes one by one."""
+    schema, reasons = plan.expressions.schema, list[str]()
+    for gpm in (own for own in plan.patterns.gpms if own.streams):
+        core, reason = gpm.pattern, None
+        if gpm.correlation is not None:
+            core, reason = gpm.correlation.core, "its pattern looks at earlier steps"
+        elif not gpm.certain.issuperset(plan.sequence.partition):
+            reason = "it may leave PARTITION BY unbound"
+        reason = needs_columns(core, schema) or reason
+        if reason is not None:
+            reasons.append(f"{gpm.name} ({reason})")
+    if plan.inputs.windows:
+        return "in columns, as windows hold the events"
+    if not reasons:
+        return "without columns"
+    return f"in columns where an event may match {', '.join(reasons)}; else without"
 
 
 def _stage2(plan: QueryPlan, rate: float | None) -> Iterator[str]:
@@ -105,11 +150,19 @@ def _answers(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
     answers = plan.answers
     if answers.strategy != "ALL":
         yield f"selection  {answers.strategy}"
-    if answers.after_match.kind != "NO SKIP":
+    if not answers.after_match.keeps_all:
         skip = answers.after_match
-        yield f"skip       {skip.kind}{f' {skip.gpm}' if skip.gpm else ''}"
+        kind = "" if skip.kind == "NO SKIP" else skip.kind
+        mute = f"MUTE {duration_text(skip.mute_ms)}" if skip.mute_ms else ""
+        yield f"skip       {' '.join(filter(None, [kind, skip.gpm, mute]))}"
     if answers.having is not None:
         yield f"having     {words.condition(answers.having)}"
+    if answers.template is not None and answers.template.graph is not None:
+        yield "changes    the graph, for each match"
+        for number, triple in enumerate(answers.template.triples):
+            word = "delete" if number < answers.template.deleted else "insert"
+            yield f"  {word}   {' '.join(map(words.term, triple.terms))}"
+        return
     if answers.template is not None:
         yield "construct  one graph event for each match"
         for triple in answers.template.triples:
@@ -128,7 +181,7 @@ def projected_text(item: ProjectedVariable, words: QueryWords) -> str:
 
 
 def _gpm(plan: QueryPlan, gpm: GpmPlan) -> str:
-    streams = ", ".join(plan.inputs.stream_names[s] for s in gpm.streams)
+    streams = ", ".join(plan.sources_of(gpm))
     binds = _names(gpm.variables)
     on = _names(v for v in gpm.variables if v not in gpm.private)
     line = f"{gpm.name} on {streams} binds {binds or 'nothing'}; hands on {on or 'no values'}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from spaseq.algebra.groups import conjuncts
 from spaseq.algebra.nodes import Filter, Pattern, PatternTerm, TriplePattern, is_reserved
+from spaseq.algebra.triple_terms import is_part
 from spaseq.automaton.program.window import Counted, Sliding, Tumbling, Window
 from spaseq.lang import ast
 from spaseq.lang.format_expressions import ExpressionText
@@ -23,7 +23,13 @@ from spaseq.lang.sequence import (
     Repeat,
     SequenceOperator,
 )
-from spaseq.plan.query_plan import GpmPlan
+from spaseq.plan.query_plan import (
+    EachEventExtent,
+    Extent,
+    GpmPlan,
+    PanesExtent,
+    SessionExtent,
+)
 from spaseq.rdf.terms.times import format_time
 from spaseq.rdf.terms.vocabulary import RDF
 from spaseq.records import record
@@ -35,7 +41,6 @@ _UNITS = (
     (1000, "SECONDS"),
     (1, "MILLISECONDS"),
 )
-_LINE_END = re.compile(r"\s*\n\s*")
 _QUANTIFIERS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
 
 
@@ -55,7 +60,8 @@ class QueryWords:
 
     def condition(self, expr: ast.Expr) -> str:
         """An expression on one line."""
-        return _LINE_END.sub(" ", self._expressions().text(expr))
+        lines = self._expressions().text(expr).split("\n")
+        return " ".join(filter(None, map(str.strip, lines)))
 
     def filters(self, gpm: GpmPlan) -> list[str]:
         """The FILTERs of a GPM that read only its event, each conjunct by itself."""
@@ -81,6 +87,9 @@ class QueryWords:
     def triple(self, triple: TriplePattern) -> str:
         """A triple pattern of the algebra."""
         subject, predicate, object_ = triple.terms
+        if is_part(triple):
+            part = str(predicate)[len("<triple ") : -1]
+            return f"the {part} of {self.term(subject)} is {self.term(object_)}"
         verb = "a" if predicate == f"<{RDF}type>" else self.term(predicate)
         return f"{self.term(subject)} {verb} {self.term(object_)}"
 
@@ -125,11 +134,33 @@ def window_text(window: Window) -> str:
     match window:
         case Counted(events):
             return f"{events:,} EVENTS"
+        case Sliding(0):
+            return "0 SECONDS: all events of a match have one time"
         case Sliding(length):
             return duration_text(length)
         case Tumbling(length, origin):
             start = f" FROM {format_time(origin)}" if origin else ""
             return f"{duration_text(length)} TUMBLING{start}"
+
+
+def extent_words(extent: Extent) -> str:
+    """The extent of FROM WINDOW as in a query.
+
+    >>> extent_words(PanesExtent(600_000, 60_000, 0))
+    'RANGE 10 MINUTES SLIDE 1 MINUTES'
+    """
+    match extent:
+        case SessionExtent(gap):
+            return f"SESSION {duration_text(gap)}"
+        case EachEventExtent(None, events):
+            return f"RANGE {events:,} EVENTS EACH EVENT"
+        case EachEventExtent(int() as length):
+            return f"RANGE {duration_text(length)} EACH EVENT"
+        case PanesExtent(length, slide, origin):
+            text = f"RANGE {duration_text(length)}"
+            text += f" SLIDE {duration_text(slide)}" if slide != length or origin else ""
+            return f"{text} FROM {format_time(origin)}" if origin else text
+    raise AssertionError(extent)
 
 
 def operator_text(join: SequenceOperator) -> str:

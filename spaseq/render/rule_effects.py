@@ -9,6 +9,7 @@ from typing import TypeAlias
 from spaseq.algebra import nodes as n
 from spaseq.algebra.correlation import AWAITED
 from spaseq.algebra.nodes import is_reserved
+from spaseq.expr.place_tests import place_joins
 from spaseq.lang.variables import exists_uses
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.plan.rules import RULES, name_of
@@ -115,6 +116,13 @@ def _lazy_operands(plan: QueryPlan) -> Iterator[str]:
         yield f"{', '.join(names)}: the rest waits until the triple patterns match"
 
 
+def _indexed_places(plan: QueryPlan) -> Iterator[str]:
+    for gpm in plan.patterns.gpms:
+        pattern = gpm.correlation.core if gpm.correlation is not None else gpm.pattern
+        for join in place_joins(pattern):
+            yield f"{gpm.name}: {join.test} asks a spatial index"
+
+
 def _has_operands(gpm: GpmPlan) -> bool:
     """Whether a GPM has operands that read the event, besides its triple patterns."""
     waiting = [gpm.correlation.core if gpm.correlation is not None else gpm.pattern]
@@ -134,17 +142,12 @@ def _has_operands(gpm: GpmPlan) -> bool:
 
 
 def _shared_runs(plan: QueryPlan) -> Iterator[str]:
-    if plan.sequence.evaluator.name in ("compact", "compiled-compact", "compiled-chain"):
+    if plan.sequence.evaluator.name in ("compiled-compact", "compiled-chain"):
         yield "partial matches share their parts"
 
 
-def _rare_steps_first(plan: QueryPlan) -> Iterator[str]:
-    if plan.sequence.evaluator.name == "lazy":
-        yield "steps are matched from the rarest on"
-
-
 def _compiled_runs(plan: QueryPlan) -> Iterator[str]:
-    if plan.sequence.evaluator.name.startswith("compiled-"):
+    if plan.sequence.evaluator.name == "compiled-registers":
         yield "compiled code processes a batch of solutions at a time"
 
 
@@ -173,8 +176,8 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
         "rare-triples-first": _rare_triples_first,
         "shared-patterns": _shared_patterns,
         "lazy-operands": _lazy_operands,
+        "indexed-places": _indexed_places,
         "shared-runs": _unless_asked(_shared_runs),
-        "rare-steps-first": _unless_asked(_rare_steps_first),
         "compiled-runs": _unless_asked(_compiled_runs),
         "pruned-columns": _pruned_columns,
         "query-families": _query_families,

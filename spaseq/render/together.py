@@ -6,14 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from spaseq import thresholds
 from spaseq.lang import ast
 from spaseq.lang.shapes import parameter
 from spaseq.lang.variables import walk
 from spaseq.plan.families import Family, families_of
 from spaseq.plan.joint_plans import JointPlan, joint_plans
 from spaseq.plan.pattern_templates import (
-    FEWEST,
-    FEWEST_USES,
     PatternTemplate,
     is_stateless,
     template_of,
@@ -81,7 +80,7 @@ def _joined(joint: JointPlan) -> str:
 def _templates(plans: Sequence[QueryPlan]) -> Iterator[str]:
     """How many templates the GPMs of queries by themselves have."""
     together = [plan for plan in plans if is_stateless(plan)]
-    if len(together) < FEWEST:
+    if len(together) < thresholds.current.template_queries:
         return
     known: dict[PatternTemplate, PatternTemplate] = {}
     uses = Counter(
@@ -90,7 +89,7 @@ def _templates(plans: Sequence[QueryPlan]) -> Iterator[str]:
         for gpm in plan.patterns.gpms
         if (use := template_of(plan, gpm, known)) is not None
     )
-    shared = [count for count in uses.values() if count >= FEWEST_USES]
+    shared = [count for count in uses.values() if count >= thresholds.current.template_uses]
     yield (
         f"matched    {len(together):,} queries by themselves together: {len(shared):,} templates, "
         f"each for several of {sum(shared):,} GPMs that are equal but for names and constants"

@@ -10,26 +10,30 @@ from typing import TypeAlias
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.algebra.answers import Answer
+from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.kb.service_failure import RetryCount
 from spaseq.measures import Measures
 from spaseq.plan.families import Family, families_of
-from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.runtime.job.job import Job, counted
+from spaseq.runtime.job.process_counts import ProcessCounts
 from spaseq.sources.base import Source
-from spaseq.stages.collection_pause import MANY, collection_of_new_only, collection_paused
-from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
+from spaseq.stages.collection_pause import collection_of_new_only, collection_paused
+from spaseq.stages.family_patterns import patterns_of
 from spaseq.stages.held_answers import HeldAnswers
-from spaseq.stages.hopeless_families import leave_out_together
 from spaseq.stages.hopeless_rows import leave_out_hopeless
 from spaseq.stages.joint_patterns import JointPatterns
-from spaseq.stages.lone_patterns import LonePatterns
-from spaseq.stages.sequence import PatternStage, SequenceStage
-from spaseq.stages.sorting import KEPT_BYTES, RowSorter
+from spaseq.stages.sequence import SequenceStage
+from spaseq.stages.sorting import RowSorter
+from spaseq.stages.unit_sequence import UnitSequence
+
+_BEFORE_ALL = -(2**62)
+"""A time (ms) before all others."""
 
 
 def run(job: Job) -> Generator[tuple[int, Answer]]:
@@ -49,19 +53,23 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
     their queries.
 
     Yields:
-        (number of the query, some answers), by query, in order (docs/language.md#order-of-answers).
+        (number of the query, some answers), by query, in order (docs/meaning.md#order-of-answers).
 
     Raises:
         InputError: a stream cannot be read.
         RunError: a limit is exceeded.
     """
-    started, repeats = time.monotonic(), RetryCount()
+    started, process = time.monotonic(), ProcessCounts()
     try:
-        with collection_of_new_only() if len(job.plans) >= MANY else nullcontext():
+        with (
+            collection_of_new_only()
+            if len(job.plans) >= thresholds.current.many_queries
+            else nullcontext()
+        ):
             yield from _run_batches(job)
     finally:
         job.stats.seconds = time.monotonic() - started
-        job.stats.repeated = repeats.take()
+        process.add_to(job.stats)
         job.on_progress(job.stats)
 
 
@@ -72,89 +80,86 @@ def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
         inputs = _inputs(job, families, joint)
     held = HeldAnswers()
     try:
-        _read_streams(job, inputs, joint)
-        _leave_out_together(job, inputs)
+        last = _read_streams(job, inputs, joint)
+        end = last if job.options.open_end else None
         for number, own in enumerate(inputs):
-            if isinstance(own, FamilyInput):
-                yield from _held(job, number, own, held)
+            if own.unit.family is not None:
+                yield from _member_answers(job, number, own, held, end)
             else:
-                yield from _sequence(job, number, own, inputs)
+                yield from _sequence(job, number, own, inputs, end)
     finally:
         held.close()
 
 
-class SortedInput:
-    """The input of one query's second stage: sorted solutions of its graph patterns."""
+class UnitInput:
+    """The input of a unit's second stage: sorted solutions of its graph patterns.
 
-    def __init__(self, plan: QueryPlan, job: Job, joint: LonePatterns | None = None) -> None:
-        self.streams, self.title = plan.inputs.streams, plan.identity.title
-        self._plan, self._stats = plan, job.stats
-        kept = KEPT_BYTES // len(job.plans)
-        self.sorter = RowSorter(plan.patterns.columns, kept_bytes=kept)
-        given = job.knowledge, job.take_bad, job.options.limits, job.measures, joint
-        self.patterns = PatternStage(plan, *given)
-        self._stats.solutions.setdefault(self.title, {})
-
-    def take(self, events: EventBatch, index: VerticalPartition | None = None) -> None:
-        rows = self.patterns.match(events, index)
-        self._stats.count_solutions(self._plan, rows)
-        self.sorter.add(rows)
-
-
-class FamilyInput:
-    """The input of a family's second stage.
-
-    `has_left_out` says that rows that can be in no match have left the sorter, and `is_done` that
-    the answers have been made.
+    `is_done` says that the answers of a family have been made.
     """
 
-    def __init__(self, family: Family, job: Job, joint: JointPatterns) -> None:
-        self.family, self.has_left_out, self.is_done = family, False, False
-        self.streams = family.plan.inputs.streams
-        self.title = family.plan.identity.title
-        self.plans, self._stats = {n: job.plans[n] for n in family.members}, job.stats
-        kept = KEPT_BYTES * len(self.plans) // len(job.plans)
-        self.sorter = RowSorter(family.plan.patterns.columns, kept_bytes=kept)
-        self._counts = np.zeros((len(family.rows), len(family.plan.patterns.gpms)), np.int64)
-        given = job.knowledge, job.take_bad, job.options.limits
-        self.patterns = FamilyPatterns(family, self.plans, *given, joint)
+    def __init__(self, unit: UnitPlan, job: Job, joint: JointPatterns) -> None:
+        self.unit, self.is_done, self._stats = unit, False, job.stats
+        self.streams, self.title = unit.plan.inputs.streams, unit.plan.identity.title
+        kept = thresholds.current.memory_bytes * len(unit.plans) // len(job.plans)
+        self.sorter = RowSorter(unit.plan.patterns.columns, kept_bytes=kept)
+        given = job.knowledge, job.take_bad, job.options.limits, joint, job.measures
+        self.patterns = patterns_of(unit, *given)
+        self._counts: Int64s | None = None  # by row of the family's table and GPM
+        if unit.family is None:
+            self._stats.solutions.setdefault(self.title, {})
+        else:
+            shape = len(unit.family.rows), len(unit.plan.patterns.gpms)
+            self._counts = np.zeros(shape, np.int64)
 
     def take(self, events: EventBatch, index: VerticalPartition | None = None) -> None:
+        """Match events."""
         rows = self.patterns.match(events, index)
-        self._counts += counted(self.family, rows)
+        if self.unit.family is None or self._counts is None:
+            self._stats.count_solutions(self.unit.plan, rows)
+        else:
+            self._counts += counted(self.unit.family, rows)
         self.sorter.add(rows)
 
     def count(self) -> None:
-        """Count the solutions so far, by member."""
-        self._stats.count_members(self.family, self.plans, self._counts)
-        self._counts[:] = 0
+        """Count the solutions so far, by member of a family."""
+        if self.unit.family is not None and self._counts is not None:
+            self._stats.count_members(self.unit.family, self.unit.plans, self._counts)
+            self._counts[:] = 0
 
 
-Inputs: TypeAlias = "Sequence[SortedInput | FamilyInput]"
+Inputs: TypeAlias = "Sequence[UnitInput]"
 """The input of each query; the members of a family have one together."""
 
 
-def read_inputs(job: Job) -> list[SortedInput]:
-    """The input of each query by itself, from the job's streams read to their ends."""
-    inputs = [SortedInput(plan, job) for plan in job.plans]
-    _read_streams(job, inputs, JointPatterns())
-    return inputs
+def read_inputs(job: Job) -> tuple[list[UnitInput], int]:
+    """The input of each query by itself, from the job's streams read to their ends, and the
+    greatest time (ms) in these streams."""
+    units = (UnitPlan({number: plan}) for number, plan in enumerate(job.plans))
+    inputs = [UnitInput(unit, job, JointPatterns()) for unit in units]
+    return inputs, _read_streams(job, inputs, JointPatterns())
 
 
-def _inputs(job: Job, families: Iterable[Family], joint: JointPatterns) -> Inputs:
+def _inputs(job: Job, families: Iterable[Family], joint: JointPatterns) -> list[UnitInput]:
     """The inputs of the queries, before any stream has been read."""
-    own = [FamilyInput(family, job, joint) for family in families]
-    known = {number: each for each in own for number in each.family.members}
-    return [known.get(n) or SortedInput(plan, job, joint.lone) for n, plan in enumerate(job.plans)]
+    known = dict[int, UnitInput]()
+    for family in families:
+        unit = UnitPlan({number: job.plans[number] for number in family.members}, family)
+        known.update(dict.fromkeys(family.members, UnitInput(unit, job, joint)))
+    return [
+        known.get(n) or UnitInput(UnitPlan({n: plan}), job, joint)
+        for n, plan in enumerate(job.plans)
+    ]
 
 
-def _read_streams(job: Job, inputs: Inputs, joint: JointPatterns) -> None:
-    for source in job.streams:
-        _read_stream(job, source, [*dict.fromkeys(inputs)], joint)
+def _read_streams(job: Job, inputs: Inputs, joint: JointPatterns) -> int:
+    """Read all streams; the greatest time (ms) in them."""
+    own = [*dict.fromkeys(inputs)]
+    return max((_read_stream(job, s, own, joint) for s in job.streams), default=_BEFORE_ALL)
 
 
-def _read_stream(job: Job, source: Source, inputs: Inputs, joint: JointPatterns) -> None:
-    stats = job.stats
+def _read_stream(job: Job, source: Source, inputs: Inputs, joint: JointPatterns) -> int:
+    """Read a stream; the greatest time (ms) of its events."""
+    stats, end = job.stats, _BEFORE_ALL
     at = time.perf_counter()
     for batch in source.open(job.take_bad):
         read = time.perf_counter()
@@ -163,11 +168,13 @@ def _read_stream(job: Job, source: Source, inputs: Inputs, joint: JointPatterns)
             measure = job.measures.at("stream", source.iri)
             measure.took(len(batch), _bytes(batch), batch.triples)
             measure.seconds += read - at
+        if len(batch):
+            end = max(end, int(batch.time.max()))
         stats.events += len(batch)
         stats.triples += batch.triples
         stats.filtered += batch.filtered
         stats.skipped_groups += batch.skipped_groups
-        index = VerticalPartition(batch, readers=len(inputs))  # which all queries share
+        index = VerticalPartition(batch)  # which all queries share
         with collection_paused():
             idle = joint.idle(index)
             stats.add("graph patterns", time.perf_counter() - read)
@@ -180,43 +187,31 @@ def _read_stream(job: Job, source: Source, inputs: Inputs, joint: JointPatterns)
         at = time.perf_counter()
         job.on_progress(stats)
     stats.add("ingest", time.perf_counter() - at)
+    return end
 
 
-def _leave_out_together(job: Job, inputs: Inputs) -> None:
-    """Leave out rows of families all of whose rows are there."""
-    iris = {source.iri for source in job.streams}
-    families = [own for own in dict.fromkeys(inputs) if isinstance(own, FamilyInput)]
-    complete = {own.sorter: own for own in families if iris.issuperset(own.streams)}
-    for sorter in leave_out_together([(o.family.plan, sorter) for sorter, o in complete.items()]):
-        complete[sorter].has_left_out = True
-
-
-def _held(
-    job: Job, number: int, own: FamilyInput, held: HeldAnswers
+def _member_answers(
+    job: Job, number: int, own: UnitInput, held: HeldAnswers, end: int | None
 ) -> Iterator[tuple[int, Sequence[Answer]]]:
     """The answers of a member of a family; the first member's turn makes those of all."""
     if not own.is_done:
         own.is_done = True
-        _hold(job, own, held)
+        _sequence_family(job, own, held, end)
     for answers in held.take(number):
         yield number, answers
 
 
-def _hold(job: Job, own: FamilyInput, held: HeldAnswers) -> None:
+def _sequence_family(job: Job, own: UnitInput, held: HeldAnswers, end: int | None) -> None:
     """Make the answers of a family."""
     own.count()
-    if own.has_left_out:
-        may_match = len(own.sorter) > 0
-    else:
-        may_match = leave_out_hopeless(own.family.plan, own.sorter)
-    if not may_match:
+    if not leave_out_hopeless(own.unit.plan, own.sorter):
         return
-    stage = FamilySequence(own.family, own.plans, job.options, job.knowledge, job.take_bad)
+    stage = UnitSequence(own.unit, job.options, job.knowledge, job.take_bad)
     none: tuple[SolutionBatch | None, int] = (None, 0)  # the end of the streams
     for rows, watermark in chain(own.sorter.batches(), (none,)):
         at = time.perf_counter()
         if rows is None:
-            found = stage.close()
+            found = stage.close(end)
         else:
             stage.push(rows)
             found = stage.advance(watermark)
@@ -224,22 +219,23 @@ def _hold(job: Job, own: FamilyInput, held: HeldAnswers) -> None:
         job.stats.add_work("sequence", own.title, time.perf_counter() - at)
         for number, pieces in found.items():
             for answers in pieces:
-                job.stats.count_answers(own.plans[number].identity.title, len(answers))
+                job.stats.count_answers(job.plans[number].identity.title, len(answers))
                 held.add(number, answers)
         job.on_progress(job.stats)
     job.stats.suppressed += stage.suppressed
+    job.stats.add_muted(stage.muted)
 
 
 def _sequence(
-    job: Job, number: int, own: SortedInput, inputs: Inputs
+    job: Job, number: int, own: UnitInput, inputs: Inputs, end: int | None
 ) -> Iterator[tuple[int, Sequence[Answer]]]:
     plan = job.plans[number]
     stream = None if plan.identity.register is None else RegisteredStream(plan.identity.register)
-    readers: list[SortedInput | FamilyInput] = []
+    readers: list[UnitInput] = []
     if stream is not None:
         readers = [r for r in dict.fromkeys(inputs) if plan.identity.register in r.streams]
-    for answers in _answers(job, number, own.sorter):
-        job.stats.count_answers(plan.identity.title, len(answers))
+    for answers in _answers(job, number, own.sorter, end):
+        job.stats.count_made(plan, len(answers))
         if stream is not None and readers and answers:
             at = time.perf_counter()
             events = stream.events(answers)
@@ -247,10 +243,13 @@ def _sequence(
                 each.take(events)
             job.stats.add("graph patterns", time.perf_counter() - at)
         job.on_progress(job.stats)
-        yield number, answers
+        if plan.maintained is None:
+            yield number, answers
 
 
-def _answers(job: Job, number: int, sorter: RowSorter) -> Iterator[Sequence[Answer]]:
+def _answers(
+    job: Job, number: int, sorter: RowSorter, end: int | None
+) -> Iterator[Sequence[Answer]]:
     with collection_paused():
         if job.measures is None and not leave_out_hopeless(job.plans[number], sorter):
             return
@@ -266,11 +265,12 @@ def _answers(job: Job, number: int, sorter: RowSorter) -> Iterator[Sequence[Answ
         job.stats.watermark = watermark
         job.take_partials(number, stage.partials())
         yield answers
-    answers = stage.close()
+    answers = stage.close(end)
     watch.take(None, len(answers), 0.0)
     job.take_partials(number, stage.partials())
     yield answers
     job.stats.suppressed += stage.suppressed
+    job.stats.add_muted(stage.muted)
 
 
 class _SequenceWatch:

@@ -6,29 +6,29 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from itertools import chain
 from operator import itemgetter
 from typing import TypeAlias
 
+from spaseq import thresholds
 from spaseq.algebra.answers import Answer, PartialAnswer
-from spaseq.errors import RunError
+from spaseq.algebra.graph_changes import changes_of
+from spaseq.automaton.run.waiting_limit import Excess
+from spaseq.errors import RunError, UsageError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.plan import families as families_module
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.terms.term import Triple
+from spaseq.runtime.arrivals.passing_time import Watched
 from spaseq.runtime.job.chaining import RegisteredStream, reading_order
-from spaseq.runtime.pushed_units import (
-    FamilyUnit,
-    PushedQuery,
-    QueryUnit,
-    Unit,
-    may_fail,
-    restored_unit,
-)
-from spaseq.runtime.unit_stages import Evaluation, Rows
+from spaseq.runtime.pushed_query import PushedQuery
+from spaseq.runtime.pushed_units import PushedUnit, may_fail, restored_unit
+from spaseq.runtime.stage_factory import StageFactory
+from spaseq.runtime.unit_stages import Rows
 
-Found: TypeAlias = "list[tuple[Unit, Rows]]"
+Found: TypeAlias = "list[tuple[PushedUnit, Rows]]"
 """Solutions with the queries that they belong to."""
 
 PushedState: TypeAlias = "tuple[list[tuple[list[str], bytes]], dict[str, str]]"
@@ -60,7 +60,7 @@ class PushedQueries:
     def __init__(
         self,
         plans: Sequence[QueryPlan],
-        how: Evaluation,
+        how: StageFactory,
         families: bool = False,
         tolerated: Tolerated = Tolerated.NONE,
     ) -> None:
@@ -70,19 +70,24 @@ class PushedQueries:
         self._counters: dict[str, InstantCounter] = {}
         self.seconds: dict[str, float] = {}  # of work, by query or family
         self._suppressed = 0  # by queries that have gone
+        self._suppressed_now: int | None = None  # as long as no unit is advanced
+        self._muted_now: dict[str, int] | None = None  # likewise
+        self._exceeded: Mapping[PushedQuery, Excess] | None = None  # the same
+        self._sources: dict[PushedUnit, frozenset[str]] | None = None  # see `sources`
+        self._groups: dict[frozenset[str], list[PushedUnit]] | None = None  # see `groups`
         self._failure: str | None = None  # why the state cannot be used any more
         queries = [self._query(plan) for plan in plans]
-        self._unit_of: dict[PushedQuery, Unit] = {}
+        self._unit_of: dict[PushedQuery, PushedUnit] = {}
         for family in families_module.families_of(plans) if families else ():
             if not may_fail(family.first):
-                unit = FamilyUnit(family, {n: queries[n] for n in family.members}, self._how)
+                unit = PushedUnit({n: queries[n] for n in family.members}, self._how, family)
                 self._unit_of.update((query, unit) for query in unit.queries)
         for query in queries:
             if query not in self._unit_of:
-                self._unit_of[query] = QueryUnit(query, self._how)
+                self._unit_of[query] = PushedUnit({0: query}, self._how)
         self._connect(queries)
 
-    def unit(self, query: PushedQuery) -> Unit:
+    def unit(self, query: PushedQuery) -> PushedUnit:
         """What evaluates a query."""
         return self._unit_of[query]
 
@@ -103,7 +108,7 @@ class PushedQueries:
             return
         others = [*(query.plan for query in self.queries), *coming]
         title = plan.identity.title
-        reading_order([*(own for own in others if own.identity.title != title), plan])
+        _in_order([own for own in others if own.identity.title != title], plan)
 
     def add(self, plan: QueryPlan, instead: PushedQuery | None = None) -> None:
         """Take another query, perhaps in the place of one. It gets the events from now on.
@@ -117,7 +122,7 @@ class PushedQueries:
             self._connect_last(query, self._unit_for(query))
             return
         others = [query for query in self.queries if query is not instead]
-        plans = reading_order([*(query.plan for query in others), plan])
+        plans, plan = _in_order([query.plan for query in others], plan)
         query = self._query(plan)
         known = {id(own.plan): own for own in [*others, query]}
         if instead is not None:
@@ -128,15 +133,15 @@ class PushedQueries:
     def _is_chained(self, plan: QueryPlan) -> bool:
         """Whether a query makes a stream, or reads one that another makes."""
         made = {iri for some in self._made.values() for iri in some}
-        return plan.identity.register is not None or not made.isdisjoint(plan.inputs.streams)
+        read = {*plan.inputs.streams, *map(changes_of, plan.inputs.kbs)}
+        return plan.identity.register is not None or not made.isdisjoint(read)
 
-    def _unit_for(self, query: PushedQuery) -> Unit:
+    def _unit_for(self, query: PushedQuery) -> PushedUnit:
         """What evaluates a query that is added; a family takes it, if there is one."""
-        families = (unit for unit in self._units if isinstance(unit, FamilyUnit))
-        family = next((unit for unit in families if unit.takes(query.plan)), None)
+        family = next((unit for unit in self._units if unit.takes(query.plan)), None)
         if family is not None:
             family.add(query)
-        return family or self._begun(query) or QueryUnit(query, self._how)
+        return family or self._begun(query) or PushedUnit({0: query}, self._how)
 
     def adopt(self, plan: QueryPlan, snapshot: bytes) -> None:
         """Take another query with its state, the snapshot of a unit that had it alone.
@@ -144,33 +149,32 @@ class PushedQueries:
         Raises:
             UsageError: as from `add`.
         """
-        plans = reading_order([*(query.plan for query in self.queries), plan])
+        plans, plan = _in_order([query.plan for query in self.queries], plan)
         query = self._query(plan)
         known = {id(own.plan): own for own in [*self.queries, query]}
         self._unit_of[query] = restored_unit(snapshot, [query], self._how)
         self._connect([known[id(own)] for own in plans])
 
-    def _begun(self, query: PushedQuery) -> FamilyUnit | None:
+    def _begun(self, query: PushedQuery) -> PushedUnit | None:
         """A new family for a query that is added, if enough others of its shape run alone."""
-        alone = (unit.query.plan for unit in self._units if isinstance(unit, QueryUnit))
+        alone = (unit.queries[0].plan for unit in self._units if not unit.is_family)
         alike = [plan for plan in alone if families_module.are_alike(plan, query.plan)]
-        few = len(alike) < families_module.FEWEST - 1
+        few = len(alike) < thresholds.current.family_queries - 1
         if few or not self._families or may_fail(query.plan):
             return None
         family = families_module.family_begun_by(query.plan)
-        return None if family is None else FamilyUnit(family, {0: query}, self._how)
+        return None if family is None else PushedUnit({0: query}, self._how, family)
 
     def remove(self, query: PushedQuery) -> None:
         """Forget a query with its state. A stream that it registers has no further events."""
         unit = self._unit_of.pop(query)
-        if isinstance(unit, FamilyUnit):
-            unit.remove(query)
+        unit.remove(query)
         if unit not in self._unit_of.values():
             self._suppressed += unit.suppressed
             self.seconds.pop(unit.title, None)
         self._connect([own for own in self.queries if own is not query])
 
-    def _connect_last(self, query: PushedQuery, unit: Unit) -> None:
+    def _connect_last(self, query: PushedQuery, unit: PushedUnit) -> None:
         """Let one more query read its streams, of which no other query makes one."""
         self._unit_of[query] = unit
         self._numbers[query] = len(self.queries)
@@ -178,6 +182,8 @@ class PushedQueries:
         self.queries.append(query)
         if len(unit.queries) == 1:  # the unit is new
             self._units.append(unit)
+            self._sources = self._groups = None
+            self._suppressed_now = self._muted_now = self._exceeded = None
             for iri in query.plan.inputs.streams:
                 self._readers.setdefault(iri, []).append(unit)
 
@@ -188,11 +194,13 @@ class PushedQueries:
         self._numbers = {query: number for number, query in enumerate(self.queries)}
         # A family comes after the streams that its first member reads, and all read the same.
         self._units = [*dict.fromkeys(self._unit_of[query] for query in self._running)]
-        self._readers: dict[str, list[Unit]] = {}
+        self._sources = self._groups = None
+        self._suppressed_now = self._muted_now = self._exceeded = None
+        self._readers: dict[str, list[PushedUnit]] = {}
         for unit in self._units:
             for iri in unit.queries[0].plan.inputs.streams:
                 self._readers.setdefault(iri, []).append(unit)
-        self._made: dict[Unit, list[str]] = {}
+        self._made: dict[PushedUnit, list[str]] = {}
         for query in self._running:
             if query.plan.identity.register is not None:
                 query.readers = self._readers.get(query.plan.identity.register, [])
@@ -201,14 +209,17 @@ class PushedQueries:
     def _query(self, plan: QueryPlan) -> PushedQuery:
         self._how.check(plan)
         iri = plan.identity.register
-        stream = None if iri is None else RegisteredStream(iri, self.counter(iri))
+        stream = None
+        if iri is not None:  # several queries may maintain one graph
+            counter = self.counter(iri) if plan.maintained is None else None
+            stream = RegisteredStream(iri, counter)
         return PushedQuery(plan, stream)
 
     @property
     def _running(self) -> list[PushedQuery]:
         return [query for query in self.queries if query.failure is None]
 
-    def leave_out(self, unit: Unit, error: Exception) -> None:
+    def leave_out(self, unit: PushedUnit, error: Exception) -> None:
         """Let the others go on without queries that have failed, or raise their error."""
         last = self._units == [unit]
         if self._tolerated is Tolerated.NONE or (self._tolerated is Tolerated.OTHERS and last):
@@ -220,9 +231,9 @@ class PushedQueries:
     def fail(self, query: PushedQuery, reason: str) -> None:
         """Leave a query out from now on, but not the others of its family."""
         unit = self._unit_of[query]
-        if isinstance(unit, FamilyUnit) and len(unit.queries) > 1:
+        if len(unit.queries) > 1:
             unit.remove(query)
-            self._unit_of[query] = QueryUnit(query, self._how)
+            self._unit_of[query] = PushedUnit({0: query}, self._how)
         _note_failure(query, reason)
         self._connect(self.queries)
 
@@ -250,11 +261,11 @@ class PushedQueries:
                 found.append((unit, rows))
         return found
 
-    def units(self) -> Sequence[Unit]:
+    def units(self) -> Sequence[PushedUnit]:
         """What is evaluated as one now, in reading order."""
         return self._units
 
-    def readers(self, iri: str) -> Sequence[Unit]:
+    def readers(self, iri: str) -> Sequence[PushedUnit]:
         """What reads a stream now."""
         return [*self._readers.get(iri, ())]
 
@@ -262,7 +273,7 @@ class PushedQueries:
         """The solutions of many events."""
         found: Found = []
         units = self._readers.get(batch.stream, ())
-        index = VerticalPartition(batch, readers=len(units))
+        index = VerticalPartition(batch)
         idle = self._how.idle(index)
         for unit in units:
             at = time.perf_counter()
@@ -287,10 +298,8 @@ class PushedQueries:
         events that follow, none has the instant of one that came.
         """
 
-        def advanced(unit: Unit) -> Iterable[tuple[PushedQuery, Sequence[Answer]]]:
-            return unit.advance(watermark, ahead)
-
-        return self._answers(advanced)
+        awake = (unit for unit in self._units if not unit.sleeps(watermark))
+        return self._answers(awake, lambda unit: unit.advance(watermark, ahead))
 
     def advance_streams(self, marks: Mapping[str, int]) -> list[tuple[int, Answer]]:
         """(number of the query, answer) of all answers that the watermarks of streams make certain.
@@ -301,36 +310,69 @@ class PushedQueries:
         Args:
             marks: by stream IRI the time (ms) at or before which no event follows.
         """
-        due = self._due(marks)
+        due = self.due(marks)
         self._how.begin(due)
-        return self._answers(lambda unit: unit.advance(due[unit], False))
+        # One by one: the answers of a query may wake those that read them.
+        awake = (unit for unit in self._units if not unit.sleeps(due[unit]))
+        return self._answers(awake, lambda unit: unit.advance(due[unit], False))
 
-    def _due(self, marks: Mapping[str, int]) -> dict[Unit, int]:
+    def due(self, marks: Mapping[str, int]) -> dict[PushedUnit, int]:
         """The watermark (ms) of each unit, in reading order."""
-        known, least = dict(marks), min(marks.values())
-        found: dict[Unit, int] = {}
-        for unit in self._units:
-            streams = unit.queries[0].plan.inputs.streams
-            found[unit] = min(known.get(iri, least) for iri in streams)
-            known.update(dict.fromkeys(self._made.get(unit, ()), found[unit]))
-        return found
+        least = min(marks.values())
+        of_sources = {
+            sources: min(marks.get(iri, least) for iri in sources) for sources in self.groups()
+        }
+        return {unit: of_sources[sources] for unit, sources in self.sources().items()}
 
-    def _add_seconds(self, unit: Unit, since: float) -> None:
+    def sources(self) -> Mapping[PushedUnit, frozenset[str]]:
+        """The streams that each unit reads, or that those read whose streams it reads."""
+        if self._sources is None:
+            made: dict[str, frozenset[str]] = {}  # of registered streams
+            self._sources = {}
+            for unit in self._units:
+                streams = (made.get(iri, {iri}) for iri in unit.queries[0].plan.inputs.streams)
+                self._sources[unit] = own = frozenset(chain.from_iterable(streams))
+                for iri in self._made.get(unit, ()):  # several may maintain one graph
+                    made[iri] = own | made.get(iri, frozenset())
+        return self._sources
+
+    def groups(self) -> Mapping[frozenset[str], Sequence[PushedUnit]]:
+        """The units that have the same `sources`, in reading order."""
+        if self._groups is None:
+            self._groups = {}
+            for unit, sources in self.sources().items():
+                self._groups.setdefault(sources, []).append(unit)
+        return self._groups
+
+    def watched(self, marks: Mapping[str, int]) -> Watched:
+        """What waits for time, given where streams are; see `advance_streams`."""
+        due = self.due(marks)
+        groups = {
+            sources
+            for sources, units in self.groups().items()
+            if any(unit.stage.waits_after(due[unit]) for unit in units)
+        }
+        return Watched(groups, frozenset(chain.from_iterable(groups)))
+
+    def _add_seconds(self, unit: PushedUnit, since: float) -> None:
         """Count the time of work for a unit that began at a reading of the clock."""
         seconds = time.perf_counter() - since
         self.seconds[unit.title] = self.seconds.get(unit.title, 0.0) + seconds
 
-    def close(self) -> list[tuple[int, Answer]]:
-        """The remaining answers; all streams have ended."""
-        return self._answers(lambda unit: unit.close())
+    def close(self, open_end: int | None = None) -> list[tuple[int, Answer]]:
+        """The remaining answers; all streams have ended. `open_end` is as for `SequenceStage`."""
+        return self._answers(self._units, lambda unit: unit.close(open_end))
 
     def _answers(
-        self, of: Callable[[Unit], Iterable[tuple[PushedQuery, Sequence[Answer]]]]
+        self,
+        units: Iterable[PushedUnit],
+        of: Callable[[PushedUnit], Iterable[tuple[PushedQuery, Sequence[Answer]]]],
     ) -> list[tuple[int, Answer]]:
-        """The answers of all units, query by query."""
+        """The answers of some units, query by query."""
         found: list[tuple[int, Answer]] = []
         try:
-            for unit in self._units:
+            for unit in units:
+                self._suppressed_now = self._muted_now = self._exceeded = None
                 at = time.perf_counter()
                 try:
                     for query, answers in of(unit):
@@ -351,14 +393,33 @@ class PushedQueries:
         return [
             (self._numbers[unit.queries[0]], partial)
             for unit in self._units
+            if unit.queries[0].plan.levels
             for partial in unit.partials()
         ]
 
     @property
     def suppressed(self) -> int:
         """The number of answers beyond the limit per event so far."""
-        units = dict.fromkeys(self._unit_of.values())
-        return self._suppressed + sum(unit.suppressed for unit in units)
+        if self._suppressed_now is None:
+            units = dict.fromkeys(self._unit_of.values())
+            self._suppressed_now = self._suppressed + sum(unit.suppressed for unit in units)
+        return self._suppressed_now
+
+    @property
+    def muted(self) -> dict[str, int]:
+        """By the title of a query: the number of answers that MUTE has left out so far."""
+        if self._muted_now is None:
+            units = dict.fromkeys(self._unit_of.values())
+            each = (unit.muted.items() for unit in units)
+            self._muted_now = {title: count for own in each for title, count in own}
+        return self._muted_now
+
+    def exceeded(self) -> Mapping[PushedQuery, Excess]:
+        """Which queries have had too many partial matches, and when."""
+        if self._exceeded is None:
+            each = (unit.exceeded() for unit in self._units)
+            self._exceeded = {query: excess for own in each for query, excess in own.items()}
+        return self._exceeded
 
     def _fail(self, error: BaseException) -> None:
         """Note a failure in the midst of a sequence, which leaves no state to go on from."""
@@ -389,6 +450,26 @@ class PushedQueries:
             unit = restored_unit(snapshot, queries, self._how)
             self._unit_of.update(dict.fromkeys(queries, unit))
         self._connect(self.queries)
+
+
+def _in_order(
+    others: Sequence[QueryPlan], plan: QueryPlan
+) -> tuple[Sequence[QueryPlan], QueryPlan]:
+    """The plans in reading order, and the last one as it reads the graphs of the others.
+
+    Raises:
+        UsageError: as from `reading_order`; or another one would have to read a graph otherwise.
+    """
+    plans = reading_order([*others, plan])
+    known = {id(own) for own in others}
+    new = [own for own in plans if id(own) not in known]
+    late = [own.identity.title for own in new if own.identity.title != plan.identity.title]
+    if late:
+        raise UsageError(
+            f"{plan.identity.title} maintains <{plan.maintained}>, which {', '.join(late)} reads "
+            "as a graph that does not change: begin with the query that maintains it"
+        )
+    return plans, new[0]
 
 
 def _note_failure(query: PushedQuery, reason: str) -> None:

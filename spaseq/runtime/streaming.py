@@ -16,8 +16,8 @@ from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.local import read_inputs
 from spaseq.runtime.pushed import PushedQueries
-from spaseq.runtime.pushed_units import Unit
-from spaseq.runtime.unit_stages import Evaluation
+from spaseq.runtime.pushed_units import PushedUnit
+from spaseq.runtime.stage_factory import StageFactory
 from spaseq.sources.iterables import OF_PROGRAM, parts_of_event
 
 Answered = list[tuple[int, Answer]]
@@ -56,11 +56,11 @@ class LiveRun:
     ) -> None:
         self._job, self._delay, self._on_refused = job, delay_ms, on_refused
         self._queries = PushedQueries(
-            job.plans, Evaluation(job.knowledge, job.options, job.take_bad)
+            job.plans, StageFactory(job.knowledge, job.options, job.take_bad)
         )
         self._open = {iri: _LiveStream(InstantCounter(ordered=delay_ms == 0)) for iri in live}
         self._started = time.monotonic()
-        inputs = read_inputs(job)
+        inputs, self._latest = read_inputs(job)
         self._sorted = [
             _Sorted(self._queries.unit(query), each.sorter.batches())
             for query, each in zip(self._queries.queries, inputs, strict=True)
@@ -88,7 +88,7 @@ class LiveRun:
         stats.triples += len(triples)
         if stream.clock is not None and at <= stream.clock:
             return []
-        stream.clock = at
+        stream.clock, self._latest = at, max(at, self._latest)
         return self._advanced()
 
     def end(self, iri: str) -> Answered:
@@ -97,8 +97,9 @@ class LiveRun:
         if self._open:
             return self._advanced()
         answers = self._caught_up(None)
-        answers += self._queries.close()
+        answers += self._queries.close(self._latest if self._job.options.open_end else None)
         self._job.stats.suppressed += self._queries.suppressed
+        self._job.stats.add_muted(self._queries.muted)
         return self._counted(answers)
 
     def finish(self) -> None:
@@ -147,7 +148,7 @@ class LiveRun:
 class _Sorted:
     """A query's solutions over the streams that were read to their ends, in order of time."""
 
-    def __init__(self, query: Unit, batches: Generator[tuple[SolutionBatch, int]]) -> None:
+    def __init__(self, query: PushedUnit, batches: Generator[tuple[SolutionBatch, int]]) -> None:
         self._query, self._batches = query, batches
         self.end: int | None = None  # time of the last row of the next batch; None after the last
         self._rows: SolutionBatch | None = None

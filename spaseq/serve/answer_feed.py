@@ -77,21 +77,27 @@ class AnswerFeed:
         self._queries: dict[str, _RecentAnswers] = {}
         self._loop = asyncio.get_running_loop()
         self._told = asyncio.Event()
-        self._closed = False
+        self.closed = False
+        self.grown = asyncio.Event()  # set, and replaced, when the log has grown
         self._task = self._loop.create_task(self._follow())
         self._forget = run.answers.on_growth(self._grown)
 
     def _grown(self) -> None:
         """The log has grown; called in the run's thread."""
-        if not self._closed:
+        if not self.closed:
             self._loop.call_soon_threadsafe(self._told.set)
 
     async def _follow(self) -> None:
         while True:
             await self._told.wait()
             self._told.clear()
+            self._tell_growth()
             for name, recent in list(self._queries.items()):
                 await self._read(name, recent)
+
+    def _tell_growth(self) -> None:
+        grown, self.grown = self.grown, asyncio.Event()
+        grown.set()
 
     async def _read(self, name: str, recent: _RecentAnswers) -> None:
         while recent.subscribers:
@@ -108,9 +114,10 @@ class AnswerFeed:
 
     def close(self) -> None:
         """End all streams, because the server stops."""
-        if self._closed:
+        if self.closed:
             return
-        self._closed = True
+        self.closed = True
+        self._tell_growth()
         self._forget()
         self._task.cancel()
         for recent in self._queries.values():
@@ -138,7 +145,7 @@ class AnswerFeed:
         recent.subscribers += 1
         self._told.set()  # answers may have come since the last one was asked for
         try:
-            while not self._closed:
+            while not self.closed:
                 changed, ended = recent.changed, recent.ended
                 found = recent.after(after)
                 if found is None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
+from typing import Protocol
 
 from starlette.types import Receive, Scope, Send
 
 from spaseq.errors import SpaseqError
-from spaseq.serve.answer_feed import AnswerFeed
 
 PAUSE_S = 15.0
 """After so long without an answer a comment is sent, so that nobody thinks that all is over."""
@@ -23,6 +23,14 @@ _HEADERS = [
 ]
 
 
+class Subscribable(Protocol):
+    """What has answers for subscribers, as `AnswerFeed.subscribe` documents it."""
+
+    def subscribe(
+        self, name: str, after: str | None, pause_s: float, is_there: bool
+    ) -> AsyncGenerator[Sequence[tuple[str, str]] | None]: ...
+
+
 class AnswerStream:
     """The response to one subscriber, an ASGI application.
 
@@ -33,7 +41,7 @@ class AnswerStream:
         is_there: whether the query is there; otherwise the stream ends with the last answer.
     """
 
-    def __init__(self, feed: AnswerFeed, name: str, after: str | None, is_there: bool) -> None:
+    def __init__(self, feed: Subscribable, name: str, after: str | None, is_there: bool) -> None:
         self._feed, self._name, self._after, self._is_there = feed, name, after, is_there
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -8,6 +8,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from spaseq.errors import SpaseqError
+from spaseq.serve import feed_routes as feed
 from spaseq.serve import query_routes as queries
 from spaseq.serve import status_routes as status
 from spaseq.serve import stream_routes as streams
@@ -26,14 +27,20 @@ ROUTES = (
     ("GET", "/queries", queries.list_queries),
     ("GET", "/queries/{name}", queries.show_query),
     ("PUT", "/queries/{name}", queries.put_query),
+    ("PATCH", "/queries/{name}", queries.change_query),
+    ("GET", "/queries/{name}/versions", queries.list_versions),
+    ("POST", "/queries/{name}/rollback", queries.roll_back),
     ("DELETE", "/queries/{name}", queries.delete_query),
     ("POST", "/queries/{name}/restart", queries.restart_query),
     ("GET", "/queries/{name}/automaton.svg", queries.draw_query),
     ("GET", "/queries/{name}/answers", queries.get_answers),
     ("GET", "/queries/{name}/answers/{id}/knowledge", queries.used_knowledge),
     ("GET", "/queries/{name}/why", queries.why_query),
+    ("GET", "/answers", feed.get_feed),
+    ("POST", "/answers/{id}/acknowledge", feed.acknowledge),
     ("GET", "/streams", streams.list_streams),
     ("POST", "/streams/{name}", streams.post_events),
+    ("POST", "/streams/{name}/heartbeat", streams.post_heartbeat),
 )
 
 

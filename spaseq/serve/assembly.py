@@ -3,57 +3,66 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from spaseq.alert_templates.template import read_template
 from spaseq.api.prepare import StandingPlanner, load_knowledge
-from spaseq.api.streams import stream_source
 from spaseq.api.why import report_on
 from spaseq.compiled.cache import has_kernels
+from spaseq.connectors.address import scheme_of
 from spaseq.diagnosis.report import Report
 from spaseq.diagnosis.watched_event import AskedEvent
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.lift.lifted import Lifted
 from spaseq.lift.lifted_messages import LiftedBroker
 from spaseq.logs.messages import Message
 from spaseq.options import (
-    FileSourceSettings,
-    FollowOptions,
     KnowledgeOptions,
     PlanningOptions,
-    ReadingOptions,
     RunOptions,
     RuntimeOptions,
     ServiceOptions,
 )
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import OnBad
-from spaseq.rdf.inputs.message_options import MessageOptions
+from spaseq.runtime.arrivals.horizon import FAR
 from spaseq.runtime.job.job import Job
+from spaseq.runtime.live.arrival_times import arrival_times
 from spaseq.runtime.live.deliveries import SinkSettings, check_names
 from spaseq.runtime.live.delivery import Terms
-from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine, LiveStream
+from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
+from spaseq.runtime.live.live_stream import LiveStream
+from spaseq.runtime.live.run_views import QueryView
 from spaseq.runtime.live.standing_run import (
-    QueryView,
     StandingOptions,
     StandingRun,
 )
 from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.serve.configuration import Configuration
-from spaseq.serve.guard import Access
+from spaseq.serve.configured_streams import RECORD, record_of, stream_of
+from spaseq.serve.guard import Access, Token, tokens_of
 from spaseq.serve.http_server import check_tls
 from spaseq.serve.kept_replies import KeptReplies
 from spaseq.serve.logged_events import LoggedEvents
-from spaseq.serve.posted_events import PostedStream
+from spaseq.serve.posted_events import MessageReading, PostedStream
 from spaseq.serve.query_files import checked_query
 from spaseq.serve.server import ServerParts
 from spaseq.serve.used_knowledge import UsedKnowledge
-from spaseq.sources.broker_stream import POSTED, BrokerStream
-from spaseq.sources.json_ld import JsonLd
+from spaseq.storage.user_text import read_user_text
+
+_SINK_OPTIONS = (
+    "content_type",
+    "headers",
+    "method",
+    "from",
+    "user",
+    "password",
+    "starttls",
+)
 
 LISTEN = "127.0.0.1:8787"
 
@@ -82,17 +91,24 @@ def parts_of(
     server = configuration.server
     data = server.get("data", directory / "state")
     knowledge = _knowledge(configuration)
-    streams = [_stream(name, table) for name, table in configuration.streams.items()]
+    streams = [stream_of(name, table) for name, table in configuration.streams.items()]
 
     plan = StandingPlanner(PlanningOptions(), knowledge)
-
+    record = RECORD, record_of(configuration)
     run = StandingRun(
         data,
         streams,
         Job((), (), knowledge, on_note=_LOG.warning),
         plan,
         {name: _sink(name, table) for name, table in configuration.sinks.items()},
-        StandingOptions(sync_ms=server.get("sync", 20), retain_ms=_retain(server), engine=engine),
+        StandingOptions(
+            sync_ms=server.get("sync", 0),
+            retain_ms=_retain(server),
+            answers_ms=server.get("answers"),
+            engine=engine,
+            rebuilds=server.get("rebuild", False),
+            record=record,
+        ),
     )
     return ServerParts(
         run,
@@ -125,38 +141,20 @@ def _knowledge(configuration: Configuration) -> KnowledgeBase:
     return load_knowledge((), configuration.kb, KnowledgeOptions(services), sources)
 
 
-def _stream(name: str, table: Mapping[str, Any]) -> LiveStream:
-    given = [table.get("source", POSTED)]
-    for key in ("context", "context_map"):
-        if "lift" in table and key in table:
-            raise UsageError(f"[streams.{name}] has a lift and a {key}; give one")
-    how: Any = given
-    if "lift" in table:
-        how = Lifted(given, table["lift"])
-    elif "context" in table:
-        how = JsonLd(given, table["context"])
-    most = table.get("max_message") if "source" in table else None  # max_body bounds requests
-    messages = MessageOptions(table.get("format"), table.get("time"), table.get("dedup"), most)
-    follow = FollowOptions(Path(), messages=messages)
-    reading = ReadingOptions(context_map=table.get("context_map", {}))
-    options = RunOptions(reading=reading, runtime=_LOCAL, follow=follow)
-    try:
-        source = stream_source(table["iri"], how, options)
-    except InputError as error:
-        raise InputError(f"[streams.{name}] {error}") from None
-    if not isinstance(source, BrokerStream):
-        raise UsageError(f"[streams.{name}] source: {source.describe()} cannot be followed here")
-    watermark, idle = table.get("watermark", 0), table.get("idle")
-    return LiveStream(name, source, FileSourceSettings(delay_ms=watermark, idle_ms=idle))
+def _untimed_reading(stream: LiveStream) -> MessageReading:
+    """Makes the events of a stream's messages; those without a time are `UNTIMED`."""
+    alone = StreamEvents(replace(stream.source.options.messages, dedup_ms=None))
+    return partial(alone.read, stream.source)
 
 
-def _reading(stream: LiveStream) -> Callable[[Sequence[Message], OnBad], Iterator[EventBatch]]:
+def _reading(stream: LiveStream) -> MessageReading:
     """Makes the events of a stream's messages, as the run does."""
+    events = _untimed_reading(stream)
 
     def read(messages: Sequence[Message], on_bad: OnBad) -> Iterator[EventBatch]:
-        source = stream.source
-        alone = replace(source.options.messages, dedup_ms=None)
-        return StreamEvents(alone).read(source, messages, on_bad)
+        arrival = messages[0].arrival
+        for batch in events(messages, on_bad):
+            yield batch.with_time(arrival_times(batch.time, arrival, None, FAR, None))
 
     return read
 
@@ -164,36 +162,48 @@ def _reading(stream: LiveStream) -> Callable[[Sequence[Message], OnBad], Iterato
 def _posted(stream: LiveStream) -> PostedStream:
     options = stream.source.options
     rows = isinstance(stream.source, LiftedBroker) or options.contexts.own is not None
-    form = options.messages.format
-    return PostedStream(stream.name, _reading(stream), options.time_predicate, rows, form)
+    given = options.messages
+    return PostedStream(
+        stream.name,
+        _untimed_reading(stream),
+        options.time_predicate,
+        rows,
+        given.format,
+        given.dedup_ms is not None,
+    )
 
 
 def _sink(name: str, table: Mapping[str, Any]) -> SinkSettings:
-    terms = Terms(tuple(table.get("queries", ("*",))), table.get("keep", 86_400_000))
-    settings = SinkSettings(table["to"], terms)
+    # What is old news to people is not to files, databases and brokers.
+    past = table.get("past", scheme_of(table["to"]) not in ("http", "https", "smtp", "smtps"))
+    queries = tuple(table.get("queries", ("*",)))
+    terms = Terms(queries, table.get("keep", 86_400_000), past=past)
+    options = {key: table[key] for key in _SINK_OPTIONS if key in table}
     try:
+        usual = "mail" if scheme_of(table["to"]) in ("smtp", "smtps") else ""
+        given, directory = table.get("template", (usual, Path()))
+        template = read_template(given, directory, table.get("vars", {})) if given else None
+        settings = SinkSettings(table["to"], terms, "", (), False, True, template, options)
         check_names([name])
         settings.outlet()
-    except UsageError as error:
+    except (InputError, UsageError) as error:
         raise UsageError(f"[sinks.{name}] {error}") from None
     return settings
 
 
 def _access(configuration: Configuration) -> Access:
-    server, token = configuration.server, None
+    server, tokens = configuration.server, tuple[Token, ...]()
     if "token_file" in server:
         path = server["token_file"]
         try:
-            token = path.read_text("utf-8").strip()
+            tokens = tokens_of(read_user_text(path))
             if path.stat().st_mode & 0o077:
                 _LOG.warning("token_file %s can be read by others; run: chmod 600 %s", path, path)
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, UnicodeDecodeError, UsageError) as error:
             raise InputError(f"token_file {path}: {error}") from None
-        if not token or not token.isascii() or any(c.isspace() for c in token):
-            raise InputError(f"token_file {path}: a token is one word of ASCII characters")
     host = listen_of(configuration).rpartition(":")[0].strip("[]")
     secure = bool(server.get("tls") or server.get("behind_proxy"))
-    return Access(host, server.get("hosts", ()), token, secure)
+    return Access(host, server.get("hosts", ()), tokens, secure)
 
 
 def _tls(server: Mapping[str, Any]) -> tuple[Path, Path] | None:

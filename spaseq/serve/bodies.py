@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -58,3 +60,14 @@ def _too_large(most: int) -> Refused:
         "send it in parts, or raise max_body in the table [server] of the configuration",
         {"Connection": "close"},
     )
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The JSON object in a body, which may be empty; Refused if it is none."""
+    try:
+        given = json.loads(text or "{}")
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise Refused(400, "the body is no JSON object", "")
+    return given

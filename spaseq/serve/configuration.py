@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -12,14 +11,18 @@ from types import MappingProxyType
 from typing import Any
 
 from spaseq.connectors.address import scheme_of
-from spaseq.errors import InputError, UsageError
+from spaseq.errors import UsageError
 from spaseq.lang.spelling import suggested
 from spaseq.rdf.terms.term import is_absolute_iri
+from spaseq.rdf.terms.times import TIME_UNITS
 from spaseq.runtime.job.durations import milliseconds
+from spaseq.storage.toml_files import read_toml
 
 _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _SIZE = re.compile(r"([0-9]{1,12}) ?(B|KB|MB|GB)")
+_PORT = re.compile("[0-9]{1,5}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _TABLE = re.compile(r"\s*\[([^\]]*)\]")
 _KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*[=.]""")
 
@@ -56,15 +59,7 @@ def read_configuration(
         InputError: the file cannot be read, or is no UTF-8.
         UsageError: the file has mistakes; all are named, each with its line.
     """
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8"
-        raise InputError(f"{path}: {reason}") from None
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: {error}") from None
+    text, tables = read_toml(path)
     reading = _TomlChecks(path, text, environment, server)
     configuration = reading.configuration(tables)
     if reading.mistakes:
@@ -85,14 +80,22 @@ class _TomlChecks:
         self._lines = dict(_places(text))
         self._kinds: dict[str, Callable[[Any], Any]] = {
             "text": _text,
+            "iri": _iri,
+            "listen": _listen,
             "path": lambda value: self._directory / _text(value),
             "place": self._place,
             "duration": _duration,
+            "interval": _interval,
             "size": _size,
             "flag": _flag,
             "texts": _texts,
             "time": _time,
+            "time_unit": _time_unit,
             "contexts": self._contexts,
+            "template": lambda value: (_text(value), self._directory),
+            "variables": _variables,
+            "headers": _headers,
+            "method": _method,
         }
 
     def configuration(self, tables: Table) -> Configuration:
@@ -104,9 +107,14 @@ class _TomlChecks:
         server.update(self._instead)
         self._check_token(server)
         kb = tables.get("kb", {})
+        for iri in kb:
+            if not is_absolute_iri(iri):
+                self._mistake(("kb", iri), f"{iri}: an absolute IRI is expected")
+        streams = self._named("streams", tables.get("streams", {}), _STREAM, "iri")
+        self._check_different(streams)
         return Configuration(
             server,
-            self._named("streams", tables.get("streams", {}), _STREAM, "iri"),
+            streams,
             self._known(("kb",), kb, dict.fromkeys(kb, "place")),
             self._known(("queries",), tables.get("queries", {}), _QUERIES),
             self._named("sinks", tables.get("sinks", {}), _SINK, "to"),
@@ -169,6 +177,15 @@ class _TomlChecks:
             what = "listen: an address besides loopback needs token_file"
             self._mistake(("server", "listen"), what)
 
+    def _check_different(self, streams: Mapping[str, Table]) -> None:
+        """No two streams have the same IRI: events of one would never be evaluated."""
+        names: dict[str, str] = {}
+        for name, table in streams.items():
+            iri = table.get("iri")
+            if iri is not None and names.setdefault(iri, name) != name:
+                what = f"iri: [streams.{names[iri]}] has it already; each stream has one of its own"
+                self._mistake(("streams", name, "iri"), what)
+
     def _place(self, value: object) -> str:
         text = _text(value)
         return text if text == "-" or scheme_of(text) else str(self._directory / text)
@@ -182,6 +199,22 @@ class _TomlChecks:
         while place and place not in self._lines:
             place = place[:-1]
         self.mistakes.append((self._lines.get(place, 1), what))
+
+
+def address_of(listen: str) -> tuple[str, int]:
+    """The host and the port of HOST:PORT.
+
+    Raises:
+        UsageError: it is no address.
+
+    >>> address_of("[::1]:8787")
+    ('::1', 8787)
+    """
+    host, _, port = listen.rpartition(":")
+    host = host.strip("[]")
+    if not host or _PORT.fullmatch(port) is None or int(port) > 65535:
+        raise UsageError(f"{listen[:100]} is no address; say HOST:PORT")
+    return host, int(port)
 
 
 def is_loopback(listen: str) -> bool:
@@ -209,9 +242,26 @@ def _places(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, str) and value:
-        return value
-    raise UsageError("a text in quotes is expected")
+    if not isinstance(value, str) or not value:
+        raise UsageError("a text in quotes is expected")
+    if "\0" in value:
+        raise UsageError("a text without the character NUL is expected")
+    return value
+
+
+def _iri(value: object) -> str:
+    if is_absolute_iri(_text(value)):
+        return str(value)
+    raise UsageError('an absolute IRI such as "http://example/stream" is expected')
+
+
+def _listen(value: object) -> str:
+    text = _text(value)
+    try:
+        address_of(text)
+    except UsageError:  # its text shows the value, which may come from the environment
+        raise UsageError('no address: HOST:PORT such as "127.0.0.1:8787" is expected') from None
+    return text
 
 
 def _texts(value: object) -> tuple[str, ...]:
@@ -226,6 +276,24 @@ def _flag(value: object) -> bool:
     raise UsageError("true or false is expected")
 
 
+def _variables(value: object) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise UsageError('a table is expected, such as { channel = "#roads" }')
+
+
+def _headers(value: object) -> dict[str, str]:
+    if isinstance(value, dict) and all(map(_HEADER.fullmatch, value)):
+        return {name: _text(text) for name, text in value.items()}
+    raise UsageError('a table of texts is expected, such as { X-Key = "${KEY}" }')
+
+
+def _method(value: object) -> str:
+    if value in ("POST", "PUT", "PATCH"):
+        return str(value)
+    raise UsageError('"POST", "PUT" or "PATCH" is expected')
+
+
 def _duration(value: object) -> int:
     try:
         return milliseconds(_text(value))
@@ -233,9 +301,16 @@ def _duration(value: object) -> int:
         raise UsageError('a duration such as "5 SECONDS" is expected') from None
 
 
+def _interval(value: object) -> int:
+    found = _duration(value)
+    if found <= 0:
+        raise UsageError("a duration above 0 is expected")
+    return found
+
+
 def _size(value: object) -> int:
     found = _SIZE.fullmatch(_text(value).upper())
-    if found is None:
+    if found is None or not int(found[1]):
         raise UsageError('a size such as "16 MB" is expected')
     return int(found[1]) * _BYTES[found[2]]
 
@@ -246,9 +321,15 @@ def _time(value: object) -> str:
     raise UsageError('"message" or "arrival" is expected')
 
 
+def _time_unit(value: object) -> str:
+    if value in TIME_UNITS:
+        return str(value)
+    raise UsageError('"s" or "ms" is expected')
+
+
 _TABLES = dict.fromkeys(("server", "streams", "kb", "queries", "sinks"), "table")
 _SERVER = {
-    "listen": "text",
+    "listen": "listen",
     "data": "path",
     "token_file": "path",
     "hosts": "texts",
@@ -256,6 +337,7 @@ _SERVER = {
     "behind_proxy": "flag",
     "sync": "duration",
     "retain": "duration",
+    "answers": "duration",
     "max_body": "size",
     "service_allow": "texts",
     "service_timeout": "duration",
@@ -263,17 +345,37 @@ _SERVER = {
 }
 _TLS = {"cert": "path", "key": "path"}
 _STREAM = {
-    "iri": "text",
+    "iri": "iri",
     "source": "place",
     "format": "text",
     "context": "path",
     "context_map": "contexts",
     "lift": "path",
+    "types": "text",
+    "csv": "text",
     "time": "time",
+    "time_predicate": "iri",
+    "time_unit": "time_unit",
     "watermark": "duration",
     "idle": "duration",
+    "heartbeat": "interval",
+    "max_ahead": "duration",
     "max_message": "size",
     "dedup": "duration",
 }
 _QUERIES = {"directory": "path"}
-_SINK = {"to": "place", "queries": "texts", "keep": "duration"}
+_SINK = {
+    "to": "place",
+    "queries": "texts",
+    "keep": "duration",
+    "template": "template",
+    "vars": "variables",
+    "content_type": "text",
+    "headers": "headers",
+    "method": "method",
+    "from": "text",
+    "user": "text",
+    "password": "text",
+    "starttls": "flag",
+    "past": "flag",
+}

@@ -1,11 +1,13 @@
-"""Who may ask: known hosts and origins, and who has the token."""
+"""Who may ask what: known hosts and origins, tokens, and what each token allows."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -13,6 +15,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from spaseq.errors import UsageError
 from spaseq.serve.refusals import Refused
 
 COOKIE = "spaseq"
@@ -31,6 +34,77 @@ _HEADERS = {
 """Headers of all responses that do not set them."""
 
 
+SCOPES = ("read", "events", "queries", "kb", "acknowledge")
+"""What a token may allow."""
+
+WHO = "spaseq.who"
+"""The key of a request's scope that has the name of who asks."""
+
+_TOKEN_LINE = re.compile(r"(?:([A-Za-z0-9_.@-]{1,100})[ \t]*(?:\(([^()]*)\))?[ \t]*:[ \t]+)?(\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token: the name of who has it, its text, and what it allows (None: everything)."""
+
+    name: str
+    text: str = field(repr=False)
+    scopes: frozenset[str] | None = None
+
+    def allows(self, scope: str) -> bool:
+        """Whether a request that needs a scope may come with it."""
+        return self.scopes is None or scope in self.scopes
+
+    def session(self) -> str:
+        """What the cookie holds: it follows from the token, and does not give it away."""
+        return hmac.new(self.text.encode(), b"spaseq page", hashlib.sha256).hexdigest()
+
+
+NOBODY = Token("local", "")
+"""Who asks a server without tokens."""
+
+
+def tokens_of(text: str) -> tuple[Token, ...]:
+    """The tokens in the lines of a file: `token`, `name: token` or `name (read, events): token`.
+
+    Raises:
+        UsageError: a line is none of these, or there is no line.
+
+    >>> [(t.name, t.scopes) for t in tokens_of("abc\\nboard (read): def")]
+    [('token', None), ('board', frozenset({'read'}))]
+    """
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        parts = _TOKEN_LINE.fullmatch(line.strip())
+        if parts is None or not parts[3].isascii():
+            raise UsageError(
+                f"line {number} is no token: `TOKEN`, `NAME: TOKEN` or `NAME (read, events): "
+                "TOKEN`, each token one word of ASCII characters"
+            )
+        scopes = None
+        if parts[2] is not None:
+            scopes = frozenset(word.strip() for word in parts[2].split(","))
+            if not scopes <= {*SCOPES}:
+                raise UsageError(f"line {number}: a token allows some of {', '.join(SCOPES)}")
+        found.append(Token(parts[1] or "token", parts[3], scopes))
+    if not found:
+        raise UsageError("it has no token")
+    return tuple(found)
+
+
+def needed_scope(method: str, path: str) -> str:
+    """What a token must allow for a request."""
+    if method in ("GET", "HEAD"):
+        return "read"
+    if path.startswith("/streams/"):
+        return "events"
+    if path == "/kb" or path.startswith("/kb/"):
+        return "kb"
+    return "acknowledge" if path.startswith("/answers/") else "queries"
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """The rules of who may ask.
@@ -38,43 +112,59 @@ class Access:
     Attributes:
         listen: the host that the server listens on.
         hosts: further names of the server, each as HOST or HOST:PORT.
-        token: what requests must show; None if nothing.
+        tokens: of which requests must show one; without any, only this machine is served.
         secure: whether the cookie goes over TLS only.
     """
 
     listen: str
     hosts: Collection[str] = ()
-    token: str | None = field(default=None, repr=False)
+    tokens: Sequence[Token] = ()
     secure: bool = False
 
-    def check(self, scope: Scope) -> None:
-        """Check a request.
+    def check(self, scope: Scope) -> str:
+        """Check a request; the name of who asks.
 
         Raises:
-            Refused: it is for another server, from a page of another one, or has no token.
+            Refused: it is for another server, from a page of another one, has no token, or one
+                that does not allow it.
         """
         headers = Headers(scope=scope)
         own, client = scope.get("server"), scope.get("client")
         self._check_host(headers, own[0] if own else "")
         self._check_origin(headers)
-        if self.token is None:
+        if not self.tokens:
             self._check_near(headers, client[0] if client else "")
-        elif not self._is_open(scope["path"]) and not self._shows_token(headers):
+            return NOBODY.name
+        if self._is_open(scope["path"]):
+            return ""
+        token = self._shown(headers)
+        if token is None:
             raise Refused(
                 401,
                 "this server asks for a token",
                 "send the header Authorization: Bearer TOKEN, or log in on the page",
                 {"WWW-Authenticate": "Bearer"},
             )
+        needed = needed_scope(scope["method"], scope["path"])
+        if not token.allows(needed):
+            raise Refused(
+                403,
+                f"the token of {token.name} does not allow {needed}",
+                "name it in parentheses behind the token's name in token_file",
+            )
+        return token.name
 
-    def admits(self, token: str) -> bool:
-        """Whether a token is the right one, or none is needed."""
-        return self.token is None or _equal(token, self.token)
+    def admitted(self, given: str) -> Token | None:
+        """Whose token a text is; None if it is nobody's."""
+        if not self.tokens:
+            return NOBODY
+        found = [token for token in self.tokens if _equal(given, token.text)]
+        return found[0] if found else None
 
-    def cookie(self) -> str:
-        """The value of the `Set-Cookie` that shows the token from then on."""
+    def cookie(self, token: Token) -> str:
+        """The value of the `Set-Cookie` that shows a token from then on."""
         secure = "; Secure" if self.secure else ""
-        return f"{COOKIE}={self._session()}; Path=/; HttpOnly; SameSite=Strict{secure}"
+        return f"{COOKIE}={token.session()}; Path=/; HttpOnly; SameSite=Strict{secure}"
 
     def _check_host(self, headers: Headers, own: str) -> None:
         given = headers.get("host", "")
@@ -95,13 +185,10 @@ class Access:
         given = headers.get("origin")
         if given is None:
             return
-        parts = urlsplit(given)
-        own = parts.netloc.lower() == headers.get("host", "").lower()
-        named = {name.lower() for name in self.hosts} & {
-            parts.netloc.lower(),
-            _host_of(parts.netloc),
-        }
-        if parts.scheme not in ("http", "https") or not (own or named):
+        scheme, _, authority = given.lower().partition("://")
+        own = authority == headers.get("host", "").lower()
+        named = {name.lower() for name in self.hosts} & {authority, _host_of(authority)}
+        if scheme not in ("http", "https") or not (own or named):
             raise Refused(
                 403,
                 f"a page of {given[:200]!r} asks this server",
@@ -122,21 +209,19 @@ class Access:
     def _is_open(self, path: str) -> bool:
         return path in _OPEN or path.startswith("/page/")
 
-    def _shows_token(self, headers: Headers) -> bool:
-        assert self.token is not None
+    def _shown(self, headers: Headers) -> Token | None:
+        """The token that a request shows, in its header or as a cookie."""
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            return _equal(given.strip(), self.token)
+            return self.admitted(given.strip())
         try:
             cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
         except CookieError:
-            return False
-        return cookie is not None and _equal(cookie.value, self._session())
-
-    def _session(self) -> str:
-        """What the cookie holds: it follows from the token, and does not give it away."""
-        assert self.token is not None
-        return hmac.new(self.token.encode(), b"spaseq page", hashlib.sha256).hexdigest()
+            return None
+        if cookie is None:
+            return None
+        found = [token for token in self.tokens if _equal(cookie.value, token.session())]
+        return found[0] if found else None
 
 
 class Guard:
@@ -156,7 +241,7 @@ class Guard:
             await send(message)
 
         try:
-            self._access.check(scope)
+            scope[WHO] = self._access.check(scope)
         except Refused as refused:
             await refused.response()(scope, receive, sent)
             return
@@ -172,6 +257,7 @@ def _equal(given: str, wanted: str) -> bool:
     return hmac.compare_digest(given.encode(), wanted.encode())
 
 
+@lru_cache(256)  # clients send the same again and again
 def _host_of(text: str) -> str:
     """The host of HOST[:PORT], in small letters; "" if it is none.
 
@@ -191,6 +277,7 @@ def _host_of(text: str) -> str:
     return (parts.hostname or "") if plain else ""
 
 
+@lru_cache(256)
 def _is_loopback(host: str) -> bool:
     try:
         address = ip_address(host)

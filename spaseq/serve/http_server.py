@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,16 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from spaseq.errors import InputError, UsageError
+from spaseq.serve.configuration import address_of
 
 HEAD_S = 10.0
 """How long a client may take for the head of a request."""
 
 _BACKLOG = 2048
+"""Most connections that are taken at once, before they are counted; fewer if files are few."""
+
+_TELL_S = 60.0
+_LOG = logging.getLogger("spaseq")
 _LAST_S = 5  # for requests that are under way when the server stops
 
 
@@ -32,8 +39,12 @@ class ImpatientProtocol(H11Protocol):
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Wait for the first head."""
+        """Wait for the first head; one connection too many is closed at once."""
         super().connection_made(transport)
+        most = most_connections()
+        if len(self.connections) > most:
+            _refusals.tell(f"{most} connections are open; further ones are closed at once")
+            transport.abort()
         self._wait()
 
     def data_received(self, data: bytes) -> None:
@@ -105,20 +116,17 @@ def bound_socket(listen: str) -> socket.socket:
     Raises:
         UsageError: the address is none, or is not free.
     """
-    host, _, port = listen.rpartition(":")
-    host = host.strip("[]")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"listen: {listen} is no address; say HOST:PORT")
+    host, port = address_of(listen)
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, int(port), type=socket.SOCK_STREAM
-        )[0]
+        found_addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, address = found_addresses[0]
         found = socket.socket(family, kind, protocol)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)
         found.listen(_BACKLOG)
-    except OSError as error:
-        raise UsageError(f"cannot listen on {listen}: {error.strerror}") from error
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "the host is no name"
+        raise UsageError(f"cannot listen on {listen}: {reason}") from error
     return found
 
 
@@ -154,6 +162,7 @@ def server_of(
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        backlog=min(_BACKLOG, max(1, _most_files() // 8)),
         timeout_keep_alive=75,
         timeout_graceful_shutdown=_LAST_S,
         ssl_certfile=None if cert is None else str(cert),
@@ -170,3 +179,34 @@ def more_connections() -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if soft < hard:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def most_connections() -> int:
+    """How many connections may be open: three quarters of the files that the process may have."""
+    return _most_files() - _most_files() // 4
+
+
+def _most_files() -> int:
+    """How many files the process may have open, or a million if nobody says."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource  # not on Windows
+
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        if soft != resource.RLIM_INFINITY:
+            return soft
+    return 2**20
+
+
+class _Refusals:
+    """Tells what is refused, at most once a minute."""
+
+    def __init__(self) -> None:
+        self._told = -_TELL_S
+
+    def tell(self, text: str) -> None:
+        if time.monotonic() - self._told >= _TELL_S:
+            self._told = time.monotonic()
+            _LOG.warning("%s", text)
+
+
+_refusals = _Refusals()

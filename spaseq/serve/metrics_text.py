@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from spaseq.runtime.job.metrics import prometheus_text
 from spaseq.runtime.live.standing_run import StandingRun
 
-STATES = ("running", "catching up", "failed")
+STATES = ("running", "catching up", "failed", "paused")
 
 
 def metrics_text(run: StandingRun) -> str:
@@ -26,6 +26,9 @@ def metrics_text(run: StandingRun) -> str:
     add("queries", "gauge", "Queries, by their state.", counts, "state")
     answers = {query.name: query.answers for query in queries}
     add("query_answers_total", "counter", "Answers of a query.", answers, "query")
+    withheld = {query.name: query.withheld for query in queries if query.withheld}
+    about = "Answers of the past that sinks did not get."
+    add("query_withheld_total", "counter", about, withheld, "query")
     live = {query.name: query.live for query in queries}
     add("query_partial_matches", "gauge", "Partial matches of a query.", live, "query")
     accepted = {stream.name: stream.accepted for stream in streams}

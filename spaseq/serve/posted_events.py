@@ -6,13 +6,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from spaseq.connectors.heartbeat_messages import is_heartbeat
+from spaseq.lift.json_documents import begins_with_line, elements
 from spaseq.logs.messages import UNNUMBERED, Message
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.open_event import LOST_QUAD
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.message_formats import MEDIA_TYPES, format_of_media, message_format
-from spaseq.serve.lost_quads import without_damaged
+from spaseq.runtime.live.log_end_clock import GivenEvents
 from spaseq.serve.refusals import Refused
+from spaseq.serve.surplus_lines import without_surplus
 
 REPORTS = 1000
 """Most bad events of a request that the reply names."""
@@ -24,15 +30,35 @@ MessageReading = Callable[[Sequence[Message], OnBad], Iterator[EventBatch]]
 
 
 @dataclass(frozen=True, slots=True)
+class PostedBody:
+    """What is in the body of a request.
+
+    Attributes:
+        messages: they go into the log.
+        events: what is known of their events.
+        bad: what is no event, for the reply.
+    """
+
+    messages: list[Message]
+    events: GivenEvents
+    bad: list[dict[str, object]]
+
+    def reply(self, late: int) -> dict[str, object]:
+        """The reply to the request, of whose events some are late."""
+        return {"accepted": len(self.events.times), "bad": self.bad, "late": late}
+
+
+@dataclass(frozen=True, slots=True)
 class PostedStream:
     """A stream that requests feed.
 
     Attributes:
         name: the stream's name.
-        events: makes the events of messages, as the run does.
+        events: makes the events of messages, as the run does, but for times of arrival.
         time_predicate: the predicate of the times of events.
         rows: whether messages are JSON that a lift or a context reads, whatever they say they are.
         form: the format of all bodies, whatever they say they are; None if they say it.
+        drops_duplicates: whether the run drops events whose graphs it has seen.
     """
 
     name: str
@@ -40,10 +66,12 @@ class PostedStream:
     time_predicate: str
     rows: bool = False
     form: str | None = None
+    drops_duplicates: bool = False
 
     def media_type(self, given: str) -> str:
         """The media type of a body; Refused if nothing here reads it."""
-        if self.rows or self.form is not None or format_of_media(given) is not None:
+        is_known = self.rows or self.form is not None or format_of_media(given) is not None
+        if is_known and not is_heartbeat(given):
             return given
         raise Refused(
             415,
@@ -52,54 +80,74 @@ class PostedStream:
             "-H 'Content-Type: application/n-quads'",
         )
 
-    def read(self, media_type: str, body: bytes) -> tuple[list[Message], dict[str, object]]:
-        """The messages that go into the log, and the reply to the request."""
+    def read(self, media_type: str, body: bytes) -> PostedBody:
+        """What is in the body of a request."""
         name = media_type.partition(";")[0].strip().lower()
-        events: dict[int, str] = {}
         lines: list[int] | None = None
-        more = 0
-        if self.rows and name in _LINES:
+        broken: list[BadInput] = []
+        if self.rows and body.lstrip()[:1] == b"[":
+            lines, payloads, broken = _of_array(body)
+        elif self.rows and (name in _LINES or begins_with_line(body.lstrip())):
             numbered = [(n, line) for n, line in enumerate(body.split(b"\n"), 1) if line.strip()]
             lines, payloads = [n for n, _ in numbered], [line for _, line in numbered]
         else:
             payloads = [body] if body.strip() else []
-        count, bad = self._count(media_type, payloads)
+        events, bad = self._events(media_type, payloads)
         suspects = {one.line for one in bad if one.line is not None}
-        if suspects and self._format(media_type) is Format.NQUADS:
-            damage = without_damaged(body, suspects, self.time_predicate, REPORTS)
-            if damage.text != body:
-                payloads, events, more = [damage.text], damage.events, damage.dropped
-                count, bad = self._count(media_type, payloads)
-        if not payloads:
+        if len(suspects) > REPORTS and self._format(media_type) is Format.NQUADS:
+            payloads = [without_surplus(body, suspects, self.time_predicate, REPORTS)]
+        if not payloads and not broken:
             bad = [BadInput("", None, "there is no event in it")]
-        reports = [_report(one, lines, events) for one in bad[:REPORTS]]
-        more += len(bad) - len(reports)
-        if more:
+        reports = [_report(one, lines) for one in bad[:REPORTS]]
+        reports += [_report(one, None) for one in broken]
+        if more := len(bad) + len(broken) - len(reports):
             reports.append({"line": None, "reason": f"and {more:,} more"})
         messages = [Message(payload, 0, UNNUMBERED, media_type) for payload in payloads]
-        return messages, {"accepted": count, "bad": reports}
+        return PostedBody(messages, events, reports)
 
     def _format(self, media_type: str) -> Format | None:
         if self.rows:
             return None
         return format_of_media(media_type) if self.form is None else message_format(self.form)
 
-    def _count(self, media_type: str, payloads: Sequence[bytes]) -> tuple[int, list[BadInput]]:
-        """How many events there are, and what is none."""
+    def _events(
+        self, media_type: str, payloads: Sequence[bytes]
+    ) -> tuple[GivenEvents, list[BadInput]]:
+        """What is known of the events, and what is none."""
         bad: list[BadInput] = []
         if not payloads:
-            return 0, bad
+            return GivenEvents(), bad
         now = int(time.time() * 1000)
         messages = [Message(some, 0, n, media_type, now) for n, some in enumerate(payloads)]
-        return sum(len(batch) for batch in self.events(messages, bad.append)), bad
+        times, names = [np.empty(0, np.int64)], list[str | None]()
+        for batch in self.events(
+            messages, lambda one: bad.append(one) if one.lost is None else None
+        ):
+            times.append(batch.time)
+            if self.drops_duplicates:
+                names += batch.names(np.arange(len(batch))).texts()
+        return GivenEvents(np.concatenate(times), names), bad
 
 
-def _report(
-    bad: BadInput, lines: Sequence[int] | None, events: dict[int, str]
-) -> dict[str, object]:
+def _of_array(body: bytes) -> tuple[list[int], list[bytes], list[BadInput]]:
+    """(lines, texts) of the elements of a JSON array, and what of it is no JSON."""
+    broken: list[BadInput] = []
+
+    def report(line: int, reason: str, text: str) -> None:
+        broken.append(BadInput("", line, reason, text))
+
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return [], [], [BadInput("", None, "not UTF-8")]
+    found = [(line, text[a:b].encode()) for line, _, a, b in elements(text, report)]
+    return [line for line, _ in found], [each for _, each in found], broken
+
+
+def _report(bad: BadInput, lines: Sequence[int] | None) -> dict[str, object]:
     line, reason = bad.line, bad.reason
-    if line in events:
-        reason += f"; so the event {events[line]} is bad"
+    if reason == LOST_QUAD:
+        reason += f": {bad.text}"
     if lines is not None:
         line = _line_of(bad, lines)
     return {"line": line, "reason": reason}

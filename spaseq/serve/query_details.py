@@ -11,7 +11,8 @@ from spaseq.rdf.terms.times import format_time
 from spaseq.render.explain import Explanation, explained
 from spaseq.render.picture.live import UNKNOWN, drawn_counts
 from spaseq.render.plan_json import automaton_json
-from spaseq.runtime.live.standing_run import QueryView, StreamView
+from spaseq.runtime.live.run_views import QueryView, StreamView
+from spaseq.runtime.live.waiting import QueryWaits
 from spaseq.serve.query_files import checked_query
 
 Json = dict[str, Any]
@@ -45,10 +46,19 @@ def stream_json(stream: StreamView) -> Json:
     }
 
 
-def detailed_json(query: QueryView, states: LiveStates | None) -> Json:
-    """A query with its text, plan and automaton, and where its partial matches are, if known."""
+def waiting_json(waits: QueryWaits) -> Json:
+    """What a query waits for."""
+    windows = [{"closes": _time(close)} for close in waits.windows]
+    return {"windows": windows, "held": waits.held, "streams": list(waits.streams)}
+
+
+def detailed_json(query: QueryView, states: LiveStates | None, waits: QueryWaits | None) -> Json:
+    """A query with its text, plan and automaton, where its partial matches are, and what it waits
+    for, if known."""
     found = query_json(query)
+    found["waiting"] = None if waits is None else waiting_json(waits)
     found["text"] = query.text
+    found["muted"], found["withheld"] = query.muted, query.withheld
     diagnostics, plan, shown = _explained(query.name, query.text)
     found["diagnostics"], found["plan"], found["automaton"] = list(diagnostics), plan, None
     if shown is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import threading
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from spaseq.compile import Checked, check_query
 from spaseq.errors import QueryError, RunError, SpaseqError
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.runtime.live.standing_run import StandingRun, UnknownQuery
+from spaseq.serve.history import BY_FILE, Audit, Versions, What
 from spaseq.storage.durable_files import sync_directory, write_durably
 
 SUFFIX = ".rq"
@@ -54,9 +56,17 @@ class QueryFiles:
         directory: has the files; it is made.
         run: has the queries.
         on_end: called when a query has gone, in the thread that removed it.
+        history: told what becomes of the queries; None: nobody is.
     """
 
-    def __init__(self, directory: Path, run: StandingRun, on_end: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        run: StandingRun,
+        on_end: Callable[[str], None],
+        history: tuple[Audit, Versions] | None = None,
+    ) -> None:
+        self._history = history
         directory.mkdir(parents=True, exist_ok=True)
         self._directory, self._run, self._on_end = directory, run, on_end
         self._lock = threading.Lock()
@@ -67,7 +77,9 @@ class QueryFiles:
 
     # --- requests ---------------------------------------------------------------------------------
 
-    def put(self, name: str, text: str, since_ms: int | None) -> tuple[str, Checked]:
+    def put(
+        self, name: str, text: str, since_ms: int | None, who: str, what: What = "put"
+    ) -> tuple[str, Checked]:
         """Let a query run, and write its file; what has changed, and the checked query.
 
         Raises:
@@ -76,6 +88,7 @@ class QueryFiles:
         checked = checked_query(name, text)
         path, fresh = self._path(name), self._directory / f".{name}.put"
         with self._lock:
+            before = self._text(name)
             try:
                 write_durably(fresh, text.encode())  # so that a full disk changes nothing
                 change = self._run.put(name, text, since_ms)
@@ -87,12 +100,39 @@ class QueryFiles:
                 raise RunError(f"cannot write {path}: {error.strerror}") from error
             finally:
                 fresh.unlink(missing_ok=True)
+            if change != "unchanged":
+                self._note(who, what, name, before, text)
         return change, checked
 
-    def remove(self, name: str) -> None:
+    def _text(self, name: str) -> str | None:
+        """The text of a query now; None if there is none."""
+        try:
+            return self._run.query(name).text
+        except UnknownQuery:
+            return None
+
+    def _note(self, who: str, what: What, name: str, before: str | None, after: str | None) -> None:
+        """Keep what became of a query: its text as it was, as it is, and who did it."""
+        if self._history is None:
+            return
+        audit, versions = self._history
+        if before is not None:
+            versions.add(name, BY_FILE, before)  # of a server that kept no versions
+        if after is not None:
+            versions.add(name, who, after)
+        audit.note(who, what, name, before, after)
+
+    def enable(self, name: str, is_enabled: bool, who: str) -> None:
+        """Let a query pause or begin anew; UnknownQuery if there is none."""
+        if self._run.enable(name, is_enabled):
+            text = self._text(name)
+            self._note(who, "enable" if is_enabled else "pause", name, text, text)
+
+    def remove(self, name: str, who: str) -> None:
         """Remove a query and its file; UnknownQuery if there is none."""
         path = self._path(name)
         with self._lock:
+            before = self._text(name)
             try:
                 self._run.remove(name)
             except UnknownQuery:
@@ -101,6 +141,7 @@ class QueryFiles:
             path.unlink(missing_ok=True)
             sync_directory(self._directory)
             self._known.pop(path.name, None)
+            self._note(who, "delete", name, before, None)
         self._on_end(name)
 
     def _path(self, name: str) -> Path:
@@ -140,6 +181,8 @@ class QueryFiles:
         """Take the changes that two looks in a row have seen, so that no file is half written."""
         with self._lock:
             before, self._latest = self._latest, self._found()
+            if before == self._latest == self._known:  # nothing has changed
+                return
             for file, state in self._latest.items():
                 if before.get(file) == state != self._known.get(file):
                     self._known[file] = state
@@ -151,13 +194,14 @@ class QueryFiles:
 
     def _found(self) -> dict[str, FileState]:
         found = {}
-        for path in sorted(self._directory.glob(f"*{SUFFIX}")):
-            try:
-                if not path.name.startswith(".") and path.is_file():
-                    found[path.name] = _state(path)
-            except FileNotFoundError:  # removed meanwhile
-                continue
-        return found
+        with os.scandir(self._directory) as entries:
+            for entry in entries:
+                try:
+                    if _is_query(entry.name) and entry.is_file():
+                        found[entry.name] = _state(entry)
+                except FileNotFoundError:  # removed meanwhile
+                    continue
+        return dict(sorted(found.items()))
 
     def _take(self, path: Path) -> None:
         """Let the query of a file run; one of that name goes on if the file has mistakes."""
@@ -168,21 +212,30 @@ class QueryFiles:
         try:
             text = read_query(path)
             checked_query(name, text)
+            before = self._text(name)
             change = self._run.put(name, text)
+            if change != "unchanged":
+                self._note(BY_FILE, "edit", name, before, text)
         except SpaseqError as error:
             _LOG.error("%s is not used: %s", path, error)
         else:
             _LOG.info("query %s: %s", name, change)
 
     def _remove_quietly(self, name: str) -> None:
+        before = self._text(name)
         try:
             self._run.remove(name)
         except UnknownQuery:
             return
+        self._note(BY_FILE, "delete", name, before, None)
         _LOG.info("query %s: removed", name)
         self._on_end(name)
 
 
-def _state(path: Path) -> FileState:
+def _is_query(name: str) -> bool:
+    return name.endswith(SUFFIX) and not name.startswith(".")
+
+
+def _state(path: Path | os.DirEntry[str]) -> FileState:
     found = path.stat()
     return found.st_mtime_ns, found.st_size, found.st_ino

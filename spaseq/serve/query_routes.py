@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 from anyio import to_thread
@@ -9,22 +11,25 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
 from spaseq.compile import CompileOptions, check_query
+from spaseq.connectors.heartbeat_messages import time_of
 from spaseq.message_text import visible
-from spaseq.rdf.terms.times import parse_datetime
 from spaseq.runtime.live.failed_answers import json_with_id
-from spaseq.runtime.live.standing_run import QueryView, StandingRun, UnknownQuery
-from spaseq.serve import query_details
+from spaseq.runtime.live.run_views import QueryView
+from spaseq.runtime.live.standing_run import StandingRun, UnknownQuery
+from spaseq.serve import query_details, query_files
 from spaseq.serve.answer_stream import AnswerStream
-from spaseq.serve.bodies import text_of
+from spaseq.serve.bodies import json_object, text_of
 from spaseq.serve.query_files import is_name
 from spaseq.serve.refusals import Refused
-from spaseq.serve.server_state import state_of
+from spaseq.serve.server_state import ServerState, state_of, who_asks
 
 LIMIT = 1000
 """Answers that a request gets unless it says how many."""
 
 _MOST = 2**53
+_WHOLE_NUMBER = re.compile("-?[0-9]{1,18}")
 _AT_ONCE = 1000
+_MOST_TRIED, _TRY_S = 10_000, 30.0
 
 
 async def list_queries(request: Request) -> Response:
@@ -37,7 +42,9 @@ async def show_query(request: Request) -> Response:
     """`GET /queries/NAME`."""
     view, run = await _view(request), state_of(request).run
     states = await to_thread.run_sync(run.live_states, view.name)
-    return JSONResponse(await to_thread.run_sync(query_details.detailed_json, view, states))
+    waits = await to_thread.run_sync(state_of(request).run.waits, view.name)
+    found = await to_thread.run_sync(query_details.detailed_json, view, states, waits)
+    return JSONResponse(found)
 
 
 async def draw_query(request: Request) -> Response:
@@ -49,7 +56,7 @@ async def draw_query(request: Request) -> Response:
 
 
 async def put_query(request: Request) -> Response:
-    """`PUT /queries/NAME[?from=TIME]`."""
+    """`PUT /queries/NAME[?from=TIME][&dry-run=true][&limit=N]`."""
     state, name = state_of(request), request.path_params["name"]
     if not is_name(name):
         raise Refused(
@@ -59,22 +66,78 @@ async def put_query(request: Request) -> Response:
         )
     since = _since(request.query_params.get("from"))
     text = await text_of(request, state.max_body)
-    change, checked = await to_thread.run_sync(state.files.put, name, text, since)
+    if request.query_params.get("dry-run", "false") != "false":
+        limit = limit_of(request.query_params.get("limit"))
+        return await _tried(state, name, text, since, min(limit, _MOST_TRIED))
+    who = who_asks(request)
+    change, checked = await to_thread.run_sync(state.files.put, name, text, since, who)
     warnings = [finding.to_json() for finding in checked.diagnostics]
     body = {"changed": change != "unchanged", "diagnostics": warnings}
     return JSONResponse(body, 201 if change == "added" else 200)
 
 
+async def _tried(
+    state: ServerState, name: str, text: str, since: int | None, limit: int
+) -> Response:
+    """What a query would have answered over the logged events."""
+    async with state.asking:
+        checked = await to_thread.run_sync(query_files.checked_query, name, text)
+        given = name, text, since, limit, _TRY_S
+        answers, more = await to_thread.run_sync(state.run.tried, *given)
+    found = ", ".join(map(json_with_id, answers))
+    diagnostics = json.dumps([finding.to_json() for finding in checked.diagnostics])
+    body = f'{{"diagnostics": {diagnostics}, "answers": [{found}], "more": {json.dumps(more)}}}'
+    return Response(body, media_type="application/json")
+
+
+async def change_query(request: Request) -> Response:
+    """`PATCH /queries/NAME`."""
+    state, name = state_of(request), _name(request)
+    given = json_object(await text_of(request, state.max_body))
+    if given.keys() != {"enabled"} or not isinstance(given["enabled"], bool):
+        raise Refused(400, "the body says nothing to change", 'send {"enabled": false}')
+    await to_thread.run_sync(state.files.enable, name, given["enabled"], who_asks(request))
+    return await show_query(request)
+
+
+async def list_versions(request: Request) -> Response:
+    """`GET /queries/NAME/versions`."""
+    state, name = state_of(request), _name(request)
+    found = await to_thread.run_sync(state.versions.of, name)
+    if not found:
+        await _view(request)  # else there is no such query
+    return JSONResponse(found)
+
+
+async def roll_back(request: Request) -> Response:
+    """`POST /queries/NAME/rollback`."""
+    state, name = state_of(request), _name(request)
+    given = json_object(await text_of(request, state.max_body))
+    version = given.get("version")
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise Refused(400, "the body names no version", 'send {"version": 3}')
+    text = await to_thread.run_sync(state.versions.text, name, version)
+    if text is None:
+        hint = f"GET /queries/{name}/versions lists them"
+        raise Refused(404, f"query {name} has no version {version}", hint)
+    put, who = state.files.put, who_asks(request)
+    change, _ = await to_thread.run_sync(lambda: put(name, text, None, who, "rollback"))
+    return JSONResponse({"changed": change != "unchanged", "text": text})
+
+
 async def delete_query(request: Request) -> Response:
     """`DELETE /queries/NAME`."""
     state = state_of(request)
-    await to_thread.run_sync(state.files.remove, _name(request))
+    await to_thread.run_sync(state.files.remove, _name(request), who_asks(request))
     return Response(status_code=204)
 
 
 async def restart_query(request: Request) -> Response:
     """`POST /queries/NAME/restart`."""
-    await to_thread.run_sync(state_of(request).run.restart, _name(request))
+    state, name = state_of(request), _name(request)
+    await to_thread.run_sync(state.run.restart, name)
+    text = (await _view(request)).text
+    await to_thread.run_sync(state.audit.note, who_asks(request), "start", name, text, text)
     return JSONResponse({"restarted": True})
 
 
@@ -83,8 +146,12 @@ async def check_text(request: Request) -> Response:
     state = state_of(request)
     text = await text_of(request, state.max_body)
     options = CompileOptions(file="query.rq", several=True)
-    checked = await to_thread.run_sync(check_query, text, "query", options)
-    return JSONResponse({"diagnostics": [finding.to_json() for finding in checked.diagnostics]})
+
+    def response() -> Response:
+        found = check_query(text, "query", options).diagnostics
+        return JSONResponse({"diagnostics": [finding.to_json() for finding in found]})
+
+    return await to_thread.run_sync(response)
 
 
 async def get_answers(request: Request) -> Response | AnswerStream:
@@ -92,7 +159,7 @@ async def get_answers(request: Request) -> Response | AnswerStream:
     state, name = state_of(request), _name(request)
     is_there = await to_thread.run_sync(_is_there, state.run, name)
     after = request.query_params.get("after") or None
-    if _accepts(request, "text/event-stream"):
+    if accepts(request, "text/event-stream"):
         after = request.headers.get("last-event-id") or after
         if after is None:
             after = await state.feed.last(name)
@@ -100,11 +167,11 @@ async def get_answers(request: Request) -> Response | AnswerStream:
             await to_thread.run_sync(state.run.answers.read, name, after, 1)
         return AnswerStream(state.feed, name, after, is_there)
     if "last" in request.query_params:
-        most = _limit(request.query_params["last"])
+        most = limit_of(request.query_params["last"])
         newest = await to_thread.run_sync(state.run.answers.newest, name, min(most, _AT_ONCE))
         text = "".join(f"{json_with_id(answer)}\n" for answer in newest)
         return Response(text, media_type="application/x-ndjson")
-    limit = _limit(request.query_params.get("limit"))
+    limit = limit_of(request.query_params.get("limit"))
     first = await to_thread.run_sync(state.run.answers.read, name, after, min(limit, _AT_ONCE))
 
     async def lines() -> Any:
@@ -135,7 +202,7 @@ async def why_query(request: Request) -> Response:
     event = request.query_params.get("event")
     async with state.asking:
         report = await to_thread.run_sync(state.why, view, event)
-    if _accepts(request, "text/plain"):
+    if accepts(request, "text/plain"):
         return PlainTextResponse(report.as_text())
     return JSONResponse(report.as_json())
 
@@ -163,17 +230,18 @@ def _is_there(run: StandingRun, name: str) -> bool:
     return True
 
 
-def _accepts(request: Request, media_type: str) -> bool:
+def accepts(request: Request, media_type: str) -> bool:
     """Whether a request names a media type."""
     accepted = request.headers.get("accept", "").lower()
     return any(part.partition(";")[0].strip() == media_type for part in accepted.split(","))
 
 
-def _limit(text: str | None) -> int:
+def limit_of(text: str | None, usual: int = LIMIT) -> int:
+    """The number of answers that a request asks for; Refused if it is none."""
     if text is None:
-        return LIMIT
-    if not text.isdecimal() or not 1 <= int(text[:20]) <= _MOST:
-        raise Refused(400, f"limit={text[:50]} is no number of answers", "say limit=100")
+        return usual
+    if _WHOLE_NUMBER.fullmatch(text) is None or not 1 <= int(text) <= _MOST:
+        raise Refused(400, f"{text[:50]} is no number of answers", "say limit=100")
     return int(text)
 
 
@@ -182,7 +250,7 @@ def _since(text: str | None) -> int | None:
     if text is None:
         return None
     text = text.replace(" ", "+")  # a + that nobody has escaped
-    ms = int(text) if text.lstrip("-").isdecimal() and len(text) < 20 else parse_datetime(text)
+    ms = time_of(text)
     if ms is None:
         raise Refused(
             400,

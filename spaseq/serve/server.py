@@ -15,11 +15,13 @@ from typing import Any
 from spaseq.diagnosis.report import Report
 from spaseq.errors import SpaseqError
 from spaseq.runtime.live.query_changes import Planner
-from spaseq.runtime.live.standing_run import QueryView, StandingRun
+from spaseq.runtime.live.run_views import QueryView
+from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.serve.answer_feed import AnswerFeed
 from spaseq.serve.app import application
 from spaseq.serve.guard import Access
-from spaseq.serve.http_server import more_connections, server_of, url_of
+from spaseq.serve.history import BY_SERVER, Acknowledgements, Audit, Versions
+from spaseq.serve.http_server import HttpServer, more_connections, server_of, url_of
 from spaseq.serve.kept_replies import KeptReplies
 from spaseq.serve.posted_events import PostedStream
 from spaseq.serve.query_files import QueryFiles
@@ -85,7 +87,10 @@ async def _served(parts: ServerParts, listening: socket.socket) -> None:
         if not loop.is_closed():
             loop.call_soon_threadsafe(feed.end, query)
 
-    files = QueryFiles(parts.queries, parts.run, ended)
+    data = parts.run.directory
+    audit, versions = Audit(data), Versions(data)
+    audit.note(BY_SERVER, "start", "server", None, None)
+    files = QueryFiles(parts.queries, parts.run, ended, (audit, versions))
     state = ServerState(
         parts.run,
         parts.access,
@@ -97,6 +102,9 @@ async def _served(parts: ServerParts, listening: socket.socket) -> None:
         parts.used,
         parts.max_body,
         PAGE,
+        audit,
+        versions,
+        Acknowledgements(data),
     )
     server = server_of(application(state), parts.tls, feed.close, parts.run.begin_stop)
     begun = asyncio.Event()
@@ -108,7 +116,9 @@ async def _served(parts: ServerParts, listening: socket.socket) -> None:
             beginning.start()
             await _some_time(begun)
             _LOG.info("listening on %s", url_of(listening, parts.tls is not None))
+            ending = asyncio.create_task(_stopped_with(parts.run, server))
             await server.serve(sockets=[listening])
+            ending.cancel()
     finally:
         feed.close()
         await asyncio.to_thread(files.close)
@@ -128,6 +138,13 @@ def _begin(
         files.watch(_LOOK_S)
     if not loop.is_closed():
         loop.call_soon_threadsafe(begun.set)
+
+
+async def _stopped_with(run: StandingRun, server: HttpServer) -> None:
+    """Stop the server once the run has ended: `stop` of the run raises what has ended it."""
+    while not run.wait(0):
+        await asyncio.sleep(_LOOK_S)
+    server.stop()
 
 
 async def _some_time(event: asyncio.Event) -> None:

@@ -12,9 +12,11 @@ from anyio import CapacityLimiter
 from starlette.requests import Request
 
 from spaseq.diagnosis.report import Report
-from spaseq.runtime.live.standing_run import QueryView, StandingRun
+from spaseq.runtime.live.run_views import QueryView
+from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.serve.answer_feed import AnswerFeed
-from spaseq.serve.guard import Access
+from spaseq.serve.guard import NOBODY, WHO, Access
+from spaseq.serve.history import Acknowledgements, Audit, Versions
 from spaseq.serve.kept_replies import KeptReplies
 from spaseq.serve.posted_events import PostedStream
 from spaseq.serve.query_files import QueryFiles
@@ -38,6 +40,9 @@ class ServerState:
         used: says what an answer used of the knowledge base.
         max_body: most bytes of a body.
         page: the directory of the page's files.
+        audit: who did what.
+        versions: the texts that queries have had.
+        acknowledgements: the answers that somebody has taken note of.
         asking: held while a request asks why, or what was used: that takes a processor.
         threads: bounds the requests that wait for the disk.
     """
@@ -52,8 +57,16 @@ class ServerState:
     used: Callable[[QueryView, str], dict[str, Any]]
     max_body: int
     page: Path
+    audit: Audit
+    versions: Versions
+    acknowledgements: Acknowledgements
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
     threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(THREADS))
+
+
+def who_asks(request: Request) -> str:
+    """The name of who sends a request."""
+    return str(request.scope.get(WHO, NOBODY.name))
 
 
 def state_of(request: Request) -> ServerState:

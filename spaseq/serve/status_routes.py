@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import parse_qs
 
 from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 
+from spaseq.rdf.terms.times import format_time
 from spaseq.serve.bodies import text_of
 from spaseq.serve.metrics_text import metrics_text
 from spaseq.serve.refusals import Refused
@@ -32,10 +34,17 @@ async def live(request: Request) -> Response:
 
 async def health(request: Request) -> Response:
     """`GET /health`."""
-    problems = list(await to_thread.run_sync(state_of(request).run.problems))
-    if problems:
+    run = state_of(request).run
+    problems = list(await to_thread.run_sync(run.problems))
+    if run.has_ended:
         return JSONResponse({"status": "degraded", "problems": problems}, 503)
-    return JSONResponse({"status": "healthy", "problems": []})
+    waiting = [
+        {"query": query, "stream": stream, "since": format_time(since)}
+        for query, stream, since in await to_thread.run_sync(run.waiting)
+    ]
+    status = "degraded" if problems else "healthy"
+    found = {"status": status, "problems": problems, "waiting": waiting}
+    return JSONResponse(found, 503 if problems else 200)
 
 
 async def metrics(request: Request) -> Response:
@@ -48,19 +57,20 @@ async def login(request: Request) -> Response:
     """`POST /login`."""
     access = state_of(request).access
     form = parse_qs(await text_of(request, _FORM), keep_blank_values=True)
-    if not access.admits(form.get("token", [""])[0]):
+    token = access.admitted(form.get("token", [""])[0])
+    if token is None:
         raise Refused(401, "that is not the token", "it is in the file that token_file names")
     headers = {"Location": "/"}
-    if access.token is not None:
-        headers["Set-Cookie"] = access.cookie()
+    if access.tokens:
+        headers["Set-Cookie"] = access.cookie(token)
     return Response(status_code=303, headers=headers)
 
 
 async def page(request: Request) -> Response:
     """`GET /` and the page's files."""
     name = str(request.path_params.get("file", "index.html"))
-    path = state_of(request).page / name
-    kind = _TYPES.get(path.suffix)
-    if "/" in name or name.startswith(".") or kind is None or not path.is_file():
+    directory = state_of(request).page
+    kind = _TYPES.get(Path(name).suffix)
+    if kind is None or name not in (path.name for path in directory.iterdir()):
         raise Refused(404, "there is no such file", "GET / is the page")
-    return FileResponse(path, headers={"Content-Type": kind})
+    return FileResponse(directory / name, headers={"Content-Type": kind})

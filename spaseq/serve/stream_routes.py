@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from anyio import to_thread
+from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from spaseq.connectors.heartbeat_messages import time_of
 from spaseq.message_text import visible
-from spaseq.serve.bodies import body_of
+from spaseq.rdf.terms.times import format_time
+from spaseq.runtime.live.given_heartbeats import HeartbeatTooFar
+from spaseq.runtime.live.log_end_clock import Marks
+from spaseq.serve.bodies import body_of, text_of
 from spaseq.serve.kept_replies import LONGEST_KEY, digest_of
 from spaseq.serve.posted_events import PostedStream
 from spaseq.serve.query_details import stream_json
 from spaseq.serve.refusals import Refused
 from spaseq.serve.server_state import ServerState, state_of
+
+_HEARTBEAT = 1000
+"""Most bytes of the body of a heartbeat."""
 
 
 async def list_streams(request: Request) -> Response:
@@ -25,12 +34,8 @@ async def list_streams(request: Request) -> Response:
 
 async def post_events(request: Request) -> Response:
     """`POST /streams/NAME`."""
-    state, name = state_of(request), str(request.path_params["name"])
-    stream = state.posted.get(name)
-    if stream is None:
-        raise Refused(
-            404, f"there is no stream {visible(name[:200])}", "GET /streams lists the names"
-        )
+    state, name = state_of(request), _known(request)
+    stream = state.posted[name]
     media_type = stream.media_type(request.headers.get("content-type", ""))
     key = request.headers.get("idempotency-key")
     if key is not None and not 0 < len(key) <= LONGEST_KEY:
@@ -38,8 +43,10 @@ async def post_events(request: Request) -> Response:
             400, "the Idempotency-Key is empty or too long", f"at most {LONGEST_KEY} characters"
         )
     body = await body_of(request, state.max_body)
+    # The run's thread would hold the reply up, if it began to evaluate before that.
+    wake = BackgroundTask(_wake, state)
     if key is None:
-        return JSONResponse(await _accepted(state, stream, media_type, body))
+        return JSONResponse(await _accepted(state, stream, media_type, body), background=wake)
     digest = digest_of(media_type, body)
     try:
         async with state.replies.lock(name, key):
@@ -48,7 +55,45 @@ async def post_events(request: Request) -> Response:
                 reply = await _accepted(state, stream, media_type, body, (key, digest))
     finally:
         state.replies.unlocked(name, key)
-    return JSONResponse(reply)
+    return JSONResponse(reply, background=wake)
+
+
+async def _wake(state: ServerState) -> None:
+    state.run.wake()
+
+
+async def post_heartbeat(request: Request) -> Response:
+    """`POST /streams/NAME/heartbeat`."""
+    state, name = state_of(request), _known(request)
+    text = await text_of(request, _HEARTBEAT)
+    time = _time_in(text)
+    if time is None:
+        hint = 'send {"time": "2026-01-31T08:00:00Z"}, or the milliseconds since 1970'
+        raise Refused(400, "the body has no time", hint)
+    try:
+        await to_thread.run_sync(state.run.heartbeat, name, time, limiter=state.threads)
+    except HeartbeatTooFar as error:
+        raise Refused(400, str(error), "max_ahead of the stream bounds it") from None
+    return JSONResponse({"watermark": format_time(time + 1)})
+
+
+def _time_in(text: str) -> int | None:
+    """The time (ms) that the body of a heartbeat says."""
+    try:
+        given = json.loads(text)
+    except ValueError:
+        return None
+    found = given.get("time") if isinstance(given, dict) and given.keys() == {"time"} else None
+    return time_of(str(found)) if isinstance(found, str | int) else None
+
+
+def _known(request: Request) -> str:
+    """The name of the stream that a path names; Refused if there is none."""
+    name = str(request.path_params["name"])
+    if name not in state_of(request).posted:
+        what = f"there is no stream {visible(name[:200])}"
+        raise Refused(404, what, "GET /streams lists the names")
+    return name
 
 
 async def _accepted(
@@ -61,15 +106,19 @@ async def _accepted(
     """The reply to events, which are in the log when this returns."""
 
     def accept() -> dict[str, object]:
-        messages, reply = stream.read(media_type, body)
-        if not messages:
-            return reply
-        marks: tuple[tuple[str, str], ...] = ()
-        if identity is not None:
-            marks = state.replies.marks(stream.name, *identity, reply)
-            messages[-1] = replace(messages[-1], marks=marks)
-        state.run.accept(stream.name, messages)
-        state.replies.keep(stream.name, marks)
-        return reply
+        posted, kept = stream.read(media_type, body), Marks()
+        if not posted.messages:
+            return posted.reply(0)
+
+        def marks(late: int) -> Marks:
+            nonlocal kept
+            if identity is not None:
+                kept = state.replies.marks(stream.name, *identity, posted.reply(late))
+            return kept
+
+        events = replace(posted.events, marks=marks)
+        late = state.run.accept(stream.name, posted.messages, events, wakes=False)
+        state.replies.keep(stream.name, kept)
+        return posted.reply(late)
 
     return await to_thread.run_sync(accept, limiter=state.threads)

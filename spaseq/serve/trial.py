@@ -10,6 +10,8 @@ from spaseq.api.queries import read_query
 from spaseq.connectors import is_sink, is_source, sink_at, source_at
 from spaseq.connectors.address import Address
 from spaseq.errors import InputError, QueryError, SpaseqError
+from spaseq.query_tests.case_file import found_files, read_test_file
+from spaseq.query_tests.case_run import outcomes
 from spaseq.runtime.live.query_changes import Planner
 from spaseq.serve.assembly import parts_of
 from spaseq.serve.configuration import Configuration
@@ -21,6 +23,8 @@ _PORTS = {
     "mqtt": 1883,
     "mqtts": 8883,
     "postgresql": 5432,
+    "smtp": 25,
+    "smtps": 465,
 }
 _SECURE = ("https", "wss", "sse+https")
 _TIMEOUT_S = 5.0
@@ -37,6 +41,12 @@ def try_out(configuration: Configuration, directory: Path) -> list[str]:
     files = sorted(parts.queries.glob(f"*{SUFFIX}")) if parts.queries.is_dir() else []
     for path in files:
         wrong += _query_mistakes(parts.plan, path)
+    tests = found_files([parts.queries]) if parts.queries.is_dir() else []
+    ran = 0
+    for path in tests:
+        count, failed = _failed_tests(path)
+        ran += count
+        wrong += failed
     places = [table["source"] for table in configuration.streams.values() if "source" in table]
     places += [table["to"] for table in configuration.sinks.values()]
     for place in places:
@@ -48,6 +58,7 @@ def try_out(configuration: Configuration, directory: Path) -> list[str]:
         "knowledge base": len(configuration.kb),
         "quer": len(files),
         "sink": len(configuration.sinks),
+        "test": ran,
     }
     return [", ".join(_counted(count, what) for what, count in counts.items()) + ": all is well"]
 
@@ -63,6 +74,19 @@ def _query_mistakes(plan: Planner, path: Path) -> Iterator[str]:
         yield from (f"{path}: {d.render()}" for d in error.diagnostics)
     except SpaseqError as error:
         yield f"{path}: {error}"
+
+
+def _failed_tests(path: Path) -> tuple[int, list[str]]:
+    """How many tests a file has, and its mistakes or failures."""
+    try:
+        ended = list(outcomes(read_test_file(path)))
+    except SpaseqError as error:
+        return 0, [str(error)]
+    return len(ended), [
+        f"{path}:{outcome.line}: test {outcome.test.name!r}: {outcome.failure}"
+        for outcome in ended
+        if outcome.failure
+    ]
 
 
 def _unreachable(place: str) -> Iterator[str]:

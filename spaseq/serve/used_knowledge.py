@@ -18,7 +18,8 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.terms.term import triple_json
 from spaseq.rdf.terms.times import format_time
-from spaseq.runtime.live.standing_run import QueryView, StandingRun
+from spaseq.runtime.live.run_views import QueryView
+from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.serve.posted_events import MessageReading
 from spaseq.serve.query_files import checked_query
 from spaseq.sinks.answer_ids import answer_id
@@ -100,9 +101,9 @@ def _named(
         if not any(end in message.payload for end in ends):  # most messages are not read
             continue
         for batch in reading([message], _ignore):
-            found = batch.names(np.arange(len(batch))).to_pylist()
+            found = batch.names(np.arange(len(batch))).texts()
             for at, name in enumerate(found):
-                if name in names:
+                if name is not None and name in names:
                     yield name, (message.arrival, batch.take(np.array([at])))
 
 

@@ -6,6 +6,7 @@ A new format is a file with a subclass of `Sink`, and its class in the table bel
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import TextIO
 
 from spaseq.errors import UsageError
@@ -14,12 +15,13 @@ from spaseq.sinks.base import Sink
 from spaseq.sinks.csv_results import CsvResults
 from spaseq.sinks.json_results import JsonResults
 from spaseq.sinks.jsonl import JsonLines
+from spaseq.sinks.jsonld_graphs import JsonLdGraphs
 from spaseq.sinks.nquads_graphs import NQuads
 from spaseq.sinks.rdf_messages import RdfMessages
 from spaseq.sinks.trig_graphs import TriG
 from spaseq.sinks.tsv_results import TsvResults
 
-__all__ = ["FORMATS", "SINKS", "Sink", "open_sink"]
+__all__ = ["FORMATS", "SINKS", "Sink", "form_of_path", "open_sink"]
 
 SINKS: dict[str, type[Sink]] = {
     sink.form: sink
@@ -31,6 +33,7 @@ SINKS: dict[str, type[Sink]] = {
         NQuads,
         TriG,
         RdfMessages,
+        JsonLdGraphs,
         Parquet,
         ArrowFile,
     )
@@ -39,6 +42,33 @@ SINKS: dict[str, type[Sink]] = {
 
 FORMATS = tuple(SINKS)
 """The names of the formats."""
+
+
+def form_of_path(path: str) -> str:
+    """The name of the format that the ending of a path says, before a `.gz` if there is one.
+
+    A path without an ending, such as `-` or `/dev/stderr`, gets `jsonl`.
+
+    Raises:
+        UsageError: the ending is unknown, or the format is compressed already.
+
+    >>> form_of_path("alerts.csv"), form_of_path("alerts.nq.gz"), form_of_path("alerts")
+    ('csv', 'nquads', 'jsonl')
+    """
+    whole = path.removesuffix(".gz")
+    ending = PurePath(whole).suffix[1:].lower()
+    if not ending:
+        return JsonLines.form
+    forms = {sink.suffix: form for form, sink in SINKS.items()}
+    if ending not in forms:
+        endings = ", ".join(f".{suffix}" for suffix in forms)
+        raise UsageError(
+            f"{path}: .{ending} is the ending of no format of answers: {endings}, also with .gz "
+            "behind it; or give --format"
+        )
+    if whole != path and SINKS[forms[ending]].binary:
+        raise UsageError(f"{path}: {forms[ending]} is compressed by itself; leave .gz out")
+    return forms[ending]
 
 
 def open_sink(form: str, out: TextIO, variables: Sequence[str]) -> Sink:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer
+from spaseq.algebra.window_extent import extent_of
 from spaseq.compiled.arrays import Int64s
 from spaseq.errors import RunError
 from spaseq.sinks.typed_columns import TIME, ColumnType
@@ -159,7 +161,7 @@ def _traces(answers: AnswerBatch, times: pa.Array) -> pa.Array:
     fields = [
         gpms.take(pa.array(rows.gpm)),
         streams.take(pa.array(rows.stream)),
-        rows.event.cast(pa.string()),
+        _graph_names(rows.event.strings().cast(pa.string())),
         times,
         pa.array(rows.k, pa.int32()),
     ]
@@ -168,10 +170,17 @@ def _traces(answers: AnswerBatch, times: pa.Array) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(ends), items.take(pa.array(answers.trace.places)))
 
 
+def _graph_names(names: pa.Array) -> pa.Array:
+    """The IRIs of events' graphs; a window event has none."""
+    has_space = pc.match_substring(names, " ")
+    return pc.if_else(has_space, pa.scalar(None, pa.string()), names)
+
+
 def _trace(query: str, answer: Answer) -> list[dict[str, Any]]:
     return [
-        {"gpm": t.gpm, "stream": t.stream, "event": t.event, "time": _us(t.time), "k": t.k}
+        {"gpm": t.gpm, "stream": t.stream, "event": name, "time": _us(t.time), "k": t.k}
         for t in answer.trace
+        for name in (None if extent_of(t.event) else t.event,)
     ]
 
 

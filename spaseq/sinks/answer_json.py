@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.algebra.window_extent import extent_of
 from spaseq.rdf.terms.cdt_list import list_items
 from spaseq.rdf.terms.term import Term, kind_of, split_literal, triple_json
 from spaseq.rdf.terms.times import format_time
@@ -30,17 +31,19 @@ def answer_json(query: str, answer: Answer) -> str:
     array of such terms, with null for a null item.
     """
     start, end = format_time(answer.first[0]), format_time(answer.end[0])
-    trace = ", ".join(
-        [
-            f"{step_json(gpm, stream)}{'null' if name is None else quoted(name)}, "
-            f'"time": "{format_time(time)}", "k": {k}}}'
-            for time, k, gpm, stream, name in answer.trace
-        ]
-    )
+    trace = ", ".join([item_json(*item) for item in answer.trace])
     return (
         f'{{"query": {_name_json(query)}, "start": "{start}", "end": "{end}", '
         f'{_result_json(answer)}, "trace": [{trace}]}}'
     )
+
+
+def item_json(time: int, k: int, gpm: str, stream: str, name: str | None) -> str:
+    """An event of a trace, or a window event with the begin of its range and its events."""
+    begin, extent = step_json(gpm, stream), extent_of(name)
+    text = "null" if name is None or extent else quoted(name)
+    more = "" if extent is None else f', "from": "{format_time(extent[0])}", "events": {extent[1]}'
+    return f'{begin}{text}, "time": "{format_time(time)}", "k": {k}{more}}}'
 
 
 def partial_json(query: str, partial: PartialAnswer) -> str:

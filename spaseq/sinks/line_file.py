@@ -7,14 +7,19 @@ import os
 import select
 import stat
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TextIO, cast
 
 from spaseq.errors import InputError, RunError
 
 _CHUNK = 1 << 16
 """Characters that are written at once."""
+
+_GZIP = 31
+"""What zlib calls the form of a gzip file with the largest window."""
 
 
 class LineFile(io.TextIOBase):
@@ -73,12 +78,17 @@ class LineFile(io.TextIOBase):
         self.flush()
         return os.lseek(self._descriptor, offset, whence)
 
+    def end(self) -> None:
+        """Write everything, up to the end of the file; RunError if it cannot be written."""
+        self.flush()
+
     def close(self) -> None:
         """Write everything and close the file; RunError if it cannot be written."""
         if self.closed:
             return
         try:
-            super().close()  # flushes
+            self.end()
+            super().close()
         finally:
             if self._owned:
                 self._close_descriptor()
@@ -122,6 +132,28 @@ class LineFile(io.TextIOBase):
         return RunError(f"cannot write {self.name}: {error.strerror}")
 
 
+class GzipLines(LineFile):
+    """A gzip file of UTF-8 text over a descriptor."""
+
+    def __init__(self, descriptor: int, name: str, owned: bool = True) -> None:
+        super().__init__(descriptor, name, owned)
+        self._compress = zlib.compressobj(wbits=_GZIP)
+        self._is_ended = False
+
+    def end(self) -> None:
+        """Write what the compression holds back, and the end of the file."""
+        self.flush()
+        if not self._is_ended and not self._failed:
+            self._is_ended = True
+            super()._put(self._compress.flush())
+
+    def _put(self, data: bytes) -> None:
+        super()._put(self._compress.compress(data))
+
+    def _keep_whole_lines(self, written: bytes) -> None:
+        """Leave the file as it is: readers of gzip find its last whole line."""
+
+
 def open_lines(path: str, mode: int = os.O_TRUNC) -> TextIO:
     """A file for whole lines; `mode` is `os.O_TRUNC` or `os.O_APPEND`.
 
@@ -132,7 +164,28 @@ def open_lines(path: str, mode: int = os.O_TRUNC) -> TextIO:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | mode, 0o666)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
-    return cast(TextIO, LineFile(descriptor, path))
+    return cast(TextIO, lines_over(descriptor, path))
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append a line to a file, and make its directory; the line is on disk when this returns.
+
+    Raises:
+        RunError: the disk is full, or fails.
+    """
+    try:
+        path.parent.mkdir(exist_ok=True)
+        with open_lines(str(path), os.O_APPEND) as file:
+            file.write(f"{line}\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror}") from error
+
+
+def lines_over(descriptor: int, path: str) -> LineFile:
+    """A file for whole lines over an open descriptor; `.gz` at the end of its path packs it."""
+    return GzipLines(descriptor, path) if path.endswith(".gz") else LineFile(descriptor, path)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spaseq import thresholds
 from spaseq.algebra.answer_batch import Runs
 from spaseq.compiled.arrays import Bools, Bytes, Indices, Int32s, Int64s
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
@@ -20,9 +21,6 @@ TEXT = pa.large_string()
 
 Form: TypeAlias = tuple[str, str]
 """The opening and the end of a term, such as `"` and `"@en`."""
-
-_FEW = 16
-"""Up to this many texts are converted one by one."""
 
 _FORMS = 12
 """At most this many forms of terms (datatypes, languages) are looked for in one column."""
@@ -62,7 +60,7 @@ class Syntax:
 
     def of_terms(self, terms: TextArray) -> TextArray:
         """The texts of terms, none of which is null."""
-        if len(terms) <= _FEW:
+        if len(terms) <= thresholds.current.few_texts:
             return encoded([self.convert(text) for text in terms.to_pylist()])
         found = []
         for rows, own, form in by_form(terms):

@@ -48,6 +48,8 @@ _KINDS = {
     XSD_DATE_TIME_STAMP: "dateTime",
     XSD + "date": "date",
 }
+_KIND_OF = {pa.bool_(): "boolean", TIME: "dateTime", pa.date32(): "date"}
+_EXACT = {"integer", "decimal"}
 _NUMBERS = {"integer", "decimal", "float", "double"}
 _USUAL_ENDS = {
     f'"^^<{XSD}integer>': "integer",
@@ -117,6 +119,14 @@ class ColumnType:
         self._scale = max(self._scale, scale)
         self._digits = max(self._digits, len(digits) - scale)
 
+    def add(self, other: ColumnType) -> None:
+        """Take what another one saw of the same column."""
+        self._kinds |= other._kinds
+        self._least = min(self._least, other._least)
+        self._greatest = max(self._greatest, other._greatest)
+        self._scale = max(self._scale, other._scale)
+        self._digits = max(self._digits, other._digits)
+
     @property
     def arrow(self) -> pa.DataType:
         """The type of the terms that were seen."""
@@ -178,6 +188,37 @@ def value_of(kind: pa.DataType) -> Callable[[str], Any]:
     if pa.types.is_decimal(kind):
         return lambda text: Decimal(_read(text)[1])
     return lambda text: _read(text)[1]
+
+
+def fitting_values(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Terms as a column of a type; a term without a value of that type is null."""
+    encoded = texts.cast(pa.string()).dictionary_encode()
+    values = pa.array([_fitting(text, kind) for text in encoded.dictionary.to_pylist()], kind)
+    return values.take(encoded.indices)
+
+
+def _fitting(text: str, kind: pa.DataType) -> Any:
+    """The value of a term in a type; None if it has none there."""
+    if pa.types.is_string(kind):
+        return plain_text(text)
+    own, value = _read(text)
+    if pa.types.is_floating(kind):
+        if own not in _NUMBERS:
+            return None
+        return float(str(value) if own == "integer" else value)  # a text may be infinite
+    if pa.types.is_integer(kind):
+        return value if own == "integer" and -(2**63) <= value < 2**63 else None
+    if pa.types.is_decimal(kind):
+        return Decimal(value) if own in _EXACT and _has_room(Decimal(value), kind) else None
+    return value if own == _KIND_OF[kind] else None
+
+
+def _has_room(value: Decimal, kind: pa.DataType) -> bool:
+    """Whether a decimal type holds a value without rounding it."""
+    _, digits, exponent = value.as_tuple()
+    fraction = max(0, -int(exponent))
+    room: int = kind.precision - kind.scale
+    return fraction <= kind.scale and len(digits) + int(exponent) <= room
 
 
 @lru_cache(maxsize=1 << 14)  # values repeat in many answers

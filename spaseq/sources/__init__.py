@@ -11,7 +11,7 @@ from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.sources.base import Source
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.sources.files import FileSource
-from spaseq.sources.iterables import EventSource
+from spaseq.sources.iterables import EventSource, rows_without_a_lift
 from spaseq.sources.stdin import StdinSource
 
 __all__ = ["SOURCES", "Source", "source_of"]
@@ -39,12 +39,19 @@ def source_of(given: object, options: StreamOptions) -> Source:
     >>> source_of("events.nq", StreamOptions("http://example/s", ())).describe()
     'events.nq'
     """
+    if hasattr(given, "__arrow_c_stream__") or _is_frame(given):
+        raise rows_without_a_lift(f"{type(given).__name__} is rows", options.iri)
     given = _paths_or_items(given)
     for kind in SOURCES:
         source = kind.of(given, options)
         if source is not None:
             return source
     raise UsageError(f"a stream is paths or spaseq.Event objects, not {type(given).__name__}")
+
+
+def _is_frame(given: object) -> bool:
+    """Whether something is a pandas DataFrame, of an old version too."""
+    return type(given).__module__.partition(".")[0] == "pandas"
 
 
 def _paths_or_items(given: object) -> object:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from spaseq.rdf.columns.event_batch import EventBatch
     from spaseq.rdf.inputs.bad_input import OnBad
     from spaseq.rdf.inputs.stream_options import StreamOptions
-    from spaseq.sources.broker_stream import BrokerStream
-    from spaseq.sources.growing import GrowingFiles
 
 
 class Split(ABC):
@@ -146,7 +144,7 @@ class Source(ABC):
         """
         return self
 
-    def followed(self) -> GrowingFiles | BrokerStream:
+    def followed(self) -> Source:
         """The same input, read as it grows: files, or a topic at Kafka.
 
         A batch that is run again must read the same bytes. A source whose input does not stay is to
@@ -156,3 +154,10 @@ class Source(ABC):
             UsageError: the input has an end, or does not stay.
         """
         raise UsageError(f"stream <{self.iri}>: {self.describe()} cannot be followed")
+
+    def identity(self) -> Any:
+        """What must stay the same for a followed run to resume, as JSON values.
+
+        None for sources that are not followed.
+        """
+        return None

@@ -11,6 +11,7 @@ from spaseq.connectors.address import scheme_of
 from spaseq.connectors.arriving_files import ArrivingFiles
 from spaseq.errors import UsageError
 from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.inputs.message_options import ARRIVAL
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.records import record
 from spaseq.sources.base import Source, Split
@@ -94,9 +95,10 @@ class BrokerStream(Source):
     def needs_log(self) -> bool:
         """Whether its messages must go into a log: Spark itself reads only Kafka.
 
-        Duplicates are found as messages are logged.
+        Duplicates are found as messages are logged, and heartbeats of the clock are in the log.
         """
-        return scheme_of(self.url) != "kafka" or self.options.messages.dedup_ms is not None
+        how = self.options.messages
+        return scheme_of(self.url) != "kafka" or how.dedup_ms is not None or how.time == ARRIVAL
 
     def followed(self) -> Self:
         """This stream, if Spark itself reads it.

@@ -7,8 +7,7 @@ reads ranges of files. `runtime.arrivals.file_source_log` records which batch re
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from glob import glob, has_magic
@@ -24,7 +23,7 @@ from spaseq.rdf.ranges import FileRange, divide, is_divisible, last_place, place
 from spaseq.rdf.readers import ArrivalClock, read_files
 from spaseq.records import record
 from spaseq.sources.base import Source, Split
-from spaseq.sources.files import FileSource
+from spaseq.sources.path_source import PathSource
 
 WHOLE = -1
 """The `end` of a file that cannot be divided, and has been read."""
@@ -54,7 +53,7 @@ class PendingFile(NamedTuple):
 
 
 @record
-class GrowingFiles(FileSource):
+class GrowingFiles(PathSource):
     """The files that `options.paths` stand for, whenever they arrive.
 
     Paths are absolute. A directory must exist; a glob may have no match yet. Names that begin with
@@ -63,7 +62,7 @@ class GrowingFiles(FileSource):
 
     @classmethod
     def of(cls, given: object, options: StreamOptions) -> Source | None:
-        return None  # `FileSource.followed` gives it
+        return None  # `followed` of other sources gives it
 
     @classmethod
     def at(cls, options: StreamOptions) -> GrowingFiles:
@@ -78,11 +77,6 @@ class GrowingFiles(FileSource):
         counter, arrival = InstantCounter(), ArrivalClock()
         return read_files(self.present(), self.options, on_bad, counter, arrival)
 
-    def splits(
-        self, pool: Executor, *, split_bytes: int | None = None, time_scan: bool = True
-    ) -> Iterable[Split] | None:
-        return None
-
     def followed(self) -> GrowingFiles:
         return self
 
@@ -93,6 +87,7 @@ class GrowingFiles(FileSource):
             "paths": [os.path.abspath(p) for p in options.paths],
             "time_predicate": options.time_predicate,
             "triples_per_event": options.triples_per_event,
+            **({} if options.time_unit == "ms" else {"time_unit": options.time_unit}),
             **({} if options.base is None else {"base": options.base}),
             **({"contexts": own} if (own := options.contexts.identity) else {}),
         }

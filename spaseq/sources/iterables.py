@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from spaseq.errors import UsageError
+from spaseq.errors import SpaseqError, UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
-from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.terms.program_times import Time, time_ms
 from spaseq.rdf.terms.term import Triple
@@ -35,7 +36,8 @@ class Event:
     """An RDF graph and its time.
 
     `graph` is an rdflib.Graph, an iterable of triples, or N-Triples text. `time` is a datetime
-    (without a zone: UTC), integer milliseconds since the epoch, ISO 8601 text, `np.datetime64` or
+    (without a zone: UTC), integer milliseconds since the epoch (seconds where
+    a call says `time_unit="s"`), ISO 8601 text, `np.datetime64` or
     a pandas Timestamp. `iri` is the event's name, if it has one.
     """
 
@@ -63,32 +65,46 @@ class EventSource(_ProgramSource):
     """Events in order of arrival. An iterator can be opened once."""
 
     events: Iterable[Event]
+    time_unit: str = "ms"
 
     @classmethod
     def of(cls, given: object, options: StreamOptions) -> Source | None:
-        return cls(options.iri, given) if isinstance(given, Iterable) else None
+        return cls(options.iri, given, options.time_unit) if isinstance(given, Iterable) else None
 
     def size(self) -> int | None:
         return len(self.events) * _EVENT_BYTES if isinstance(self.events, Sized) else None
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
-        events, counter = map(parts_of_event, self.events), InstantCounter()
+        events, counter = self._readable(on_bad), InstantCounter()
         while some := list(islice(events, _EVENTS_PER_BATCH)):
             yield batch_from_events(self.iri, some, counter)
+
+    def _readable(self, on_bad: OnBad) -> Iterator[tuple[int, str | None, list[Triple]]]:
+        """The parts of the events; a bad one is reported."""
+        times = TimeTerms.of_file(self.iri, self.time_unit, OF_PROGRAM, on_bad)
+        for event in self.events:
+            if isinstance(event, Mapping):
+                raise rows_without_a_lift("dict is a row", self.iri)
+            try:
+                yield parts_of_event(event, times=times)
+            except SpaseqError as error:
+                on_bad(BadInput(OF_PROGRAM, None, str(error), repr(event)[:200]))
 
     def shared(self, directory: Path) -> Source:
         """The events in a file."""
         path = directory / f"{uuid4().hex}.events"
+        bad: list[BadInput] = []
         with path.open("wb") as file:
-            for batch in self.open(_nothing_is_bad):
+            for batch in self.open(bad.append):
                 SafePickler(file).dump(batch)
-        return StoredEventSource(self.iri, str(path))
+        return StoredEventSource(self.iri, str(path), tuple(bad))
 
 
 class _BatchUnpickler(SafeUnpickler):
     classes = frozenset(
         {
             ("spaseq.rdf.columns.event_batch", "EventBatch"),
+            ("spaseq.rdf.columns.event_names", "EventNames"),
             ("spaseq.rdf.columns.term_tables", "ListedTerms"),
         }
     )
@@ -99,15 +115,19 @@ class StoredEventSource(_ProgramSource):
     """Events of a program in a file, where other processes read them.
 
     The file is a sequence of pickled `EventBatch`es. One run writes it, reads it and removes it.
+    `bad` are the events that cannot be read.
     """
 
     path: str
+    bad: tuple[BadInput, ...] = ()
 
     @classmethod
     def of(cls, given: object, options: StreamOptions) -> Source | None:
         return None  # no user has such a file
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
+        for bad in self.bad:
+            on_bad(bad)
         with open(self.path, "rb") as file:
             while True:
                 try:
@@ -117,8 +137,17 @@ class StoredEventSource(_ProgramSource):
                 yield batch
 
 
+def rows_without_a_lift(what: str, iri: str | None = None) -> UsageError:
+    """The error for a stream of rows."""
+    where = "" if iri is None else f"stream <{iri}>: "
+    return UsageError(
+        f"{where}a {what}, which a lift makes events of: "
+        "spaseq.Lifted(data, lift), or lifts={NAME: lift}"
+    )
+
+
 def parts_of_event(
-    event: object, limits: Limits = DEFAULT_LIMITS
+    event: object, limits: Limits = DEFAULT_LIMITS, *, times: TimeTerms | None = None
 ) -> tuple[int, str | None, list[Triple]]:
     """(time in ms, IRI, triples) of an event.
 
@@ -126,11 +155,10 @@ def parts_of_event(
         UsageError: it is no `Event`, or its time is no time.
         InputError: its graph is not RDF, or exceeds a limit.
     """
+    if isinstance(event, Mapping):
+        raise rows_without_a_lift("dict is a row")
     if not isinstance(event, Event):
         kind = type(event).__name__
         raise UsageError(f"a stream is paths or spaseq.Event objects, not {kind}")
-    return time_ms(event.time), event.iri, triples_of(event.graph, limits)
-
-
-def _nothing_is_bad(_: object) -> None:
-    """Events that cannot be read raise errors; there is no bad input."""
+    time = time_ms(event.time) if times is None else times.given(event.time)
+    return time, event.iri, triples_of(event.graph, limits)

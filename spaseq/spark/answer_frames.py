@@ -24,7 +24,7 @@ from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.lift.lifted import Lifted
 from spaseq.options import AnswersKeywords, FileSourceSettings, KbInput, RunOptions
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.bad_input import BadInput, warn_once
 from spaseq.records import record
 from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job, LateEvent
@@ -54,6 +54,7 @@ from spaseq.scratch import ScratchDirectory
 from spaseq.sources.base import Source
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.spark.lifted_inputs import LiftedInputs, is_frame
+from spaseq.spark.typed_variables import TypedVariables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -96,22 +97,23 @@ def answers(
         behind the watermark) or `bad` (`file`, `line`, `reason`, `text`) is not null. With
         `partial` there are also rows of partial matches; only in these `reached`, `waiting` and
         `closed` are not null (`closed` is, if the streams ended before n events). The rows of a
-        batch come together, so `foreachBatch` can write them to different places.
+        batch come together, so `foreachBatch` can write them to different places. With `typed`
+        there is also a column for each variable (see `spaseq.spark.typed_variables`).
 
     Raises:
         QueryError, InputError: as `spaseq.run`.
         UsageError: so, too; or the session does not run, or its workers lack the right Python.
     """
     chosen = RunOptions.of("answers", AnswersKeywords, options)
-    plans = plan_queries(query, chosen.planning)
+    plans = plan_queries(query, chosen.planning, changing=chosen.knowledge.kb_changes)
     call = _Call.of(spark, streams, chosen, options)
     call.check()
-    names, sides = tuple(plan.identity.name for plan in plans), options.get("sides", False)
-    decode = _Decode(names, options.get("strict", False), sides, chosen.planning.partial)
+    typing = TypedVariables.of(plans, options.get("typed", False), call.checkpoint is not None)
+    decode = _Decode.of(plans, chosen, options)
     with worker_python(spark):
         output = call.output(call.job(plans, kb or {}))
         with _without_traceback(spark):
-            return output.mapInArrow(lambda batches: decode.run(batches), decode.ddl)
+            return typing.frame(output, decode.run, decode.ddl)
 
 
 def _arrivals(options: AnswersKeywords) -> FileSourceSettings:
@@ -227,7 +229,7 @@ class _Call:
     def _bounded(self, job: Job) -> DataFrame:
         solve = bounded_solve(self.spark, job, _process_directory())
         if self.frame is not None:
-            given = frame_solutions(self.frame, solve)
+            given = frame_solutions(self.frame, solve, self.options.reading.time_unit)
             return bounded_output(self.spark, solve, solutions=given)
         frames = self._lifted(job)
         scans = [scan_of(each) if self.direct else None for each in frames]
@@ -257,7 +259,8 @@ class _Call:
         state = Checkpoint.open(Path(self.checkpoint).absolute(), job, delay_ms, lifts=lifts)
         frame: Any = lifted if self.frame is None else self.frame
         if frame != []:
-            packed = frame_packs(self.spark, frame, job, state, delay_ms, arrivals.idle_ms)
+            unit, idle = self.options.reading.time_unit, arrivals.idle_ms
+            packed = frame_packs(self.spark, frame, job, state, delay_ms, idle, unit)
             return sequenced(self.spark, job, state, packed)
         output = following_output(self.spark, job, state, arrivals)
         if job.watch is not None:
@@ -293,6 +296,17 @@ class _Decode:
     strict: bool
     sides: bool  # give late events and malformed input as rows
     partial: bool  # there are partial matches
+    silent: frozenset[int]  # queries that maintain a graph
+
+    @classmethod
+    def of(
+        cls, plans: Sequence[QueryPlan], chosen: RunOptions, options: AnswersKeywords
+    ) -> _Decode:
+        """The rows of these queries and options."""
+        names = tuple(plan.identity.name for plan in plans)
+        strict, sides = options.get("strict", False), options.get("sides", False)
+        silent = frozenset(n for n, plan in enumerate(plans) if plan.maintained is not None)
+        return cls(names, strict, sides, chosen.planning.partial, silent)
 
     @property
     def ddl(self) -> str:
@@ -311,7 +325,7 @@ class _Decode:
         for batch in batches:
             queries, payloads = batch.column("query"), batch.column("payload")
             pairs = zip(queries.to_pylist(), payloads.to_pylist(), strict=True)
-            items = ((query, payload_of(query, payload)) for query, payload in pairs)
+            items = ((q, payload_of(q, payload)) for q, payload in pairs if q not in self.silent)
             for _, own in groupby(items, lambda item: isinstance(item[1], AnswerBatch)):
                 yield from self._batches(own)
 
@@ -337,6 +351,8 @@ class _Decode:
                 yield from (row_of(self.names[query], answer) for answer in answers)
             case SpaseqError() as error:
                 raise error
+            case BadInput(lost=(_, rows)) as lost if not (self.strict and rows):
+                warn_once(lost)
             case BadInput() | LateEvent() as side if self.strict:
                 raise InputError(str(side))
             case BadInput() | LateEvent() as side if self.sides:

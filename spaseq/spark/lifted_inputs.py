@@ -63,7 +63,7 @@ class LiftedInputs:
                 )
             how = replace(stream_options(iri, options), predicates=stream_predicates(plans, iri))
             text, name = text_of(lifts[iri])
-            plan = compiled_lift(text, name, how.time_predicate)
+            plan = compiled_lift(text, name, how.time_predicate, how.time_unit)
             found.append(LiftedFrame(frame, FrameRows(how, plan), order.get(iri), text))
         return found
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol, TypeAlias
 
+from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, Instant
 from spaseq.algebra.construct import constructed
 from spaseq.automaton.program.selection import Position, select
-from spaseq.automaton.run.after_match import AfterMatchFilter
+from spaseq.automaton.program.window import Counted
+from spaseq.automaton.run.after_match import AfterMatchFilter, MutingFilter
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch, partition_of
 from spaseq.errors import RunError
 from spaseq.plan.evaluators import selects, skips_nothing
@@ -23,8 +24,8 @@ from spaseq.stages.answers import Projection, order_of
 MatchedAnswer: TypeAlias = tuple[SequenceMatch, Answer]
 """An answer with its match."""
 
-Consecutive: TypeAlias = Callable[[PartitionKey, Iterable[Instant]], bool]
-"""Whether some instants of a partition follow each other without another between them."""
+LeftOutCounts: TypeAlias = int | tuple[int, int]
+"""The answers beyond the limit so far; with MUTE, also the muted ones."""
 
 
 class Answering(Protocol):
@@ -38,6 +39,10 @@ class Answering(Protocol):
     def suppressed(self) -> int:
         """The number of answers beyond the limit so far."""
 
+    @property
+    def muted(self) -> Mapping[str, int]:
+        """By the title of a query: the number of answers that MUTE has left out so far."""
+
     def answers(self, matches: Iterable[SequenceMatch]) -> list[Answer]:
         """The answers of the matches of one step of the watermark."""
 
@@ -48,10 +53,10 @@ class Answering(Protocol):
     def too_many(self) -> Callable[[int], RunError]:
         """Makes the error of too many answers, given the events of the last one."""
 
-    def snapshot(self) -> tuple[Any, int]:
-        """The filters of AFTER MATCH and a number of answers beyond the limit, for `restore`."""
+    def snapshot(self) -> tuple[Any, LeftOutCounts]:
+        """The filters of AFTER MATCH and how many answers were left out, for `restore`."""
 
-    def restore(self, skips: Any, suppressed: int) -> None:
+    def restore(self, skips: Any, left_out: LeftOutCounts) -> None:
         """Go on from a snapshot."""
 
 
@@ -63,12 +68,13 @@ class AnswerFilters:
     each partition in which AFTER MATCH has seen an answer.
     """
 
-    def __init__(self, plan: QueryPlan, limit: int | None, consecutive: Consecutive) -> None:
-        self._plan, self._limit, self._consecutive = plan, limit, consecutive
+    def __init__(self, plan: QueryPlan, limit: int | None) -> None:
+        self._plan, self._limit = plan, limit
         self.name, self._projection = plan.identity.name, Projection(plan)
         self.too_many = self._projection.too_many
         self.skips: dict[PartitionKey, AfterMatchFilter] = {}
-        self.suppressed = 0
+        self._least_skips = 0  # how many partitions the last sweep has left
+        self.suppressed = self._muted = 0
         answers = plan.answers
         self._skips = not skips_nothing(plan)
         self._keeps_all = (
@@ -80,7 +86,7 @@ class AnswerFilters:
         )
 
     def answers(self, matches: Iterable[SequenceMatch]) -> list[Answer]:
-        """The answers of some matches, in their order (docs/language.md#order-of-answers)."""
+        """The answers of some matches, in their order (docs/meaning.md#order-of-answers)."""
         plan, answered = self._plan.answers, self._projection.answers(matches)
         if self._keeps_all:
             answers = [answer for _, answer in answered]
@@ -92,7 +98,10 @@ class AnswerFilters:
         if not keeps_all(self._plan) and not selects(self._plan):
             items = self._selected(items)
         if self._skips:
-            items = [i for i in items if self._skip(self._partition_of(i[0])).keeps(*i)]
+            last = items[-1][1].end[0] if items else None
+            items = [item for item in items if self._keeps(*item)]
+            if last is not None:
+                self._forget_idle(last)
         if plan.distinct:
             items = _distinct(items)
         if self._limit is not None:
@@ -103,13 +112,20 @@ class AnswerFilters:
         """The answers themselves."""
         return answers
 
-    def snapshot(self) -> tuple[dict[PartitionKey, AfterMatchFilter], int]:
-        """The filters of AFTER MATCH and the number of answers beyond the limit."""
-        return self.skips, self.suppressed
+    @property
+    def muted(self) -> Mapping[str, int]:
+        """By the query's title: the number of answers that MUTE has left out so far."""
+        return {self._plan.identity.title: self._muted} if self._muted else {}
 
-    def restore(self, skips: dict[PartitionKey, AfterMatchFilter], suppressed: int) -> None:
+    def snapshot(self) -> tuple[dict[PartitionKey, AfterMatchFilter], LeftOutCounts]:
+        """The filters of AFTER MATCH and how many answers were left out."""
+        is_muting = self._plan.answers.after_match.mute_ms
+        return self.skips, (self.suppressed, self._muted) if is_muting else self.suppressed
+
+    def restore(self, skips: dict[PartitionKey, AfterMatchFilter], left_out: LeftOutCounts) -> None:
         """Go on from a snapshot."""
-        self.skips, self.suppressed = skips, suppressed
+        self.skips = skips
+        self.suppressed, self._muted = left_out if isinstance(left_out, tuple) else (left_out, 0)
 
     def _graphs(self, answers: list[Answer]) -> list[Answer]:
         """The answers, with their graph events if the query is CONSTRUCT."""
@@ -131,13 +147,9 @@ class AnswerFilters:
 
         kept: list[int] = []
         places = sorted(range(len(items)), key=group_of)
-        for (_, key), group in groupby(places, key=group_of):
-            kept += select(
-                list(group),
-                self._plan.answers.strategy,
-                lambda place: _positions(items[place][1]),
-                partial(self._consecutive, key),
-            )
+        strategy = self._plan.answers.strategy
+        for _, group in groupby(places, key=group_of):
+            kept += select(list(group), strategy, lambda place: _positions(items[place][1]))
         return [items[place] for place in sorted(kept)]
 
     def _limited(self, items: list[MatchedAnswer], limit: int) -> list[MatchedAnswer]:
@@ -152,6 +164,33 @@ class AnswerFilters:
         self.suppressed += len(items) - len(kept)
         return kept
 
+    def _keeps(self, match: SequenceMatch, answer: Answer) -> bool:
+        """Whether AFTER MATCH keeps the next answer."""
+        skip = self._skip(self._partition_of(match))
+        if skip.forbids(answer):
+            return False
+        if skip.mutes(answer):
+            self._muted += 1
+            return False
+        skip.keep(match, answer)
+        return True
+
+    def _forget_idle(self, last: int) -> None:
+        """Forget the partitions whose filters leave out no answer from now on.
+
+        Answers end at `last` (ms) or later. They begin at most two windows before, as a match may
+        wait for its close. In a window of n EVENTS the next event may come at any time.
+        """
+        window, skip = self._plan.sequence.window, self._plan.answers.after_match
+        is_counted = isinstance(window, Counted)
+        if is_counted and not skip.mute_ms:
+            return
+        if len(self.skips) - self._least_skips > thresholds.current.forgotten_keys:
+            since = None if is_counted else last - 2 * window.horizon
+            skips = self.skips.items()
+            self.skips = {key: own for key, own in skips if not own.may_be_forgotten(since, last)}
+            self._least_skips = len(self.skips)
+
     def _skip(self, key: PartitionKey) -> AfterMatchFilter:
         """The filter of AFTER MATCH for a partition."""
         known = self.skips.get(key)
@@ -159,7 +198,11 @@ class AnswerFilters:
             skip, gpms = self._plan.answers.after_match, self._plan.patterns.gpms
             names = [gpm.name for gpm in gpms]
             gpm = names.index(skip.gpm) if skip.gpm is not None else None
-            known = AfterMatchFilter(skip.kind, self._plan.sequence.window.horizon, gpm)
+            horizon = self._plan.sequence.window.horizon
+            if skip.mute_ms:
+                known = MutingFilter(skip.kind, horizon, gpm, mute=skip.mute_ms)
+            else:
+                known = AfterMatchFilter(skip.kind, horizon, gpm)
             self.skips[key] = known
         return known
 

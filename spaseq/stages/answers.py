@@ -1,4 +1,4 @@
-"""From matches to answers: HAVING, projection, order (docs/language.md#order-of-answers)."""
+"""From matches to answers: HAVING, projection, order (docs/meaning.md#order-of-answers)."""
 
 from __future__ import annotations
 
@@ -138,6 +138,9 @@ def order_of(answers: Sequence[Answer]) -> list[int]:
     The key's text is made only for answers whose traces are equal.
     """
     places = [*map(_place, answers)]
+    if any(item[4] and " " in item[4] for _, _, trace in places for item in trace):
+        # Window events of one place may be of several partitions, with other extents.
+        places = [(end, first, tuple([item[:4] for item in t])) for end, first, t in places]
     order = sorted(range(len(answers)), key=places.__getitem__)
     ranked = [places[i] for i in order]
     if all(a != b for a, b in pairwise(ranked)):

@@ -15,7 +15,7 @@ from spaseq.automaton.run.runs import Values
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn
 
 
@@ -36,7 +36,8 @@ class CanonicalRows:
     def _event(self, event: EventRows) -> EventRows:
         def order(solution: tuple[int, Values]) -> tuple[int, list[str]]:
             gpm, values = solution
-            return gpm, [values[place] or "" for place in self._places[gpm]]
+            places = range(len(values)) if gpm == BARE else self._places[gpm]
+            return gpm, [values[place] or "" for place in places]
 
         solutions = sorted(event.solutions, key=order)
         return EventRows(event.stream, event.time, event.k, event.event, solutions)

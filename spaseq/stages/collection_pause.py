@@ -24,9 +24,6 @@ def collection_paused() -> Iterator[None]:
         gc.enable()
 
 
-MANY = 64
-"""The plans of so many queries are worth hiding from the collector."""
-
 _NEW = 20_000
 """New objects after which the collector looks at them, in a run of many queries."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch, AnswerNames, Runs
 from spaseq.automaton.batch.numbered_matches import NumberedMatches, joined
 from spaseq.automaton.run.machine import Machine
@@ -14,9 +15,6 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sharing import keeps_all
 from spaseq.rdf.columns.term_columns import distinct_codes
 from spaseq.stages.columnar_order import RowRanks, can_be_ordered, in_order
-
-FEW = 64
-"""Fewer matches of one batch are made one by one, because columns have a fixed cost."""
 
 _EVALUATORS = ("compiled-chain", "compiled-compact", "compiled-registers")
 
@@ -57,7 +55,7 @@ class ColumnarAnswers:
 
     def answers(self, found: NumberedMatches) -> AnswerBatch | None:
         """The answers of some matches, in their order; None if columns are no gain."""
-        if sum(len(piece.ends) for piece in found.pieces) < FEW:
+        if sum(len(piece.ends) for piece in found.pieces) < thresholds.current.columnar_matches:
             return None
         matches = joined(found.pieces)
         first = int(matches.rows.min())

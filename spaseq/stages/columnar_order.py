@@ -1,18 +1,16 @@
-"""The order of answers that are columns (docs/language.md#order-of-answers)."""
+"""The order of answers that are columns (docs/meaning.md#order-of-answers)."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch, AnswerNames, Runs
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lang.shapes import QUERY
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.records import record
 from spaseq.stages.answers import order_of
-
-_WIDEST = 2**25
-"""Entries of the table that orders answers by their traces."""
 
 
 @record
@@ -35,7 +33,7 @@ class RowRanks:
 
 def can_be_ordered(solutions: Runs) -> bool:
     """Whether `in_order` has the memory for answers of these solutions."""
-    return len(solutions) * int(solutions.lengths.max(initial=0)) <= _WIDEST
+    return len(solutions) * int(solutions.lengths.max(initial=0)) <= thresholds.current.order_table
 
 
 def in_order(answers: AnswerBatch, rank: RowRanks) -> AnswerBatch:

@@ -10,12 +10,10 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, ClassVar
 
+from spaseq import thresholds
 from spaseq.algebra.answers import Answer
 from spaseq.scratch import ScratchDirectory
 from spaseq.storage.safe_pickles import SafePickler, SafeUnpickler
-
-MOST_IN_MEMORY = 200_000
-"""The most answers in memory."""
 
 
 class _Unpickler(SafeUnpickler):
@@ -25,13 +23,10 @@ class _Unpickler(SafeUnpickler):
 
 
 class HeldAnswers:
-    """Takes answers of queries, and gives those of one query in the order in which they came.
+    """Takes answers of queries, and gives those of one query in the order in which they came."""
 
-    `most` is the number of answers in memory at which they are written to a file.
-    """
-
-    def __init__(self, most: int = MOST_IN_MEMORY) -> None:
-        self._most, self._size = most, 0
+    def __init__(self) -> None:
+        self._size = 0
         self._waiting: dict[int, list[Sequence[Answer]]] = {}
         self._places: dict[int, list[int]] = {}
         self._directory: ScratchDirectory | None = None
@@ -41,7 +36,7 @@ class HeldAnswers:
         """Take answers of a query, which come after its earlier ones."""
         self._waiting.setdefault(query, []).append(answers)
         self._size += len(answers)
-        if self._size >= self._most:
+        if self._size >= thresholds.current.held_answers:
             self._write()
 
     def take(self, query: int) -> Iterator[Sequence[Answer]]:

@@ -2,8 +2,7 @@
 
 A match lies in one window and has a solution of each required GPM. What ends or forbids it lies at
 most a window away from these solutions, too. So a row without such a solution of its partition
-within a window before or after changes no match. An evaluator need not see it. Nor need it see rows
-that are not in the order of the sequence (`ordered_steps`).
+within a window before or after changes no match. An evaluator need not see it.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.automaton.batch.kernels.near_rows import FAR, note_near
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
@@ -20,29 +20,13 @@ from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import have_same_terms
-from spaseq.stages.ordered_steps import OrderedSteps
 from spaseq.stages.partition_places import LARGEST, places_of
 from spaseq.stages.repeated_rows import HeldRows, is_ordered, terms
 from spaseq.stages.sorting import RowSorter
 
-FEWEST = 64
-"""With fewer rows, looking costs more than it saves."""
-
-LONGEST_REST = 32
-"""The most batches without looking, after some in which it did not pay off."""
-
 _ROUNDS = 3
 _MOST = 62  # required GPMs that are looked at
 _NEVER_BEFORE = -(2**62)
-_SPARSE = 16
-"""Partitions are numbered anew if there may be this many times as many as rows."""
-
-
-MOST_LOOKED_AT = 4096
-"""More rows of a single query are not looked at: a match is likely, and kernels are quick."""
-
-MOST_COPIED = 4096
-"""Of more rows of a family only those whose members have all GPMs near are put together."""
 
 
 def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
@@ -52,7 +36,7 @@ def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
     correlated GPM is not looked at: whether it has a solution is known only when the sequence takes
     its event.
     """
-    if is_told_later(plan) or sorter.has_written:
+    if needs_every_row(plan) or sorter.has_written:
         return True
     found = sorter.gpms()
     looking = HopelessRows(plan, plan.sequence.window)
@@ -60,7 +44,7 @@ def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
         return False
     if not can_be_told(plan, plan.sequence.window):
         return True
-    if len(sorter) > MOST_LOOKED_AT and QUERY not in plan.sequence.partition:
+    if len(sorter) > thresholds.current.hopeless_query and QUERY not in plan.sequence.partition:
         return True
     return looking.leave_out(sorter)
 
@@ -76,20 +60,24 @@ def possible_rows(
         after: earlier rows come up to this time (ms); None if there are none.
         before: later rows come from this time on (ms); None if there are none.
     """
-    if is_told_later(plan) or not can_be_told(plan, plan.sequence.window):
+    if needs_every_row(plan) or not can_be_told(plan, plan.sequence.window):
         return rows
     looking = HopelessRows(plan, plan.sequence.window)
     return looking.possible(rows, after, before)
 
 
-def is_told_later(plan: QueryPlan) -> bool:
-    """Whether partial matches are asked for, too, or the sequence evaluates some of its GPMs."""
-    return bool(plan.levels) or any(gpm.correlation is not None for gpm in plan.patterns.gpms)
+def needs_every_row(plan: QueryPlan) -> bool:
+    """Whether partial matches are asked for, too, or stage 2 evaluates some of its GPMs."""
+    if plan.levels or plan.inputs.windows or plan.changing is not None:
+        return True
+    return any(gpm.correlation is not None for gpm in plan.patterns.gpms)
 
 
 def can_be_told(plan: QueryPlan, window: Window) -> bool:
     """Whether the matches of a query are the same without the events that are in no match."""
     sequence = plan.sequence
+    if plan.inputs.windows:
+        return False
     return not (isinstance(window, Counted) or sequence.needs_instants or sequence.program.strict)
 
 
@@ -106,7 +94,6 @@ class HopelessRows:
         self.required = plan.required_gpms[:_MOST]
         self._steps = np.full(len(plan.patterns.gpms) + 1, -1, np.int32)  # by GPM, BARE last
         self._steps[[*self.required]] = np.arange(len(self.required))
-        self._order = OrderedSteps(plan)
         self._unknown_until = _NEVER_BEFORE  # rows up to this time (ms) came in earlier batches
         self._rest, self._left = 1, 0  # batches without looking after a failure, and until the next
 
@@ -146,7 +133,7 @@ class HopelessRows:
         if left is not None:
             if not len(left):
                 return False
-            if len(sorter) > MOST_COPIED:
+            if len(sorter) > thresholds.current.hopeless_family:
                 sorter.keep(left)
         kept = self._kept(sorter.keys(self._partition), LARGEST)
         if kept is not None and not kept.all():
@@ -159,7 +146,7 @@ class HopelessRows:
         None if batches do not follow each other in time, or differ in their terms of members.
         """
         members, required = [terms(rows, QUERY) for rows in batches], len(self.required)
-        if not (are_ordered(batches) and have_same_terms(members)):
+        if not (_are_ordered(batches) and have_same_terms(members)):
             return None
         near = [np.zeros(len(rows), np.int64) for rows in batches]
         for direction in (1, -1):
@@ -178,7 +165,7 @@ class HopelessRows:
         return rows if kept is None or kept.all() else rows.take(np.flatnonzero(kept))
 
     def _is_worth(self, rows: SolutionBatch) -> bool:
-        if len(rows) < FEWEST or self._unknown_until == LARGEST:
+        if len(rows) < thresholds.current.hopeless_rows or self._unknown_until == LARGEST:
             return False
         self._left -= 1
         return self._left < 0
@@ -186,41 +173,30 @@ class HopelessRows:
     def _kept(self, rows: SolutionBatch, watermark: int) -> Bools | None:
         """Which rows stay; None if all do."""
         found = places_of(rows, self._partition)
-        if found is None or (len(self.required) < 2 and not self._order):
+        if found is None or len(self.required) < 2:
             return None
         place, places = found
         time, length = rows.time, self._length
         edges = (time - length <= self._unknown_until) | (time + length >= watermark)
-        kept = self.kept(rows, place, places, self._lengths(len(rows)), edges)
+        kept = self._near(rows, place, places, edges)
         pays_off = 10 * (len(rows) - int(np.count_nonzero(kept))) >= len(rows)
-        self._rest = 1 if pays_off else min(2 * self._rest, LONGEST_REST)
+        self._rest = 1 if pays_off else min(2 * self._rest, thresholds.current.longest_rest)
         self._left = 0 if pays_off else self._rest
         return kept
 
-    def kept(
-        self, rows: SolutionBatch, place: Int64s, places: int, length: Int64s, edges: Bools
-    ) -> Bools:
-        """Which rows stay, by their times, places among instants and GPMs.
+    def _near(self, rows: SolutionBatch, place: Int64s, places: int, edges: Bools) -> Bools:
+        """Which of n rows stay: those with all required GPMs near them, and all near the `edges`.
 
-        Args:
-            rows: n rows; their terms are not read.
-            place: [n] the partition of each row, of `places`.
-            length: [n] the length (ms) of the window in that partition.
-            edges: [n] the rows that stay in any case, as not all rows near them are known.
+        `place` [n] is the partition of each row, of `places`. `edges` [n] are the rows that stay in
+        any case, as not all rows near them are known.
         """
         time, gpm, order = rows.time, rows.gpm, _by_time(rows.time)
         kept = np.ones(len(rows), np.bool_)
         for _ in range(_ROUNDS):
             before = len(order)
-            if len(self.required) > 1:
-                given = time[order], gpm[order], place[order], length[order]
-                kept[order] = self.are_near(*given, places)
-                kept |= edges
-                order = order[kept[order]]
-            if self._order:
-                kept[order] = ~self._order.out_of_order(rows, order, place, length)
-                kept |= edges
-                order = order[kept[order]]
+            kept[order] = self._are_near(time[order], gpm[order], place[order], places)
+            kept |= edges
+            order = order[kept[order]]
             if 10 * (before - len(order)) < len(rows):
                 break
         return kept
@@ -229,23 +205,21 @@ class HopelessRows:
         """The length (ms) of the window, for each of some rows."""
         return np.full(count, self._length, np.int64)
 
-    def are_near(
-        self, time: Int64s, gpm: Int32s, place: Int64s, length: Int64s, places: int
-    ) -> Bools:
+    def _are_near(self, time: Int64s, gpm: Int32s, place: Int64s, places: int) -> Bools:
         """The rows that have all required GPMs near them, of rows [n] by time in each place."""
-        if places > _SPARSE * len(time):
+        if places // (len(time) + 1) >= thresholds.current.sparse_codes:
             distinct, place = np.unique(place, return_inverse=True)
             places = len(distinct)
         near, required = np.zeros(len(time), np.int64), len(self.required)
         step = self._steps[gpm]
         for direction in (1, -1):
             last = np.full((places, required), FAR)
-            note_near(direction, time, step, place, last, length, near)
+            note_near(direction, time, step, place, last, self._lengths(len(time)), near)
         found: Bools = near == (1 << required) - 1
         return found
 
 
-def are_ordered(batches: Sequence[HeldRows]) -> bool:
+def _are_ordered(batches: Sequence[HeldRows]) -> bool:
     """Whether all rows of some batches are in order of time."""
     if any(one.time[-1] > other.time[0] for one, other in pairwise(batches)):
         return False

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
@@ -28,15 +29,6 @@ from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.records import record
 from spaseq.stages.lone_patterns import LonePatterns
 from spaseq.stages.table_rows import table_rows_of
-
-MOST_ROWS = 1_000_000
-"""Families that together have more solutions of a batch than about this are matched one by one."""
-
-PROBED = 256
-"""The number of events that tell how many solutions a batch may have."""
-
-LONGEST_REST = 64
-"""The most batches that are not matched together, after some that exceeded a limit."""
 
 
 class JoinedStage(Protocol):
@@ -142,7 +134,7 @@ class _JointStage:
             return None
         rows = self._stage.match(index.batch, index)
         if self._stage.exceeding:
-            self._rest = min(2 * self._rest, LONGEST_REST)
+            self._rest = min(2 * self._rest, thresholds.current.longest_rest)
             self._left = self._rest
             return None
         self._rest, self._per_event = 1, len(rows) / max(1, len(index.batch))
@@ -150,9 +142,14 @@ class _JointStage:
 
     def _has_many(self, index: VerticalPartition) -> bool:
         """Whether a batch may have too many solutions, judged from some of its events."""
-        events, most = index.batch, MOST_ROWS / max(1, len(index.batch))
-        if len(events) > PROBED and (self._per_event is None or self._per_event > most):
-            self._per_event = len(self._stage.match(events.part(0, PROBED))) / PROBED
+        events, most = index.batch, thresholds.current.joint_rows / max(1, len(index.batch))
+        if len(events) > thresholds.current.probed_events and (
+            self._per_event is None or self._per_event > most
+        ):
+            self._per_event = (
+                len(self._stage.match(events.part(0, thresholds.current.probed_events)))
+                / thresholds.current.probed_events
+            )
         return self._per_event is not None and self._per_event > most
 
     def _by_family(self, rows: SolutionBatch) -> FamilyRows:

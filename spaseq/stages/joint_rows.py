@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
-from spaseq.expr.doubles import Doubles
+from spaseq.expr.doubles import doubles_of
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import may_be_blank
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.columns.spelled_texts import copied_names
 from spaseq.rdf.columns.term_columns import (
     UNBOUND,
     NumberColumn,
@@ -84,7 +83,7 @@ class RowCutter:
         ):
             columns, own = self._columns[query], slice(first_row, row_end)
             size = row_end - first_row
-            shared = copied_names(terms, first_term, last - first_term)
+            shared = pa.concat_arrays([terms.slice(first_term, last - first_term)])  # a copy
             split = places[first_cell:end].reshape(len(columns.variables), size)
             values = {
                 v: TermColumn(codes, shared)
@@ -100,13 +99,13 @@ class RowCutter:
                 time[own],
                 k[own],
                 cells.gpm[own],
-                copied_names(names, first_row, size),
+                names.apart(first_row, size),
             )
             batches[query] = SolutionBatch(*head, values, floats)
             first_row, first_cell, first_term = row_end, end, last
         return batches
 
-    def _numbers(self, cells: _Cells, index: VerticalPartition) -> Doubles:
+    def _numbers(self, cells: _Cells, index: VerticalPartition) -> NumberColumn:
         """The numbers of all queries: a column after the other, query by query."""
         begins, sizes = [], []
         starts = cells.ends - self._widths[cells.queries] * cells.sizes
@@ -117,11 +116,11 @@ class RowCutter:
                 begins.append(start + place * size)
                 sizes.append(size)
         if not begins:
-            return Doubles.unknown(0)
+            return NumberColumn.unknown(0)
         lengths = np.array(sizes, np.int64)
         ends = np.cumsum(lengths)
         rows = np.arange(ends[-1]) + np.repeat(np.array(begins) - ends + lengths, lengths)
-        return Doubles.column(cells.codes[rows], index.lexicon)
+        return doubles_of(cells.codes[rows], index.lexicon)
 
 
 class _Cells:

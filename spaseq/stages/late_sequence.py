@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.automaton.program.window import Counted
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates, Wanted
 from spaseq.automaton.run.waiting_limit import Excess, Member
@@ -13,13 +14,16 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.inputs.bad_input import OnBad, warn
-from spaseq.stages.answer_filters import Answering, Consecutive
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
+from spaseq.stages.answer_filters import Answering
 from spaseq.stages.reorder_buffer import ReorderBuffer
 from spaseq.stages.sequence import EVER, SequenceStage
 from spaseq.stages.waiting_rows import WaitingRows
+from spaseq.windows.window_runs import longest_wait
 
-NOTHING_CAME = b""
+_NEVER = -(2**63)
+
+EMPTY_STATE = b""
 """The snapshot of a stage that no rows have come to."""
 
 
@@ -37,11 +41,18 @@ class LateSequence:
         options: StageOptions = StageOptions(),
         knowledge: KnowledgeBase | None = None,
         on_bad: OnBad = warn,
-        filters: Callable[[int | None, Consecutive], Answering] | None = None,
+        filters: Callable[[int | None], Answering] | None = None,
     ) -> None:
         self._make = partial(SequenceStage, plan, options, knowledge, on_bad, filters)
+        self._again = partial(LateSequence, plan, options, knowledge, _ignored, filters)
         self._made: SequenceStage | None = None
         self._knowledge: KnowledgeBase | None = None  # given by `use`
+        window = plan.sequence.window
+        self._horizon = 0 if isinstance(window, Counted) else window.horizon
+        self._horizon += longest_wait(plan.inputs.windows)
+        self._open_until: int | None = _NEVER  # see `waits_after`; None if it is not known
+        self._is_quiet = False  # no rows have come since the last call of `advance`
+        self._next_due = _NEVER  # see `sleeps`
         self._is_limited = options.most_waiting is not None
         self._waiting = WaitingRows.of(plan)
         self._buffer = ReorderBuffer(plan.patterns.columns)  # empty if no rows wait
@@ -62,6 +73,10 @@ class LateSequence:
 
     def push(self, rows: SolutionBatch | EventRows) -> None:
         """Take rows into the reorder buffer."""
+        self._wake()
+        if len(rows) and self._open_until is not None:
+            last = rows.time if isinstance(rows, EventRows) else int(rows.time.max())
+            self._open_until = max(self._open_until, last + self._horizon)
         if isinstance(rows, EventRows):
             self._wait_no_longer()
             self._stage.push(rows)
@@ -69,6 +84,17 @@ class LateSequence:
             self._buffer.push(rows)
         elif len(rows):
             self._stage.push(rows)
+
+    def _wake(self) -> None:
+        self._is_quiet, self._next_due = False, _NEVER
+
+    def sleeps(self, watermark: int) -> bool:
+        """Whether `advance` to a watermark (ms) gives nothing and changes nothing.
+
+        Most queries of a server wait for a window that closes in a while, and watermarks rise each
+        second.
+        """
+        return watermark < self._next_due
 
     def _wait_no_longer(self) -> None:
         """Let the evaluator have all rows from now on; it takes single events in less time."""
@@ -80,6 +106,19 @@ class LateSequence:
 
     def advance(self, watermark: int, ahead: bool = False) -> Sequence[Answer]:
         """The answers that are certain by a watermark (ms)."""
+        answers = self._advanced(watermark, ahead)
+        if self._is_quiet:  # with rows at each call, it would be in vain
+            self._next_due = self._due_next()
+        self._is_quiet = True
+        return answers
+
+    def _due_next(self) -> int:
+        if self._buffer:
+            return _NEVER
+        waiting = EVER if self._waiting is None else self._waiting.next_due
+        return waiting if self._made is None else min(waiting, self._made.next_due())
+
+    def _advanced(self, watermark: int, ahead: bool) -> Sequence[Answer]:
         waiting = self._waiting
         if waiting is None:
             return () if self._made is None else self._made.advance(watermark, ahead)
@@ -102,13 +141,18 @@ class LateSequence:
     def _catch_up(self) -> None:
         """Let the evaluator have the rows that wait. No answers come of them."""
         if self._waiting is not None and self._waiting.is_ahead:
+            self._wake()
             rows, watermark = self._waiting.release()
             if self._made is not None or len(rows):
                 self._stage.push(rows)
                 self._stage.advance(watermark, ahead=True)
 
-    def close(self) -> Sequence[Answer]:
-        """The remaining answers; all streams have ended."""
+    def close(self, open_end: int | None = None) -> Sequence[Answer]:
+        """The remaining answers; all streams have ended. `open_end` is as for `SequenceStage`."""
+        if open_end is not None and self._waiting is None:
+            return () if self._made is None else self._made.close(open_end)
+        if open_end is not None:
+            return self.advance(open_end - 1, ahead=True)
         if not self._buffer:
             return () if self._made is None else self._made.close()
         answers = self.advance(self._buffer.last_time())
@@ -129,6 +173,11 @@ class LateSequence:
         """The number of answers beyond the limit so far."""
         return 0 if self._made is None else self._made.suppressed
 
+    @property
+    def muted(self) -> Mapping[str, int]:
+        """By the title of a query: the number of answers that MUTE has left out so far."""
+        return {} if self._made is None else self._made.muted
+
     def live_runs(self) -> int:
         """The number of partial matches that wait."""
         self._catch_up()
@@ -140,6 +189,32 @@ class LateSequence:
             return True
         return self._made is not None and self._made.waits()
 
+    def waits_after(self, watermark: int) -> bool:
+        """Whether answers may come, or state may leave, as time passes after a watermark (ms).
+
+        Unlike `waits`, this takes no time, and is true until all windows have surely closed.
+        """
+        if self._open_until is None:
+            last = max(watermark, self._last_buffered(watermark))
+            self._open_until = last + self._horizon if self.waits() else _NEVER
+        return watermark < self._open_until
+
+    def _last_buffered(self, watermark: int) -> int:
+        if self._buffer:
+            return self._buffer.last_time()
+        return watermark if self._made is None else self._made.last_buffered(watermark)
+
+    def foreseen(self, until: int) -> Sequence[Answer]:
+        """The answers by a watermark (ms), if nothing further comes; nothing changes."""
+        return self.copied_into(self._again()).advance(until)
+
+    def copied_into(self, other: LateSequence) -> LateSequence:
+        """Another stage of the same plan, which goes on from the state of this one."""
+        if self._knowledge is not None:
+            other.use(self._knowledge)
+        other.restore(self.snapshot())
+        return other
+
     def live_states(self, wanted: Wanted | None = None) -> LiveStates:
         """Where the partial matches are now."""
         self._catch_up()
@@ -149,7 +224,7 @@ class LateSequence:
         """The state, for `restore`."""
         waiting = [] if self._waiting is None else self._waiting.waiting()
         rows = [*waiting, *self._buffer.batches()]
-        return self._stage.snapshot(rows) if rows or self._made is not None else NOTHING_CAME
+        return self._stage.snapshot(rows) if rows or self._made is not None else EMPTY_STATE
 
     def restore(self, snapshot: bytes) -> None:
         """Go on from a snapshot.
@@ -157,10 +232,16 @@ class LateSequence:
         Raises:
             RunError: as `SequenceStage.restore`.
         """
-        if snapshot == NOTHING_CAME:
+        if snapshot == EMPTY_STATE:
             return
+        self._wake()
         self._stage.restore(snapshot)
+        self._open_until = None
         if self._waiting is not None:
             self._waiting.restored()
             for rows in self._stage.take_buffer():
                 self._buffer.push(rows)
+
+
+def _ignored(bad: BadInput) -> None:
+    """What is bad is reported when it counts."""

@@ -1,7 +1,7 @@
 """The matches of all levels in the window, and which of them are partial matches.
 
 A match is a partial match if it lacks the last step, and no other match agrees with its single
-bindings and has a larger trace, or an equal trace and more steps (docs/language.md, Partial
+bindings and has a larger trace, or an equal trace and more steps (docs/meaning.md, Partial
 matches). Both rules of that page come to this, because a match with a larger trace is a partial
 match itself, or is part of one or of an answer.
 """
@@ -13,13 +13,11 @@ from itertools import chain
 from operator import lt
 from typing import TypeAlias
 
+from spaseq import thresholds
 from spaseq.algebra.answers import TraceItem
 from spaseq.automaton.run.matches import Binding, SequenceMatch
 
 Trace: TypeAlias = tuple[TraceItem, ...]
-
-_SHORT = 8
-"""The parts of traces of at most this many events are all looked up when a match comes."""
 
 
 class LiveMatch:
@@ -98,7 +96,7 @@ class LiveMatches:
         """
         trace = match.trace
         lengths: Iterable[int] = range(1, len(trace))
-        if len(trace) > _SHORT:
+        if len(trace) > thresholds.current.short_traces:
             lengths = (len(trace) - 1,)
         for length in lengths:
             self._drop_below(match, trace[:length])

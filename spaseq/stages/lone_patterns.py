@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.expr.columns import TermRows, filter_rows
@@ -29,8 +30,6 @@ from spaseq.lang.shapes import QUERY
 from spaseq.lang.variables import expression_variables
 from spaseq.limits import Limits
 from spaseq.plan.pattern_templates import (
-    FEWEST,
-    FEWEST_USES,
     PatternTemplate,
     TemplateUse,
     is_stateless,
@@ -46,26 +45,21 @@ from spaseq.stages.joint_rows import JointSolutions, RowCutter
 
 _LOG = logging.getLogger("spaseq")
 
-MOST_ROWS = 1_000_000
-"""Queries that together have more solutions of a batch than this are evaluated one by one."""
 
-LONGEST_REST = 64
-"""The most batches that are not evaluated together, after some with too many solutions."""
-
-_SMALL, _SHARE = 1024, 4
-"""Of so many events a template gets a part of its own, if it needs no more than this share."""
+_SHARE = 4
+"""A template gets a part of many events, if it needs no more than this share."""
 
 _GROWTH = 16
 """New queries wait for others until they are this share of all."""
 
 
-_Placed: TypeAlias = "tuple[Int64s, Int64s, list[tuple[Int32s, Int32s]]]"
+_JointColumns: TypeAlias = "tuple[Int64s, Int64s, list[tuple[Int32s, Int32s]]]"
 """The event, the GPM's number and the columns of each solution, as `JointSolutions` has them."""
 
-_NOTHING: _Placed = (np.empty(0, np.int64), np.empty(0, np.int64), [])
+_NOTHING: _JointColumns = (np.empty(0, np.int64), np.empty(0, np.int64), [])
 
 
-_Place: TypeAlias = "tuple[_Together, int, SolutionBatch]"
+_StageInShared: TypeAlias = "tuple[_SharedMatching, int, SolutionBatch]"
 """What evaluates a stage, its number there, and a batch of no rows."""
 
 
@@ -88,8 +82,8 @@ class LonePatterns:
         self._stages: WeakKeyDictionary[PatternStage, Sequence[TemplateUse | None]] = (
             WeakKeyDictionary()
         )
-        self._joined: WeakKeyDictionary[PatternStage, _Place] = WeakKeyDictionary()
-        self._together: list[_Together] = []
+        self._joined: WeakKeyDictionary[PatternStage, _StageInShared] = WeakKeyDictionary()
+        self._together: list[_SharedMatching] = []
         self._new = self._joined_size = 0
         self._has_begun, self._waits = False, False
 
@@ -143,8 +137,8 @@ class LonePatterns:
         for stage in [*self._stages]:
             alike.setdefault((id(stage.knowledge), stage.limits), []).append(stage)
         for stages in alike.values():
-            if len(stages) >= FEWEST:
-                together = _Together([(stage, self._uses(stage, known)) for stage in stages])
+            if len(stages) >= thresholds.current.template_queries:
+                together = _SharedMatching([(stage, self._uses(stage, known)) for stage in stages])
                 self._together.append(together)
                 for i, stage in enumerate(stages):
                     nothing = SolutionBatch.empty(stage.plan.patterns.columns)
@@ -161,7 +155,7 @@ class LonePatterns:
         return self._stages[stage]
 
 
-class _Together:
+class _SharedMatching:
     """Stage 1 of some queries at once. A row is a GPM of a query."""
 
     def __init__(self, given: Sequence[tuple[PatternStage, Sequence[TemplateUse | None]]]) -> None:
@@ -193,7 +187,7 @@ class _Together:
         self._is_apart = np.ones(len(gpms), np.bool_)  # rows of no template
         names = [plan.patterns.columns.variables for plan in plans]
         for own in uses.values():
-            if len(own) >= FEWEST_USES:
+            if len(own) >= thresholds.current.template_uses:
                 made = self._template(own, names)
                 self._templates.append(made)
                 self._is_apart[made.rows] = False
@@ -248,7 +242,7 @@ class _Together:
     ) -> tuple[list[JointSolutions], set[int]]:
         """The solutions, and the queries that must make theirs by themselves."""
         active = _ActiveRows(index, self._marks, reads, ~self._is_apart)
-        found, room = list[JointSolutions](), MOST_ROWS
+        found, room = list[JointSolutions](), thresholds.current.joint_rows
         apart, alive = set[int](), active.alive
         codes = index.lexicon.find([*self._texts]) if self._texts else np.empty(0, np.int32)
         for template in self._templates:
@@ -326,7 +320,7 @@ class _ActiveRows:
     def part(self, rows: Indices) -> tuple[VerticalPartition, Int64s]:
         """The events on which some rows may have solutions, and their numbers in the batch."""
         size = len(self._events)
-        if self._triples is None or size < _SMALL:
+        if self._triples is None or size < thresholds.current.template_events:
             return self._shared, self._events
         if _SHARE * int(np.minimum(self._triples.fewest[rows], size).sum()) > size:
             return self._shared, self._events
@@ -369,7 +363,7 @@ class _JoinedTemplate:
 
     def solutions(
         self, index: VerticalPartition, alive: Bools, codes: Int32s, room: int
-    ) -> _Placed | None:
+    ) -> _JointColumns | None:
         """The solutions; None if they are too many, an event exceeds a limit, or something fails.
 
         For one query alone it may not, or only for that query. `alive` says which GPMs may have
@@ -386,7 +380,7 @@ class _JoinedTemplate:
         except Exception as error:
             if not isinstance(error, LimitExceeded | MemoryError):
                 _LOG.warning("GPMs are evaluated one by one, as together they fail: %r", error)
-            self._rest = min(2 * self._rest, LONGEST_REST)
+            self._rest = min(2 * self._rest, thresholds.current.longest_rest)
             self._left = self._rest
             return None
         self._rest = 1
@@ -394,7 +388,7 @@ class _JoinedTemplate:
 
     def _solutions(
         self, index: VerticalPartition, own: Indices, codes: Int32s, room: int
-    ) -> _Placed:
+    ) -> _JointColumns:
         found = self._evaluator.evaluate(index)
         for reason in self._evaluator.take_exceeding().values():
             raise LimitExceeded(reason)

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.numbered_matches import NumberedMatches, among, joined
 from spaseq.automaton.program.window import Counted, Window
@@ -31,13 +32,8 @@ from spaseq.stages.live_matches import LiveMatch, LiveMatches
 
 RowNumbers: TypeAlias = tuple[int, ...]
 
-_SHORT = 8
-"""All beginnings of matches of at most this many rows are looked up; else only the longest."""
 
 _NEVER = 2**63 - 1
-
-_MADE_AT_ONCE = 4096
-"""How many matches, about, are made at a time."""
 
 
 @record
@@ -227,8 +223,9 @@ class NumberedLevels:
             is_closed = closes <= watermark
         for chosen in (is_closed, ~is_closed):
             places = np.flatnonzero(chosen)
-            for begin in range(0, len(places), _MADE_AT_ONCE):
-                some = places[begin : begin + _MADE_AT_ONCE]
+            size = min(thresholds.current.built_matches, max(1, len(places)))
+            for begin in range(0, len(places), size):
+                some = places[begin : begin + size]
                 ends = np.stack([np.arange(1, len(some) + 1) * level, measures[some]], axis=1)
                 made = found.built(EnumeratedMatches(rows[some].ravel(), ends))
                 if chosen is is_closed:
@@ -322,7 +319,7 @@ def _beginnings(matches: Iterable[RowNumbers]) -> Iterator[RowNumbers]:
     """The beginnings of matches: all of them for short matches, the longest for others."""
     for rows in matches:
         size = len(rows)
-        for length in range(1 if size <= _SHORT else size - 1, size):
+        for length in range(1 if size <= thresholds.current.short_traces else size - 1, size):
             yield rows[:length]
 
 

@@ -8,24 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
-from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.shapes import QUERY
 from spaseq.limits import Limits
 from spaseq.options import StageOptions
 from spaseq.plan.families import Family, families_of
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.records import record
-from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
+from spaseq.stages.family_patterns import UnitPatterns, patterns_of
 from spaseq.stages.joint_patterns import JointPatterns
-from spaseq.stages.late_sequence import LateSequence
-from spaseq.stages.unit_sequence import QuerySequence, UnitSequence
-
-UnitPatterns: TypeAlias = "PatternStage | FamilyPatterns"
-"""Stage 1 of a unit."""
+from spaseq.stages.unit_sequence import UnitSequence
 
 
 @record
@@ -85,25 +80,18 @@ class QueryUnits:
         joint: JointPatterns,
     ) -> UnitPatterns:
         """A new stage 1; units that share `joint` are matched together."""
-        family = self.families.get(unit)
-        if family is None:
-            query = self.queries[unit]
-            return PatternStage(query, knowledge, on_bad, limits, joint=joint.lone)
-        return FamilyPatterns(family, self.member_plans(family), knowledge, on_bad, limits, joint)
+        return patterns_of(self.unit_plan(unit), knowledge, on_bad, limits, joint)
 
     def sequence(
         self, unit: int, options: StageOptions, knowledge: KnowledgeBase | None, on_bad: OnBad
     ) -> UnitSequence:
         """A new stage 2."""
-        family = self.families.get(unit)
-        if family is None:
-            plan = self.queries[unit]
-            return QuerySequence(unit, LateSequence(plan, options, knowledge, on_bad))
-        return FamilySequence(family, self.member_plans(family), options, knowledge, on_bad)
+        return UnitSequence(self.unit_plan(unit), options, knowledge, on_bad)
 
-    def member_plans(self, family: Family) -> dict[int, QueryPlan]:
-        """The plans of a family's members, by number."""
-        return {n: self.queries[n] for n in family.members}
+    def unit_plan(self, unit: int) -> UnitPlan:
+        """The plans of a unit's queries."""
+        plans = {number: self.queries[number] for number in self.members(unit)}
+        return UnitPlan(plans, self.families.get(unit))
 
 
 def split_key(plan: QueryPlan, limited: bool) -> tuple[str, ...] | None:

@@ -12,19 +12,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lang.shapes import QUERY
-from spaseq.rdf.columns.integer_terms import IntegerTerms
+from spaseq.rdf.columns.event_names import NO_NAMES
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import NO_TEXTS, NumberColumn, RowSelection, TermColumn
+from spaseq.rdf.columns.term_columns import NumberColumn, RowSelection, TermColumn
 from spaseq.records import record
-
-FEWEST_REPEATS = 2
-"""With fewer rows for each event and GPM on average, it is not worth it."""
-
-
-_SOME = 1024
-"""The rows of a column that are looked at before the others."""
 
 
 @record
@@ -71,7 +65,7 @@ class RepeatedRows:
             self.time,
             np.repeat(common.k, counts),
             self.gpm,
-            NO_TEXTS,
+            NO_NAMES,
             {v: self.terms(v) for v in variables},
         )
 
@@ -101,9 +95,9 @@ class RepeatedRows:
         made.values.update((v, column.take(rows)) for v, column in self.values.items())
         made.numbers.update((v, column.take(rows)) for v, column in self.numbers.items())
         for variable in self.of_values:
-            values = made.values[variable]
-            assert isinstance(values, IntegerTerms)
-            made.numbers[variable] = values.numbers()
+            values = made.values[variable].values
+            assert values is not None
+            made.numbers[variable] = NumberColumn.of_integers(values)
         return made
 
 
@@ -113,23 +107,25 @@ HeldRows: TypeAlias = "SolutionBatch | RepeatedRows"
 
 def in_less_memory(rows: SolutionBatch) -> HeldRows:
     """The same rows, of a family as groups if they have much in common."""
-    if QUERY not in rows.values or len(rows) < FEWEST_REPEATS:
+    if QUERY not in rows.values or not len(rows):
         return rows
     begins = _begins(rows)
     starts = np.flatnonzero(begins)
-    if len(rows) < FEWEST_REPEATS * len(starts):
+    if len(rows) // len(starts) < thresholds.current.repeated_rows:
         return rows
     goes_on = ~begins[1:]
     values = {v: c for v, c in rows.values.items() if _differ(_codes(c), goes_on)}
     numbers = {v: c for v, c in rows.numbers.items() if v in values or _numbers_differ(c, goes_on)}
-    of_values = tuple(v for v in numbers if isinstance(values.get(v), IntegerTerms))
+    of_values = tuple(v for v in numbers if v in values and values[v].values is not None)
     common = replace(
         rows,
         values={v: c for v, c in rows.values.items() if v not in values},
         numbers={v: c for v, c in rows.numbers.items() if v not in numbers},
     )
     numbers = {v: c for v, c in numbers.items() if v not in of_values}
-    values |= {v: IntegerTerms(_codes(values[v])) for v in of_values}  # without their texts
+    values |= {
+        v: TermColumn.of_integers(_codes(values[v])) for v in of_values
+    }  # without their texts
     taken = common.take(starts)
     return RepeatedRows(taken, starts.astype(np.int32), len(rows), values, numbers, of_values)
 
@@ -139,7 +135,7 @@ def keys(rows: HeldRows, variables: tuple[str, ...]) -> SolutionBatch:
     if isinstance(rows, RepeatedRows):
         return rows.keys(variables)
     own = {v: rows.values[v] for v in variables}
-    return replace(rows, event=NO_TEXTS, values=own, numbers={})
+    return replace(rows, event=NO_NAMES, values=own, numbers={})
 
 
 def terms(rows: HeldRows, variable: str) -> TermColumn:
@@ -170,16 +166,12 @@ def _begins(rows: SolutionBatch) -> Bools:
 
 def _differ(column: Any, goes_on: Bools) -> bool:
     """Whether some row that goes on with the one before differs from it in a column [n]."""
-    for some in (slice(_SOME), slice(_SOME - 1, None)):  # most columns that differ do so soon
-        own = column[some]
-        if ((own[1:] != own[:-1]) & goes_on[some][: len(own) - 1]).any():
-            return True
-    return False
+    return bool(((column[1:] != column[:-1]) & goes_on).any())
 
 
 def _codes(column: TermColumn) -> Any:
     """What is equal in two rows if their terms are."""
-    return column.values if isinstance(column, IntegerTerms) else column.codes
+    return column.codes if column.values is None else column.values
 
 
 def _numbers_differ(column: NumberColumn, goes_on: Bools) -> bool:

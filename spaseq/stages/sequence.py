@@ -13,13 +13,13 @@ from typing import NoReturn
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.batch.numbered_matches import TooManyMatches
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.run.event_rows import EventRows, batch_of
 from spaseq.automaton.run.live_states import LiveStates, Wanted
 from spaseq.automaton.run.waiting_limit import Excess, Member, WaitingLimit
-from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.automaton.sequencer import sequencer
 from spaseq.budget import Budget, spending
 from spaseq.errors import RunError
@@ -36,9 +36,10 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad, over_limit, warn
 from spaseq.stages import state_pickles
-from spaseq.stages.answer_filters import AnswerFilters, Answering, Consecutive
+from spaseq.stages.answer_filters import AnswerFilters, Answering
 from spaseq.stages.answers import MOST_BYTES
 from spaseq.stages.canonical_rows import CanonicalRows
+from spaseq.stages.changing_knowledge import ChangingKnowledge
 from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.columnar_answers import ColumnarAnswers, can_be_columns
 from spaseq.stages.hopeless_rows import HopelessRows
@@ -47,10 +48,11 @@ from spaseq.stages.partial_stage import PartialStage
 from spaseq.stages.reorder_buffer import ReorderBuffer
 from spaseq.stages.unseen_rows import UnseenRows
 from spaseq.storage.safe_pickles import BROKEN
+from spaseq.windows.window_operator import WindowOperator
 
 __all__ = ["PatternStage", "SequenceStage"]
 
-STATE_VERSION = 5
+STATE_VERSION = 6
 """Version of the state that `SequenceStage.snapshot` writes."""
 
 OLDEST_STATE = 4
@@ -61,8 +63,6 @@ EVER = 2**63 - 1
 
 _NEVER = -(2**63)
 
-_FEW = 64
-"""The most single events that are processed faster without columns."""
 
 _BEYOND_EVENTS = "an expression over several events, or over an answer"
 
@@ -71,7 +71,7 @@ class SequenceStage:
     """Buffers solutions, orders them, and turns them into answers.
 
     Rows may be pushed in any order; `advance` processes the rows at or before the watermark. The
-    answers of one call are in order (docs/language.md#order-of-answers), and all end before the
+    answers of one call are in order (docs/meaning.md#order-of-answers), and all end before the
     answers of the next call.
 
     `options.limit_per_event` bounds the answers of one end instant and one partition (of PARTITION
@@ -79,7 +79,7 @@ class SequenceStage:
     that HAVING, the selection strategy, AFTER MATCH and DISTINCT leave. Correlated GPMs are
     evaluated here: they read `knowledge`, and `on_bad` is called for each event that an endpoint
     gave no answer for. `filters` makes what takes the place of the query's `AnswerFilters`, given
-    the limit that it must apply and the sequencer's `consecutive`.
+    the limit that it must apply.
     """
 
     def __init__(
@@ -88,12 +88,16 @@ class SequenceStage:
         options: StageOptions = StageOptions(),
         knowledge: KnowledgeBase | None = None,
         on_bad: OnBad = warn,
-        filters: Callable[[int | None, Consecutive], Answering] | None = None,
+        filters: Callable[[int | None], Answering] | None = None,
     ) -> None:
         self._plan, self._on_bad, self._limits = plan, on_bad, options.limits
         self._calls = any(calls_functions(expr) for expr in _expressions(plan))
         known = KnowledgeBase.empty() if knowledge is None else knowledge
-        self._correlated = CorrelatedEvaluator(plan, known, on_bad, options.limits)
+        self._windows = (
+            WindowOperator(plan, known, on_bad, options.limits) if plan.inputs.windows else None
+        )
+        window_of = None if self._windows is None else self._windows.graphs.event_of
+        self._correlated = CorrelatedEvaluator(plan, known, on_bad, options.limits, window_of)
         limit, in_evaluator = options.limit_per_event, limits(plan)
         self._limit = _waiting_limit(plan, options)
         solve, in_machine = self._correlated.solve, limit if in_evaluator else None
@@ -102,19 +106,25 @@ class SequenceStage:
         # What an evaluator finds first must not depend on batches.
         self._canonical = CanonicalRows(plan) if self._machine.limit is not None else None
         filters = filters or partial(AnswerFilters, plan)
-        self._filters = filters(None if in_evaluator else limit, self._sequencer.consecutive)
+        self._filters = filters(None if in_evaluator else limit)
         self._columnar = (
             ColumnarAnswers(plan, self._machine) if can_be_columns(plan, limit) else None
         )
         self._hopeless = self._leaving_out()
         self._unseen = None if self._limit is None else UnseenRows(plan, self._limit)
         self._partial = PartialStage(plan, self._correlated.solve) if plan.levels else None
+        self._changing = None
+        if plan.changing is not None:
+            self._changing = ChangingKnowledge(plan, known, on_bad, options.limits)
         self._buffer = ReorderBuffer(plan.patterns.columns)
         self._events: list[EventRows] = []  # pushed one by one
+        self._is_closing = False
 
     def use(self, knowledge: KnowledgeBase) -> None:
         """From now on evaluate with this knowledge base; earlier solutions stay."""
         self._correlated.use(knowledge)
+        if self._windows is not None:
+            self._windows.use(knowledge)
 
     def push(self, rows: SolutionBatch | EventRows) -> None:
         """Take rows into the reorder buffer."""
@@ -166,12 +176,14 @@ class SequenceStage:
 
     def _advanced(self, watermark: int, ahead: bool) -> Sequence[Answer]:
         until = EVER if ahead else watermark
+        if self._windows is not None:
+            return self._through_windows(self._windows, watermark, until)
         events = [e for e in self._events if e.time <= until]
         if len(events) == len(self._events):
             self._events.clear()
         elif events:
             self._events = [e for e in self._events if e.time > until]
-        if not self._buffer and len(events) <= _FEW:
+        if not self._buffer and len(events) <= thresholds.current.single_events:
             if self._hopeless is not None:
                 self._hopeless.passed(max([watermark, *(e.time for e in events)]))
             if self._partial is not None:
@@ -183,13 +195,45 @@ class SequenceStage:
             self._buffer.push(self._columns_of(events))
         rows = self._buffer.due(until)
         with collection_paused():
-            if self._partial is not None:
-                self._partial.run(rows, watermark)
-            if self._hopeless is not None:
-                rows = self._without_hopeless(self._hopeless, rows, watermark)
-            if self._canonical is not None:
-                rows = self._canonical.rows(rows)
-            return self._answers(rows, watermark)
+            if self._changing is not None:
+                return self._matched(self._changing, rows, watermark)
+            return self._taken(rows, watermark)
+
+    def _matched(
+        self, changing: ChangingKnowledge, rows: SolutionBatch, watermark: int
+    ) -> Sequence[Answer]:
+        """The answers that events give, which are matched with graphs that change."""
+        if not self._correlated.is_used:
+            return self._taken(changing.matched(rows), watermark)
+        answers: list[Answer] = []
+        for piece in changing.steps(rows):
+            if len(piece):
+                self._correlated.use(changing.current())
+                answers += self._taken(piece, min(watermark, int(piece.time.max()) - 1))
+        return [*answers, *self._taken(SolutionBatch.empty(self._plan.patterns.columns), watermark)]
+
+    def _taken(self, rows: SolutionBatch, watermark: int) -> Sequence[Answer]:
+        """The answers that rows give; they come after all rows so far."""
+        if self._partial is not None:
+            self._partial.run(rows, watermark)
+        if self._hopeless is not None:
+            rows = self._without_hopeless(self._hopeless, rows, watermark)
+        if self._canonical is not None:
+            rows = self._canonical.rows(rows)
+        return self._answers(rows, watermark)
+
+    def _through_windows(
+        self, windows: WindowOperator, watermark: int, until: int
+    ) -> Sequence[Answer]:
+        if self._events:
+            self._buffer.push(self._columns_of(self._events))
+            self._events.clear()
+        if windows.has_tied_instants and not self._is_closing:
+            until = watermark
+        rows = self._buffer.due(until)
+        reached = max(watermark, int(rows.time.max())) if len(rows) else watermark
+        with collection_paused():
+            return self._taken(windows.advance(rows, reached), watermark)
 
     def _answers(self, rows: SolutionBatch, watermark: int) -> Sequence[Answer]:
         """The answers that rows give; they come after all rows so far."""
@@ -217,7 +261,7 @@ class SequenceStage:
         Compiled evaluators take a row of a single query in less time.
         """
         is_quick = not isinstance(self._sequencer, PartitionSequencer)
-        if self._machine.keep_instants or (is_quick and QUERY not in self._plan.sequence.partition):
+        if is_quick and QUERY not in self._plan.sequence.partition:
             return None
         return HopelessRows.of(self._plan, self._machine.window)
 
@@ -258,14 +302,26 @@ class SequenceStage:
 
     def _columns_of(self, events: list[EventRows]) -> SolutionBatch:
         rows, patterns = [row for event in events for row in event.rows()], self._plan.patterns
-        return batch_of(rows, [gpm.variables for gpm in patterns.gpms], patterns.columns)
+        variables = [*(gpm.variables for gpm in patterns.evaluated), self._plan.sequence.partition]
+        return batch_of(rows, variables, patterns.columns)
 
-    def close(self) -> Sequence[Answer]:
-        """The remaining answers; all streams have ended."""
+    def close(self, open_end: int | None = None) -> Sequence[Answer]:
+        """The remaining answers; all streams have ended.
+
+        With `open_end` their end closes no window: it is the greatest time (ms) of all events.
+        """
+        self._is_closing = True
+        if open_end is not None:
+            return self.advance(open_end - 1, ahead=True)
         answers: Sequence[Answer] = []
         if self._buffer or self._events:
             last = self._buffer.last_time() if self._buffer else _NEVER
             answers = self.advance(max([last, *(e.time for e in self._events)]))
+        if self._windows is not None:
+            rows = self._windows.close()
+            if len(rows):
+                with spending(self._budget()):
+                    answers = [*answers, *self._taken(rows, int(rows.time.max()))]
         with spending(self._budget()):
             if self._partial is not None:
                 self._partial.close()
@@ -293,9 +349,9 @@ class SequenceStage:
         return self._filters.suppressed + self._sequencer.suppressed
 
     @property
-    def work(self) -> WorkCounts:
-        """The work of the evaluator, if it is registers or lazy."""
-        return self._machine.work
+    def muted(self) -> Mapping[str, int]:
+        """By the title of a query: the number of answers that MUTE has left out so far."""
+        return self._filters.muted
 
     def live_runs(self) -> int:
         """The number of partial matches that wait."""
@@ -306,7 +362,21 @@ class SequenceStage:
         """Whether what was pushed so far may give answers without further rows."""
         if self._buffer or self._events or self.live_runs():
             return True
+        if self._windows is not None and self._windows.next_due is not None:
+            return True
         return any(self.live_states().waiting.values())  # matches whose windows are open
+
+    def next_due(self) -> int:
+        """The time (ms) before which `advance` changes nothing, unless rows are pushed."""
+        if self._buffer or self._events or self._partial is not None:
+            return _NEVER
+        window = None if self._windows is None else self._windows.next_due
+        due = (close for close in (self._sequencer.next_close, window) if close is not None)
+        return min(due, default=EVER)
+
+    def last_buffered(self, watermark: int) -> int:
+        """The time (ms) of the last row in the reorder buffer; `watermark` if there is none."""
+        return self._buffer.last_time() if self._buffer else watermark
 
     def live_states(self, wanted: Wanted | None = None) -> LiveStates:
         """Where the partial matches are now, of all partitions or of those that are wanted."""
@@ -326,6 +396,10 @@ class SequenceStage:
         state = [self._sequencer.snapshot(), buffer, *self._filters.snapshot()]
         if self._partial is not None:
             state.append(self._partial.snapshot())
+        if self._changing is not None:
+            state.append(self._changing.snapshot())
+        if self._windows is not None:
+            state.append(self._windows.snapshot())
         if self.exceeded:
             state.append([(m, *own.instant, own.count) for m, own in self.exceeded.items()])
         head = STATE_VERSION, self._plan.signature.fingerprint
@@ -354,7 +428,7 @@ class SequenceStage:
         if not isinstance(version, int) or not OLDEST_STATE <= version <= STATE_VERSION:
             raise RunError(
                 f"snapshot format {version} cannot be read; "
-                f"this version reads {OLDEST_STATE} and {STATE_VERSION}"
+                f"this version reads {OLDEST_STATE} to {STATE_VERSION}"
             )
         if fingerprint != self._plan.signature.fingerprint:
             name = self._plan.identity.name
@@ -362,10 +436,14 @@ class SequenceStage:
                 f"the state is of another query than {name}, or of a version of spaseq that runs "
                 "it with another evaluator: begin again without the state"
             )
-        sequence, buffer, skips, suppressed, *more = pickled.state()
+        sequence, buffer, skips, left_out, *more = pickled.state()
         self._sequencer.restore(sequence)
         if self._partial is not None:
             self._partial.restore(more.pop(0))
+        if self._changing is not None:
+            self._changing.restore(more.pop(0))
+        if self._windows is not None:
+            self._windows.restore(more.pop(0))
         if self._limit is not None:
             self._limit.room = -1  # unknown: partial matches are counted next
             for member, time, k, count in chain.from_iterable(more):
@@ -375,7 +453,7 @@ class SequenceStage:
             self._buffer.push(rows)
         if self._hopeless is not None:
             self._hopeless.restored()
-        self._filters.restore(skips, suppressed)
+        self._filters.restore(skips, left_out)
 
 
 def _waiting_limit(plan: QueryPlan, options: StageOptions) -> WaitingLimit | None:

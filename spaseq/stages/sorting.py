@@ -18,11 +18,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from spaseq import thresholds
 from spaseq.compiled.arrays import Indices
 from spaseq.errors import RunError
+from spaseq.rdf.columns.event_names import WHOLE, NameForm, common_form
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.rdf.columns.solution_codec import SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.columns.spelled_texts import Spelling, common_spelling
 from spaseq.scratch import ScratchDirectory
 from spaseq.stages.repeated_rows import (
     HeldRows,
@@ -33,22 +35,8 @@ from spaseq.stages.repeated_rows import (
     whole,
 )
 
-CHUNK_ROWS = 16_384
-"""Smaller batches are joined to chunks of about this number of rows."""
-
-MOST_ROWS = 262_144
-"""The most rows in a chunk of rows that came in order."""
-
-MEMORY_ROWS = 200_000
-
-KEPT_BYTES = 256 * 2**20
-"""The most bytes of runs in memory, for all queries of a job together."""
-
 BATCH_BYTES = 4096
 """What a batch takes in memory beside its columns, about."""
-
-WAYS = 8
-"""The most runs that rows are merged from before they are sorted."""
 
 
 class RowSorter:
@@ -59,10 +47,11 @@ class RowSorter:
     """
 
     def __init__(
-        self, columns: SolutionColumns, memory_rows: int = MEMORY_ROWS, kept_bytes: int = 0
+        self, columns: SolutionColumns, memory_rows: int | None = None, kept_bytes: int = 0
     ) -> None:
         self._columns = columns
-        self._memory_rows = memory_rows
+        usual = thresholds.current.memory_rows
+        self._memory_rows = usual if memory_rows is None else memory_rows
         self._keeps, self._room = kept_bytes > 0, kept_bytes
         self._buffer: list[HeldRows] = []
         self._rows = self._bytes = 0  # rows in the buffer; bytes that were added to it
@@ -136,11 +125,13 @@ class RowSorter:
         """The rows in memory as sorted runs. They leave the buffer."""
         batches, self._buffer, self._rows, self._bytes = self._buffer, [], 0, 0
         before = len(self._runs) + len(self._kept)
-        runs = _runs_of(batches, max(1, min(WAYS - before, len(batches) // 2)))
+        runs = _runs_of(
+            batches, max(1, min(thresholds.current.merged_runs - before, len(batches) // 2))
+        )
         if runs is not None:
             return [_chunks(run, self._columns) for run in runs]
         rows = _sorted(SolutionBatch.concat([*map(whole, batches)], self._columns))
-        return [_slices(rows, CHUNK_ROWS)]
+        return [_slices(rows, thresholds.current.sorted_rows)]
 
     def _extend_runs(self) -> None:
         """Extend the runs by the buffer: in memory if there is room, else on disk."""
@@ -162,14 +153,14 @@ class RowSorter:
 
     def _write(self, chunks: list[SolutionBatch]) -> None:
         first, last = int(chunks[0].time[0]), int(chunks[-1].time[-1])
-        spelling = common_spelling(chunk.event for chunk in chunks)
-        alike = (r for r in self._runs if r.spelling in (None, spelling))
+        names = common_form([chunk.event for chunk in chunks])
+        alike = (r for r in self._runs if r.names in (WHOLE, names))
         run = next((r for r in alike if r.last <= first), None)
         if run is None:
             if self._directory is None:
                 self._directory = ScratchDirectory("sort")
             path = Path(self._directory.name) / f"run-{len(self._runs)}.arrow"
-            run = _RunWriter(path, self._columns, spelling)
+            run = _RunWriter(path, self._columns, names)
             self._runs.append(run)
         run.write(chunks)
         run.last = last
@@ -178,18 +169,18 @@ class RowSorter:
 class _RunWriter:
     """Writes one sorted run to disk; `last` is the time of its last row.
 
-    If there is a `spelling`, all names of events have it, and their values are written.
+    `names` is the form in which names of events are written; they have it, or it is WHOLE.
     """
 
-    def __init__(self, path: Path, columns: SolutionColumns, spelling: Spelling | None) -> None:
-        self.last, self.spelling = -(2**63), spelling
-        self._path, self._columns = path, columns
+    def __init__(self, path: Path, columns: SolutionColumns, names: NameForm) -> None:
+        self.last, self.names = -(2**63), names
+        self._path, self._codec = path, SolutionCodec(columns, names)
         self._file = pa.OSFile(str(path), "wb")
-        self._writer = pa.ipc.new_stream(self._file, SolutionBatch.schema(columns, spelling))
+        self._writer = pa.ipc.new_stream(self._file, self._codec.schema)
 
     def write(self, chunks: Sequence[SolutionBatch]) -> None:
         for chunk in chunks:
-            self._writer.write_batch(chunk.to_arrow(self._columns, self.spelling))
+            self._writer.write_batch(self._codec.batch(chunk))
 
     def read(self) -> Iterator[SolutionBatch]:
         with _disk_errors():
@@ -197,7 +188,7 @@ class _RunWriter:
             self._file.close()
         with pa.OSFile(str(self._path), "rb") as file:
             for batch in pa.ipc.open_stream(file):
-                yield SolutionBatch.from_arrow(batch, self._columns, self.spelling)
+                yield self._codec.rows(batch)
 
 
 @contextmanager
@@ -262,7 +253,7 @@ def _chunks(run: Sequence[HeldRows], columns: SolutionColumns) -> list[HeldRows]
     for batch in run:
         small.append(batch)
         rows += len(batch)
-        if rows >= CHUNK_ROWS:
+        if rows >= thresholds.current.sorted_rows:
             chunks += _parts(small, columns)
             small, rows = [], 0
     return chunks + (_parts(small, columns) if small else [])
@@ -271,19 +262,20 @@ def _chunks(run: Sequence[HeldRows], columns: SolutionColumns) -> list[HeldRows]
 def _parts(batches: list[HeldRows], columns: SolutionColumns) -> list[HeldRows]:
     """A group of batches, of which only the last may be large, as chunks."""
     last = batches[-1]
-    small = batches[:-1] if len(last) >= CHUNK_ROWS else batches
+    small = batches[:-1] if len(last) >= thresholds.current.sorted_rows else batches
     joined = SolutionBatch.concat([*map(whole, small)], columns)
-    return _slices(joined, MOST_ROWS) + (_slices(last, MOST_ROWS) if small is not batches else [])
+    return _slices(joined, thresholds.current.chunk_rows) + (
+        _slices(last, thresholds.current.chunk_rows) if small is not batches else []
+    )
 
 
 def _slices(rows: HeldRows, size: int) -> list[HeldRows]:
     """The rows in batches of at most `size`, about equally many, which share the rows' terms."""
-    if isinstance(rows, RepeatedRows):
-        if len(rows) <= size:
-            return [rows]
-        rows = rows.whole()
-    each = -(-len(rows) // max(1, -(-len(rows) // size)))
-    return [rows.take(slice(start, start + each)) for start in range(0, len(rows), each or 1)]
+    if len(rows) <= size:
+        return [rows] if len(rows) else []
+    rows = rows.whole() if isinstance(rows, RepeatedRows) else rows
+    each = -(-len(rows) // -(-len(rows) // size))
+    return [rows.take(slice(start, start + each)) for start in range(0, len(rows), each)]
 
 
 @dataclass(slots=True)

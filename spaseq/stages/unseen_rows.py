@@ -7,14 +7,12 @@ if all partial matches that can be made of them are few beside the limit.
 
 from __future__ import annotations
 
+from spaseq import thresholds
 from spaseq.automaton.program.nfa import Automaton, BracketLabel
 from spaseq.automaton.run.waiting_limit import WaitingLimit
 from spaseq.plan.query_plan import QueryPlan
 
-LONGEST_REST = 256
-"""The most batches without a count, after some in which too many partial matches waited."""
-
-_SETS = ("compiled-chain", "compiled-compact", "compact")
+_SETS = ("compiled-chain", "compiled-compact")
 _MOST = 2**62
 
 
@@ -40,7 +38,7 @@ class UnseenRows:
         self._left -= 1
         if self._left > 0:
             return False
-        self._rest = min(2 * self._rest, LONGEST_REST)
+        self._rest = min(2 * self._rest, thresholds.current.longest_rest)
         self._left = self._rest
         return True
 

@@ -15,26 +15,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.automaton.batch.kernels.latest_rows import NEVER
 from spaseq.automaton.program.window import Counted
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.stages.hopeless_rows import can_be_told, is_told_later
+from spaseq.stages.hopeless_rows import can_be_told, needs_every_row
 from spaseq.stages.latest_rows import LatestRows
 from spaseq.stages.partition_places import hashes_of, place_hashes
-
-MOST_LOOKED_AT = 1024
-"""More rows of a family go to the evaluator at once: it takes each in less time than looking."""
-
-MOST_OF_ONE = 64
-"""More rows of a single query go to the evaluator at once."""
-
-MOST_WAITING = 8192
-"""With more rows, the evaluator gets them, and goes on from there."""
-
-MOST_BATCHES = 32
-"""More batches are put together: then the terms of other rows need not stay in memory."""
 
 _UNKNOWN = 2**62
 
@@ -46,7 +35,11 @@ class WaitingRows:
         """`length` of the window is in ms; `required` has at least two GPMs."""
         self._columns, self._partition = plan.patterns.columns, plan.sequence.partition
         self._is_family = QUERY in self._partition
-        self._most = MOST_LOOKED_AT if self._is_family else MOST_OF_ONE
+        self._most = (
+            thresholds.current.waiting_family
+            if self._is_family
+            else thresholds.current.waiting_query
+        )
         self._length = length
         self._latest = LatestRows(required, len(plan.patterns.gpms), length)
         self._rows: list[tuple[int, SolutionBatch]] = []  # with the last time of each batch
@@ -61,7 +54,7 @@ class WaitingRows:
         required, window = plan.required_gpms, plan.sequence.window
         if isinstance(window, Counted) or len(required) < 2:
             return None
-        if is_told_later(plan) or not can_be_told(plan, window):
+        if needs_every_row(plan) or not can_be_told(plan, window):
             return None
         return cls(plan, window.horizon, required)
 
@@ -89,7 +82,11 @@ class WaitingRows:
             self._rows.append((last, rows))
             self._count += len(rows)
         self._look(rows, now)
-        if not at_once and self._count <= MOST_WAITING and self._active_until <= self._done:
+        if (
+            not at_once
+            and self._count <= thresholds.current.waiting_rows
+            and self._active_until <= self._done
+        ):
             self._forget(watermark - self._length)
             return None
         self._done = now
@@ -125,6 +122,12 @@ class WaitingRows:
         return int(np.unique(members, return_counts=True)[1].max(initial=0))
 
     @property
+    def next_due(self) -> int:
+        """The time (ms) before which a watermark changes nothing here, unless rows come."""
+        active = self._active_until if self._done < self._active_until else _UNKNOWN
+        return min([active, *(last + self._length + 1 for last, _ in self._rows)])
+
+    @property
     def is_ahead(self) -> bool:
         """Whether the evaluator has not been told of the last watermark, or of all rows."""
         return self._count > 0 or self._done < self._watermark
@@ -150,7 +153,7 @@ class WaitingRows:
         kept = self._rows
         if kept and kept[0][0] < before:
             kept = [own for own in kept if own[0] >= before]
-        if len(kept) > MOST_BATCHES:
+        if len(kept) > thresholds.current.waiting_batches:
             rows = SolutionBatch.concat([own for _, own in kept], self._columns)
             rows = rows.take(np.flatnonzero(rows.time >= before))
             kept = [(int(rows.time.max()), rows)]

@@ -1,4 +1,4 @@
-"""Schedules: what is to be done when windows close (docs/language.md, Partial matches)."""
+"""Schedules: what is to be done when windows close (docs/meaning.md, Partial matches)."""
 
 from __future__ import annotations
 

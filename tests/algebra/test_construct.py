@@ -62,6 +62,21 @@ def test_a_graph_is_a_set() -> None:
     ]
 
 
+def test_triple_terms_and_reifiers() -> None:
+    given = answer(x="<http://e/a>", y='"1"', t="<<( <http://e/a> <http://e/p> _:b )>>")
+    reifies = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies>"
+    assert graph("?x :p ?y ~ :r {| :sure <<( ?x :q ?t )>> |}", given) == [
+        '<http://e/a> <http://e/p> "1"',
+        f'<http://e/r> {reifies} <<( <http://e/a> <http://e/p> "1" )>>',
+        "<http://e/r> <http://e/sure> "
+        "<<( <http://e/a> <http://e/q> <<( <http://e/a> <http://e/p> _:b )>> )>>",
+    ]
+    left_out = "<<( ?y :p 1 )>> <<( ?x ?y 1 )>> <<( ?t :p 1 )>> <<( :a :p <<( ?x :p ?no )>> )>>"
+    assert graph(f":a :p 1 . :b :p {left_out.replace('>> <<', '>>, <<')}", given) == [
+        '<http://e/a> <http://e/p> "1"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    ]
+
+
 @pytest.mark.parametrize(
     "triple",
     [

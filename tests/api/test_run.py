@@ -230,6 +230,27 @@ def test_an_engine_with_a_limit_per_event() -> None:
     assert live.suppressed == 2**3 - 1 - 3
 
 
+def test_a_limit_per_event_where_each_key_is_strict() -> None:
+    """Events of another key do not stand between those of one."""
+    text = f"""PREFIX : <{EX}> SELECT ?a ?b WITHIN 2 MINUTES PARTITION BY (?k) FROM STREAM S <{EX}s>
+    WHERE {{ SEQ(A, B) DEFINE GPM A ON S {{ ?a :is "A" ; :k ?k }}
+             DEFINE GPM B ON S {{ ?b :is "B" ; :k ?k }} }}"""
+
+    def event(i: int, letter: str, key: int) -> str:
+        return f'<{EX}{i}> <{EX}is> "{letter}" .\n<{EX}{i}> <{EX}k> "{key}" .'
+
+    live = Engine(text, limit_per_event=1)
+    found = []
+    for i, given in enumerate([("A", 1), ("A", 2), ("B", 1), ("B", 2)]):
+        found += live.push("S", event(i, *given), 1000 * i)
+    found += live.close()
+    assert [tuple(str(m.bindings[v]) for v in "ab") for m in found] == [
+        (f"<{EX}0>", f"<{EX}2>"),
+        (f"<{EX}1>", f"<{EX}3>"),
+    ]
+    assert live.suppressed == 0
+
+
 def test_a_limit_of_none_at_all_is_refused() -> None:
     with pytest.raises(UsageError, match="at least 1"):
         Engine(MANY, limit_per_event=0)

@@ -18,8 +18,9 @@ from spaseq.errors import UsageError
 from spaseq.expr.doubles import double_of
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import EvaluatorName, QueryPlan
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
-from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
 from spaseq.rdf.terms.number_kinds import OTHER
 from spaseq.stages.sequence import SequenceStage
 
@@ -94,7 +95,7 @@ def batch(plan: QueryPlan, events: Sequence[Event]) -> SolutionBatch:
         np.array([r[1] for r in rows], np.int64),
         np.array([r[2] for r in rows], np.int32),
         np.array([r[3] for r in rows], np.int32),
-        text_array([row[4] for row in rows]),
+        EventNames.of([row[4] for row in rows]),
         values,
         {v: numbers[v] for v in plan.patterns.columns.numbers},
     )
@@ -274,9 +275,10 @@ def cases(
     rest: Sequence[str] = ("",),
     loops: bool = False,
     ends: bool = False,
+    kinds: Sequence[str] = tuple(sorted(_KINDS)),
 ) -> Case:
     """Draws a query and a stream for it; `loops`: with a greedy loop, or one with UNTIL."""
-    kind = draw(st.sampled_from(sorted(_KINDS)))
+    kind = draw(st.sampled_from(kinds))
     sequence, optional = draw(looping() if loops else sequences(0 if plain else 2, plain))
     if not optional:
         seldom = [True] if ends else [False] * 4 + [True]

@@ -6,6 +6,7 @@ They are for evaluators that must agree: the compiled ones, and registers in Pyt
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from random import Random
 
 from spaseq.algebra.answers import Answer
@@ -86,11 +87,13 @@ def used(sequence: str) -> dict[str, str]:
     return {name: p for name, p in KEYED.items() if name in sequence}
 
 
-def in_pieces(plan: QueryPlan, events: Sequence[Event], size: int) -> list[Answer]:
-    """The answers to events that arrive in pieces of `size` events."""
+def in_pieces(plan: QueryPlan, events: Sequence[Event], sizes: Sequence[int]) -> list[Answer]:
+    """The answers to events that arrive in pieces of these sizes, in turn."""
     stage, answers = SequenceStage(plan), list[Answer]()
-    for i in range(0, len(events), size):
-        some = events[i : i + size]
+    left, size = list(events), cycle(sizes)
+    while left:
+        count = next(size)
+        some, left = left[:count], left[count:]
         stage.push(batch(plan, some))
         answers += stage.advance(some[-1].time - 1)
     return answers + stage.close()
@@ -105,13 +108,12 @@ def agreed(
 ) -> list[Answer]:
     """The answers of two plans, checked to be the same.
 
-    The compiled one gets the events at once, in pieces of some sizes, and with restarts after some
-    numbers of events.
+    The compiled one gets the events at once, in pieces of these sizes in turn, and with restarts
+    after some numbers of events.
     """
     expected = run(python, events)[0]
     assert run(compiled, events)[0] == expected
-    for size in pieces:
-        assert in_pieces(compiled, events, size) == expected
+    assert in_pieces(compiled, events, pieces) == expected
     for cut in restarts:
         assert run(compiled, events, restart_after=cut)[0] == expected
     return expected

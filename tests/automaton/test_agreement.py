@@ -15,12 +15,12 @@ from hypothesis.strategies import SearchStrategy
 
 from spaseq.algebra.answers import Answer
 from spaseq.automaton.program.outer_steps import has_outer_negations
-from spaseq.automaton.sets.python import match_enumerator
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import QueryError
 from spaseq.plan.query_plan import QueryPlan
 from tests.automaton.cases import Case, Event, cases, counted_plans, plans, query, run
 from tests.sizes import sizes
+from tests.thresholds import Force
 
 _EXAMPLES = int(os.environ.get("SPASEQ_AGREEMENT_EXAMPLES", "60"))
 _SIZES = sizes(min(5, _EXAMPLES), min(24, _EXAMPLES), _EXAMPLES)
@@ -105,9 +105,9 @@ def test_greedy_loops_and_until(examples: int) -> None:
 
 @_SIZES
 @pytest.mark.parametrize("few", [1, 32])
-def test_selection(few: int, examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_selection(few: int, examples: int, force: Force) -> None:
     """Selection on the set (more than `few` matches) agrees with selection among listed matches."""
-    monkeypatch.setattr(match_enumerator, "FEW", few)
+    force(f"few_matches={few}")
     on_examples(examples, same, cases(strategies=_STRATEGIES))
 
 

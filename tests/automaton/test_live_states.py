@@ -47,16 +47,10 @@ def test_states(
     gpms, events = letters(text)
     whole = query(sequence, gpms)
     found = plans(whole)
-    lazy = found.pop("lazy", None)
-    assert {"registers", "compact", "compiled-compact"} <= found.keys()
+    assert {"registers", "compiled-compact"} <= found.keys()
     for plan in [*found.values(), *counted_plans(whole).values()]:
-        if plan.sequence.evaluator.name == "lazy":
-            continue
         stage = fed(plan, events, one_by_one)
         assert (by_step(stage), taken(stage, plan)) == (waiting, solutions), plan.sequence.evaluator
-    if lazy is not None:
-        count = {n: sum(word[0].upper() == n for word in text.split()) for n in "ABC"}
-        assert taken(fed(lazy, events, one_by_one), lazy) == {n: c for n, c in count.items() if c}
 
 
 def fed(plan: QueryPlan, events: list[Event], one_by_one: bool) -> SequenceStage:
@@ -71,24 +65,16 @@ def test_what_the_window_has_left_does_not_wait() -> None:
     """The window of 3 seconds that ends at 4 s, at b2, begins at 1 s: after a1, at a2."""
     gpms, events = letters("a1 a2 b1 c1 b2")
     for name, plan in plans(query("A: B: C", gpms, "3 SECONDS")).items():
-        if name != "lazy":
-            stage = fed(plan, events, True)
-            assert by_step(stage) == {"A": 1, "B": 2}, name
+        stage = fed(plan, events, True)
+        assert by_step(stage) == {"A": 1, "B": 2}, name
 
 
 def test_partial_matches_are_counted_though_there_are_more_than_could_be_listed() -> None:
     """After n solutions of a loop under `:`, any of 2^n - 1 selections is a partial match."""
     gpms, events = letters(" ".join(f"a{i}" for i in range(70)))
-    for name in ("compact", "compiled-compact"):
-        stage = fed(plans(query("A+[:]: B", gpms))[name], events, False)
-        (live,) = by_step(stage).values()
-        assert live == pytest.approx(2**70 - 1, rel=1e-12)
-
-
-def test_lazy_states_show_what_is_stored() -> None:
-    gpms, events = letters("b1 a1 b2 a2")
-    plan = plans(query("A: B: C", gpms))["lazy"]
-    assert by_step(fed(plan, events, False)) == {"A": 2, "B": 2}
+    stage = fed(plans(query("A+[:]: B", gpms))["compiled-compact"], events, False)
+    (live,) = by_step(stage).values()
+    assert live == pytest.approx(2**70 - 1, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -98,16 +84,14 @@ def test_lazy_states_show_what_is_stored() -> None:
 def test_a_bracket_shows_how_far_its_operands_are(text: str, left: int, right: int) -> None:
     """`(A AND B)`: a partial match is in the operand that has been taken."""
     gpms, events = letters(text)
-    for name in ("compact", "compiled-compact"):
-        plan = plans(query("(A AND B): C", gpms))[name]
-        live = fed(plan, events, False).live_states()
-        (edge,) = live.program.automaton.states[0].edges
-        one, other = (operand.id for operand in edge.label.operands)  # type: ignore[union-attr]
-        inside = (live.waiting.get((one, 1), 0), live.waiting.get((other, 1), 0))
-        complete = live.waiting.get((live.program.automaton.id, edge.target), 0)
-        begun = text.count("b") if name else 0
-        assert complete == text.count("a") * begun
-        assert inside == (left, right), name
+    plan = plans(query("(A AND B): C", gpms))["compiled-compact"]
+    live = fed(plan, events, False).live_states()
+    (edge,) = live.program.automaton.states[0].edges
+    one, other = (operand.id for operand in edge.label.operands)  # type: ignore[union-attr]
+    inside = (live.waiting.get((one, 1), 0), live.waiting.get((other, 1), 0))
+    complete = live.waiting.get((live.program.automaton.id, edge.target), 0)
+    assert complete == text.count("a") * text.count("b")
+    assert inside == (left, right)
 
 
 @pytest.mark.parametrize("sequence", ["A: B; C!", "A: (B | C); D!"])
@@ -116,8 +100,6 @@ def test_matches_that_wait_for_the_close_of_their_window_are_in_its_last_state(
 ) -> None:
     gpms, events = letters("a1 b1 a2 b2", "ABCD")
     for name, plan in plans(query(sequence, gpms, "10 SECONDS")).items():
-        if name == "lazy":
-            continue
         stage = fed(plan, events, False)
         last = "bracket" if "|" in sequence else "B"
         assert by_step(stage) == {"A": 2, last: 3}, name

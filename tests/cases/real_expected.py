@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 
 from .expected import ROOT
@@ -47,8 +48,14 @@ def traffic(sensor: str) -> str:
 # --- traffic -----------------------------------------------------------------------------------
 
 
+@cache
 def read_traffic(sensor: str) -> list[Event]:
     return read_stream(DATA / "aarhus" / f"traffic-{sensor}.nq", traffic(sensor))
+
+
+@cache
+def read_parking() -> list[Event]:
+    return read_stream(DATA / "aarhus" / "parking.nq", PARKING)
 
 
 def congestion() -> Iterator[Answer]:
@@ -159,7 +166,7 @@ def fills(e: Event, share: str) -> bool:
 def parking_sequence() -> Iterator[Answer]:
     """`SEQ (A; B)` in one stream with eight events at every timestamp."""
     street = Knowledge(DATA / "aarhus" / "kb.ttl").one(f"{AARHUS}street")
-    events = in_order(read_stream(DATA / "aarhus" / "parking.nq", PARKING))
+    events = in_order(read_parking())
     nearly_full = [e for e in events if fills(e, "0.8")]
     for a in nearly_full:
         others = (b for b in after(nearly_full, a) if b.one(SENSOR) != a.one(SENSOR))
@@ -176,7 +183,7 @@ def parking_sequence() -> Iterator[Answer]:
 def parking_conjunction() -> Iterator[Answer]:
     """`SEQ ((A & B), C)` in one stream with eight events at every timestamp."""
     street = Knowledge(DATA / "aarhus" / "kb.ttl").one(f"{AARHUS}street")
-    events = in_order(read_stream(DATA / "aarhus" / "parking.nq", PARKING))
+    events = in_order(read_parking())
     filling = [e for e in events if fills(e, "0.7")]
     for a in filling:
         for b in filling:
@@ -318,3 +325,9 @@ REAL = {
     ),
 }
 """The queries of `benchmarks/queries/real` by file stem."""
+
+
+@cache
+def real_answers(name: str) -> tuple[Answer, ...]:
+    """The answers of a query's loop, which runs once in a process."""
+    return tuple(REAL[name].answers())

@@ -61,14 +61,17 @@ def test_input_that_is_all_bad_is_unusable_on_spark(
 
 
 def test_bad_lines_of_one_kind_are_shown_once(place: Place) -> None:
-    done = place.run(stream=written(place, "mixed.nq", STREAM + "no quad\n" * 9))
+    done = place.run(
+        stream=written(place, "mixed.nq", STREAM + "<http://e/s> no quad <http://e/lost> .\n" * 9)
+    )
     assert done.status == 0
     assert done.err.count("mixed.nq:") == 1
     assert "... and 8 more" in done.err
 
 
 def test_turtle_beside_good_events_is_named_and_the_run_goes_on(place: Place) -> None:
-    done = place.run(stream=written(place, "mixed.nq", STREAM + TURTLE + line(9, 9)))
+    mixed = STREAM + line(3, 20) + TURTLE + line(8, 8) + line(9, 9)
+    done = place.run(stream=written(place, "mixed.nq", mixed))
     assert done.status == 0
     assert "2 answers" in done.err or "3 answers" in done.err or "4 answers" in done.err
     assert "mixed.nq looks like Turtle or TriG" in done.err

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.rdf.lines.test_hostile_lines import QUERY, event
+from tests.sizes import first_of
 
 SECONDS = 240  # the first run compiles the kernels
 
@@ -29,6 +30,7 @@ def started(directory: Path, *options: str) -> subprocess.Popen[bytes]:
     )
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_a_run_that_waits_for_input_ends_at_an_interrupt(tmp_path: Path, threads: str) -> None:
     with started(tmp_path, "--threads", threads) as run:
@@ -41,7 +43,7 @@ def test_a_run_that_waits_for_input_ends_at_an_interrupt(tmp_path: Path, threads
         assert run.stderr.read().splitlines()[-1] == b"spaseq: interrupted"
 
 
-@pytest.mark.parametrize("form", ["jsonl", "csv", "json"])
+@pytest.mark.parametrize("form", first_of(["jsonl", "csv", "json"], 1))
 def test_a_run_whose_reader_has_gone_ends_quietly_as_by_sigpipe(tmp_path: Path, form: str) -> None:
     with started(tmp_path, "--format", form) as run:
         assert run.stdin is not None

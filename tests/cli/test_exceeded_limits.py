@@ -36,22 +36,34 @@ def arguments(files: Path, runtime: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=pytest.mark.thorough)])
-def test_the_events_around_it_are_answered(files: Path, runtime: str) -> None:
+@pytest.mark.parametrize(
+    ("runtime", "limit"),
+    [
+        ("local", ("--max-solutions", "1000")),
+        pytest.param("local", (), marks=pytest.mark.thorough),
+        pytest.param("spark", (), marks=pytest.mark.thorough),
+    ],
+)
+def test_the_events_around_it_are_answered(
+    files: Path, runtime: str, limit: tuple[str, ...]
+) -> None:
     memory = 2**30 if runtime == "local" else 2**36
     bad = files / "bad.jsonl"
-    done = run_bounded([*arguments(files, runtime), "--bad", bad], memory=memory, seconds=200)
+    words = [*arguments(files, runtime), "--bad", bad, *limit]
+    done = run_bounded(words, memory=memory, seconds=200)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("http://e/s0") == 2
     (line,) = [json.loads(text) for text in bad.read_text().splitlines()]
-    assert "more than 1,000,000 intermediate solutions (--max-solutions)" in line["reason"]
+    most = "1,000" if limit else "1,000,000"
+    assert f"more than {most} intermediate solutions (--max-solutions)" in line["reason"]
     assert line["text"].startswith("http://e/g2 of <http://e/s> at 2024-01-01T00:00:02Z")
 
 
-@pytest.mark.parametrize("option", first_of([(), ("--max-solutions", "9000000000")], 1))
-def test_strict_ends_the_run_with_status_4(files: Path, option: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("limit", first_of(["1000", "1000000", "9000000000"], 1))
+def test_strict_ends_the_run_with_status_4(files: Path, limit: str) -> None:
     """With more solutions than there is memory for, the event is bad all the same."""
-    done = run_bounded([*arguments(files, "local"), "--strict", *option], seconds=200)
+    words = [*arguments(files, "local"), "--strict", "--max-solutions", limit]
+    done = run_bounded(words, seconds=200)
     assert done.returncode == 4, done.stderr
     assert "Traceback" not in done.stderr
     assert "exceeds a limit" in done.stderr

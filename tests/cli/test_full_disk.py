@@ -26,7 +26,7 @@ def place(tmp_path: Path) -> Path:
         "".join(
             f'<http://example/a{i}> <http://example/is> "b" <http://example/e{i}> .\n'
             f"<http://example/e{i}> <http://www.w3.org/ns/prov#generatedAtTime> "
-            f'"{1000 * i}"^^<http://www.w3.org/2001/XMLSchema#long> .\nbad {i}\n'
+            f'"{1000 * i}"^^<http://www.w3.org/2001/XMLSchema#long> .\n<e:s> bad {i} <e:g> .\n'
             for i in range(EVENTS)
         )
     )

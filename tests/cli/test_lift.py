@@ -62,3 +62,15 @@ def test_check_of_a_lift(tmp_path: Path) -> None:
         done = CliRunner().invoke(cli, ["check", str(path)], standalone_mode=False)
         assert done.return_value == status
     assert "did you mean: FILTER" in done.stdout
+
+
+def test_times_in_seconds_are_written_as_date_times(tmp_path: Path) -> None:
+    integer = "http://www.w3.org/2001/XMLSchema#integer"
+    lift = "CONSTRUCT { <e:s> <e:p> ?v ; <http://www.w3.org/ns/prov#generatedAtTime> ?t } "
+    (tmp_path / "lift.rq").write_text(lift + f"WHERE {{ BIND(<{integer}>(?at) AS ?t) }}")
+    (tmp_path / "rows.csv").write_text("v,at\n1,1700000000\n")
+    paths = [str(tmp_path / "lift.rq"), str(tmp_path / "rows.csv")]
+    done = CliRunner().invoke(cli, ["lift", *paths, "--time-unit", "s"])
+    assert done.exit_code == 0, done.output
+    first = done.stdout.splitlines()[0]
+    assert '"2023-11-14T22:13:20Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>' in first

@@ -161,7 +161,7 @@ def test_a_stream_of_rdf_is_not_lifted_by_a_lift_without_name(tmp_path: Path) ->
         f"T={tmp_path / 't.jsonl'}",
     ]
     beside = json.loads(CliRunner().invoke(cli, words, standalone_mode=False).stdout)
-    assert [one["line"] for one in beside] == [1]
+    assert [one["line"] for one in beside if one["code"] != "sample"] == [1]
 
 
 def test_mistakes_in_a_lift_are_reported(tmp_path: Path) -> None:

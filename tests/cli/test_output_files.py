@@ -140,7 +140,8 @@ def test_the_null_device_may_be_given_many_times(place: Path) -> None:
 @pytest.mark.thorough
 def test_other_files_in_the_directory_of_a_stream_are_fine(place: Path) -> None:
     for name in ("answers.jsonl", ".hidden.nq"):
-        status, message = _run(place, "--out", f"in/{name}", stream="S=in")
+        output = ["--out", f"in/{name}", "--format", "jsonl"]
+        status, message = _run(place, *output, stream="S=in")
         assert status == 0, message
         assert len((place / "in" / name).read_text().splitlines()) == 1
 

@@ -167,14 +167,15 @@ def test_outputs_go_to_files(place: Place) -> None:
 
 def test_bad_input_loses_no_good_event(place: Place) -> None:
     timeless = '<http://example/m> <http://example/price> "1" <http://example/e9> .\n'
-    place.write("stream.nq", line(0, 14) + "this is no quad\n" + timeless + line(2, 12))
+    wrong = "<http://example/m> this is <http://example/e8> ."
+    place.write("stream.nq", line(0, 14) + f"{wrong}\n" + timeless + line(2, 12))
     done = place.run("--bad", "bad.jsonl")
     assert done.status == 0
     assert len(prices(done)) == 1
     assert "2 bad inputs" in done.err
     bad = [json.loads(text) for text in (place.directory / "bad.jsonl").read_text().splitlines()]
     assert [b["line"] for b in bad] == [3, 4]
-    assert bad[0]["text"] == "this is no quad"
+    assert bad[0]["text"] == wrong
     assert all(b["file"].endswith("stream.nq") and b["reason"] for b in bad)
 
 
@@ -301,3 +302,58 @@ def test_a_partial_match_of_construct_has_the_template_s_variables(place: Place)
     lines = (place.directory / "partial.jsonl").read_text().splitlines()
     assert [list(json.loads(text)["bindings"]) for text in lines] == [["s"]] * len(lines)
     assert lines
+
+
+ENDINGS = {
+    "jsonl": lambda data: (
+        [json.loads(line)["query"] for line in data.splitlines()] == ["query"] * 2
+    ),
+    "json": lambda data: len(json.loads(data)["results"]["bindings"]) == 2,
+    "csv": lambda data: data.count(b"\r\n") == 3,
+    "tsv": lambda data: data.startswith(b"?"),
+    "parquet": lambda data: data.startswith(b"PAR1"),
+    "arrow": lambda data: data.startswith(b"ARROW1"),
+}
+"""Whether bytes are two answers in the format of an ending."""
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_ending_of_the_file_decides_the_format(place: Place, ending: str) -> None:
+    assert place.run("--out", f"answers.{ending}").status == 0
+    assert ENDINGS[ending]((place.directory / f"answers.{ending}").read_bytes())
+
+
+def test_a_gz_behind_the_ending_packs_the_file(place: Place) -> None:
+    assert place.run("--out", "answers.csv.gz").status == 0
+    assert place.run("--out", "answers.csv").status == 0
+    packed = gzip.decompress((place.directory / "answers.csv.gz").read_bytes())
+    assert packed == (place.directory / "answers.csv").read_bytes()
+
+
+def test_format_wins_over_the_ending(place: Place) -> None:
+    assert place.run("--out", "answers.csv", "--format", "tsv").status == 0
+    assert (place.directory / "answers.csv").read_bytes().startswith(b"?")
+
+
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        ("answers.xls", ".jsonl, .json, .csv, .tsv, .nq, .trig, .rdfm, .jsonld, .parquet, .arrow"),
+        ("answers.parquet.gz", "parquet is compressed by itself"),
+        ("answers.nq", "--format nquads holds graphs"),
+    ],
+)
+def test_an_ending_that_does_not_suit_is_refused(place: Place, out: str, said: str) -> None:
+    done = place.run("--out", out)
+    assert done.status == 2
+    assert said in done.err
+    assert not (place.directory / out).exists()
+
+
+@pytest.mark.parametrize("out", ["a.parquet", "a.arrow", "a.json", "a.jsonl.gz"])
+def test_a_followed_run_refuses_files_that_need_an_end(place: Place, out: str) -> None:
+    (place.directory / "in").mkdir()
+    more = ["--out", out, "--follow", "--checkpoint", "state"]
+    done = place.run(*more, stream="S1=in")
+    assert done.status == 2, done.err
+    assert "end" in done.err or "cannot grow" in done.err

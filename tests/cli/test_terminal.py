@@ -105,7 +105,7 @@ def test_wrong_usage(place: Place) -> None:
 
 
 def test_bad_input_of_a_run(place: Place) -> None:
-    place.write(f"s{NASTY}.nq", line(0, 14) + f"{NASTY} bad\n" + line(2, 12))
+    place.write(f"s{NASTY}.nq", line(0, 14) + f"<e:s> <e:p> {NASTY} <e:g> .\n" + line(2, 12))
     done = place.run("--stream", "x=y", stream=f"S1=s{NASTY}.nq")
     assert is_plain(done.err)
     done = place.run(stream=f"S1=s{NASTY}.nq")

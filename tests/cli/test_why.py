@@ -56,7 +56,7 @@ def test_the_line_at_the_end_of_a_run(given: list[str]) -> None:
 @pytest.mark.parametrize(("count", "text"), [(1, "1 bad input was"), (3, "3 bad inputs were")])
 def test_the_line_counts_bad_input(given: list[str], runtime: str, count: int, text: str) -> None:
     with Path("t.nq").open("a") as file:
-        file.write("no quad\n" * count)
+        file.write("<e:s> no quad <e:g> .\n" * count)
     line = called("run", "--runtime", runtime, *given).stderr.splitlines()[-1]
     assert line.startswith(
         f"jam: no answers, because GPM B matches no event; {text} left out. For more: spaseq why"

@@ -34,7 +34,7 @@ SESSION_MS = 1500
 def _libraries() -> Path:
     """The broker's Java libraries; skips the test if they, or Java, are missing."""
     pytest.importorskip(
-        "confluent_kafka", reason="confluent-kafka is missing: pip install 'spaseq[kafka]'"
+        "confluent_kafka", reason="confluent-kafka is missing: pip install '.[kafka]'"
     )
     if shutil.which("java") is None:
         pytest.skip("java is missing, which the Kafka broker 0.9 needs")

@@ -19,7 +19,7 @@ class KafkaMock:
 
     def __init__(self) -> None:
         kafka = pytest.importorskip(
-            "confluent_kafka", reason="confluent-kafka is missing: pip install 'spaseq[kafka]'"
+            "confluent_kafka", reason="confluent-kafka is missing: pip install '.[kafka]'"
         )
         settings = {"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0}
         self._owner: Any = kafka.Producer(settings)
@@ -75,7 +75,7 @@ class SeparateKafka(KafkaMock):
 
     def __init__(self) -> None:
         self._kafka = pytest.importorskip(
-            "confluent_kafka", reason="confluent-kafka is missing: pip install 'spaseq[kafka]'"
+            "confluent_kafka", reason="confluent-kafka is missing: pip install '.[kafka]'"
         )
         command = [sys.executable, "-m", "tests.connectors.kafka_mock"]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

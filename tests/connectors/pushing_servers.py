@@ -21,7 +21,7 @@ class WebSocketServer:
     """Sends what is in `messages` to each client, from `begin` on; with a login if it is locked."""
 
     def __init__(self, locked: bool = False, certificates: Certificates | None = None) -> None:
-        pytest.importorskip("websockets", reason="websockets is missing: pip install 'spaseq[ws]'")
+        pytest.importorskip("websockets", reason="websockets is missing: pip install '.[ws]'")
         self.messages: list[str | bytes] = []
         self.port, self.begin, self._locked, self._tls = free_port(), 0, locked, certificates
         self.start()

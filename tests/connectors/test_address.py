@@ -30,6 +30,8 @@ def test_the_parts_of_an_address() -> None:
         ("nats://me:secret@host", "give a subject"),
         ("nats://host/a b", "give a subject"),
         ("nats://me:secret@host/loops?straem=S", "did you mean stream"),
+        ("nats://me:secret@[/loops", "nats:// address"),
+        ("nats://me:secret@a b/loops", "names no host"),
     ],
 )
 def test_a_wrong_address_says_what_is_wrong(url: str, reason: str) -> None:
@@ -43,7 +45,7 @@ def test_a_library_that_is_missing_is_named_with_the_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "nats", None)
-    with pytest.raises(InputError, match=r"pip install 'spaseq\[nats\]'"):
+    with pytest.raises(InputError, match=r"pip install '\.\[nats\]'"):
         ListIntake(source_at("nats://127.0.0.1:1/a")).wait(1)
 
 
@@ -56,3 +58,9 @@ def test_the_page_lists_every_scheme_and_every_library_is_an_extra() -> None:
         assert (f"`{scheme.removesuffix('s')}[s]://" if is_secure else f"`{scheme}") in page
     extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     assert {"nats", "kafka", "mqtt", "ws"} <= extras["optional-dependencies"].keys()
+
+
+@pytest.mark.parametrize("subject", ["a.*", ">", "a.>", "a..b", ".a", "a."])
+def test_answers_go_to_one_subject(subject: str) -> None:
+    with pytest.raises(UsageError, match="answers go to one subject"):
+        sink_at(f"nats://host/{subject}")

@@ -207,3 +207,40 @@ def test_what_cannot_be_followed_is_named(tmp_path: Path) -> None:
     intake = started(tmp_path / "s.parquet", options=options)
     assert intake.wait(1)[0].media_type.startswith("application/trig")
     intake.stop()
+
+
+def test_a_file_whose_name_is_no_utf_8_is_reported(tmp_path: Path) -> None:
+    with open(os.fsencode(tmp_path) + b"/\xff.nq", "wb") as file:
+        file.write(b"<s:> <p:> <o:> <g:> .\n")
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    intake = ListIntake(
+        ArrivingFiles(str(tmp_path), StreamOptions("http://e/s", (), live=True), True)
+    )
+    assert len(intake.wait(1)) == 1
+    intake.stop()
+    (note,) = intake.notes
+    assert "its name is no UTF-8" in note
+
+
+def test_a_later_file_waits_for_the_last_event_of_the_one_before(tmp_path: Path) -> None:
+    intake = started(tmp_path)
+    for number in range(6):
+        hidden = tmp_path / f".{number}.nq"
+        hidden.write_bytes(quad(2 * number) + quad(2 * number + 1))
+        hidden.rename(tmp_path / f"{number}.nq")
+        time.sleep(0.1)
+    until(lambda: text_of(intake).count(b"\n") == 12)
+    intake.stop()
+    assert text_of(intake) == b"".join(quad(event) for event in range(12))
+
+
+def test_files_that_grow_together_are_all_read(tmp_path: Path) -> None:
+    intake = started(tmp_path)
+    for event in range(20):
+        with (tmp_path / f"{event % 2}.nq").open("ab") as file:
+            file.write(quad(event))
+        time.sleep(0.05)
+        if event == 15:
+            until(lambda: text_of(intake).count(b"\n") >= 8)
+    until(lambda: text_of(intake).count(b"\n") == 20)
+    intake.stop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from spaseq.connectors import sink_at
 from spaseq.connectors.base import NotTaken, Parcel
 from spaseq.errors import InputError, UsageError
 from tests.connectors.certificates import Certificates
-from tests.connectors.mosquitto import Mosquitto, serving
+from tests.connectors.mosquitto import Mosquitto, add_user, serving
 from tests.connectors.mqtt_subscriber import Subscriber
 from tests.connectors.nats_server import free_port
 
@@ -125,9 +124,7 @@ def test_a_topic_that_is_not_allowed_refuses_for_good(tmp_path: Path) -> None:
 def test_a_login_over_tls(tmp_path: Path) -> None:
     made = Certificates(tmp_path)
     passwords = tmp_path / "passwords"
-    command = ["mosquitto_passwd", "-b", "-c", str(passwords), "me", "se:cret"]
-    if subprocess.run(command, check=False, capture_output=True).returncode:
-        pytest.skip("mosquitto_passwd is missing: apt-get install mosquitto")
+    add_user(passwords, "me", "se:cret")
     port = free_port()
     settings = (
         f"password_file {passwords}\nlistener {port} 127.0.0.1\n"

@@ -15,7 +15,7 @@ from spaseq.connectors.base import MessageSource
 from spaseq.errors import InputError, UsageError
 from tests.connectors.certificates import Certificates
 from tests.connectors.intake import ListIntake
-from tests.connectors.mosquitto import Mosquitto, serving
+from tests.connectors.mosquitto import Mosquitto, add_user, serving
 from tests.connectors.nats_server import free_port
 
 
@@ -186,9 +186,7 @@ def test_a_retained_message_comes_once_though_the_connection_is_lost(broker: Mos
 
 def test_users(tmp_path: Path) -> None:
     users = tmp_path / "users"
-    users.touch()
-    tool = ["mosquitto_passwd", "-b", str(users), "me", "se:cr@t#"]
-    subprocess.run(tool, check=True, capture_output=True)
+    add_user(users, "me", "se:cr@t#")
     users.chmod(0o644)
     settings = f"allow_anonymous false\npassword_file {users}"
     for broker in serving(tmp_path, settings=settings):

@@ -158,7 +158,7 @@ def test_a_user_who_may_only_insert(server: PostgresqlServer) -> None:
 
 
 def test_a_server_that_is_away() -> None:
-    pytest.importorskip("asyncpg", reason="asyncpg is missing: pip install 'spaseq[postgres]'")
+    pytest.importorskip("asyncpg", reason="asyncpg is missing: pip install '.[postgres]'")
     port = free_port()
     with pytest.raises(NotTaken, match=f"no database answers at 127.0.0.1:{port}") as caught:
         sink_at(f"postgresql://me:secret@127.0.0.1:{port}/road/t").send(parcels(0, 1))

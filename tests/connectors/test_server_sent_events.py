@@ -134,3 +134,12 @@ def test_events_are_the_same_however_the_stream_is_cut(places: list[int]) -> Non
         found += [(e.data, e.type, e.id) for e in parser.feed(STREAM[begin:end])]
     assert found == EVENTS
     assert parser.retry_ms == 50
+
+
+def test_an_id_beyond_latin_1_is_sent_back_as_utf_8(server: EventServer) -> None:
+    intake = ListIntake(source(server), marks={"Last-Event-ID": "łódź 5"})
+    end = time.monotonic() + 20
+    while not server.asked and time.monotonic() < end:
+        time.sleep(0.02)
+    intake.stop()
+    assert [asked and asked.encode("latin-1").decode() for asked in server.asked] == ["łódź 5"]

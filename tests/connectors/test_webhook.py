@@ -116,3 +116,12 @@ def test_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sink.close()
     hook.close()
     assert hook.keys == ["id0"]
+
+
+def test_what_no_url_can_have_is_percent_encoded(hook: Hook) -> None:
+    sink = sink_at(f"http://127.0.0.1:{hook.port}/zażółć a%20b?q=ü&r=a b&batch=2")
+    assert sink.send(parcels(1)) == []
+    sink.close()
+    assert [path for path, _, _ in hook.requests] == [
+        "/za%C5%BC%C3%B3%C5%82%C4%87%20a%20b?q=%C3%BC&r=a%20b"
+    ]

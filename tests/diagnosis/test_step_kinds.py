@@ -174,6 +174,26 @@ def test_the_only_obstacle_is_the_cause(case: Obstacle) -> None:
     assert cause.count > 0
 
 
+@pytest.mark.parametrize(
+    ("sequence", "events", "helps"),
+    [
+        ("A; B; N!", "a b n b", "matches :e0 at 1970-01-01T00:00:00, :e3 at 1970-01-01T00:00:03"),
+        ("A; N!; B", "a n=1 b=1 b=2", "matches :e0 at 1970-01-01T00:00:00, :e3 at"),
+        ("A; B; N!", "a b b n", None),  # each B has an N after it
+        ("A: B; N!", "a b n", None),
+    ],
+)
+def test_a_match_that_any_event_would_give_is_named_with_a_negation(
+    sequence: str, events: str, helps: str | None
+) -> None:
+    """`;` takes the next event, also if a negated step then takes the pair away."""
+    own = {"N": "[] :n ?n FILTER (?n = ?w)", "B": "[] :b ?w"} if "=" in events else None
+    cause = cause_of(query_of(sequence, own), events)
+    assert cause.kind == "negation"
+    assert cause.suggestion == (":" if helps else None)
+    assert (helps or "forbids; for example") in cause.text
+
+
 def test_a_gpm_without_solutions_is_no_cause_of_a_step() -> None:
     assert steps_of(query_of("A; B; C"), "a b").causes == ()
 

@@ -60,7 +60,7 @@ class Case:
         (batch,) = FileSource(options).open(lambda bad: pytest.fail(str(bad)))
         self._events: dict[str, EventBatch] = {
             str(name): batch.take(np.array([at]))
-            for at, name in enumerate(batch.names(np.arange(len(batch))).to_pylist())
+            for at, name in enumerate(batch.names(np.arange(len(batch))).texts())
         }
 
     def used(self, answer: int = 0, logged: bool = True) -> list[UsedTriples]:

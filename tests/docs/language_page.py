@@ -1,6 +1,7 @@
-"""The examples of docs/language.md as data: tables and fenced blocks, by section.
+"""The examples of the pages on the language as data: tables and fenced blocks, by section.
 
-The page explains its notation under "Reading the examples"; `expand` and `events_of` implement it.
+language.md explains its notation under "Reading the examples"; `expand` and `events_of` implement
+it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "language.md"
+PAGES = tuple(
+    Path(__file__).parents[2] / "docs" / name for name in ("language.md", "lookup.md", "meaning.md")
+)
 NS = "http://example/"
 KB = f"{NS}kb"
 _INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
@@ -119,8 +122,9 @@ def _cells(line: str) -> list[str]:
 
 @cache
 def page() -> tuple[Section, ...]:
-    """The sections of docs/language.md."""
-    return tuple(sections(PAGE.read_text(encoding="utf-8")))
+    """The sections of the pages, one page after the other."""
+    texts = (path.read_text(encoding="utf-8") for path in PAGES)
+    return tuple(section for text in texts for section in sections(text))
 
 
 # --- the page's notation --------------------------------------------------------------------------

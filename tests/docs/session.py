@@ -7,6 +7,7 @@ import io
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ spaseq() { "$PYTHON" -m spaseq "$@"; }
 python() { "$PYTHON" "$@"; }
 set -o pipefail
 """
+_ENDED_BY_ITS_READER = 128 + signal.SIGPIPE  # the shell's status where `head` closed the pipe
 _SHELL = re.compile(r"[|<>&;]")
 _COMPILING = re.compile(r"^spaseq: compiling kernels.*\n", re.MULTILINE)
 
@@ -136,7 +138,8 @@ class Session:
             text=True,
             timeout=300,
         )
-        return Done(done.returncode, done.stdout, done.stderr)
+        cut = done.returncode == _ENDED_BY_ITS_READER and "| head" in line
+        return Done(0 if cut else done.returncode, done.stdout, done.stderr)
 
 
 def commands(block: Block) -> list[Command]:

@@ -1,6 +1,6 @@
-"""Every example of docs/language.md, run by the engine in process and by the brute-force oracle.
+"""Every example of the language pages, run by the engine in process and by the brute-force oracle.
 
-`tests.docs.language_page` reads the page. What is compared:
+`tests.docs.language_page` reads the pages. What is compared:
 
 - tables with the columns stream and answers: the engine's answers, in order, and the oracle's;
 - tables of expressions and values: what SELECT computes;
@@ -28,7 +28,6 @@ from spaseq.cli import main
 from tests.docs.language_page import (
     KB,
     NS,
-    PAGE,
     Example,
     Fence,
     Row,
@@ -184,12 +183,6 @@ def in_the_oracle(example: Example) -> bool:
 def test_example_by_the_oracle(example: Example) -> None:
     found = oracle_answers(example)
     assert found == expected_of(example, found)
-
-
-def test_links_lead_to_headings() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    anchors = {section.title.lower().replace(" ", "-") for section in page()}
-    assert {*re.findall(r"\]\(#([^)]*)\)", text)} <= anchors
 
 
 def test_there_are_examples() -> None:

@@ -12,7 +12,7 @@ from tests.docs.pages import ROOT, blocks, pages
 FOLDERS = ("streams", "benchmarks/queries", "tests/construct")
 WARNED = {
     "recipes.md straight.rq": "strict-join",  # shows what happens without PARTITION BY
-    "language.md None": "assumed-prefix",  # shows the prefixes that are assumed
+    "lookup.md None": "assumed-prefix",  # shows the prefixes that are assumed
 }
 
 

@@ -1,4 +1,4 @@
-"""The table of docs/language.md#partial-matches."""
+"""The table of docs/meaning.md#partial-matches."""
 
 from __future__ import annotations
 

@@ -34,15 +34,15 @@ def labels(text: str, vocabulary: Vocabulary | None = None) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("‸", ["BASE", "CONSTRUCT", "PREFIX", "REGISTER STREAM", "SELECT"]),
+        ("‸", ["BASE", "CONSTRUCT", "MAINTAIN", "PREFIX", "REGISTER STREAM", "SELECT", "VERSION"]),
         ("sel‸", ["select"]),
         ("SELECT * WITHIN 5 ‸", ["EVENTS", *UNITS]),
         ("SELECT * WITHIN 5 mi‸", ["milliseconds", "minutes"]),
         ("SELECT * WITHIN 5 MINUTES T‸", ["TUMBLING"]),
         ("SELECT * PARTITION ‸", ["BY"]),
-        ("SELECT * AFTER MATCH ‸", ["CONSUME", "NO", "SKIP"]),
+        ("SELECT * AFTER MATCH ‸", ["CONSUME", "MUTE", "NO", "SKIP"]),
         ("SELECT * AFTER MATCH SKIP TO ‸", ["FIRST", "LAST", "NEXT"]),
-        ("SELECT * FROM ‸", ["NAMED", "STREAM"]),
+        ("SELECT * FROM ‸", ["NAMED", "STREAM", "WINDOW"]),
         ("SELECT M‸", ["MAX"]),
         ("SELECT * SEQ(A) { ‸", ["DEFINE GPM"]),
         ("SELECT * SEQ(A) { DEFINE ‸", ["GPM"]),
@@ -50,7 +50,10 @@ def labels(text: str, vocabulary: Vocabulary | None = None) -> list[str]:
         ("SELECT * SEQ(A; B) { DEFINE GPM A ON S {} DEFINE GPM ‸", ["B"]),
         ("SELECT * SEQ(A) { DEFINE GPM A ‸", ["ON"]),
         ("SELECT * SEQ(A) { DEFINE GPM A ON S { ?s ?p ?o } } ‸", ["HAVING"]),
-        ("SELECT * FROM STREAM S <s> FROM STREAM T <t> SEQ(A) { DEFINE GPM A ON ‸", ["S", "T"]),
+        (
+            "SELECT * FROM STREAM S <s> FROM STREAM T <t> SEQ(A) { DEFINE GPM A ON ‸",
+            ["S", "T", "NEW", "GONE"],
+        ),
         ("SELECT * FROM STREAM ‸ SEQ(A) { DEFINE GPM A ON S1 { ?s ?p ?o } }", ["S1"]),
         ("SELECT * SEQ(‸) { DEFINE GPM A ON S {} DEFINE GPM B ON S {} }", ["A", "B"]),
         ("SELECT * SEQ(A:B‸) { DEFINE GPM A ON S {} DEFINE GPM Bee ON S {} }", ["Bee"]),
@@ -110,3 +113,12 @@ def test_variables_say_where_they_are() -> None:
     plain, offset = marked(QUERY.replace("SELECT ?room", "SELECT ?‸room"))
     found = completions(Document(plain), offset, Vocabulary())
     assert {c.label: c.detail for c in found}["?room"] == "in Low, High, Off"
+
+
+def test_functions_of_places_bring_their_prefix() -> None:
+    plain, offset = marked(HEAD + "DEFINE GPM B ON S { ?x :p ?b FILTER(geof:sfWi‸")
+    (found,) = completions(Document(plain), offset, Vocabulary())
+    assert found.text == "geof:sfWithin("
+    assert found.detail == "geof:sfWithin(a, b): whether the first geometry lies in the second."
+    assert "PREFIX geof: <http://www.opengis.net/def/function/geosparql/>" in found.added
+    assert labels(HEAD + "DEFINE GPM B ON S { ?x :p ?b FILTER(geof:dist‸") == ["geof:distance"]

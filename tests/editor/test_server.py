@@ -269,7 +269,7 @@ def test_without_the_extra() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS, input=""
     )
     assert done.returncode == 2
-    assert "pip install 'spaseq[lsp]'" in done.stderr
+    assert "pip install '.[lsp]'" in done.stderr
 
 
 @pytest.mark.thorough

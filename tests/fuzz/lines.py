@@ -46,6 +46,38 @@ SEEDS = [
     "  ",
     "<http://e/s> <http://e/p> <<( <http://e/s> <http://e/p> <http://e/o> )>> .",
 ]
+REIFIES = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies>"
+TERM = "<<( <http://e/s> <http://e/p> <http://e/o> )>>"
+SEEDS_12 = [
+    f"<http://e/r> {REIFIES} {TERM} <http://e/g> .",
+    f"_:r {REIFIES} <<( _:a <http://e/p> _:b )>> _:g .",
+    f'_:r {REIFIES} <<( <http://e/s> <http://e/p> "1"^^<{XSD}integer> )>> .',
+    f'_:r {REIFIES} <<( <http://e/s> <http://e/p> "chat"@fr--ltr )>> <http://e/g> .',
+    f"_:r {REIFIES} <<( <http://e/s> <http://e/q> {TERM} )>> <http://e/g> .",
+    f"_:r {REIFIES} <<( _:s <http://e/q> <<( _:s <http://e/q> {TERM} )>> )>> .",
+    f"<http://e/r>{REIFIES}<<(<http://e/s><http://e/p><http://e/o>)>><http://e/g>.",
+    rf'_:r {REIFIES} <<( <http://e/\u00E9> <http://e/p> "\u0041\n)>>" )>> . # <<( )>>',
+    f"<< <http://e/s> <http://e/p> <http://e/o> >> {REIFIES} <http://e/o> <http://e/g> .",
+    f"{TERM} <http://e/p> <http://e/o> <http://e/g> .",
+    f"<http://e/s> {TERM} <http://e/o> .",
+    '<http://e/s> <http://e/p> <<( "a" <http://e/p> <http://e/o> )>> .',
+    f"<http://e/s> <http://e/p> <http://e/o> {TERM} .",
+    '<http://e/s> <http://e/p> "marhaba"@ar--rtl <http://e/g> .',
+    '<http://e/s> <http://e/p> "chat"@FR--ltr .',
+    '<http://e/s> <http://e/p> "x"@en--LTR .',
+    '<http://e/s> <http://e/p> "x"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#dirLangString> .',
+    'VERSION "1.2"',
+    "VERSION '1.2' # basic",
+    '@version "1.2" .',
+]
+"""Lines of RDF 1.2: triple terms, base directions and VERSION, also in wrong places."""
+
+PIECES_12 = [
+    *(b"<<(", b")>>", b"<<( ", b" )>>", b"<<", b">>", b" ", b"~ _:r", b"{|", b"|}", b"--ltr"),
+    *(b"--rtl", b"--LTR", b"--", b"@ar--rtl", b'VERSION "1.2"', b'"1.2-basic"', b"version "),
+    *(TERM.encode(), b'"a"@en--ltr', b"_:a", b'"a"', b"<http://e/p>", b"\n", b"(", b")", b"-"),
+]
+
 PIECES = [
     *BYTES,
     *UNICODE,

@@ -61,17 +61,29 @@ def target(function: Callable[[], Target]) -> Callable[[], Target]:
 # --- lines ----------------------------------------------------------------------------------------
 
 
-def _lines(name: str, graphs: bool) -> Target:
+def _lines(
+    name: str,
+    graphs: bool,
+    seeds: Sequence[str] = lines.SEEDS,
+    pieces: Pieces = lines.PIECES,
+) -> Target:
     def check(batch: list[bytes]) -> int:
         return lines.agree(b"\n".join(batch), graphs)
 
-    return Target(name, [text.encode() for text in lines.SEEDS], lines.PIECES, check, 200)
+    return Target(name, [text.encode() for text in seeds], pieces, check, 200)
 
 
 @target
 def n_quads() -> Target:
     """The verdict on each line equals pyoxigraph's, and so do the quads."""
     return _lines("n-quads", True)
+
+
+@target
+def n_quads_12() -> Target:
+    """As for N-Quads, with triple terms, base directions and VERSION in most lines."""
+    seeds = [*lines.SEEDS_12, *lines.SEEDS_12, *lines.SEEDS]
+    return _lines("n-quads-12", True, seeds, [*lines.PIECES_12, *lines.PIECES_12, *lines.PIECES])
 
 
 @target

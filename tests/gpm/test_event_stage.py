@@ -13,15 +13,16 @@ from spaseq.automaton.run.event_rows import EventRows, batch_of
 from spaseq.compile import compile_query
 from spaseq.errors import QueryError
 from spaseq.gpm.pattern_stage import PatternStage
-from spaseq.gpm.patterns.conjunction import conjunction
-from spaseq.gpm.single_event.event_pattern import EventPattern
+from spaseq.gpm.single_event.event_operators import EventOperators
 from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.plan.single_events import needs_columns
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.render.plan_text import pushed_text
 from tests.gpm import patterns as p
 from tests.gpm.graphs import PROLOGUE, knowledge_of
 
@@ -50,21 +51,22 @@ def query(head: str, sequence: str, a: str, b: str) -> str:
 
 
 def rows(plan: QueryPlan, batch: EventRows | SolutionBatch | None) -> list[Any]:
-    """The rows that stage 2 gets, without order."""
+    """The rows that stage 2 gets, without order. What it gets of BARE is a set."""
     if batch is None:
         return []
     if isinstance(batch, EventRows):
-        batch = batch_of(
-            batch.rows(), [g.variables for g in plan.patterns.gpms], plan.patterns.columns
-        )
+        variables = [*(gpm.variables for gpm in plan.patterns.gpms), plan.sequence.partition]
+        batch = batch_of(batch.rows(), variables, plan.patterns.columns)
     columns: list[Any] = [batch.stream, batch.time, batch.k, batch.gpm]
-    found = [c.tolist() for c in columns] + [batch.event.to_pylist()]
+    found = [c.tolist() for c in columns] + [batch.event.texts()]
     found += [batch.texts(v) for v in sorted(batch.values)]
     for v in sorted(batch.numbers):
         number = batch.numbers[v]
         known = np.where(number.kind == 0, 0, number.value)  # NaN is not equal to itself
         found += [known.tolist(), number.kind.tolist()]
-    return sorted(zip(*found, strict=True), key=repr)
+    each = [*zip(*found, strict=True)]
+    bare = {row for row in each if row[3] == BARE}
+    return sorted([*bare, *(row for row in each if row[3] != BARE)], key=repr)
 
 
 @given(
@@ -101,17 +103,39 @@ def test_single_events_have_the_rows_of_batches(head, sequence, a, b, events, kb
         ("{ ?x :p ?y ; :q [] FILTER (?y > 1) }", True),
         ("{ ?x :p ?y { ?y :q ?z FILTER (?z > 1) } }", True),
         ("{ }", True),
-        ("{ ?x :p ?y OPTIONAL { ?x :q ?z } }", False),
+        ("{ ?x :p ?y OPTIONAL { ?x :q ?z FILTER (?z > ?y) } }", True),
+        ("{ { ?x :p ?y } UNION { ?x :q ?y } MINUS { ?x :r ?y } }", True),
+        ("{ ?x :p ?y BIND (?y + 1 AS ?z) VALUES ?y { 1 2 } }", True),
+        ("{ ?x :p ?y FILTER EXISTS { ?x :q ?z FILTER (?z > ?y) } }", True),
+        ("{ ?x :p ?y OPTIONAL { GRAPH <http://e/kb0> { ?x :q ?z } } }", True),
+        ("{ FILTER (1 > 2) }", True),
         ("{ ?x :p ?y FILTER (RAND() < 2) }", False),
-        ("{ ?x :p ?y FILTER EXISTS { ?x :q ?z } }", False),
+        ("{ ?x :p ?y BIND (BNODE() AS ?z) }", False),
+        ("{ ?x :p ?y FILTER EXISTS { ?x :q ?z OPTIONAL { ?z :r ?y } } }", False),
         ("{ ?x :p+ ?y }", False),
-        ("{ FILTER (1 > 2) }", False),
+        ("{ { SELECT ?x (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY ?x } }", False),
     ],
 )
 def test_what_is_done_without_columns(pattern: str, whole: bool) -> None:
     plan = compile_query(query(HEADS[0], "A", pattern, "{ ?x :p ?y }"))
-    parts = conjunction(plan.patterns.gpms[0].pattern)
-    assert EventPattern(parts, plan.expressions).is_whole == whole
+    evaluator = PatternStage(plan, knowledge_of({})).evaluator(0)
+    assert EventOperators(evaluator, plan.expressions, 1000).pattern().is_whole == whole
+    assert pushed_text(plan).startswith("without columns" if whole else "in columns where")
+
+
+@given(groups, p.kbs)
+@settings(max_examples=60, deadline=None)
+def test_explain_says_what_needs_columns(pattern: str, kb: Any) -> None:
+    """Beside that, only a part of a large knowledge base needs them."""
+    try:
+        plan = compile_query(query(HEADS[0], "A", pattern, "{ ?x :p ?y }"))
+    except QueryError:
+        assume(False)
+    gpm = plan.patterns.gpms[0]
+    core = gpm.pattern if gpm.correlation is None else gpm.correlation.core
+    evaluator = PatternStage(plan, knowledge_of(kb)).evaluator(0)
+    operators = EventOperators(evaluator, plan.expressions, 100_000)
+    assert operators.pattern().is_whole == (needs_columns(core) is None)
 
 
 def test_an_event_that_may_exceed_a_limit_is_matched_as_in_a_batch() -> None:

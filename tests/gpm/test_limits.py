@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from spaseq.algebra.groups import translate_group
-from spaseq.gpm import evaluator as evaluators
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.limits import Limits
 from tests.gpm.graphs import Triple, batch_of, group_of, knowledge_of
 from tests.hostile import run_bounded
+from tests.thresholds import Force
 
 P, Q = "<http://e/p>", "<http://e/q>"
 FEW = Limits(solutions=100, timeout_s=20)
@@ -76,10 +76,12 @@ def test_a_part_over_the_knowledge_base_alone_has_its_own_bound() -> None:
         assert "the part that reads no event" in exceeding[0]
 
 
-def test_a_batch_that_runs_too_long_is_evaluated_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_runs_too_long_is_evaluated_in_parts(
+    monkeypatch: pytest.MonkeyPatch, force: Force
+) -> None:
     """A search without solutions ends, too; other events of the batch keep theirs."""
     monkeypatch.setattr("spaseq.gpm.graphs.event_bgp.STEPS", 1_000)
-    monkeypatch.setattr(evaluators, "PARTS", 2)
+    force("budget_parts=2")
     pattern = translate_group(group_of("{ ?a ?x ?b . ?c ?y ?d . ?e ?z ?f . ?g ?u ?h . ?a :q ?h }"))
     endless = [*star(47), ("<http://e/z>", Q, "<http://e/none>")]
     evaluator = GpmEvaluator(pattern, knowledge_of({}), limits=Limits(timeout_s=0.2))

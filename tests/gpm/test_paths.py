@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.gpm.graphs import solutions
 from tests.hostile import run_bounded
+from tests.thresholds import forced
 
 SCALE = int(os.environ.get("SPASEQ_EXAMPLES", "1"))
 
@@ -165,8 +166,7 @@ def test_paths_beside_values_and_in_optional_and_union(events, pattern, other):
 def test_paths_of_a_knowledge_base(kept, events, kb, pattern, other):
     first, second = (f"{s} {text(path)} {o}" for s, path, o in (pattern, other))
     own = f"{{ ?x {PREDICATES[0]} ?y GRAPH <http://e/kb0> {{ {first} . {second} }} }}"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("spaseq.gpm.patterns.operators.KEPT", kept)
+    with forced(f"closure_pairs={kept}"):
         found = ours(own, events, kb)
     there = joined(rows(kb, *pattern), rows(kb, *other))
     expected = [joined(rows(e, "?x", ("step", PREDICATES[0]), "?y"), there) for e in events]
@@ -177,9 +177,11 @@ def test_paths_of_a_knowledge_base(kept, events, kb, pattern, other):
 @settings(max_examples=100 * SCALE, deadline=None)
 def test_searches_by_component_find_the_same(event, both):
     for s, path, o in both:
-        with pytest.MonkeyPatch.context() as patch:
-            for constant in ("LEAST", "OVERLAP", "STEPS", "ALIKE"):
-                patch.setattr(f"spaseq.gpm.graphs.path_search.{constant}", 0)
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            forced("path_steps=0 path_overlap=0 path_pairs=0"),
+        ):
+            patch.setattr("spaseq.gpm.graphs.path_search.STEPS", 0)
             found = ours(f"{{ {s} {text(path)} {o} }}", [event])
         assert found == [rows(event, s, path, o)]
 

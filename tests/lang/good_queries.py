@@ -1,4 +1,4 @@
-"""Queries that must parse: all of docs/language.md#grammar and of SPARQL's group patterns.
+"""Queries that must parse: all of docs/lookup.md#grammar and of SPARQL's group patterns.
 
 Each query contains one fragment and is otherwise minimal, so a failure names the production.
 """
@@ -72,6 +72,9 @@ CLAUSES = (
     "AFTER MATCH SKIP TO FIRST A",
     "AFTER MATCH SKIP TO LAST A",
     "after match skip to last Last",
+    "AFTER MATCH MUTE 10 MINUTES",
+    "AFTER MATCH NO SKIP MUTE 1 DAY",
+    "after match skip to first A mute 5 seconds",
     "FROM STREAM From <http://s2> FROM STREAM Select <http://s3>",
     "FROM NAMED <http://kb>",
     "FROM NAMED <http://kb1> FROM STREAM S2 <http://s2> FROM NAMED <http://kb2>",

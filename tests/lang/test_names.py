@@ -1,4 +1,4 @@
-"""Prefixes, relative IRIs, assumed names (SPARQL 1.1 section 4.1; docs/language.md#grammar)."""
+"""Prefixes, relative IRIs, assumed names (SPARQL 1.1 section 4.1; docs/lookup.md#grammar)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Syntax trees of queries (docs/language.md#grammar; SPARQL 1.1 sections 4, 5, 9 and 17)."""
+"""Syntax trees of queries (docs/lookup.md#grammar; SPARQL 1.1 sections 4, 5, 9 and 17)."""
 
 from __future__ import annotations
 
@@ -164,6 +164,8 @@ def test_windows(text: str, window: object) -> None:
         ("SKIP PAST LAST EVENT", ast.Skip("PAST LAST EVENT")),
         ("SKIP TO FIRST A", ast.Skip("TO FIRST", ast.Ref("A"))),
         ("SKIP TO LAST A", ast.Skip("TO LAST", ast.Ref("A"))),
+        ("MUTE 10 MINUTES", ast.Skip("NO SKIP", mute=ast.TimeSpan(10, "MINUTES"))),
+        ("CONSUME MUTE 1 DAY", ast.Skip("CONSUME", mute=ast.TimeSpan(1, "DAYS"))),
     ],
 )
 def test_after_match(text: str, skip: ast.Skip) -> None:
@@ -183,7 +185,9 @@ def test_partition_streams_kbs_and_having() -> None:
 
 def test_a_gpm_may_stand_on_several_streams() -> None:
     tree = parse("SELECT * SEQ(A) { DEFINE GPM A ON S, T { } }")
-    assert tree.gpms == (ast.Gpm("A", (ast.Ref("S"), ast.Ref("T")), ast.GroupGraphPattern(())),)
+    assert tree.gpms == (
+        ast.Gpm("A", (ast.GpmSource("S"), ast.GpmSource("T")), ast.GroupGraphPattern(())),
+    )
 
 
 # --- terms -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The refusals of docs/language.md: each is an error with a place and a message.
+"""The refusals of docs/lookup.md and docs/meaning.md: each is an error with a place and a message.
 
 `tests/runtime/job/test_chaining.py` tests the refusals about several queries of one run, and
 `test_resolve.py` tests the warnings.
@@ -17,7 +17,7 @@ from tests.lang.test_resolve import query
 
 @dataclass(frozen=True)
 class Refusal:
-    """A heading of docs/language.md, and a query that its section refuses.
+    """A heading of these pages, and a query that its section refuses.
 
     The error points at `place`, and its message contains `words`.
     """
@@ -112,7 +112,7 @@ REFUSALS = [
     Refusal("Negation", query("A!; B!"), "A!; B!", "a query of negations only"),
     Refusal("Window",
             query("A; B", within=""), "SELECT", "the state would grow without limit"),
-    Refusal("Window", query("A", within="WITHIN 0 SECONDS"), "WITHIN 0 SECONDS", "empty window"),
+    Refusal("Window", query("A", within="WITHIN 0 EVENTS"), "WITHIN 0 EVENTS", "empty window"),
     Refusal("Window", query("A", within='WITHIN 1 DAYS TUMBLING FROM "yesterday"'),
             "yesterday", "dateTime"),
     Refusal("Partition",
@@ -167,6 +167,7 @@ def test_refused(refusal: Refusal) -> None:
 
 
 def test_headings_are_those_of_the_language_reference() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "language.md").read_text()
-    headings = {line.lstrip("# ") for line in page.splitlines() if line.startswith("##")}
+    docs = Path(__file__).parents[2] / "docs"
+    text = "".join((docs / page).read_text() for page in ("lookup.md", "meaning.md"))
+    headings = {line.lstrip("# ") for line in text.splitlines() if line.startswith("##")}
     assert {refusal.heading for refusal in REFUSALS} <= headings

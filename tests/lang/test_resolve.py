@@ -1,4 +1,4 @@
-"""Resolution of names, and the refusals of docs/language.md#refusals."""
+"""Resolution of names, and the refusals of docs/lookup.md#refusals."""
 
 from __future__ import annotations
 
@@ -166,6 +166,58 @@ def test_warnings(sequence: str, gpms: str, code: str) -> None:
     assert code in [d.code for d in checked.warnings]
 
 
+def shown(sequence: str, gpms: str, clauses: str = "") -> list[str]:
+    """The codes of the warnings of a query that shows ?a."""
+    text = f"""PREFIX : <http://e/> SELECT ?a WITHIN 1 HOURS {clauses}
+    FROM STREAM S <http://e/s> WHERE {{ SEQ({sequence}) {gpms} }}"""
+    checked = check_query(text)
+    assert checked.errors == ()
+    return [d.code for d in checked.warnings]
+
+
+@pytest.mark.parametrize("sequence", ["A{3}", "A+", "A{2,4}", "B; (A | C){2}"])
+def test_loops_of_events_of_several_things(sequence: str) -> None:
+    gpms = "DEFINE GPM A ON S { ?s :p ?a }"
+    if "B" in sequence:
+        gpms += "DEFINE GPM B ON S { ?t :p ?b } DEFINE GPM C ON S { ?u :q ?a }"
+    assert "unjoined-loop" in shown(sequence, gpms)
+
+
+SOME = "DEFINE GPM A ON S { ?s :p ?a } DEFINE GPM B ON S { ?t :p ?b }"
+
+
+@pytest.mark.parametrize(
+    ("sequence", "gpms", "clauses"),
+    [
+        ("A{3}", "DEFINE GPM A ON S { ?s :p ?a }", "PARTITION BY (?a)"),
+        ("A{3}", "DEFINE GPM A ON S { ?s :p ?a FILTER(COALESCE(PREV(?a), ?a) = ?a) }", ""),
+        ("B; A{3}", "DEFINE GPM A ON S { ?s :p ?a } DEFINE GPM B ON S { ?t :p ?a }", ""),
+        ("A?", "DEFINE GPM A ON S { ?s :p ?a }", ""),
+        ("A; B{2}", SOME, ""),  # only ?a is shown
+    ],
+)
+def test_loops_that_need_no_key(sequence: str, gpms: str, clauses: str) -> None:
+    assert "unjoined-loop" not in shown(sequence, gpms, clauses)
+
+
+@pytest.mark.parametrize(
+    ("having", "warned"),
+    [
+        ("COUNT(?a) < 4", True),
+        ("4 >= COUNT(?a)", True),
+        ("COUNT(?a) > 4", False),
+        ("?a = 4", False),
+    ],
+)
+def test_having_before_the_longest_match(having: str, warned: bool) -> None:
+    text = f"""PREFIX : <http://e/> SELECT MAX ?k WITHIN 1 HOURS PARTITION BY (?k)
+    FROM STREAM S <http://e/s> WHERE {{ SEQ(A+) DEFINE GPM A ON S {{ ?x :k ?k ; :p ?a }} }}
+    HAVING ({having})"""
+    checked = check_query(text)
+    assert checked.errors == ()
+    assert ("having-before-max" in [d.code for d in checked.warnings]) is warned
+
+
 def test_a_filter_may_use_what_the_same_step_bound_before() -> None:
     gpms = "DEFINE GPM A ON S { ?x :p ?a FILTER(?a > PREV(?a)) }"
     assert check_query(query("A+", gpms)).diagnostics == ()
@@ -179,7 +231,7 @@ def test_the_origin_of_a_tumbling_window_is_a_time() -> None:
 
 
 def test_a_window_of_nothing_is_refused() -> None:
-    for within in ("WITHIN 0 SECONDS", "WITHIN 0 EVENTS"):
+    for within in ("WITHIN 0 SECONDS TUMBLING", "WITHIN 0 EVENTS"):
         checked = check_query(query("A; C", within=within))
         assert "empty-window" in [d.code for d in checked.errors]
 

@@ -267,8 +267,8 @@ def test_parse_raises_all_errors_drawn_with_carets() -> None:
         "bad.rq:11:5: error: unexpected 'FLITER' in GPM B [syntax]\n"
         "        FLITER(?y < ?x)\n"
         "        ^^^^^^\n"
-        "    expected: a triple pattern, '{', '}', BIND, FILTER, GRAPH, MINUS, OPTIONAL, SERVICE,"
-        " VALUES\n"
+        "    expected: a triple pattern, '{', '}', BIND, EVENT, FILTER, GRAPH, MINUS, OPTIONAL,"
+        " SERVICE, VALUES\n"
         "    did you mean: FILTER"
     )
 

@@ -64,7 +64,7 @@ MISTAKES = [
     (WITHIN, "WITHIN 0.5 MINUTES", 3, 9,
      "unexpected '.5' in the WITHIN clause: write a whole number, in a smaller unit", None),
     (WITHIN, "WITHIN 5 MINUETS", 3, 10, "unexpected 'MINUETS' in the WITHIN clause", "MINUTES"),
-    (WITHIN, "WITHIN 0 MINUTES", 3, 1,
+    (WITHIN, "WITHIN 0 EVENTS", 3, 1,
      "an empty window holds no match: write a number of at least 1", None),
     (WITHIN, "WITHIN PT5M", 3, 8,
      "unexpected 'PT5M' in the WITHIN clause: write a number and a unit, as in WITHIN "

@@ -1,4 +1,4 @@
-"""PREV, and group variables in later steps (docs/language.md#group-variables)."""
+"""PREV, and group variables in later steps (docs/meaning.md#group-variables)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small streams for docs/language.md#partial-matches, on both runtimes, derived by hand.
+"""Small streams for docs/meaning.md#partial-matches, on both runtimes, derived by hand.
 
 On Spark, one run contains all rows, each on a separate stream.
 """

@@ -1,4 +1,4 @@
-"""The events of a partition (docs/language.md, Partition)."""
+"""The events of a partition (docs/meaning.md, Partition)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small streams for docs/language.md#operators to #after-match, on both runtimes.
+"""Small streams for docs/meaning.md#operators to #after-match, on both runtimes.
 
 On Spark, one run contains all rows, each on a separate stream.
 """

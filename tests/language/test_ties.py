@@ -1,4 +1,4 @@
-"""Events with equal times, within a stream and across streams (docs/language.md#instants)."""
+"""Events with equal times, within a stream and across streams (docs/meaning.md#instants)."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ SEQUENCES = {
     "register kernel": ("A; B+; C", CORRELATED),
     "negation": ("A; B!; C", PLAIN),
     "negation at the end": ("A; B!", PLAIN),
-    "lazy": ("A: B: C", CORRELATED),
+    "any order": ("A: B: C", CORRELATED),
 }
 
 EVALUATORS = ((), ("compiled-runs",), ("shared-runs", "compiled-runs"), ("lazy-operands",))

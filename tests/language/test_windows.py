@@ -1,4 +1,4 @@
-"""Windows at their edges (docs/language.md#window)."""
+"""Windows at their edges (docs/meaning.md#window)."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def lifted(path: Path, lift: str, types: str = "") -> tuple[list[Event], list[Ba
     events = []
     for batch in source.lifted(bad.append):
         found = batch.events
-        for i, time in enumerate(batch.time_texts):
+        for i, time in enumerate(batch.time_texts()):
             rows = range(int(found.start[i]), int(found.start[i + 1]))
             triples = frozenset(
                 (found.terms[found.s[j]], found.terms[found.p[j]], found.terms[found.o[j]])

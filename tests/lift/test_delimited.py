@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.errors import InputError
-from spaseq.lift.cells import RowBlock
 from spaseq.lift.delimited_rows import DelimitedRows
+from spaseq.lift.row_blocks import RowBlock
 from spaseq.limits import DEFAULT_LIMITS
+from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT
 from tests.lift.lifting import integer, lift_of, objects, typed
 from tests.sizes import sizes
 
@@ -60,7 +61,7 @@ def test_blocks_read_as_columns_have_the_rows_that_are_read_one_by_one(examples:
         found: list[Any] = []
         bad: list[Any] = []
         data = io.BufferedReader(io.BytesIO(text), size)  # type: ignore[arg-type]
-        own = DelimitedRows(data, ",", DEFAULT_LIMITS, "t.csv")
+        own = DelimitedRows(data, DEFAULT_DIALECT, DEFAULT_LIMITS, "t.csv")
         if not as_columns:
             own._table = lambda *_: None  # type: ignore[assignment]
         wanted = frozenset({"p", "q"})
@@ -84,10 +85,10 @@ def test_blocks_read_as_columns_have_the_rows_that_are_read_one_by_one(examples:
 
 
 def test_a_damaged_gzip_file_gives_the_rows_before_the_damage(tmp_path: Path) -> None:
-    whole = gzip.compress(("a,b\n" + "".join(f"{i},x\n" for i in range(40_000))).encode(), 1)
+    whole = gzip.compress(("a,b\n" + "".join(f"{i},x\n" for i in range(10_000))).encode(), 1)
     path = file(tmp_path, whole[: len(whole) // 2], "t.csv.gz")
     found, bad = objects(path, NUMBERED)
-    assert len(found) > 10_000
+    assert len(found) > 2500
     assert "the rest of the file is not read" in bad[-1][1]
 
 
@@ -136,7 +137,7 @@ def test_odd_files(
         assert objects(odd, lift_of(":r :n 1 . :r :v ?a")) == (found, bad)
 
 
-@pytest.mark.parametrize("header", ["a;b", " a,b", "a ,b", "a\tb", "'a',b", "# a,b", "A,b"])
+@pytest.mark.parametrize("header", [" a,b", "a ,b", "'a',b", "# a,b", "A,b"])
 def test_headers_without_the_field(header: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no field for \?a of the lift"):
         objects(file(tmp_path, f"{header}\nx,1\n"), lift_of(":r :v ?a"))
@@ -182,12 +183,29 @@ def test_damaged_packed_file_gives_the_rows_before_the_damage(tmp_path: Path) ->
         ("a,a", "two fields for ?a"),
         ("A,b", "no field for ?a of the lift; did you mean ?A?"),
         ("", "there is no header"),
+        ("zz;x;b", "no field for ?a of the lift; it has zz, x, b"),
+        (
+            '"at|a"',
+            "no field for ?a of the lift; its header is one field with '|' in it, and the "
+            "delimiter is ',': write --csv delimiter=|",
+        ),
+        ("x;y,b", "it has "),  # two fields: the delimiter is right
     ],
 )
 def test_fields_that_are_missing_or_stand_twice(header: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
         objects(file(tmp_path, f"{header}\nx,1\n" if header else ""), lift_of(":r :v ?a"))
     assert message in str(raised.value)
+
+
+def test_commas_in_a_file_that_is_named_for_tabs(tmp_path: Path) -> None:
+    path = file(tmp_path, "at,a\n1,x\n", "t.tsv")
+    with pytest.raises(InputError, match=r"one field with ',' in it.*--csv delimiter=,"):
+        objects(path, lift_of(":r :v ?a"))
+
+
+def test_a_field_whose_name_holds_another_delimiter_is_read(tmp_path: Path) -> None:
+    assert objects(file(tmp_path, "a;,b\nx,1\n"), lift_of(":r :v ?a_")) == ([['"x"']], [])
 
 
 def test_fields_that_the_lift_does_not_use_may_stand_twice(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from decimal import Decimal
 from typing import Any
 
@@ -11,12 +12,13 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.lift.cells import TableBlock
 from spaseq.lift.lane_casts import cast_of_strings
 from spaseq.lift.lane_terms import LaneTerms, SharedTexts
 from spaseq.lift.lanes import Lane, LaneForm
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted_events import EventMaker
+from spaseq.lift.row_blocks import TableBlock
+from spaseq.lift.watched_casts import LostValue
 from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.terms.number_kinds import EXACT, OTHER, SHORT, UNKNOWN
 from tests.lift.lifting import PREFIXES, integer, lift_of
@@ -122,12 +124,20 @@ def tables(draw: Any) -> Any:
 def lifted(
     lift: str, table: Any, columns: bool, types: dict[str, str] | None = None
 ) -> tuple[list[Any], list[Any], int]:
-    """(events, bad rows, rows without a solution) of a table."""
+    """(events, bad rows and what casts lose by field, rows without a solution) of a table."""
     bad: list[Any] = []
+    losses: Counter[str] = Counter()
+
+    def on_bad(row: int, reason: str, lost: LostValue | None) -> None:
+        if lost is None:
+            bad.append((row, reason))
+        else:
+            losses[lost.field] += lost.count
+
     maker = EventMaker(compiled_lift(lift), "http://e/s", types)
     maker._by_row = not columns
     events = []
-    for batch in maker.lifted(TableBlock(table, 1), lambda *found: bad.append(found)):
+    for batch in maker.lifted(TableBlock(table, 1), on_bad):
         found = batch.events
         terms = term_table(found.terms)
         used = np.unique(np.concatenate([found.s, found.p, found.o]))
@@ -135,14 +145,14 @@ def lifted(
         assert terms.find([*terms.take(used)] * 9).tolist() == used.tolist() * 9
         s, p, o = (terms.take(column) for column in (found.s, found.p, found.o))
         triples = [*zip(s, p, o, strict=True)]
-        for i, text in enumerate(batch.time_texts):
+        for i, text in enumerate(batch.time_texts()):
             rows = slice(int(found.start[i]), int(found.start[i + 1]))
             one = (found.graph[i], int(found.time[i]), int(found.k[i]), text)
             events.append((*one, sorted(triples[rows])))
-    return events, bad, maker.filtered
+    return events, [*bad, *sorted(losses.items())], maker.filtered
 
 
-@sizes(25, 400, 3000)
+@sizes(25, 150, 3000)
 def test_columns_give_what_rows_give(examples: int) -> None:
     @settings(max_examples=examples, deadline=None, database=None)
     @given(lifts(), tables())
@@ -164,7 +174,7 @@ LEXICAL = st.one_of(
 )
 
 
-@sizes(25, 400, 3000)
+@sizes(25, 150, 3000)
 def test_casts_of_strings(examples: int) -> None:
     lift = lift_of(
         ":s " + " ; ".join(f":{name} ?{name}" for name in CASTS),
@@ -187,7 +197,7 @@ def test_casts_of_strings(examples: int) -> None:
 TYPES = (*CASTS, "string", "boolean", "float", "date")
 
 
-@sizes(60, 400, 3000)
+@sizes(60, 150, 3000)
 def test_types_of_fields(examples: int) -> None:
     lift = lift_of(":s :p ?x ; :q 1", "FILTER(BOUND(?y))")
 

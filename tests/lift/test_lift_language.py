@@ -41,7 +41,6 @@ def test_mistake(where: str, code: str) -> None:
 @pytest.mark.parametrize(
     ("template", "code"),
     [
-        ("GRAPH ?e { :r :v 1 } GRAPH ?f { :r :v 2 }", "lift-graph"),
         ("GRAPH ?e { :r :v 1 } :r :v 2", "lift-outside-graph"),
     ],
 )

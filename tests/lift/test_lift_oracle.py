@@ -139,7 +139,7 @@ def events(path: Path, lift: Any) -> tuple[list[Any], set[int | None]]:
     found = []
     for batch in LiftedFiles(options, plan, ()).lifted(bad.append):
         batch_events = batch.events
-        for i, time in enumerate(batch.time_texts):
+        for i, time in enumerate(batch.time_texts()):
             assert parse_time(time) == batch_events.time[i]
             triples = set()
             labels: dict[str, str] = {}
@@ -150,7 +150,7 @@ def events(path: Path, lift: Any) -> tuple[list[Any], set[int | None]]:
                 )
                 triples.add((term_of(s, labels), p[len("<http://e/") : -1], term_of(o, labels)))
             found.append((batch_events.graph[i], int(batch_events.time[i]), shape(triples)))
-    return found, {b.line for b in bad}
+    return found, {b.line for b in bad if b.lost is None}  # a lost value costs no row
 
 
 def shape(triples: Any) -> Any:
@@ -182,7 +182,7 @@ def check(path: Path, lift: Any, rows: list[dict[str, Any]], lines: list[int]) -
 
 
 @pytest.mark.thorough
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     lifts(lists=False),
     st.lists(st.tuples(*[st.one_of(st.none(), TEXTS)] * 4), max_size=5),
@@ -213,9 +213,10 @@ def test_the_csv_module_agrees_on_cells_that_are_not_empty() -> None:
     """Python's reader cannot tell an empty cell from a quoted empty one."""
     from spaseq.lift.delimited_rows import DelimitedRows
     from spaseq.limits import DEFAULT_LIMITS
+    from spaseq.rdf.inputs.csv_dialect import CsvDialect
 
     text = 'a,b\n"x ""y""\n,",z\nü," "\n'
-    rows = DelimitedRows(io.BytesIO(text.encode()), ",", DEFAULT_LIMITS, "t.csv")
+    rows = DelimitedRows(io.BytesIO(text.encode()), CsvDialect(","), DEFAULT_LIMITS, "t.csv")
     (block,) = rows.blocks(frozenset({"a", "b"}), lambda *_: None)
     found = [
         [split_literal(c)[0] for c in column] for column in (block.columns["a"], block.columns["b"])
@@ -242,7 +243,7 @@ def json_term(value: Any) -> Any:
 
 
 @pytest.mark.thorough
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     lifts(lists=True),
     st.lists(
@@ -265,7 +266,7 @@ def test_json_lines(lift: Any, given_rows: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.thorough
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     lifts(lists=True),
     st.lists(

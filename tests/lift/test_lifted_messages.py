@@ -112,7 +112,7 @@ def test_messages_of_kafka() -> None:
 def test_fields_that_the_message_lacks_are_unbound() -> None:
     events, bad = lifted(FIELDS, message(1, {}, time=1), message(2, {}))
     assert [len(event.triples) for event in events] == [3]
-    assert [one.reason for one in bad] == ["the event has no time"]
+    assert [one.reason for one in bad] == ["the event has no time: field _time is empty"]
 
 
 def test_the_time_of_the_message_counts_if_the_lift_makes_none() -> None:

@@ -47,7 +47,8 @@ def answers(data: Any, lift: str | Path = LIFT, runtime: str = "local", **more: 
     types = {"id": "integer", "price": "integer", "at": "integer"}
     streams = {"S": spaseq.Lifted(data, lift, types if str(data).endswith(".csv") else None)}
     found = list(spaseq.run(QUERY, streams, runtime=runtime, on_bad=bad.append, **more))
-    assert [b.reason for b in bad] == ["the event has no triple besides its time"]
+    reason = 'the event has no triple besides its time: ?c has no value, field name is "a b"'
+    assert [b.reason for b in bad] == [reason]
     return sorted(
         (m.bindings["c"].n3(), m.bindings["low"].to_python(), m.bindings["high"].to_python())
         for m in found

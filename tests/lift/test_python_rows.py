@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.lift.cells import TableBlock, Wrong
+from spaseq.lift.cells import Wrong
 from spaseq.lift.lift_plan import Fields
 from spaseq.lift.python_rows import dict_blocks, python_cell
+from spaseq.lift.row_blocks import TableBlock
 from tests.lift.lifting import integer, typed
 from tests.sizes import sizes
 
@@ -74,7 +75,7 @@ FIELDS = Fields(
 )
 
 
-@sizes(100, 1200, 3000)
+@sizes(100, 400, 3000)
 def test_dicts_as_columns_give_what_they_give_one_by_one(examples: int) -> None:
     kinds = (st.text(), st.integers(), st.floats(), st.booleans(), VALUES)
 

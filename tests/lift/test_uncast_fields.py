@@ -77,9 +77,11 @@ def test_check(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.lift.rq").write_text(lift("FILTER (?volume > 0)"))
-    for name in ("tables/t.csv", "others/t.jsonl"):
+    for name, text in (("tables/t.csv", "at,price,volume\n"), ("others/t.jsonl", "")):
         (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_text("")
+        (tmp_path / name).write_text(text)
+    (tmp_path / "t.csv").write_text("at,price,volume\n")
+    (tmp_path / "t.tsv").write_text("at\tprice\tvolume\n")
     with pytest.raises(SystemExit) as done:
         main(["check", *words])
     found = capsys.readouterr()

@@ -28,7 +28,7 @@ WHERE {{ SEQ(A) DEFINE GPM A ON S {{ {pattern} }} }}"""
     return lift, draw(tables()), query
 
 
-@pytest.mark.parametrize("examples", [30, pytest.param(600, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("examples", [30, pytest.param(200, marks=pytest.mark.thorough)])
 def test_a_pattern_with_a_warning_has_no_solution(examples: int) -> None:
     seen = {"warned": 0, "answered": 0}
 

@@ -17,7 +17,7 @@ from spaseq.errors import RunError
 from spaseq.logs.messages import UNNUMBERED, Message, MessageColumns, by_partition
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.logs.stream_log import StreamLog
-from spaseq.logs.stream_records import Marks, Partitions, Raised
+from spaseq.logs.stream_records import Heartbeat, Marks, Partitions
 
 
 def message(offset: int, partition: int = 0) -> Message:
@@ -67,7 +67,7 @@ def test_a_log_of_an_earlier_version_is_read_and_goes_on(tmp_path: Path) -> None
         Partitions(3),
         Message(b"a quad", 0, 7, "application/n-quads", 1000),
         Message(b"", 2, 2**40, "", 1000, -5, b"k", "road.\u00e9"),
-        Raised(1, 77),
+        Heartbeat(1, 77),
         Message(b"marked", 1, 1, "", 2000),
         Message(b"\0\xff\n", 0, 8, "", 2000, None, b"", "t"),
         Marks({"m": "1"}),
@@ -166,9 +166,9 @@ def test_the_number_of_partitions_is_kept(tmp_path: Path) -> None:
     log.commit()
     assert log.log.end == 3
     log.note_partitions(4)
-    log.note_raised(2, -5)
+    log.note_heartbeat(2, -5)
     log.commit()
-    assert log.reader(3).read() == [Partitions(4), Raised(2, -5)]
+    assert log.reader(3).read() == [Partitions(4), Heartbeat(2, -5)]
     log.close()
     assert StreamLog(tmp_path).places == {0: 2}
 

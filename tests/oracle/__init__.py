@@ -1,1 +1,1 @@
-"""A brute-force evaluator of docs/language.md#matches to #after-match, as the engine's oracle."""
+"""A brute-force evaluator of docs/meaning.md#matches to #after-match, as the engine's oracle."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -98,11 +98,16 @@ def _comparable(answer: Any) -> tuple[object, ...]:
     return comparable(answer)
 
 
-def compare(case: Case, tally: Tally, random: Random) -> Disagreement | None:
+def compare(
+    case: Case,
+    tally: Tally,
+    random: Random,
+    oracle: Callable[[ast.Query, Case], list[Any]] = expected_of,
+) -> Disagreement | None:
     """A disagreement of engine and oracle, if any; events arrive at random."""
     try:
         query, plans = parsed(case.query)
-        expected = expected_of(query, case)
+        expected = oracle(query, case)
         if tally.weigh:
             tally.weigh_features(case, query, expected)
         return _Comparison(case, expected, plans, tally).all(random)

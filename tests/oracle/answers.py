@@ -1,4 +1,4 @@
-"""From matches to answers (docs/language.md#window to docs/language.md#after-match)."""
+"""From matches to answers (docs/meaning.md#window to docs/meaning.md#after-match)."""
 
 from __future__ import annotations
 
@@ -171,9 +171,26 @@ def after_match(skip: ast.Skip | None, answers: list[Answer]) -> list[Answer]:
     """Filter one partition's ordered answers: each kept answer forbids some later ones."""
     kept: list[Answer] = []
     for a in answers:
-        if skip is None or not any(_forbids(skip, k, a) for k in kept):
+        if skip is None or not any(_forbids(skip, k, a) or _mutes(skip, k, a) for k in kept):
             kept.append(a)
     return kept
+
+
+def muted(skip: ast.Skip, answers: list[Answer]) -> int:
+    """How many of one partition's ordered answers are muted, and not forbidden."""
+    kept, count = list[Answer](), 0
+    for a in answers:
+        if any(_forbids(skip, k, a) for k in kept):
+            continue
+        if any(_mutes(skip, k, a) for k in kept):
+            count += 1
+        else:
+            kept.append(a)
+    return count
+
+
+def _mutes(skip: ast.Skip, kept: Answer, a: Answer) -> bool:
+    return skip.mute is not None and a.end[0] - kept.end[0] < skip.mute.ms
 
 
 def _forbids(skip: ast.Skip, kept: Answer, a: Answer) -> bool:

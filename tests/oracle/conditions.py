@@ -1,4 +1,4 @@
-"""Conditions that a finished match must meet (docs/language.md#negation, #greedy and #until).
+"""Conditions that a finished match must meet (docs/meaning.md#negation, #greedy and #until).
 
 Matches are built without negation, greed and UNTIL. They carry these conditions instead, which only
 take matches away.

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rdflib import XSD, Graph, Literal, URIRef
+from rdflib.term import Identifier
 
 from tests.oracle.choices import Choices
 from tests.oracle.model import Triple
+from tests.oracle.triple_terms import REIFIES, triple_term
 
 NS = "http://example.org/"
 KB = f"{NS}kb"
@@ -59,13 +61,26 @@ def observations(
     for subject in map(term, ("o1", "o2")[: choices.pick([1, 1, 1, 1, 2, 2, 0])]):
         kind = choices.pick([due] * often * len(names) + [*names, *names, "Other"])
         triples.append((subject, term("is"), term(kind)))
-        triples.append((subject, term("v"), _value(choices, features)))
+        value = _value(choices, features)
+        triples.append((subject, term("v"), value))
         if not choices.chance(6):
             triples.append((subject, term("k"), term(choices.pick(keys))))
             triples.append((subject, term("g"), number(choices.pick("001"))))
         if choices.chance(2):
             triples.append((subject, term("w"), number(choices.pick("112"))))
+        if "triple-terms" in features and choices.pick([True, True, False]):
+            said = choices.pick([value, value, _value(choices, features)])
+            triples += _reified(choices, triple_term(subject, term("v"), said))
     return triples
+
+
+def _reified(choices: Choices, value: Identifier) -> Iterator[Triple]:
+    """How sure some value of an observation is, and perhaps who says so."""
+    reifier = term(choices.pick(["r1", "r2"]))
+    yield reifier, REIFIES, value
+    yield reifier, term("sure"), number(choices.pick("0123"))
+    if choices.chance(3):
+        yield reifier, REIFIES, triple_term(term("someone"), term("says"), value)
 
 
 def _value(choices: Choices, features: frozenset[str]) -> Literal:

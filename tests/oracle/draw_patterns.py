@@ -17,6 +17,7 @@ from tests.oracle.steps import (
     positive_names,
     unfold,
 )
+from tests.oracle.triple_terms import REIFIES
 
 
 @dataclass
@@ -83,6 +84,8 @@ class Patterns:
                 f"{{ SELECT {subject} (COUNT(?h{low}) AS ?n{low}) "
                 f"WHERE {{ {subject} ?h{low} ?hh{low} }} GROUP BY {subject} }}"
             )
+        if use("triple-terms", one_in=6):
+            yield self.reified(low, subject, pairs[0].split()[1])
         if subject != "[]" and use("MINUS", one_in=8):
             yield f"MINUS {{ {subject} ex:w 1 }}"
         if use("EXISTS", one_in=12):
@@ -91,6 +94,23 @@ class Patterns:
         if use("GRAPH", one_in=12):
             key = next((v for v in ("?k", "?key") if any(v in p.split() for p in pairs)), "ex:k1")
             yield f"GRAPH ex:kb {{ {key} ex:limit ?l{low} }}"
+
+    def reified(self, low: str, subject: str, value: str) -> str:
+        """A part about triple terms."""
+        who, sure = f"?r{low}", f"ex:sure ?q{low}"
+        whole = f"<<( ex:someone ex:says <<( {subject} ex:v ?t{low} )>> )>>"
+        forms = [
+            f"<< {subject} ex:v ?t{low} >> {sure} .",
+            f"<< {subject} ex:v {value} ~ {who} >> {sure} .",
+            f"{who} {sure} ; <{REIFIES}> ?t{low} .",
+            f"{who} <{REIFIES}> {whole} .",
+            f"OPTIONAL {{ << {subject.replace('[]', f'?o{low}')} ex:v {value} >> {sure} }}",
+            f"FILTER {self.grammar.pick(['', 'NOT '])}EXISTS {{ "
+            f"<< {subject.replace('[]', f'?h{low}')} ex:v ?h{low}v >> ex:sure ?h{low}q }}",
+        ]
+        if subject != "[]":
+            forms.append(f"{subject} ex:v {value} {{| {sure} |}} .")
+        return str(self.grammar.pick(forms))
 
     # filters
 

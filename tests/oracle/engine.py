@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 from rdflib import Graph
 
+from spaseq import thresholds
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.program import repetitions
 from spaseq.automaton.run.event_rows import EventRows
@@ -27,16 +28,16 @@ from spaseq.plan.query_plan import EvaluatorName, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
-from spaseq.stages import columnar_answers
 from spaseq.stages.sequence import PatternStage, SequenceStage
 from tests.oracle.model import Streamset
 from tests.oracle.patterns import nt
+from tests.thresholds import forced
 
 EVALUATORS: tuple[EvaluatorName, ...] = get_args(EvaluatorName)
 
 COUNTING: dict[str, EvaluatorName] = {
     "registers, counting": "registers",
-    "compact, counting": "compact",
+    "compiled-compact, counting": "compiled-compact",
 }
 """Evaluators that also run programs whose repetitions are counted, however small their bounds."""
 
@@ -126,6 +127,7 @@ class Arrival:
     steps: int = 0
     restarts: int = 0
     suppressed: int = 0
+    muted: int = 0
     hasty: list[Answer] = field(default_factory=list)
     tardy: list[Answer] = field(default_factory=list)
     partials: list[PartialAnswer] = field(default_factory=list)
@@ -135,8 +137,9 @@ class Arrival:
 
         Answers are made as columns, or one by one.
         """
-        few = 1 if self.random is None else self.random.choice([1, columnar_answers.FEW])
-        with patch.object(columnar_answers, "FEW", few):
+        few = thresholds.current.columnar_matches
+        few = 1 if self.random is None else self.random.choice([1, few])
+        with forced(f"columnar_matches={few}"):
             return self._answers(plan, pieces, times)
 
     def _answers(self, plan: QueryPlan, pieces: list[Piece], times: list[int]) -> list[Answer]:
@@ -160,7 +163,7 @@ class Arrival:
         answers = stage.close()
         self.partials += stage.partials()
         self.tardy += [a for a in answers if last is not None and a.end[0] <= last]
-        self.suppressed = stage.suppressed
+        self.suppressed, self.muted = stage.suppressed, sum(stage.muted.values())
         return [*found, *answers]
 
     def _marks(self, times: list[int]) -> Iterator[int]:

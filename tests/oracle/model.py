@@ -1,4 +1,4 @@
-"""Events, instants, bindings and matches (docs/language.md#instants and #matches).
+"""Events, instants, bindings and matches (docs/meaning.md#instants and #matches).
 
 Terms are rdflib terms. Everything is immutable and hashable, so that sets of matches are sets.
 """
@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 
 from rdflib import XSD, Graph, Literal
 from rdflib.term import Identifier
+
+from tests.oracle.triple_terms import parts
 
 Instant: TypeAlias = tuple[int, int]
 Triple: TypeAlias = tuple[Identifier, Identifier, Identifier]
@@ -74,6 +76,8 @@ def events_of(streams: Streamset) -> list[Event]:
             graph = Graph()
             for s, p, o in triples:
                 graph.add((plain(s), plain(p), plain(o)))
+                for part in parts(o):
+                    graph.add(part)
             events.append(Event(stream, (time, k), iri, graph))
     return sorted(events, key=lambda e: (e.instant, e.stream))
 

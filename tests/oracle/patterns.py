@@ -1,4 +1,4 @@
-"""Graph patterns and expressions, evaluated by rdflib (docs/language.md#graph-patterns).
+"""Graph patterns and expressions, evaluated by rdflib (docs/meaning.md#graph-patterns).
 
 A pattern is parsed once. For each event the variables bound so far are substituted into rdflib's
 algebra, which is then evaluated with the event's graph as default graph and the knowledge base's
@@ -27,6 +27,7 @@ from rdflib.term import Identifier
 from spaseq.lang import ast
 from tests.oracle.model import Bindings, Map, plain
 from tests.oracle.sparql_text import Milliseconds, Special, Writer, kind_in_ms
+from tests.oracle.triple_terms import TripleTerm
 
 
 @contextmanager
@@ -54,7 +55,8 @@ def _in_scope(element: ast.Element) -> frozenset[str]:
             return frozenset(
                 term.name
                 for t in triples
-                for term in (t.subject, t.predicate, t.object)
+                for place in (t.subject, t.predicate, t.object)
+                for term in _leaves(place)
                 if isinstance(term, ast.Var)
             )
         case ast.Filter() | ast.MinusGraphPattern():
@@ -77,6 +79,14 @@ def _in_scope(element: ast.Element) -> frozenset[str]:
             return binds(element)
         case ast.ServiceGraphPattern(_, pattern):
             return binds(pattern)
+
+
+def _leaves(term: ast.Node) -> Iterator[ast.Node]:
+    if isinstance(term, ast.TripleTerm):
+        for inner in (term.subject, term.predicate, term.object):
+            yield from _leaves(inner)
+    else:
+        yield term
 
 
 def without_filters(pattern: ast.GroupGraphPattern) -> ast.GroupGraphPattern:
@@ -388,6 +398,8 @@ def nt(term: Identifier) -> str:
             return f"{quoted}^^<{term.datatype}>"
         case BNode():
             return f"_:{term}"
+        case TripleTerm(terms=terms):
+            return f"<<( {' '.join(map(nt, terms))} )>>"
         case _:
             return f"<{term}>"
 

@@ -1,4 +1,4 @@
-"""Aggregates of variables that the same event binds (docs/language.md#group-variables).
+"""Aggregates of variables that the same event binds (docs/meaning.md#group-variables).
 
 `FILTER(SUM(?v) < 9)` in the pattern that binds `?v` ranges over the value that the event itself
 adds. So each value that the event could give `?v` is tried in turn, and only the solutions that do

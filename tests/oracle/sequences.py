@@ -1,4 +1,4 @@
-"""[[X]](μ): the matches of a sequence, enumerated (docs/language.md#operators to #negation).
+"""[[X]](μ): the matches of a sequence, enumerated (docs/meaning.md#operators to #negation).
 
 Matches are built without negation, UNTIL and greed. Each carries conditions, which decide at the
 end whether the match is valid.

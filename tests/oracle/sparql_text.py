@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from spaseq.lang import ast
+from tests.oracle.triple_terms import PLACES
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 XSD_STRING = f"{XSD}string"
@@ -51,6 +52,8 @@ class Writer:
     def __init__(self) -> None:
         self.specials: dict[str, Special] = {}
         self._inside_select = 0
+        self._triple_terms = 0
+        self._parts: list[str] = []
 
     def special(self, node: Special) -> str:
         for name, known in self.specials.items():
@@ -70,6 +73,12 @@ class Writer:
                 return f"<{value}>"
             case ast.BlankNode(label):
                 return "_:" + re.sub(r"\W", "_", f"b{label}")
+            case ast.TripleTerm():
+                self._triple_terms += 1
+                name = f"_:oracle_term_{self._triple_terms}"
+                for place, inner in zip(PLACES, term.terms, strict=True):
+                    self._parts.append(f"{name} <{place}> {self.term(inner)}")
+                return name
             case ast.Literal(lexical, datatype, language):
                 quoted = '"' + "".join(_ESCAPES.get(c, c) for c in lexical) + '"'
                 if language:
@@ -169,7 +178,9 @@ class Writer:
     def element(self, element: ast.Element) -> str:
         match element:
             case ast.Triples(triples):
-                return "".join(f"{self.triple(t)} . " for t in triples)
+                lines = [self.triple(t) for t in triples]
+                lines, self._parts = lines + self._parts, []
+                return "".join(f"{line} . " for line in lines)
             case ast.Filter(expr):
                 return f"FILTER({self.expr(expr)})"
             case ast.OptionalGraphPattern(pattern):

@@ -36,7 +36,7 @@ FURTHER_TEXT = """
     : gap !-first !-last !-bracket TUMBLING TUMBLING-FROM EVENTS NEXT LAST MAX STRICT DISTINCT
     CONSUME TO-NEXT-EVENT PAST-LAST-EVENT TO-FIRST TO-LAST HAVING SELECT-expr aggregate LIST
     TIMESTAMP PARTITION-2 OPTIONAL UNION GRAPH BIND VALUES sub-SELECT MINUS EXISTS lexical-forms
-    CONSTRUCT ALL NO-SKIP NOW durations
+    CONSTRUCT ALL NO-SKIP MUTE NOW durations triple-terms
 """
 FUNCTIONS_TEXT = "COUNT SUM AVG MIN MAX GROUP_CONCAT FIRST LAST LIST PREV TIMESTAMP NOW"
 """Functions of group variables and GPMs. Not SAMPLE: any value of the list would be right."""
@@ -218,10 +218,20 @@ def _skip(grammar: Grammar, patterns: Patterns) -> str:
     if not kind:
         return ""
     grammar.used.add(kind)
+    mute = _mute(grammar)
     if kind in ("NO-SKIP", "CONSUME"):
-        return f"AFTER MATCH {kind.replace('-', ' ')}"
+        form = "" if mute and grammar.choices.chance(2) and kind == "NO-SKIP" else kind
+        return f"AFTER MATCH {form.replace('-', ' ')}{mute}"
     name = f" {grammar.pick(sorted(patterns.positive))}" if kind in ("TO-FIRST", "TO-LAST") else ""
-    return f"AFTER MATCH SKIP {kind.replace('-', ' ')}{name}"
+    return f"AFTER MATCH SKIP {kind.replace('-', ' ')}{name}{mute}"
+
+
+def _mute(grammar: Grammar) -> str:
+    if not grammar.use("MUTE", one_in=2):
+        return ""
+    return grammar.pick(
+        [" MUTE 1 SECONDS", " MUTE 2000 MILLISECONDS", " MUTE 5 SECONDS", " MUTE 1 DAYS"]
+    )
 
 
 def _having(grammar: Grammar, patterns: Patterns) -> str:

@@ -66,7 +66,6 @@ def test_without_conditions(examples: int) -> None:
     tally = run(PLAIN, examples, SEED, "compiled-compact")
     for conjunction in ("&", "AND"):
         assert tally.by[conjunction, "compiled-compact"] >= examples // 20
-        assert tally.by[conjunction, "compact"] >= examples // 20
 
 
 @sizes(8, 100, 250)
@@ -77,22 +76,27 @@ def test_with_conditions(examples: int) -> None:
 
 
 ANY_ORDER = [
-    ("(A AND B); C", "C"),
-    ("(A AND B): C; D", "CD"),
+    ("(A AND B); C", "BC"),
+    ("(A AND B): C; D", "BCD"),
     ("D: (A AND B); C", "ABC"),
     ("D, (A AND B), C", "ABC"),
-    ("(A AND B AND C); D", "D"),
-    ("((A AND B) | C); D", ""),
-    ("(A AND B)?; C; D", "D"),
+    ("(A AND B AND C); D", "BCD"),
+    ("((A AND B) | C); D", "B"),
+    ("(A AND B)?; C; D", "BD"),
     ("D: (A AND B)+[:]; C", "AB"),
     ("(A AND B); C+; D", "CD"),
     ("D!; (A AND B); C", "C"),
     ("(A AND B); D!; C", "C"),
-    ("C: D!: (A AND B): E?", "AB"),
+    ("C: D!: (A AND B): E?", "ABD"),
+    ("A: D!: B: C", "BCD"),
+    ("A; D!; B; C", "BCD"),
+    ("A: (E | C): D!: B", "BD"),
+    ("D!: A: B: C", "BCD"),
 ]
-"""Sequences that the compiled registers run with AND, and the GPMs with conditions on others."""
+"""Sequences that the compiled registers run, and the GPMs with conditions on others: operands of
+AND look at each other, and negated steps at later ones."""
 
-BEFORE = {"A": "D", "B": "D", "C": "AB", "D": "C", "E": "AB"}
+BEFORE = {"A": "D", "B": "DA", "C": "AB", "D": "CAB", "E": "AB"}
 
 
 def in_any_order(choices: Choices) -> Case:
@@ -128,4 +132,4 @@ def test_in_any_order(examples: int) -> None:
         example = in_any_order(seeded(f"any order {SEED}:{number}"))
         if wrong := compare(example, tally, Random(number)):
             pytest.fail(f"example {number}: {wrong.kind}\n{wrong.text}", pytrace=False)
-    assert tally.by["AND", "compiled-registers"] >= examples // 10
+    assert tally.by["AND", "compiled-registers"] >= examples // 20

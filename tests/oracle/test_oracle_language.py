@@ -1,4 +1,4 @@
-"""The oracle against small examples for docs/language.md#operators to #after-match.
+"""The oracle against small examples for docs/meaning.md#operators to #after-match.
 
 A stream is written as letters with a number (`a1 b1 b2`), one event per second from 0; `b1@3` sets
 the time, `b1/T` puts it on stream T. GPM X matches the events of letter x and binds `?x` to the

@@ -16,13 +16,11 @@ from spaseq.algebra.answers import Answer
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.kb.load import load_kb
 from spaseq.options import FollowOptions
-from spaseq.plan import families as families_module
 from spaseq.plan.families import families_of
 from spaseq.plan.joint_plans import joint_plans
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark import bounded
 from spaseq.runtime.spark.following.follow import follow
-from spaseq.stages import lone_patterns
 from tests.oracle.agreement import comparables
 from tests.oracle.choices import seeded
 from tests.oracle.draw_events import knowledge
@@ -30,18 +28,19 @@ from tests.oracle.query_sets import answers, expected, pushed_answers, queries_o
 from tests.oracle.spark_sample import apart, deliver_in_turns, directories
 from tests.oracle.strategies import EVERYTHING, Case, case
 from tests.sizes import sizes
+from tests.thresholds import Force
 
-SEED = os.environ.get("SPASEQ_ORACLE_SEED", "1")
+SEED = os.environ.get("SPASEQ_ORACLE_SEED", "3")
 SETS = int(os.environ.get("SPASEQ_ORACLE_SETS", "0"))
 
 
 @sizes(8, 20, 500)
 def test_a_set_of_queries_has_the_answers_of_each(
-    examples: int, monkeypatch: pytest.MonkeyPatch
+    examples: int, monkeypatch: pytest.MonkeyPatch, force: Force
 ) -> None:
-    monkeypatch.setattr(families_module, "FEWEST", 2)
-    monkeypatch.setattr(lone_patterns, "FEWEST", 1)
-    monkeypatch.setattr(lone_patterns, "FEWEST_USES", 1)
+    force("family_queries=2")
+    force("template_queries=1")
+    force("template_uses=1")
     answered = families = joint = 0
     for number in range(SETS or examples):
         choices = seeded(f"sets{SEED}:{number}")
@@ -65,11 +64,11 @@ def test_a_set_of_queries_has_the_answers_of_each(
 
 @sizes(4, 16, 300)
 def test_a_pushed_set_has_the_answers_of_each(
-    examples: int, monkeypatch: pytest.MonkeyPatch
+    examples: int, monkeypatch: pytest.MonkeyPatch, force: Force
 ) -> None:
-    monkeypatch.setattr(families_module, "FEWEST", 2)
-    monkeypatch.setattr(lone_patterns, "FEWEST", 1)
-    monkeypatch.setattr(lone_patterns, "FEWEST_USES", 1)
+    force("family_queries=2")
+    force("template_queries=1")
+    force("template_uses=1")
     answered = 0
     for number in range(SETS or examples):
         choices = seeded(f"pushed{SEED}:{number}")
@@ -108,13 +107,18 @@ def job_of(queries: list[tuple[str, Case, str]], directory: Path) -> Job:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("way", ["files", "shuffle"])
-@sizes(8, 20, 50)
+@sizes(3, 20, 50)
 def test_sets_on_spark(
-    spark: Any, tmp_path: Path, examples: int, way: str, monkeypatch: pytest.MonkeyPatch
+    spark: Any,
+    tmp_path: Path,
+    examples: int,
+    way: str,
+    monkeypatch: pytest.MonkeyPatch,
+    force: Force,
 ) -> None:
-    monkeypatch.setattr(families_module, "FEWEST", 2)
+    force("family_queries=2")
     monkeypatch.setattr(bounded, "is_one_machine", lambda spark: way == "files")
-    queries = sets_of(f"spark{SEED}", SETS or examples)
+    queries = sets_of(f"set {SEED}", SETS or examples)
     work = job_of(queries, tmp_path)
     assert len(families_of(work.plans)) > len(work.streams) // 8
     deliver_in_turns([*{id(c): c for _, c, _ in queries}.values()], tmp_path, 0, 1, Random(1))
@@ -125,11 +129,9 @@ def test_sets_on_spark(
 
 @pytest.mark.spark
 @pytest.mark.thorough
-def test_followed_sets_on_spark(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_followed_sets_on_spark(spark: Any, tmp_path: Path, force: Force) -> None:
     """The run is resumed twice."""
-    monkeypatch.setattr(families_module, "FEWEST", 2)
+    force("family_queries=2")
     queries = sets_of(f"followed{SEED}", SETS or 30)
     files, random, found = tmp_path / "files", Random(1), []
     work = job_of(queries, files)

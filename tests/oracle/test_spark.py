@@ -19,6 +19,7 @@ import pytest
 from spaseq.options import FollowOptions
 from spaseq.runtime.spark import bounded as bounded
 from spaseq.runtime.spark.following.follow import follow
+from tests.oracle.forced_campaign import on_spark
 from tests.oracle.spark_sample import deliver, deliver_in_turns, disagreements, job, sample
 
 pytestmark = pytest.mark.spark
@@ -69,6 +70,20 @@ def test_bounded(spark: Any, tmp_path: Path, partitions: int) -> None:
 @pytest.mark.thorough
 def test_followed(spark: Any, tmp_path: Path) -> None:
     check_followed(spark, tmp_path, 20, f"followed:{SEED}")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param("least", marks=pytest.mark.thorough),
+        pytest.param("never", marks=pytest.mark.slow),
+    ],
+)
+def test_forced_thresholds(words: str) -> None:
+    """In another process, whose workers have the same thresholds."""
+    told, crossed = on_spark(int(SEED), 10, words)
+    assert not told, told
+    assert ("advanced_rows" in crossed) == (words == "least")
 
 
 @pytest.mark.slow

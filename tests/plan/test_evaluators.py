@@ -10,7 +10,7 @@ from spaseq.errors import UsageError
 from spaseq.plan.query_plan import QueryPlan
 
 OWN = {n: f"?{n.lower()} :is ?v{n.lower()}" for n in "ABCD"}
-SETS = ("compact", "compiled-chain", "compiled-compact")
+SETS = ("compiled-chain", "compiled-compact")
 KEYED = {n: f"?{n.lower()} :is ?k" for n in "ABCD"}
 
 
@@ -148,8 +148,8 @@ def test_max_is_compiled() -> None:
     [
         (
             "A;[5 SECONDS] B",
-            "compact",
-            "the compact evaluator cannot run this query: an operator bounds the gap",
+            "compiled-compact",
+            "the compiled-compact evaluator cannot run this query: an operator bounds the gap",
         ),
         (
             "A; B+",

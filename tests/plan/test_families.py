@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from spaseq.compile import CompileOptions, compile_query
-from spaseq.plan import families as families_module
-from spaseq.plan.families import FEWEST, Family, families_of
+from spaseq.plan.families import Family, families_of
 from spaseq.plan.query_plan import QueryPlan
+from tests.thresholds import Force
 
 QUERY = """PREFIX : <http://e/>
     {form} WITHIN {window} {more} FROM STREAM S <http://e/s> WHERE {{ SEQ({steps})
@@ -27,8 +27,8 @@ USUAL = {
 
 
 @pytest.fixture(autouse=True)
-def _two_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(families_module, "FEWEST", 2)
+def _two_are_enough(force: Force) -> None:
+    force("family_queries=2")
 
 
 def plan(disable: tuple[str, ...] = (), **changed: str) -> QueryPlan:
@@ -109,10 +109,10 @@ def test_a_query_that_is_alone_has_no_shape() -> None:
     assert compile_query(QUERY.format(**USUAL)).shaped is None
 
 
-def test_a_few_queries_run_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(families_module, "FEWEST", FEWEST)
-    assert not families(*({"least": str(i)} for i in range(FEWEST - 1)))
-    assert families(*({"least": str(i)} for i in range(FEWEST)))
+def test_a_few_queries_run_by_themselves(force: Force) -> None:
+    force("family_queries=8")
+    assert not families(*({"least": str(i)} for i in range(7)))
+    assert families(*({"least": str(i)} for i in range(8)))
 
 
 @pytest.mark.parametrize("window", ["2 HOURS", "1 HOURS TUMBLING"])

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from spaseq.compile import CompileOptions, compile_query
-from spaseq.plan import families as families_module
 from spaseq.plan.families import Family, families_of
 from spaseq.plan.joint_plans import joint_plans
+from tests.thresholds import Force
 
 QUERY = """PREFIX : <http://e/>
     SELECT ?x WITHIN {window} SECONDS {more} FROM STREAM S <http://e/s> WHERE {{ SEQ({steps})
@@ -20,8 +20,8 @@ USUAL = {"window": "10", "more": "", "steps": "A; B", "op": ">", "other": ":b"}
 
 
 @pytest.fixture(autouse=True)
-def _two_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(families_module, "FEWEST", 2)
+def _two_are_enough(force: Force) -> None:
+    force("family_queries=2")
 
 
 def families(*shapes: dict[str, str]) -> Sequence[Family]:

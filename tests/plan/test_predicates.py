@@ -99,9 +99,9 @@ _TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
 STREAM = "".join(
     f"<http://e/x{i % 3}> <http://e/is> <http://e/{what}> <http://e/g{i}> .\n"
     f'<http://e/x{i % 3}> <http://e/cools> "{i}" <http://e/g{i}> .\n'
-    f'<http://e/x{i % 3}> <http://e/other> "\\q" <http://e/g{i}> .\n'
-    f'<http://e/g{i}> {_TIME} "{i}"^^<http://www.w3.org/2001/XMLSchema#long> .\n'
-    for i, what in enumerate(["hot", "cold", "cold", "hot", "hot", "cold", "hot"])
+    + (f'<http://e/x{i % 3}> <http://e/other> "\\q" <http://e/g{i}> .\n' if what == "warm" else "")
+    + f'<http://e/g{i}> {_TIME} "{i}"^^<http://www.w3.org/2001/XMLSchema#long> .\n'
+    for i, what in enumerate(["hot", "cold", "cold", "warm", "hot", "hot", "cold", "hot"])
 )
 
 
@@ -120,5 +120,6 @@ def test_answers_and_reports_are_the_same(tmp_path, query: str) -> None:
 
     with_all = run("pushed-predicates")
     assert with_all[0]
-    assert len(with_all[3]) == 7 * len(compile_query(query).inputs.streams)
+    # The line that cannot be read, though no query reads its predicate, and the event that lost it.
+    assert len(with_all[3]) == 2 * len(compile_query(query).inputs.streams)
     assert run() == with_all

@@ -46,6 +46,11 @@ def test_how_a_pattern_is_evaluated(pattern: str, words: str) -> None:
     assert said(pattern)[0] == f"A: {words}"
 
 
+def test_a_triple_term_is_read_from_its_fields() -> None:
+    lift = LIFT.replace(":tag ?w", ":says <<( ?e :tag ?w )>>")
+    assert said("?e :says ?t", lift)[1] == "read: ?id, ?kind, ?t, ?v, ?w, ?x"
+
+
 def test_what_is_read() -> None:
     assert said("?a :v ?b")[1:] == [
         "read: ?id, ?kind, ?t, ?v, ?x",
@@ -58,4 +63,7 @@ def test_when_triples_are_made() -> None:
     (words, *_) = said("?a :v ?b", disable=["virtual-triples"])
     assert words == "A: triples are made: the rule virtual-triples is disabled"
     lift = LIFT.replace("?e a ?k", "[] a ?k")
-    assert said("?a :v ?b", lift)[0] == "A: rows are lifted one by one: blank nodes"
+    assert (
+        said("?a :v ?b", lift)[0]
+        == "A: rows are lifted one by one: blank nodes, or triple terms with variables"
+    )

@@ -47,12 +47,6 @@ def test_rules_that_change_nothing_are_not_named() -> None:
             "SEQ(A) { DEFINE GPM A ON S { ?x :a ?y OPTIONAL { ?x :b ?z } } }",
             ["A: the rest waits until the triple patterns match"],
         ),
-        (
-            "rare-steps-first",
-            "SEQ(A: B) { DEFINE GPM A ON S { ?x :a ?y } DEFINE GPM B ON S { ?x :b ?z "
-            "FILTER (REGEX(?z, ?y)) } }",
-            ["steps are matched from the rarest on"],
-        ),
     ],
 )
 def test_what_a_rule_changed(rule: str, body: str, said: list[str]) -> None:

@@ -13,10 +13,10 @@ import signal
 import sys
 from importlib import import_module
 
+from spaseq import thresholds
 from spaseq.cli.main import COMMANDS, program
 from spaseq.compiled.warming import warm
-from spaseq.runtime import local
-from spaseq.stages.sorting import RowSorter
+from spaseq.thresholds.forced import forced
 
 
 def serve(arguments: list[str]) -> None:
@@ -39,8 +39,7 @@ def serve(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for pytest
-    RowSorter.__init__.__defaults__ = (100, 0)  # so that a small stream is sorted on disk
-    local.KEPT_BYTES = 0
+    thresholds.use(forced("memory_rows=100 memory_bytes=0"))  # a small stream is sorted on disk
     warm()
     for command in COMMANDS:
         import_module(f"spaseq.cli.{command}")

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import spaseq
 from spaseq import Engine, Event
-from spaseq.runtime.pushed_units import FamilyUnit
 from tests.language.test_tables import RUNTIMES
 
 QUERY = """PREFIX : <http://e/>
@@ -96,7 +95,7 @@ def pushed(given: Sequence[Event], cuts: Sequence[int], **options: Any) -> tuple
     return told(matches), engine.suppressed
 
 
-@settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=5, deadline=None, phases=[Phase.explicit, Phase.generate])
 @example(49509, [])  # solutions of single events come in another order than those of batches
 @given(st.integers(0, 10**6), st.lists(st.integers(1, 6), max_size=14))
 def test_limited_answers_do_not_depend_on_batches(seed: int, cuts: list[int]) -> None:
@@ -112,7 +111,7 @@ def test_limited_answers_do_not_depend_on_batches(seed: int, cuts: list[int]) ->
 def test_a_query_among_others_has_the_answers_of_its_own_limit(seed: int) -> None:
     given = events(seed, 20)
     engine = Engine(QUERIES, limit_per_event=LIMIT)
-    assert sum(isinstance(unit, FamilyUnit) for unit in engine._queries.units()) == 2
+    assert sum(unit.is_family for unit in engine._queries.units()) == 2
     found = engine.push_many([("S", event) for event in given]) + engine.close()
     suppressed = 0
     for number, text in enumerate(QUERIES, 1):

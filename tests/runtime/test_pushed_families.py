@@ -8,35 +8,31 @@ from typing import Any
 import pytest
 
 import spaseq
+from spaseq import thresholds
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import RunError
 from spaseq.expr.extension import unregister
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
-from spaseq.plan.families import FEWEST, families_of, family_begun_by
+from spaseq.plan.families import families_of, family_begun_by
 from spaseq.plan.member_plan import PlanTemplate
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.bad_input import BadInput, warn
-from spaseq.runtime.pushed_units import (
-    FamilyUnit,
-    PushedQuery,
-    QueryUnit,
-    Unit,
-    restored_unit,
-)
-from spaseq.runtime.unit_stages import Evaluation
+from spaseq.runtime.pushed_query import PushedQuery
+from spaseq.runtime.pushed_units import PushedUnit, restored_unit
+from spaseq.runtime.stage_factory import StageFactory
 from tests.runtime.test_query_families import EVENTS, QUERY, USUAL, integer, texts
-from tests.sizes import sizes
+from tests.sizes import first_of, sizes
 
 
 def engine(queries: list[str], **options: Any) -> spaseq.Engine:
     return spaseq.Engine(queries, **options)
 
 
-def units(of: spaseq.Engine) -> list[type]:
-    return [type(unit) for unit in of._queries._units]
+def units(of: spaseq.Engine) -> list[str]:
+    return ["family" if unit.is_family else "query" for unit in of._queries._units]
 
 
 def found(of: spaseq.Engine, events: list[spaseq.Event], many: int = 1) -> list[tuple[str, Any]]:
@@ -70,15 +66,15 @@ def member(least: int, fall: int, **changed: str) -> str:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("limit", [None, 1])
+@pytest.mark.parametrize("limit", first_of([None, 1], 1))
 def test_a_member_has_the_answers_that_it_has_alone(
     changed: dict[str, str], limit: int | None, many: int
 ) -> None:
     options: dict[str, Any] = {} if limit is None else {"limit_per_event": limit}
     together = engine(texts(**changed), **options)
-    assert units(together) == [FamilyUnit]
+    assert units(together) == ["family"]
     alone = engine(texts(**changed), disable=["query-families"], **options)
-    assert units(alone) == [QueryUnit] * 12
+    assert units(alone) == ["query"] * 12
     answers = found(together, EVENTS, many)
     assert answers == found(alone, EVENTS, many)
     assert len(answers) > 1
@@ -114,7 +110,7 @@ def test_answers_of_a_call_come_query_by_query() -> None:
     queries = texts(steps="A; B+")
     queries.insert(5, f"{other} WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x :b ?v }} }}")
     own = engine(queries)
-    assert units(own) == [FamilyUnit, QueryUnit]
+    assert units(own) == ["family", "query"]
     given = [m.query for m in own.push_many([("S", event) for event in EVENTS])]
     assert given == sorted(given, key=names.index)
     assert len({*given}) > 3
@@ -123,27 +119,27 @@ def test_answers_of_a_call_come_query_by_query() -> None:
 def test_a_member_comes_and_goes() -> None:
     own = engine(texts())
     own.add(member(3, 9), name="late")
-    assert units(own) == [FamilyUnit]
+    assert units(own) == ["family"]
     own.add(member(3, 9, steps="A; B; B"), name="other")
-    assert units(own) == [FamilyUnit, QueryUnit]
+    assert units(own) == ["family", "query"]
     for name in [f"query{i}" for i in range(1, 13)]:
         own.remove(name)
     assert own.queries == ("late", "other")
-    assert units(own) == [FamilyUnit, QueryUnit]
+    assert units(own) == ["family", "query"]
     own.remove("late")
-    assert units(own) == [QueryUnit]
+    assert units(own) == ["query"]
 
 
 def test_queries_that_are_added_become_a_family() -> None:
     own = engine([])
     for i in range(12):
         own.add(member(i % 7, i % 4), name=f"q{i}")
-    assert units(own) == [QueryUnit] * (FEWEST - 1) + [FamilyUnit]
+    assert units(own) == ["query"] * (thresholds.current.family_queries - 1) + ["family"]
     alone = engine([member(i % 7, i % 4) for i in range(12)], disable=["query-families"])
     names = {f"q{i}": f"query{i + 1}" for i in range(12)}
     given = sorted(((names[name], answer) for name, answer in found(own, EVENTS)), key=repr)
     assert given == found(alone, EVENTS)
-    assert len({name for name, _ in given}) >= FEWEST
+    assert len({name for name, _ in given}) >= thresholds.current.family_queries
 
 
 def test_a_member_with_the_constants_of_another_begins_by_itself() -> None:
@@ -175,12 +171,12 @@ def test_queries_that_call_functions_fail_apart() -> None:
             member(i, 1).replace(f"?v > {i}", f"?v > {i} && <http://e/fragile>(?v) > 0")
             for i in range(9)
         ]
-        assert units(engine(queries)) == [QueryUnit] * 9
+        assert units(engine(queries)) == ["query"] * 9
     finally:
         unregister("http://e/fragile")
 
 
-@sizes(5, 20, 500)
+@sizes(3, 20, 500)
 def test_any_members_at_any_time(examples: int) -> None:
     """Each member by itself over the events between its coming and its going."""
     for seed in range(examples):
@@ -209,7 +205,7 @@ def test_any_members_at_any_time(examples: int) -> None:
         given += own.close()
         for each in alone.values():
             wanted += each.close()
-        assert FamilyUnit in units(own)
+        assert "family" in units(own)
         assert sorted(map(content, given)) == sorted(map(content, wanted)), seed
 
 
@@ -231,7 +227,7 @@ CHANGES: list[dict[str, str]] = [
 ]
 
 
-@sizes(8, 20, 500)
+@sizes(4, 20, 500)
 def test_a_family_goes_on_from_its_snapshot(examples: int) -> None:
     """Members come and go; each member's answers are those of a family that was never stopped."""
     restarts = 0
@@ -264,8 +260,8 @@ def test_a_family_goes_on_from_its_snapshot(examples: int) -> None:
 
 def test_a_query_goes_on_from_its_snapshot() -> None:
     query = PushedQuery(planned("a", member(3, 1, steps="A; B+")))
-    unit: Unit = QueryUnit(query, HOW)
-    whole: Unit = QueryUnit(PushedQuery(query.plan), HOW)
+    unit = PushedUnit({0: query}, HOW)
+    whole = PushedUnit({0: PushedQuery(query.plan)}, HOW)
     count = 0
     for event in EVENTS:
         unit = restored_unit(unit.snapshot(), [query], HOW)
@@ -303,12 +299,12 @@ def planned(name: str, text: str) -> QueryPlan:
     return compile_query(text, name=name, options=CompileOptions(several=True))
 
 
-HOW = Evaluation(KnowledgeBase.empty(), StageOptions(), warn)
+HOW = StageFactory(KnowledgeBase.empty(), StageOptions(), warn)
 
 Pairs = list[tuple[str, Any]]
 
 
-def pushed(unit: Unit, events: list[spaseq.Event]) -> Pairs:
+def pushed(unit: PushedUnit, events: list[spaseq.Event]) -> Pairs:
     """The answers to some events, which come together, in order."""
     triples = [triples_of(event.graph) for event in events]
     rows = [
@@ -323,14 +319,14 @@ class Pushed:
     """A family that begins with some queries."""
 
     def __init__(self, limit: int | None, start: list[str]) -> None:
-        self.how = Evaluation(KnowledgeBase.empty(), StageOptions(limit), warn)
+        self.how = StageFactory(KnowledgeBase.empty(), StageOptions(limit), warn)
         self.members = {f"q{i}": PushedQuery(planned(f"q{i}", t)) for i, t in enumerate(start)}
         queries = [*self.members.values()]
         family = family_begun_by(queries[0].plan)
         assert family is not None
         if len(queries) > 1:
             (family,) = families_of([query.plan for query in queries])
-        self.unit = FamilyUnit(family, dict(enumerate(queries)), self.how)
+        self.unit = PushedUnit(dict(enumerate(queries)), self.how, family)
         self.answered = False
 
     def add(self, name: str, text: str) -> None:
@@ -347,7 +343,7 @@ class Pushed:
         snapshot, names = self.unit.snapshot(), [q.plan.identity.title for q in self.unit.queries]
         self.members = {name: PushedQuery(self.members[name].plan) for name in names}
         unit = restored_unit(snapshot, [self.members[name] for name in names], self.how)
-        assert isinstance(unit, FamilyUnit)
+        assert unit.is_family
         self.unit = unit
 
     def push(self, events: list[spaseq.Event]) -> Pairs:

@@ -11,9 +11,9 @@ import spaseq
 from spaseq.plan.member_plan import MemberPlan
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime import local
-from spaseq.stages import family_stage
-from spaseq.stages.family_stage import FamilySequence
+from spaseq.stages.unit_sequence import UnitSequence
 from tests.language.test_tables import RUNTIMES
+from tests.thresholds import Force
 
 QUERY = """PREFIX : <http://e/> {form} WITHIN 10 SECONDS {more} FROM STREAM S <http://e/s>
     WHERE {{ SEQ({steps}) DEFINE GPM A ON S {{ ?x :a ?v FILTER (?v > {least}) }}
@@ -134,10 +134,10 @@ def test_a_member_is_counted_by_itself() -> None:
     assert counts[0] == counts[1]
 
 
-def test_events_are_matched_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_are_matched_in_parts(force: Force) -> None:
     whole = answers(texts())
-    monkeypatch.setattr(family_stage, "MOST_ROWS", 10)
-    monkeypatch.setattr(family_stage, "FEWEST_EVENTS", 3)
+    force("family_rows=10")
+    force("family_events=3")
     assert answers(texts()) == whole
 
 
@@ -235,12 +235,12 @@ def test_stage_2_is_made_only_if_a_match_is_possible(
 ) -> None:
     made = []
 
-    class Noted(FamilySequence):
+    class Noted(UnitSequence):
         def __init__(self, *given: Any) -> None:
             made.append(self)
             super().__init__(*given)
 
-    monkeypatch.setattr(local, "FamilySequence", Noted)
+    monkeypatch.setattr(local, "UnitSequence", Noted)
     queries = [
         f"""PREFIX : <http://e/> SELECT ?x WITHIN 10 SECONDS PARTITION BY (?x)
         FROM STREAM S <http://e/s> WHERE {{ SEQ(A; B) DEFINE GPM A ON S {{ ?x :a "{i}" }}

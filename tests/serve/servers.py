@@ -87,7 +87,10 @@ def served(directory: Path, more: str = "", stream: str = "") -> Iterator[Served
         made.append(real(*given))
         return made[0]
 
-    with mock.patch.object(server, "server_of", kept), httpx.Client(base_url=url) as http:
+    with (
+        mock.patch.object(server, "server_of", kept),
+        httpx.Client(base_url=url, timeout=30) as http,
+    ):
         thread = threading.Thread(target=server.serve, args=(parts, listening), daemon=True)
         thread.start()
         try:

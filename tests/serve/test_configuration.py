@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from spaseq.errors import UsageError
+from spaseq.serve.assembly import parts_of
 from spaseq.serve.configuration import Configuration, read_configuration
 
 
@@ -67,8 +68,16 @@ def test_another_address_than_loopback_is_allowed_with_a_token(tmp_path: Path) -
     assert found.server["token_file"] == tmp_path / "token"
 
 
+def test_a_token_file_may_begin_with_a_mark(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("\ufeffsecret\n", "utf-8")
+    (tmp_path / "token").chmod(0o600)
+    found = read(tmp_path, '[server]\ntoken_file = "token"\n[queries]\ndirectory = "queries"\n')
+    assert parts_of(found, tmp_path).access.admitted("secret") is not None
+
+
 def test_a_mistake_shows_no_value_of_the_environment(tmp_path: Path) -> None:
-    text = '[server]\nsync = "${PW}"\nmax_body = "${PW}"\n[streams.S]\niri = "a"\ntime = "${PW}"\n'
+    text = '[server]\nsync = "${PW}"\nmax_body = "${PW}"\n'
+    text += '[streams.S]\niri = "http://a"\ntime = "${PW}"\n'
     with pytest.raises(UsageError) as caught:
         read(tmp_path, text, PW="hunter2")
     assert len(str(caught.value).splitlines()) == 3
@@ -82,3 +91,34 @@ def test_the_examples_can_be_read() -> None:
         root / "spaseq" / "serve" / "example" / "spaseq.toml",
     ):
         assert read_configuration(path, {}).streams
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ('[server]\ntoken_file = "a\\u0000b"\n', 2, "without the character NUL"),
+        ('[server]\ndata = "\\u0000"\n', 2, "without the character NUL"),
+        ('[server]\ntls = { cert = "\\u0000", key = "k" }\n', 2, "without the character NUL"),
+        ('[server]\nmax_body = "0 B"\n', 2, "a size such as"),
+        ('[server]\nlisten = "127.0.0.1:99999"\n', 2, "no address"),
+        (f'[server]\nlisten = "127.0.0.1:{"9" * 5000}"\n', 2, "no address"),
+        ('[server]\nlisten = "here"\n', 2, "no address"),
+        ('[streams.S]\niri = "s"\n', 2, "an absolute IRI"),
+        ('[streams.S]\niri = "http://e/ s"\n', 2, "an absolute IRI"),
+        ('[streams.S]\niri = "http://s"\nlift = "\\u0000"\n', 3, "without the character NUL"),
+        ('[kb]\nowners = "o.ttl"\n', 2, "an absolute IRI"),
+        ('[kb]\n"http://kb" = "\\u0000"\n', 2, "without the character NUL"),
+        ('[streams.S]\niri = "http://s"\n[streams.T]\niri = "http://s"\n', 4, "streams.S"),
+    ],
+)
+def test_values_that_cannot_be(tmp_path: Path, text: str, line: int, reason: str) -> None:
+    with pytest.raises(UsageError, match=rf"spaseq\.toml:{line}: .*{reason}") as caught:
+        read(tmp_path, text)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("value", ["[" * 20_000, "9" * 5000])
+def test_values_that_are_too_deep_or_too_long(tmp_path: Path, value: str) -> None:
+    with pytest.raises(UsageError, match=r"spaseq\.toml: ") as caught:
+        read(tmp_path, f"[server]\nretain = {value}\n")
+    assert len(str(caught.value).splitlines()) == 1

@@ -23,7 +23,19 @@ pytestmark = [
     pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium"),
 ]
 
-STREAMS = ("made", "orders", "hostile", "keys", "fast", "slow", "why", "lines")
+STREAMS = (
+    "made",
+    "orders",
+    "hostile",
+    "keys",
+    "fast",
+    "slow",
+    "why",
+    "lines",
+    "silent",
+    "ahead",
+    "stopped",
+)
 STREAM = '[streams.{0}]\niri = "http://e/{0}"\nmax_message = "8 MB"\n'
 
 QUERY = """PREFIX : <http://e/>
@@ -143,6 +155,7 @@ def test_a_query_is_mended_matches_moves_and_goes(page: playwright.Page, url: st
     answers = page.locator("article.answer")
     expect(answers).to_have_count(2)
     expect(answers.first.locator(".timeline li")).to_have_text(["Order", "Payment"])
+    expect(answers.first.locator("h3 time")).to_have_text("2026-01-01 00:00:05 UTC")
     expect(answers.first.locator(".bindings")).to_contain_text("17.5 decimal")
     expect(drawn).to_have_count(0)
     expect(page.locator(".automaton .count")).to_have_text(["2", "1"])
@@ -255,15 +268,17 @@ def test_whom_everybody_waits_for(page: playwright.Page, url: str) -> None:
     expect = playwright.expect
     both = QUERY.format(stream="fast").replace("WHERE", "FROM STREAM T <http://e/slow>\nWHERE")
     put(url, "both", both.replace("Payment ON S", "Payment ON T"))
+    put(url, "beside", QUERY.format(stream="fast"))
     post(url, "slow", event(60, "<http://e/a> <http://e/b> <http://e/c>"))
     post(url, "fast", event(3600, "<http://e/a> <http://e/b> <http://e/c>"))
     post(url, "fast", event(1800, "<http://e/a> <http://e/b> <http://e/c>"))  # late
     post(url, "fast", "this is no event\n", bad=1)
     page.get_by_role("link", name="Streams").click()
-    expect(page.get_by_text("Everybody waits for slow.")).to_be_visible()
+    expect(page.get_by_text("No query has waited for a stream for a minute.")).to_be_visible()
     slow = page.get_by_role("row", name=re.compile("^slow"))
-    expect(slow).to_have_class("slowest")
+    expect(slow).not_to_have_class("slowest")
     expect(slow.locator(".behind")).to_have_text("59 min")
+    expect(slow.get_by_text("2026-01-01 00:01:00 UTC")).to_be_visible()
     fast = page.get_by_role("row", name=re.compile("^fast"))
     expect(fast.locator(".late")).to_have_text("1")
     expect(fast.locator(".bad")).to_have_text("1")
@@ -272,7 +287,35 @@ def test_whom_everybody_waits_for(page: playwright.Page, url: str) -> None:
     twice = page.get_by_role("row", name=re.compile("^twice"))
     expect(twice.locator(".duplicate")).to_have_text("2")
     page.goto(f"{url}/#/query/both")
-    expect(page.locator("main")).to_contain_text("slow (59 min behind: the query waits for it)")
+    expect(page.locator("#waits")).to_contain_text("For nothing")  # no match is possible
+
+    names = [query["name"] for query in httpx.get(f"{url}/queries").json()]
+    told = [{"query": name, "stream": "http://e/slow", "since": "2026-01-01"} for name in names]
+    page.route("**/health", lambda route: route.fulfill(json={"status": "ok", "waiting": told}))
+    page.get_by_role("link", name="Streams").click()
+    expect(page.get_by_text("Everybody waits for slow.")).to_be_visible()
+    expect(slow).to_have_class("slowest")
+
+
+def test_what_a_query_waits_for(page: playwright.Page, url: str) -> None:
+    expect, waits = playwright.expect, page.locator("#waits")
+    silent = QUERY.format(stream="silent").replace("; Payment", "; Payment!")
+    put(url, "silent", silent.replace("?o ?paid", "?o"))
+    post(url, "silent", ordered(0))
+    page.goto(f"{url}/#/query/silent")
+    expect(waits.get_by_role("listitem")).to_have_text([re.compile("01:00:00")])
+    expect(waits).to_contain_text("It waits for the watermark of silent.")
+    either = QUERY.format(stream="ahead").replace("WHERE", "FROM STREAM T <http://e/stopped> WHERE")
+    text = either.replace("?o ?paid", "?o").replace("(Order; Payment)", "(Order)")
+    put(
+        url,
+        "held",
+        text.replace("Order ON S", "Order ON S, T").partition("DEFINE GPM Pay")[0] + "}",
+    )
+    post(url, "ahead", ordered(0))
+    page.goto(f"{url}/#/query/held")
+    expect(waits).to_contain_text("1 answer is held. It waits for the watermark of stopped.")
+    expect(waits.get_by_role("listitem")).to_have_count(0)
 
 
 # --- people ---------------------------------------------------------------------------------------
@@ -294,7 +337,7 @@ def tabbed(page: playwright.Page, name: str) -> None:
 
 def test_with_the_keyboard_only(page: playwright.Page, url: str) -> None:
     expect = playwright.expect
-    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    expect(page.get_by_role("heading", name="Alerts")).to_be_visible()
     tabbed(page, "New query")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="New query")).to_be_visible()
@@ -328,6 +371,32 @@ def test_with_the_keyboard_only(page: playwright.Page, url: str) -> None:
     assert httpx.get(f"{url}/queries/typed").status_code == 404
 
 
+def test_alerts_are_the_first_view(browser: playwright.Browser, tmp_path: Path) -> None:
+    expect = playwright.expect
+    with serve_command(tmp_path, STREAM.format("s")) as url, opened(browser, url) as page:
+        expect(page.get_by_text("No query runs yet")).to_be_visible()
+        text = QUERY.format(stream="s")
+        put(url, "loud", f"# title: <b>Paid</b>\n# severity: critical\n{text}")
+        put(url, "calm", text.replace("1 HOURS", "2 HOURS"))
+        expect(page.get_by_text("2 queries run, and none has answered yet.")).to_be_visible()
+        paid = '<http://e/o1> <http://e/paid> "5"'
+        post(url, "s", ordered(1) + event(3, paid) + later(4))
+        alerts = page.locator("article.alert")
+        expect(alerts).to_have_count(2)
+        page.get_by_label("Severity").select_option("critical")
+        expect(alerts).to_have_count(1)
+        expect(alerts.locator("h2")).to_have_text("<b>Paid</b>")
+        expect(alerts.locator(".said")).to_have_text("o o1paid 5")
+        page.get_by_role("button", name="Acknowledge").click()
+        page.get_by_label("Note (may be empty)").fill("on it")
+        page.keyboard.press("Enter")
+        expect(alerts.locator("span.taken")).to_contain_text("acknowledged by local")
+        page.get_by_label("not acknowledged").check()
+        expect(page.get_by_text("No alert is left by the filters.")).to_be_visible()
+        page.get_by_role("button", name="Show all").click()
+        expect(alerts).to_have_count(2)
+
+
 def test_a_token_is_asked_for(browser: playwright.Browser, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("open-sesame\n")
     (tmp_path / "token").chmod(0o600)
@@ -341,7 +410,7 @@ def test_a_token_is_asked_for(browser: playwright.Browser, tmp_path: Path) -> No
             playwright.expect(page.get_by_role("alert")).to_contain_text(["That is not the token."])
             field.fill("open-sesame")
             field.press("Enter")
-            playwright.expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+            playwright.expect(page.get_by_role("heading", name="Alerts")).to_be_visible()
             assert page.evaluate("document.cookie") == ""  # no script reads the token
 
 
@@ -350,7 +419,14 @@ def test_small_screens_and_both_schemes(browser: playwright.Browser, url: str, s
     put(url, scheme, QUERY.format(stream="lines"))
     small = {"viewport": {"width": 375, "height": 700}, "color_scheme": scheme}
     with opened(browser, url, **small) as page:
-        for path in ("#/", "#/streams", f"#/query/{scheme}", f"#/edit/{scheme}", "#/new"):
+        for path in (
+            "#/",
+            "#/queries",
+            "#/streams",
+            f"#/query/{scheme}",
+            f"#/edit/{scheme}",
+            "#/new",
+        ):
             page.goto(f"{url}/{path}")
             page.get_by_role("heading", level=1).wait_for()
             page.wait_for_timeout(300)

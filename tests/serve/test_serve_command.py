@@ -10,6 +10,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ import pytest
 import spaseq as package
 from tests.serve.processes import Command, spaseq
 from tests.serve.servers import CONFIGURATION, NQUADS, event, subscribed, wait
+from tests.sizes import first_rows_of
 
 PAIRS = (
     "SELECT ?v ?w WITHIN 10 SECONDS FROM STREAM S <http://e/s> WHERE { SEQ(A; B) "
@@ -114,7 +116,7 @@ def test_kills_lose_no_event_and_repeat_no_answer(
                         f"{now[0].url}/streams/S", content=body, headers=headers, timeout=5
                     )
                     if reply.status_code == 200:
-                        assert reply.json() == {"accepted": 4, "bad": []}
+                        assert reply.json() == {"accepted": 4, "bad": [], "late": 0}
                         break
                 except httpx.TransportError:
                     pass
@@ -245,13 +247,33 @@ def test_check_reports_what_is_wrong(configuration: Path) -> None:
     assert not (configuration.parent / "state").exists()
 
 
+def test_check_runs_the_tests_beside_the_queries(configuration: Path) -> None:
+    """A query that has an answer for each event, and a test that expects none."""
+    directory = configuration.parent / "queries"
+    query = next(directory.glob("*.rq"))
+    (directory / "it.test.toml").write_text(
+        f'query = "{query.name}"\n[[test]]\nname = "quiet"\n[[test.step]]\n'
+        'wait = "1 SECONDS"\nanswers = []\n'
+    )
+    found = spaseq("serve", "--check", str(configuration))
+    assert (found.returncode, "1 test: all is well" in found.stdout) == (0, True), found
+    text = (directory / "it.test.toml").read_text().replace("answers = []", "answers = [{}]")
+    (directory / "it.test.toml").write_text(text)
+    found = spaseq("serve", "--check", str(configuration))
+    assert found.returncode == 3
+    assert "it.test.toml:4: test 'quiet'" in found.stderr
+
+
 @pytest.mark.parametrize(
     ("sink", "reason"),
-    [
-        ('[sinks.ops]\nto = "out.txt"', "[sinks.ops]"),
-        ('[sinks.ops]\nto = "kafka://me:secret@h"', "give a topic"),
-        ('[sinks."a/b"]\nto = "out.jsonl"', "a name has letters"),
-    ],
+    first_rows_of(
+        [
+            ('[sinks.ops]\nto = "kafka://me:secret@h"', "give a topic"),
+            ('[sinks.ops]\nto = "out.txt"', "[sinks.ops]"),
+            ('[sinks."a/b"]\nto = "out.jsonl"', "a name has letters"),
+        ],
+        1,
+    ),
 )
 def test_a_wrong_sink_is_named(configuration: Path, sink: str, reason: str) -> None:
     configuration.write_text(f"{configuration.read_text()}\n{sink}\n")
@@ -325,3 +347,29 @@ def test_the_package_has_the_example_and_the_page() -> None:
     serve = Path(package.__file__).parent / "serve"
     assert (serve / "example" / "spaseq.toml").is_file()
     assert (serve / "page" / "index.html").is_file()
+
+
+FAULTY = """
+import sys
+from spaseq.cli.main import main
+from spaseq.runtime.live.live_engine import LiveEngine
+
+def take(*_):
+    raise RuntimeError("a bolt from the blue")
+
+LiveEngine.take = take
+main(["serve", sys.argv[1], "--listen", "127.0.0.1:0"])
+"""
+
+
+def test_a_run_that_ends_ends_the_server_with_a_status(configuration: Path) -> None:
+    command = [sys.executable, "-c", FAULTY, str(configuration)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        for line in server.stderr:
+            if listening := re.search(r"listening on (\S+)", line):
+                httpx.post(f"{listening[1]}/streams/S", content=event(1), headers=NQUADS)
+                break
+        rest = server.stderr.read()
+        assert server.wait(60) not in (0, -signal.SIGKILL)
+    assert "a bolt from the blue" in rest

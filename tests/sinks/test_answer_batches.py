@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +19,13 @@ from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.plan.query_plan import EvaluatorName, QueryPlan
+from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_codec import SolutionCodec
 from spaseq.rdf.columns.term_columns import TermColumn, text_array
 from spaseq.rdf.terms.times import format_time
 from spaseq.rdf.terms.vocabulary import CDT_LIST, XSD
+from spaseq.runtime.spark.rows.answer_blocks import answers_of, blocks
 from spaseq.sinks import FORMATS, SINKS, arrow_files, open_sink
 from spaseq.sinks.answer_json import term_json
 from spaseq.sinks.csv_results import csv_syntax, csv_term
@@ -29,10 +34,13 @@ from spaseq.sinks.line_file import open_lines
 from spaseq.sinks.table_sink import TableSink
 from spaseq.sinks.text_columns import encoded, joined_where_bound, time_texts
 from spaseq.sinks.typed_columns import ColumnType, value_of
-from spaseq.stages import columnar_answers
 from spaseq.stages.sequence import SequenceStage
+from spaseq.stages.sorting import RowSorter
 from tests.automaton.cases import Event, Values, batch, query
+from tests.rdf.columns.encodings import PAIRS
+from tests.rdf.columns.encodings import encoded as rows_encoded
 from tests.sizes import sizes
+from tests.thresholds import forced
 
 NUMBERS = ["5", "05", "-0", "+7", "5.", ".5", "1e3", "-2.5E-07", "INF", "-INF", "NaN", "9" * 30]
 NUMBERS += ["1e400", "00", "999999999999999999", "1000000000000000000", " 5 ", "x", ""]
@@ -101,7 +109,7 @@ def stream(number: int) -> list[Event]:
 def found_by(plan: QueryPlan, events: Sequence[Event], few: int) -> list[Sequence[Answer]]:
     """The answers of two batches; as columns if they are not few."""
     stage, found = SequenceStage(plan), list[Sequence[Answer]]()
-    with patch.object(columnar_answers, "FEW", few):
+    with forced(f"columnar_matches={few}"):
         for some in (events[:25], events[25:]):
             stage.push(batch(plan, some))
             found.append(stage.advance(some[-1].time - 1))
@@ -125,7 +133,7 @@ def written(form: str, batches: Sequence[Sequence[Answer]], path: Path, plan: Qu
 @pytest.mark.parametrize(
     ("evaluator", "text"), [(name, text) for name, texts in QUERIES.items() for text in texts]
 )
-@sizes(2, 6)
+@sizes(1, 6)
 def test_all_formats(
     evaluator: EvaluatorName,
     text: str,
@@ -148,6 +156,74 @@ def test_all_formats(
             both = [written(form, found, tmp_path / form, plan) for found in (singly, columns)]
             assert both[0] == both[1], form
     assert made > 15 * examples
+
+
+def in_encodings(answers: AnswerBatch, names: str, terms: str) -> AnswerBatch:
+    """The same answers over rows in some encodings."""
+    rows = answers.rows
+    return replace(answers, rows=rows_encoded(rows, names, terms))
+
+
+def numbered() -> tuple[QueryPlan, list[Answer], AnswerBatch]:
+    """A plan, and its answers on events that have the names `http://example/NUMBER#it`."""
+    plan = compile_query(query("A: B", GPMS, select="?n ?x ?v ?y"))
+    events = stream(1)
+    stage = SequenceStage(plan)
+    rows = batch(plan, events)
+    own = EventNames.of([f"http://example/{t}#it" for t in rows.time.tolist()])
+    stage.push(replace(rows, event=own))
+    with forced("columnar_matches=1"):
+        answers = stage.close()
+    assert isinstance(answers, AnswerBatch) and len(answers) > 10
+    for answer in answers:
+        assert all(item.event == f"http://example/{item.time}#it" for item in answer.trace)
+    return plan, [*answers], answers
+
+
+@pytest.mark.parametrize(("names", "terms"), PAIRS)
+def test_every_reader_of_every_encoding(names: str, terms: str, tmp_path: Path) -> None:
+    plan, singly, columns = numbered()
+    answers = in_encodings(columns, names, terms)
+    assert [*answers] == singly
+    assert [*AnswerBatch.concat([answers, columns])] == singly * 2
+    assert [answer for part in answers.parts(4) for answer in part] == singly
+    sent = [answer for _, block in blocks(answers) for answer in answers_of(block)]
+    assert sent == singly
+    assert [*pickle.loads(pickle.dumps(answers))] == singly
+    for form in FORMATS:
+        if SINKS[form].holds != "graphs":
+            both = [written(form, [found], tmp_path / form, plan) for found in (singly, answers)]
+            assert both[0] == both[1], form
+
+
+@pytest.mark.parametrize(("names", "terms"), PAIRS)
+def test_every_store_of_every_encoding(names: str, terms: str, tmp_path: Path) -> None:
+    plan = numbered()[0]
+    columns = plan.patterns.columns
+    whole = replace(
+        rows := batch(plan, stream(2)),
+        event=EventNames.of([f"http://example/{t}#it" for t in rows.time.tolist()]),
+    )
+
+    def seen(rows: SolutionBatch) -> list[object]:
+        return [rows.time.tolist(), rows.event.texts(), *map(rows.texts, columns.variables)]
+
+    given = rows_encoded(whole, names, terms)
+    assert seen(given) == seen(whole)
+    assert seen(SolutionCodec(columns).decode(SolutionCodec(columns).encode(given))) == seen(whole)
+    assert seen(pickle.loads(pickle.dumps(given))) == seen(whole)
+    assert seen(given.compact()) == seen(whole)
+    sorter = RowSorter(columns, memory_rows=3)
+    for first in range(0, len(given), 5):
+        sorter.add(given.take(slice(first, first + 5)))
+    parts = [part for part, _ in sorter.batches()]
+    assert seen(SolutionBatch.concat(parts, columns)) == seen(whole)
+    stage = SequenceStage(plan)
+    stage.push(given)
+    stage.advance(-2000)
+    again = SequenceStage(plan)
+    again.restore(stage.snapshot())
+    assert [*again.close()] == [*stage.close()] != []
 
 
 def test_parts_and_single_answers() -> None:

@@ -49,7 +49,8 @@ def events(batch: EventBatch) -> list[tuple[int, int, str | None, set[Triple]]]:
 
 
 @pytest.mark.parametrize(
-    ("form", "extension"), [("nquads", "nq"), ("trig", "trig"), ("rdfm", "rdfm")]
+    ("form", "extension"),
+    [("nquads", "nq"), ("trig", "trig"), ("rdfm", "rdfm"), ("jsonld", "jsonld")],
 )
 def test_our_reader_reads_the_events_back(form: str, extension: str, tmp_path: Path) -> None:
     path = tmp_path / f"events.{extension}"

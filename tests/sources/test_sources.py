@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from spaseq.errors import InputError, UsageError
+from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.sources import source_of
 from spaseq.sources.base import Source
@@ -67,8 +68,9 @@ def test_the_first_kind_that_takes_the_input_is_the_source(
 def test_other_input_is_refused() -> None:
     with pytest.raises(UsageError, match=r"paths or spaseq\.Event objects, not int"):
         source_of(5, OPTIONS)
-    with pytest.raises(UsageError, match=r"paths or spaseq\.Event objects, not int"):
-        instants(source_of([5], OPTIONS))
+    bad: list[BadInput] = []
+    assert not [*source_of([5], OPTIONS).open(bad.append)]
+    assert "paths or spaseq.Event objects, not int" in bad[0].reason
 
 
 def test_a_missing_file_is_found_before_anything_is_read(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.stages.held_answers import HeldAnswers
+from tests.thresholds import Force
 
 
 def answer(number: int) -> Answer:
@@ -14,8 +15,9 @@ def answer(number: int) -> Answer:
 
 
 @pytest.mark.parametrize("most", [1, 3, 1000])
-def test_each_query_gets_its_answers_in_order(most: int) -> None:
-    held = HeldAnswers(most)
+def test_each_query_gets_its_answers_in_order(most: int, force: Force) -> None:
+    force(f"held_answers={most}")
+    held = HeldAnswers()
     for number in range(20):
         held.add(number % 3, [answer(number)])
     found = {q: [a for part in held.take(q) for a in part] for q in (2, 0, 1)}

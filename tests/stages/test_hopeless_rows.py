@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from spaseq.compile import CompileOptions, compile_query
-from spaseq.gpm import evaluator
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn, text_array
-from spaseq.stages import hopeless_rows
 from spaseq.stages.hopeless_rows import HopelessRows, leave_out_hopeless, possible_rows
 from spaseq.stages.sorting import RowSorter
 from tests.oracle.test_differential import run
 from tests.sizes import sizes
+from tests.thresholds import Force
 
 
 def plan_of(sequence: str, window: str = "10 SECONDS", partial: bool = False) -> QueryPlan:
@@ -43,19 +43,19 @@ def rows_of(plan: QueryPlan, rows: list[tuple[str, int, str]]) -> SolutionBatch:
         np.array([1000 * second for _, second, _ in rows], np.int64),
         np.zeros(size, np.int32),
         np.array([names.index(gpm) for gpm, _, _ in rows], np.int32),
-        TermColumn.of(["<e>"] * size).terms.take(np.zeros(size, np.int64)),
+        EventNames.of(["e"] * size),
         values,
         {} if not empty.numbers else dict.fromkeys(empty.numbers, empty.numbers["A"]),
     )
 
 
 def left(
-    monkeypatch: pytest.MonkeyPatch,
+    force: Force,
     plan: QueryPlan,
     *batches: tuple[list[tuple[str, int, str]], int],
 ) -> list[list[tuple[str, int, str]]]:
     """What is left of batches, each with its watermark in seconds."""
-    monkeypatch.setattr(hopeless_rows, "FEWEST", 1)
+    force("hopeless_rows=1")
     leaving = HopelessRows.of(plan, plan.sequence.window)
     assert leaving is not None
     found = []
@@ -65,27 +65,27 @@ def left(
     return found
 
 
-def test_a_row_without_the_others_in_its_window_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_without_the_others_in_its_window_goes(force: Force) -> None:
     rows = [("A", 0, "x"), ("A", 20, "x"), ("B", 25, "x"), ("A", 40, "x"), ("B", 45, "y")]
-    assert left(monkeypatch, plan_of("A; B"), (rows, 100)) == [[rows[1], rows[2]]]
+    assert left(force, plan_of("A; B"), (rows, 100)) == [[rows[1], rows[2]]]
 
 
-def test_optional_and_negated_steps_need_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_optional_and_negated_steps_need_the_others(force: Force) -> None:
     near = [("A", 20, "x"), ("B", 21, "x"), ("C", 30, "x")]
     far = [("B", 60, "x"), ("B", 61, "x"), ("A", 62, "x")]
     for sequence in ("A; B?; C", "A; B!; C", "B!; A; C"):
-        assert left(monkeypatch, plan_of(sequence), (near + far, 100)) == [near]
+        assert left(force, plan_of(sequence), (near + far, 100)) == [near]
 
 
-def test_a_row_goes_once_what_it_needs_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_goes_once_what_it_needs_has_gone(force: Force) -> None:
     rows = [("A", 10, "x"), ("B", 19, "x"), ("C", 40, "x")]  # B and C are too far apart
-    assert left(monkeypatch, plan_of("A; B; C"), (rows, 100)) == [[]]
+    assert left(force, plan_of("A; B; C"), (rows, 100)) == [[]]
 
 
-def test_rows_near_the_ends_of_a_batch_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_near_the_ends_of_a_batch_stay(force: Force) -> None:
     first = [("A", 5, "x"), ("A", 91, "x")]
     second = [("A", 105, "x"), ("A", 120, "x"), ("A", 250, "x")]
-    found = left(monkeypatch, plan_of("A; B"), (first, 100), (second, 200))
+    found = left(force, plan_of("A; B"), (first, 100), (second, 200))
     assert found == [[first[1]], [second[0], second[2]]]
 
 
@@ -129,10 +129,10 @@ def test_rows_of_a_whole_run_come_in_any_order() -> None:
     sorter.add(rows_of(plan, [("B", 70, "x"), ("B", 80, "y"), ("B", 205, "y")]))
     sorter.add(rows_of(plan, [("B", 8, "x"), ("B", 209, "x"), ("A", 300, "x")]))
     assert leave_out_hopeless(plan, sorter)
-    assert len(sorter) == 4
+    assert len(sorter) == 6
     (found,) = (batch for batch, _ in sorter.batches())
-    assert found.time.tolist() == [1000 * second for second in (5, 8, 200, 209)]
-    assert found.texts("s") == ["<x>"] * 4
+    assert found.time.tolist() == [1000 * second for second in (5, 8, 80, 90, 200, 209)]
+    assert found.texts("s") == [f"<{key}>" for key in "xxyyxx"]
 
 
 def member_rows(plan: QueryPlan, rows: list[tuple[int, int, str, int]]) -> SolutionBatch:
@@ -144,22 +144,17 @@ def member_rows(plan: QueryPlan, rows: list[tuple[int, int, str, int]]) -> Solut
 
 
 def has_other(row: tuple[int, int, str, int], rows: list[tuple[int, int, str, int]]) -> bool:
-    """Whether the other GPM has a solution of the same member and key, of B after that of A."""
+    """Whether the other GPM has a solution of the same member and key within ten seconds."""
     gpm, second, *key = row
-    return any(
-        g != gpm and 0 < (s - second) * (1 if gpm == 0 else -1) <= 10 and own == key
-        for g, s, *own in rows
-    )
+    return any(g != gpm and abs(s - second) <= 10 and own == key for g, s, *own in rows)
 
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("disorder", [0, 200])
 @pytest.mark.parametrize("most", [0, 1000])
-def test_rows_of_the_members_of_a_family(
-    monkeypatch: pytest.MonkeyPatch, most: int, disorder: int, seed: int
-) -> None:
+def test_rows_of_the_members_of_a_family(force: Force, most: int, disorder: int, seed: int) -> None:
     """Each has partitions of its own. Batches may follow each other in time or overlap."""
-    monkeypatch.setattr(hopeless_rows, "MOST_COPIED", most)
+    force(f"hopeless_family={most}")
     random, plan = Random(seed), plan_of("A; B")
     partition = (*plan.sequence.partition, QUERY)
     plan = replace(plan, sequence=replace(plan.sequence, partition=partition))
@@ -219,10 +214,9 @@ def test_all_rows_are_possible_if_others_count() -> None:
         assert possible_rows(plan, rows, None, None) is rows
 
 
-@sizes(8, 80, 500)
-def test_answers_stay_equal(examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The oracle agrees if all batches are looked at, and events with marks are sought."""
-    monkeypatch.setattr(hopeless_rows, "FEWEST", 1)
-    monkeypatch.setattr(hopeless_rows, "LONGEST_REST", 0)
-    monkeypatch.setattr(evaluator, "MANY", 0)
+@sizes(8, 30, 500)
+def test_answers_stay_equal(examples: int, force: Force) -> None:
+    """The oracle agrees if all batches are looked at."""
+    force("hopeless_rows=1")
+    force("longest_rest=0")
     run(examples, f"hopeless{Random(1).random()}")

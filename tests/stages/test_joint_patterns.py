@@ -10,7 +10,6 @@ from spaseq.compile import CompileOptions, compile_query
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.plan import families as families_module
 from spaseq.plan.families import Family, families_of
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -19,9 +18,9 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.terms.term import Triple
-from spaseq.stages import joint_patterns
-from spaseq.stages.family_stage import FamilyPatterns
+from spaseq.stages.family_patterns import FamilyPatterns
 from spaseq.stages.joint_patterns import JointPatterns
+from tests.thresholds import Force
 
 QUERY = """PREFIX : <http://e/> SELECT ?x ?v WITHIN {window} SECONDS FROM STREAM S <http://e/s>
     WHERE {{ SEQ({steps}) DEFINE GPM A ON S {{ ?x :a ?v FILTER (?v > {least}) }}
@@ -52,8 +51,8 @@ def batch(*crowds: int) -> EventBatch:
 
 
 @pytest.fixture
-def plans(monkeypatch: pytest.MonkeyPatch) -> list[QueryPlan]:
-    monkeypatch.setattr(families_module, "FEWEST", 2)
+def plans(force: Force) -> list[QueryPlan]:
+    force("family_queries=2")
     options = CompileOptions(several=True)
     return [
         compile_query(QUERY.format(least=i % 7, fall=i % 4, **shape), f"q{i}", options)
@@ -111,11 +110,9 @@ def test_an_event_beyond_a_limit_is_judged_family_by_family(plans: list[QueryPla
     assert found == [(True, True)] * 3
 
 
-def test_many_solutions_are_made_family_by_family(
-    plans: list[QueryPlan], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(joint_patterns, "PROBED", 2)
-    monkeypatch.setattr(joint_patterns, "MOST_ROWS", 5)
+def test_many_solutions_are_made_family_by_family(plans: list[QueryPlan], force: Force) -> None:
+    force("probed_events=2")
+    force("joint_rows=5")
     assert [*compared(plans, batch(*range(12)))] == [(True, True)] * 3
 
 

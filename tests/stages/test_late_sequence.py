@@ -10,7 +10,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
-from spaseq.stages.late_sequence import NOTHING_CAME, LateSequence
+from spaseq.stages.late_sequence import EMPTY_STATE, LateSequence
 from spaseq.stages.sequence import SequenceStage
 
 PLAN = compile_query(
@@ -46,7 +46,7 @@ def test_no_stage_is_made_without_rows() -> None:
     late.stage.use(KnowledgeBase.empty())
     assert not late.stage.advance(1000) and not late.stage.partials() and not late.stage.close()
     assert (late.stage.suppressed, late.stage.live_runs(), late.stage.waits()) == (0, 0, False)
-    assert late.stage.snapshot() == NOTHING_CAME
+    assert late.stage.snapshot() == EMPTY_STATE
     assert not late.made
 
 

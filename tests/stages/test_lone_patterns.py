@@ -26,6 +26,7 @@ from spaseq.stages.lone_patterns import LonePatterns
 from tests.oracle.choices import seeded
 from tests.oracle.strategies import EVERYTHING, case
 from tests.sizes import sizes
+from tests.thresholds import Force
 
 NOTHING = KnowledgeBase.empty()
 STREAM = "http://example.org/stream/1"
@@ -74,7 +75,7 @@ def shown(rows: SolutionBatch) -> tuple[list[object], list[str]]:
         rows.time.tolist(),
         rows.k.tolist(),
         rows.gpm.tolist(),
-        rows.event.to_pylist(),
+        rows.event.texts(),
     ]
     columns += [rows.texts(v) for v in sorted(rows.values)]
     columns += [rows.numbers[v].value.tolist() for v in sorted(rows.numbers)]
@@ -87,7 +88,7 @@ def assert_alike(
     plans: Sequence[QueryPlan], events: EventBatch, limits: Limits = DEFAULT_LIMITS
 ) -> tuple[int, int]:
     """(solutions, queries that were evaluated together), after each has been compared."""
-    lone, index = LonePatterns(), VerticalPartition(events, readers=len(plans))
+    lone, index = LonePatterns(), VerticalPartition(events)
     reports: tuple[list[BadInput], list[BadInput]] = [], []
     stages = [PatternStage(p, NOTHING, reports[0].append, limits, joint=lone) for p in plans]
     rows = together = 0
@@ -103,12 +104,10 @@ def assert_alike(
     return rows, together
 
 
-@sizes(3, 16, 100)
-def test_drawn_queries_have_the_solutions_of_each(
-    examples: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@sizes(3, 6, 100)
+def test_drawn_queries_have_the_solutions_of_each(examples: int, force: Force) -> None:
     for seed in range(examples):
-        monkeypatch.setattr(lone_patterns, "FEWEST_USES", 1 + seed % 2)
+        force(f"template_uses={1 + seed % 2}")
         rows, together = assert_alike(drawn_plans(seed, 40), drawn_events(Random(seed), 30))
         assert rows > 0 and together > 10
 
@@ -159,8 +158,8 @@ def test_a_template_beyond_a_limit_is_evaluated_query_by_query() -> None:
     assert rows > 20 and together == 5  # no event has the others' kinds
 
 
-def test_many_solutions_are_made_query_by_query(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lone_patterns, "MOST_ROWS", 5)
+def test_many_solutions_are_made_query_by_query(force: Force) -> None:
+    force("joint_rows=5")
     rows, together = assert_alike(plans_of(PATTERNS), drawn_events(Random(1), 50))
     assert rows > 20 and together == 5
 
@@ -172,8 +171,10 @@ def test_filters_of_one_template_are_each_querys_own() -> None:
     assert rows > 100 and together == len(plans)
 
 
-def test_a_template_of_few_events_gets_these_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lone_patterns, "_SMALL", 0)
+def test_a_template_of_few_events_gets_these_only(
+    monkeypatch: pytest.MonkeyPatch, force: Force
+) -> None:
+    force("template_events=0")
     monkeypatch.setattr(lone_patterns, "_SHARE", 1)
     plans = plans_of([*PATTERNS, "?x :k :k1 ; :is :A ; :v 1", "?x :k :k1 ; :is :B ; :v 2"])
     rows, together = assert_alike(plans, drawn_events(Random(4), 200))
@@ -211,14 +212,14 @@ def test_a_query_that_has_gone_is_not_evaluated() -> None:
 def test_the_rows_of_a_query_are_pickled_without_those_of_others() -> None:
     lone, events = LonePatterns(), drawn_events(Random(1), 500)
     stages = [PatternStage(own, NOTHING, joint=lone) for own in plans_of(PATTERNS)]
-    found = stages[0].match(events, VerticalPartition(events, readers=10))
+    found = stages[0].match(events, VerticalPartition(events))
     alone = stages[0].match(events)
     assert len(found) > 100
     assert len(pickle.dumps(found.compact())) < 1.5 * len(pickle.dumps(alone.compact()))
 
 
 def test_queries_without_solutions_are_idle() -> None:
-    lone, index = LonePatterns(), VerticalPartition(drawn_events(Random(1), 9), readers=10)
+    lone, index = LonePatterns(), VerticalPartition(drawn_events(Random(1), 9))
     stages = [PatternStage(own, NOTHING, joint=lone) for own in plans_of(PATTERNS)]
     idle = lone.idle(index)
     assert idle == {own for own in stages if not len(own.match(index.batch))}
@@ -226,7 +227,7 @@ def test_queries_without_solutions_are_idle() -> None:
 
 
 def test_a_query_that_fails_leaves_the_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    lone, index = LonePatterns(), VerticalPartition(drawn_events(Random(1), 9), readers=11)
+    lone, index = LonePatterns(), VerticalPartition(drawn_events(Random(1), 9))
     plans = plans_of([*PATTERNS, "?x :v ?y MINUS { ?x :w 1 }"])
     stages = [PatternStage(own, NOTHING, joint=lone) for own in plans]
 
@@ -251,7 +252,7 @@ def test_a_template_that_fails_leaves_its_queries_to_themselves(
         raise ValueError("no such column")
 
     monkeypatch.setattr(lone_patterns._JoinedTemplate, "_solutions", fails)
-    index = VerticalPartition(events, readers=10)
+    index = VerticalPartition(events)
     found = [stage.match(events, index) for stage in stages]
     assert [*map(len, found)] == [len(stage.match(events)) for stage in stages]
     assert lone.solutions(stages[0], index) is None and stages[0] not in lone.idle(index)

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.lang.shapes import QUERY
-from spaseq.rdf.columns.integer_terms import NO_VALUE, IntegerTerms
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
+from spaseq.rdf.columns.term_columns import NO_VALUE, NumberColumn, TermColumn
 from spaseq.rdf.terms.number_kinds import EXACT, OTHER
 from spaseq.stages.repeated_rows import RepeatedRows, in_less_memory, keys, terms, whole
 from spaseq.stages.sorting import RowSorter
@@ -35,18 +35,19 @@ ROWS = st.lists(
 def batch(rows: list[Row], member: str = QUERY) -> SolutionBatch:
     """These rows. The name of an event is its instant; ?x is a number for `x` only."""
     time, k, gpm, members, texts, sums = zip(*rows, strict=True) if rows else ((),) * 6
-    sum_terms = IntegerTerms(np.array([NO_VALUE if s is None else s for s in sums], np.int64))
+    whole = np.array([NO_VALUE if s is None else s for s in sums], np.int64)
+    sum_terms = TermColumn.of_integers(whole)
     kind = np.array([EXACT if text == "x" else OTHER for text in texts], np.int8)
     return SolutionBatch(
         np.zeros(len(rows), np.int32),
         np.array(time, np.int64),
         np.array(k, np.int32),
         np.array(gpm, np.int32),
-        text_array([f"{t}-{i}" for t, i in zip(time, k, strict=True)]),
+        EventNames.of([f"{t}-{i}" for t, i in zip(time, k, strict=True)]),
         {member: TermColumn.of(members), "x": TermColumn.of(texts), "#1": sum_terms},
         {
             "x": NumberColumn(np.where(kind == EXACT, 7.0, np.nan), kind),
-            "#1": sum_terms.numbers(),
+            "#1": NumberColumn.of_integers(whole),
         },
     )
 
@@ -56,7 +57,7 @@ def shown(rows: SolutionBatch) -> list[object]:
     texts = [rows.texts(v) for v in sorted(rows.values)]
     numbers = [rows.numbers[v] for v in sorted(rows.numbers)]
     columns = [c.tolist() for c in (rows.stream, rows.time, rows.k, rows.gpm)]
-    columns += [rows.event.to_pylist(), *texts, *([*map(str, c.value)] for c in numbers)]
+    columns += [rows.event.texts(), *texts, *([*map(str, c.value)] for c in numbers)]
     columns += [c.kind.tolist() for c in numbers]
     return [*zip(*columns, strict=True)]
 
@@ -91,7 +92,7 @@ def test_what_rows_of_an_event_have_in_common_is_kept_once() -> None:
     assert isinstance(held, RepeatedRows)
     assert held.starts.tolist() == [0, 6]
     assert held.common.texts("x") == ["x", "x"]
-    assert held.common.event.to_pylist() == ["1-0", "2-0"]
+    assert held.common.event.texts() == ["1-0", "2-0"]
     assert held.values.keys() == {QUERY, "#1"}
 
 

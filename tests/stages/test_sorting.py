@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.columns.spelled_texts import SpelledTexts
 from spaseq.rdf.columns.term_columns import TermColumn, text_array
-from spaseq.stages import sorting
 from spaseq.stages.sorting import BATCH_BYTES, RowSorter
+from tests.thresholds import Force, forced
 
 COLUMNS = SolutionColumns(("x",))
 TIMES = st.lists(st.lists(st.integers(-5, 20), max_size=12), max_size=12)
@@ -38,13 +37,13 @@ def batch(times: list[int], first: int) -> SolutionBatch:
     )
 
 
-def names(numbers: range, way: int) -> Any:
-    """The names `http://e/NUMBER`, as texts or spelled in one of two ways."""
+def names(numbers: range, way: int) -> EventNames:
+    """The names `http://e/NUMBER`, stored in one of three ways."""
     if way == 0:
-        return text_array([f"http://e/{i}" for i in numbers])
+        return EventNames.of([f"http://e/{i}" for i in numbers])
     if way == 1:
-        return SpelledTexts("http://e/", pa.array(numbers, pa.int64()), "")
-    return SpelledTexts("http://", text_array([f"e/{i}" for i in numbers]), "")
+        return EventNames.between("http://e/", pa.array(numbers, pa.int64()), "")
+    return EventNames.between("http://", text_array([f"e/{i}" for i in numbers]), "")
 
 
 def filled(batches: list[list[int]], memory_rows: int, kept_bytes: int = 0) -> RowSorter:
@@ -57,7 +56,7 @@ def filled(batches: list[list[int]], memory_rows: int, kept_bytes: int = 0) -> R
 
 
 def rows_of(found: SolutionBatch) -> Iterator[tuple[int, int, str | None]]:
-    assert found.event.to_pylist() == [f"http://e/{k}" for k in found.k.tolist()]
+    assert found.event.texts() == [f"http://e/{k}" for k in found.k.tolist()]
     return zip(found.time.tolist(), found.k.tolist(), found.texts("x"), strict=True)
 
 
@@ -170,19 +169,14 @@ def test_small_chunks_and_few_runs_give_the_same_order(
     batches: list[list[int]], memory_rows: int, chunk: int, ways: int
 ) -> None:
     expected = sorted((t, k) for k, t in enumerate(t for some in batches for t in some))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorting, "CHUNK_ROWS", chunk)
-        patch.setattr(sorting, "MOST_ROWS", 2 * chunk)
-        patch.setattr(sorting, "WAYS", ways)
+    with forced(f"sorted_rows={chunk} chunk_rows={2 * chunk} merged_runs={ways}"):
         parts = [part for part, _ in filled(batches, memory_rows).batches()]
     found = [row[:2] for part in parts for row in sorted(rows_of(part))]
     assert found == expected
 
 
-def test_rows_in_order_are_neither_copied_nor_written(
-    spills: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sorting, "CHUNK_ROWS", 2)
+def test_rows_in_order_are_neither_copied_nor_written(spills: Path, force: Force) -> None:
+    force("sorted_rows=2")
     given_rows = [batch([1, 2], 0), batch([3, 4], 2), batch([5, 6, 7], 4)]
     sorter = RowSorter(COLUMNS)
     for rows in given_rows:
@@ -194,10 +188,8 @@ def test_rows_in_order_are_neither_copied_nor_written(
     assert [*spills.iterdir()] == []
 
 
-def test_streams_that_follow_each_other_are_runs_to_merge(
-    spills: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sorting, "CHUNK_ROWS", 2)
+def test_streams_that_follow_each_other_are_runs_to_merge(spills: Path, force: Force) -> None:
+    force("sorted_rows=2")
     sorter = filled([[1, 4], [7, 9], [2, 3], [8, 9]], memory_rows=8)
     assert len([*spills.glob("spaseq-run-sort-*/run-*.arrow")]) == 2
     times = [sorted(part.time.tolist()) for part, _ in sorter.batches()]

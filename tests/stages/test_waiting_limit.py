@@ -11,12 +11,13 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from spaseq.algebra.answers import Answer, Instant
-from spaseq.automaton.batch import pace
 from spaseq.errors import QueryError
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Case, Event, batch, cases, plans, query
+from tests.sizes import first_rows_of
+from tests.thresholds import Force
 
 Outcome = tuple[list[Answer], dict[Instant, int]]
 """The answers, and the instant at which the limit was exceeded, with the count."""
@@ -62,7 +63,7 @@ def assert_the_same_for_all_cuts(
     return exceeded
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(cases(), st.integers(0, 4), st.randoms(use_true_random=False))
 def test_every_evaluator_fails_at_an_instant_that_does_not_depend_on_batches(
     case: Case, most: int, random: Random
@@ -87,13 +88,21 @@ LONGER = [
 ]
 
 
-@pytest.mark.parametrize("most", [0, 3, 20, 150])
-@pytest.mark.parametrize("related", [True, False])
-@pytest.mark.parametrize(("sequence", "window"), LONGER)
+@pytest.mark.parametrize(
+    ("related", "most"),
+    first_rows_of(
+        [
+            *((True, 0), (True, 20), (False, 3), (False, 150)),
+            *((False, 0), (False, 20), (True, 3), (True, 150)),
+        ],
+        4,
+    ),
+)
+@pytest.mark.parametrize(("sequence", "window"), first_rows_of(LONGER, 3))
 def test_a_longer_stream_fails_at_one_instant(
-    sequence: str, window: str, related: bool, most: int, monkeypatch: pytest.MonkeyPatch
+    sequence: str, window: str, related: bool, most: int, force: Force
 ) -> None:
-    monkeypatch.setattr(pace, "_FEW", 4)
+    force("limit_room=4")
     random = Random(f"{sequence} {related} {most}")
     gpms = {name: f"?k :is ?{name.lower()}" for name in "ABC"}
     if related:

@@ -12,17 +12,19 @@ from spaseq.algebra.answers import Answer
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.plan import families as families_module
 from spaseq.plan.families import Family, families_of
+from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
-from spaseq.stages import waiting_rows
-from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
+from spaseq.stages.family_patterns import FamilyPatterns
 from spaseq.stages.late_sequence import LateSequence
 from spaseq.stages.sequence import SequenceStage
+from spaseq.stages.unit_sequence import UnitSequence
 from spaseq.stages.waiting_rows import WaitingRows
+from tests.sizes import first_rows_of, sizes
+from tests.thresholds import Force
 
 QUERY = """PREFIX : <http://e/> SELECT {form} * WITHIN 5 SECONDS PARTITION BY (?x)
     FROM STREAM S <http://e/s> WHERE {{ SEQ({steps})
@@ -59,7 +61,7 @@ class Member:
         (self.family,) = families_of(plans)
         self.plans = dict(enumerate(plans))
         self.patterns = FamilyPatterns(self.family, self.plans, EMPTY)
-        self.sequence = FamilySequence(self.family, self.plans)
+        self.sequence = UnitSequence(UnitPlan(self.plans, self.family))
         if not waits:
             self.sequence.stage._waiting = None
         self.evaluated = 0
@@ -101,8 +103,8 @@ class Alone:
 
 
 @pytest.fixture(autouse=True)
-def _two_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(families_module, "FEWEST", 2)
+def _two_are_enough(force: Force) -> None:
+    force("family_queries=2")
 
 
 def drawn(seed: int) -> list[tuple[list[Drawn], int]]:
@@ -143,15 +145,16 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize(("steps", "form"), SHAPES, ids=str)
+@sizes(3, 6)
+@pytest.mark.parametrize(("steps", "form"), first_rows_of(SHAPES, 4), ids=str)
 @pytest.mark.parametrize("most", [8192, 2], ids=["all", "few"])
 def test_answers_come_when_they_come_without_waiting(
-    steps: str, form: str, most: int, monkeypatch: pytest.MonkeyPatch
+    steps: str, form: str, most: int, force: Force, examples: int
 ) -> None:
-    monkeypatch.setattr(waiting_rows, "MOST_WAITING", most)
-    monkeypatch.setattr(waiting_rows, "MOST_BATCHES", 2)
+    force(f"waiting_rows={most}")
+    force("waiting_batches=2")
     answered = 0
-    for seed in range(6):
+    for seed in range(examples):
         first, second = Member(steps, form, waits=True), Member(steps, form, waits=False)
         choices = random.Random(seed)
         for events, watermark in drawn(seed):
@@ -167,17 +170,18 @@ def test_answers_come_when_they_come_without_waiting(
     assert answered > 0
 
 
-@pytest.mark.parametrize(("steps", "form"), SHAPES, ids=str)
+@sizes(5, 12)
+@pytest.mark.parametrize(("steps", "form"), first_rows_of(SHAPES, 4), ids=str)
 @pytest.mark.parametrize("most", [64, 2], ids=["all", "few"])
 @pytest.mark.parametrize("ahead", [False, True])
 def test_a_query_by_itself_has_the_same_answers(
-    steps: str, form: str, most: int, ahead: bool, monkeypatch: pytest.MonkeyPatch
+    steps: str, form: str, most: int, ahead: bool, force: Force, examples: int
 ) -> None:
     """With `ahead`, events come in order of time, as its promise asks for."""
-    monkeypatch.setattr(waiting_rows, "MOST_OF_ONE", most)
-    monkeypatch.setattr(waiting_rows, "MOST_BATCHES", 2)
+    force(f"waiting_query={most}")
+    force("waiting_batches=2")
     answered = 0
-    for seed in range(12):
+    for seed in range(examples):
         first, second = Alone(steps, form, waits=True), Alone(steps, form, waits=False)
         choices = random.Random(seed)
         for events, watermark in in_order(drawn(seed)) if ahead else drawn(seed):
@@ -205,8 +209,8 @@ def test_rows_without_a_partner_wait_and_leave_with_their_window() -> None:
     assert len(waiting) == 0
 
 
-def test_many_batches_that_wait_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting_rows, "MOST_BATCHES", 3)
+def test_many_batches_that_wait_become_one(force: Force) -> None:
+    force("waiting_batches=3")
     alone = Alone("A; B", "", waits=True)
     assert isinstance(alone.stage, LateSequence)
     waiting = alone.stage._waiting

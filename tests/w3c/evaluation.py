@@ -5,16 +5,15 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyoxigraph as ox
 import rdflib
-from rdflib.compare import isomorphic
-from rdflib.namespace import RDF
 
 import spaseq
 from spaseq.algebra.entailment import entailed
@@ -30,7 +29,8 @@ from spaseq.lang.parser import parse
 from spaseq.lang.rewriting import rewritten
 from spaseq.lang.variables import is_now
 from spaseq.options import ServiceOptions
-from spaseq.rdf.terms.term import Term
+from spaseq.rdf.terms.term import Term, from_pyoxigraph
+from spaseq.rdf.terms.triple_terms import with_blank_nodes
 from tests.gpm.graphs import Triple, batch_of
 from tests.kb.sparql_server import serving
 from tests.w3c.manifests import Test
@@ -83,12 +83,29 @@ def dataset(test: Test) -> Iterator[Dataset]:
     names = dict.fromkeys([*test.named, *files_named(text, "FROM NAMED")])
     named = {test.base + f: str(test.folder / f) for f in names}
     with ExitStack() as stack:
+        inside = _graphs_inside(test, files)
+        if inside:
+            folder = Path(stack.enter_context(TemporaryDirectory()))
+            for number, (graph, lines) in enumerate(inside.items()):
+                (folder / f"{number}.nt").write_text("".join(lines), encoding="utf-8")
+                named[graph] = str(folder / f"{number}.nt")
         endpoints = {}
         for iri, served in test.services:
             triples = [t for i, f in enumerate(served) for t in _data(test, f, f"_:s{i}.")]
             lines = "".join(f"{' '.join(triple)} .\n" for triple in triples)
             endpoints[iri] = stack.enter_context(serving(lines)).url
         yield Dataset(tuple(default), named, endpoints)
+
+
+def _graphs_inside(test: Test, files: Sequence[str]) -> dict[str, list[str]]:
+    """The named graphs in data files, as lines of N-Triples by IRI."""
+    found: dict[str, list[str]] = {}
+    for file in files:
+        for q in ox.parse(path=str(test.folder / file), base_iri=test.base + file):
+            if isinstance(q.graph_name, ox.NamedNode):
+                terms = str(q.subject), str(q.predicate), from_pyoxigraph(q.object)
+                found.setdefault(q.graph_name.value, []).append(f"{' '.join(terms)} .\n")
+    return found
 
 
 def expected(test: Test) -> Solutions:
@@ -156,7 +173,7 @@ def same(found: Solutions, wanted: Solutions, test: Test, *, as_sets: bool = Fal
     ours, theirs = (Counter(frozenset(_plain(row)) for row in rows) for rows in (found, wanted))
     if as_sets or re.search(r"(?i)\bREDUCED\b", test.text()):
         ours, theirs = Counter(set(ours)), Counter(set(theirs))
-    return ours == theirs or isomorphic(_as_graph(ours), _as_graph(theirs))
+    return ours == theirs or _as_graph(ours) == _as_graph(theirs)
 
 
 def _plain(row: Solution) -> Iterator[tuple[str, str]]:
@@ -176,13 +193,14 @@ def _in_csv(row: Solution) -> frozenset[tuple[str, str]]:
     return frozenset((v, text) for v, text in plain if text)
 
 
-def _as_graph(rows: Counter[frozenset[tuple[str, str]]]) -> rdflib.Graph:
-    graph = rdflib.Graph()
-    for row in rows.elements():
-        node = rdflib.BNode()
-        graph.add((node, RDF.type, rdflib.URIRef("var:solution")))
-        for variable, text in row:
-            graph.add((node, rdflib.URIRef(f"var:{variable}"), Term(text).to_rdflib()))
+def _as_graph(rows: Counter[frozenset[tuple[str, str]]]) -> ox.Dataset:
+    """The solutions as a graph, equal if they differ only in the labels of blank nodes."""
+    lines = []
+    for number, row in enumerate(rows.elements()):
+        lines.append(f"_:row.{number} <var:is> <var:solution> .")
+        lines += [f"_:row.{number} <var:{variable}> {text} ." for variable, text in row]
+    graph = ox.Dataset(ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS))
+    graph.canonicalize(ox.CanonicalizationAlgorithm.UNSTABLE)
     return graph
 
 
@@ -212,16 +230,20 @@ def _result_file(path: Path) -> Solutions:
     if isinstance(results, ox.QueryBoolean):
         return bool(results)
     names = [v.value for v in results.variables]
-    return [{n: str(row[n]) for n in names if row[n] is not None} for row in results]
+    return [{n: from_pyoxigraph(row[n]) for n in names if row[n] is not None} for row in results]
 
 
 def _data(test: Test, file: str, blank: str) -> list[Triple]:
     """The triples of a file; `blank` separates its blank nodes from other files' blank nodes."""
     triples = _file_triples(test.folder / file, test.base + file)
-    return [tuple(blank + t[2:] if t[0] == "_" else t for t in triple) for triple in triples]
+    return [
+        tuple(with_blank_nodes(t, lambda label: blank + label[2:]) for t in triple)
+        for triple in triples
+    ]
 
 
 def _file_triples(path: Path, iri: str) -> list[Triple]:
-    """The triples of a file with unchanged lexical forms."""
+    """The triples of a file's default graph with unchanged lexical forms."""
     quads = ox.parse(path=str(path), base_iri=iri)
-    return [(str(q.subject), str(q.predicate), str(q.object)) for q in quads]
+    quads = (q for q in quads if isinstance(q.graph_name, ox.DefaultGraph))
+    return [(str(q.subject), str(q.predicate), from_pyoxigraph(q.object)) for q in quads]

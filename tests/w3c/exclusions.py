@@ -13,10 +13,12 @@ from pathlib import Path
 from spaseq.errors import SpaseqError
 from spaseq.lang.scan import scan
 from tests.w3c.manifests import UNREADABLE, Test
-from tests.w3c.queries import as_construct
+from tests.w3c.queries import as_construct, form_of
 from tests.w3c.regimes import why_not_entailed
 
-FORMATS = re.compile(r"Test(NQuads|NTriples|Turtle|Tri[gG]|XML)(Positive|Negative)?(Syntax|Eval)")
+FORMATS = re.compile(
+    r"Test(NQuads|NTriples|Turtle|Tri[gG]|XML)(Positive|Negative)?(Syntax|Eval|C14N)"
+)
 """Kinds of tests for readers."""
 
 SYNTAX = re.compile(r"(Positive|Negative)SyntaxTest(11|12)?")
@@ -26,21 +28,18 @@ KINDS = {
     "UpdateEvaluationTest": "a GPM changes nothing",
     "PositiveUpdateSyntaxTest11": "a GPM changes nothing",
     "NegativeUpdateSyntaxTest11": "a GPM changes nothing",
+    "PositiveUpdateSyntaxTest": "a GPM changes nothing",
+    "NegativeUpdateSyntaxTest": "a GPM changes nothing",
     "ProtocolTest": "about a server",
     "ServiceDescriptionTest": "about a server",
     "GraphStoreProtocolTest": "about a server",
     "PositiveEntailmentTest": "whether one graph entails another is not asked",
     "NegativeEntailmentTest": "whether one graph entails another is not asked",
-    "TestNQuadsPositiveC14N": "about a writer of canonical N-Quads",
-    "TestNTriplesPositiveC14N": "about a writer of canonical N-Triples",
 }
 """Reasons by the kind of test."""
 
-FORMS = {
-    "CONSTRUCT": "a GPM has solutions, not graphs",
-    "DESCRIBE": "a GPM has solutions, not graphs",
-}
-"""Reasons by the form of a query; the engine runs CONSTRUCT queries with an expected graph."""
+FORMS = {"DESCRIBE": "a GPM has solutions, not graphs"}
+"""Reasons by the form of a query."""
 
 ORDERED = "one event is made of each solution, so that ORDER BY and LIMIT have nothing to act on"
 
@@ -52,15 +51,8 @@ NESTED = "SERVICE inside SERVICE is for the endpoint to answer"
 WITHDRAWN = "withdrawn by the working group"
 NO_RESULT = "the manifest gives no result"
 RESULT_FORMAT = "results in this format are not compared"
-VERSION = "RDF 1.2 and SPARQL 1.2: triple terms, base directions and what comes with them"
 
 RESULTS = (".srx", ".srj", ".tsv", ".csv", ".ttl", ".rdf", ".nt")
-
-NEW = re.compile(
-    r"<<|\{\||\|\}|\s~|@[A-Za-z]+(-[A-Za-z0-9]+)*--|(?im:^\s*@?version\b)"
-    r"|(?i:\b(triple|istriple|subject|predicate|object|langdir|strlangdir|haslang|haslangdir)\s*\()"
-)
-"""Syntax of the new versions; searched for in folders with 12 in their name."""
 
 NAMES: dict[str, str] = {}
 """Reasons by `suite/folder/name`."""
@@ -68,7 +60,7 @@ NAMES: dict[str, str] = {}
 NOT_BY_ENGINE = {
     "sparql10/graph/graph-not-exist": (
         "a graph that FROM NAMED does not name is refused, see"
-        " docs/language.md#graphs-of-the-knowledge-base"
+        " docs/meaning.md#graphs-of-the-knowledge-base"
     ),
 }
 """Reasons by `suite/folder/name` for tests that only the graph-pattern evaluator runs."""
@@ -103,8 +95,6 @@ def _why(test: Test, way: str) -> str | None:
         return None
     if test.action.startswith(("http://", "https://")):
         return f"its file is in another place: {test.action}"
-    if "12" in f"{test.suite}/{test.place}" and not test.negative and NEW.search(test.text()):
-        return VERSION
     if runs:
         return None
     if test.is_query and (reason := _about_result(test)) is not None:
@@ -124,6 +114,8 @@ def _about_result(test: Test) -> str | None:
 
 def _about_query(test: Test) -> str | None:
     words = [lexeme.keyword for lexeme in scan(test.text())]
+    if not test.is_query and form_of(test.text()) == "CONSTRUCT":
+        return None if as_construct(test.text(), test.base) is not None else ORDERED
     if test.negative:  # the error may hide the form of the query
         return FORMS.get(next((w for w in words if w in (*FORMS, "SELECT", "ASK")), ""))
     form = next((w for w in words if w in (*FORMS, "SELECT", "ASK")), "")

@@ -24,6 +24,8 @@ Quads = list[ox.Quad]
 
 def readers(test: Test) -> list[str]:
     """The names of the readers for a test's file."""
+    if test.kind.endswith("C14N"):
+        return ["kernel"]
     if test.action and format_of(test.action) in (Format.NQUADS, Format.NTRIPLES):
         return ["kernel", "knowledge"]
     return ["documents", "knowledge"]
@@ -40,6 +42,20 @@ def read(test: Test, reader: str) -> Quads | None:
 
 def _by_kernel(path: Path, form: Format, base: str) -> Quads | None:
     """Read with the kernel for lines."""
+    lines = _kernel_lines(path, form)
+    return None if lines is None else _parsed(lines)
+
+
+def canonical_lines(test: Test) -> tuple[list[str] | None, list[str]]:
+    """The lines of a test's file as the kernel reads them, and the expected canonical lines."""
+    assert test.action is not None and test.result is not None
+    form = format_of(test.action)
+    assert form is not None
+    wanted = (test.folder / test.result).read_text(encoding="utf-8")
+    return _kernel_lines(test.folder / test.action, form), wanted.splitlines()
+
+
+def _kernel_lines(path: Path, form: Format) -> list[str] | None:
     bad: list[BadInput] = []
     graphs = form == Format.NQUADS
     reader = StatementReader(graphs, ArenaPool(2))
@@ -50,7 +66,7 @@ def _by_kernel(path: Path, form: Format, base: str) -> Quads | None:
         for row in zip(b.s, b.p, b.o, b.g, strict=True):
             if row[0] >= 0:
                 lines.append(" ".join(b.terms[code] for code in row if code >= 0))
-    return None if bad else _parsed(lines)
+    return None if bad else lines
 
 
 def _by_documents(path: Path, form: Format, base: str) -> Quads | None:

@@ -12,7 +12,8 @@ STREAM = "http://w3c.example/stream"
 def as_gpm(text: str, base: str, named: Sequence[str] = (), select: str = "*") -> str:
     """The query text; `base` resolves relative IRIs, and `named` lists the graphs it may use."""
     lexemes = [lexeme for lexeme in scan(text) if lexeme.kind != "comment"]
-    form = next(item for item in lexemes if item.keyword in ("SELECT", "ASK"))
+    forms = ("SELECT", "ASK")
+    form = next((item for item in lexemes if item.keyword in forms), lexemes[0])
     body = _without_from(text, lexemes, form)
     if form.keyword == "ASK":
         body = f"SELECT * {body[len('ASK') :]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +12,7 @@ from spaseq.lang.parser import parse_source
 from tests.w3c import evaluation, formats
 from tests.w3c.exclusions import FORMATS, SYNTAX, why_excluded
 from tests.w3c.manifests import Test
-from tests.w3c.queries import as_gpm, form_of
+from tests.w3c.queries import as_construct, as_gpm, form_of
 
 
 @dataclass(frozen=True)
@@ -81,13 +82,24 @@ def _wrong(test: Test, way: str) -> str | None:
 
 
 def _parsed(test: Test) -> str | None:
-    errors = parse_source(QueryText(as_gpm(test.text(), test.base), test.name)).errors
+    errors = parse_source(QueryText(_as_query(test), test.name)).errors
     if test.negative:
         return None if errors else "accepted"
     return "\n".join(d.render() for d in errors) or None
 
 
+def _as_query(test: Test) -> str:
+    if _form(test) == "CONSTRUCT":
+        with suppress(IndexError, StopIteration, ValueError):  # it has no template
+            return as_construct(test.text(), test.base) or ""
+    return as_gpm(test.text(), test.base)
+
+
 def _read(test: Test, reader: str) -> str | None:
+    if test.kind.endswith("C14N"):
+        lines, canonical = formats.canonical_lines(test)
+        made = None if lines is None else [f"{line} ." for line in lines]
+        return None if made == canonical else f"wrote {made}, expected {canonical}"
     found = formats.read(test, reader)
     if test.negative:
         return None if found is None else "accepted"

@@ -24,7 +24,7 @@ def _all() -> list[object]:
             test,
             way,
             id=f"{test.id}-{way}",
-            marks=[pytest.mark.thorough] if test.id == LONG else [],
+            marks=[pytest.mark.slow] if test.id == LONG else [],
         )
         for test in suite_tests()
         for way in ways(test)

@@ -60,11 +60,11 @@ class BatchFrame:
 
     __slots__ = (
         "_counts",
+        "_few",
         "_key",
         "_number",
         "_partition",
         "_places",
-        "_row",
         "_window",
         "keys",
         "order",
@@ -82,7 +82,7 @@ class BatchFrame:
     ) -> None:
         assert key[: len(partition)] == partition
         self._places = [_places(gpm.variables, key) for gpm in gpms]  # columns of the key in a row
-        self._places.append(_places((), key))  # of BARE
+        self._places.append(_places(partition, key))  # of BARE
         self._partition, self._key, self._window = partition, key, window
         self._counts = strict or isinstance(window, Counted)
         self.keys = Interner()
@@ -90,9 +90,7 @@ class BatchFrame:
         self.passed = np.zeros((16, 2), np.int64)  # by partition: instants, events
         self._number = 0
         self.order: list[Indices] = []  # how the last batch was ordered, if its order changed
-        small, large = np.zeros((3, 1), np.int32), np.zeros((2, 1), np.int64)
-        columns = small[0], small[1], large[0], small[2], large[0], large[1]
-        self._row = OrderedRows(*columns, _NONE)  # reused for a single row
+        self._few = _room(1)  # reused for the rows of the next event
 
     def rows(self, solutions: SolutionBatch) -> tuple[SolutionBatch, OrderedRows]:
         """The rows in order, and their columns for a kernel."""
@@ -116,10 +114,9 @@ class BatchFrame:
 
     def rows_of(self, events: Sequence[EventRows]) -> tuple[list[GpmRow], OrderedRows]:
         """The same for the rows of a few single events."""
-        rows = events[0].rows() if len(events) == 1 else [r for e in events for r in e.rows()]
-        if len(rows) == 1:
-            return rows, self._row_of(rows[0])
-        rows = [*dict.fromkeys(rows)]
+        if len(events) == 1:
+            return self._rows_of_event(events[0])
+        rows = [*dict.fromkeys(row for event in events for row in event.rows())]
         slots, partitions = zip(*map(self._slot_of, rows), strict=True)
         order = sorted(
             range(len(rows)),
@@ -136,18 +133,26 @@ class BatchFrame:
             np.array(partitions, np.int32)[order],
         )
 
-    def _row_of(self, row: GpmRow) -> OrderedRows:
-        """The columns for a kernel of a single row."""
-        gpm, (stream, time, k, _, _) = row
-        slot, part = self._slot_of(row)
+    def _rows_of_event(self, event: EventRows) -> tuple[list[GpmRow], OrderedRows]:
+        """The same for the rows of one event, which are distinct."""
+        rows = event.rows()
+        count, places = len(rows), [*map(self._slot_of, rows)]
+        if count > 1:
+            order = sorted(range(count), key=lambda i: (places[i][1], places[i][0], rows[i][0]))
+            rows, places = [rows[i] for i in order], [places[i] for i in order]
         if self._counts:
-            small = np.array([[stream], [k], [gpm], [slot], [part]], np.int32)
-            return self._measured(small[0], np.array([time], np.int64), *small[1:])
-        ordered, self._number = self._row, self._number + 1
-        ordered.slot[0], ordered.gpm[0], ordered.time[0], ordered.k[0] = slot, gpm, time, k
-        ordered.lowest[0] = self._window.earliest(time)
-        ordered.number = self._number - 1
-        return ordered
+            gpms, (slots, parts) = [gpm for gpm, _ in rows], zip(*places, strict=True)
+            small = [[event.stream] * count, [event.k] * count, gpms, slots, parts]
+            stream, k, *others = np.array(small, np.int32)
+            return rows, self._measured(stream, np.full(count, event.time), k, *others)
+        if len(self._few.slot) != count:
+            self._few = _room(count)
+        few, few.number, self._number = self._few, self._number, self._number + count
+        lowest = self._window.earliest(event.time)
+        for i, ((slot, _), (gpm, _)) in enumerate(zip(places, rows, strict=True)):
+            few.slot[i], few.gpm[i], few.time[i], few.k[i] = slot, gpm, event.time, event.k
+            few.lowest[i] = lowest
+        return rows, few
 
     def _slot_of(self, row: GpmRow) -> tuple[int, int]:
         """The slot of a row, and its partition if events or instants are counted."""
@@ -233,6 +238,12 @@ class BatchFrame:
         self.keys.restore(keys)
         if other is not None:
             self.partitions.restore(other)
+
+
+def _room(count: int) -> OrderedRows:
+    """Room for some rows, for windows of time and without numbers of instants."""
+    small, large = np.zeros((3, count), np.int32), np.zeros((2, count), np.int64)
+    return OrderedRows(small[0], small[1], large[0], small[2], large[0], large[1], _NONE)
 
 
 def _places(variables: Sequence[str], key: tuple[str, ...]) -> tuple[int, ...]:

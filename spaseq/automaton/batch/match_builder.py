@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise, repeat
+from itertools import compress, islice, pairwise, repeat
 from typing import TypeAlias
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.automaton.batch.row_store import Chunk, RowStore
 from spaseq.automaton.run.event_rows import GpmRow
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import (
     NO_LISTS,
-    REMEMBERED,
     MatchedSolution,
     PartitionKey,
     SequenceMatch,
@@ -28,9 +28,6 @@ from spaseq.rdf.columns.term_columns import distinct
 
 Bindings: TypeAlias = tuple[Mapping[str, str], Mapping[str, tuple[str, ...]]]
 """The single variables of a match, and the lists of its group variables."""
-
-PIECE = 2048
-"""How many row numbers, about, are enumerated at a time."""
 
 
 @dataclass(slots=True)
@@ -72,7 +69,7 @@ class MatchBuilder:
         streams = machine.streams
         self._by_iri = np.array([sorted(streams).index(iri) for iri in streams], np.int64)
         self._batch: Chunk | dict[int, GpmRow] | None = None  # a dict for single events
-        self._known: dict[int, MatchedSolution] = {}  # of recent rows of single events
+        self._known: dict[int, MatchedSolution] = {}  # of single events' rows in recent matches
 
     def begin(self, rows: SolutionBatch | Sequence[GpmRow], number: int) -> None:
         """Begin a batch whose rows are numbered from `number` on."""
@@ -94,18 +91,15 @@ class MatchBuilder:
         self._batch = None
 
     def _keep_single(self, batch: dict[int, GpmRow], taken: Bytes) -> None:
-        """Keep rows of single events.
-
-        Their matched solutions are made now, to save time when a later event completes a match.
-        """
+        """Keep rows of single events."""
         known = self._known
-        for (number, row), is_taken in zip(batch.items(), taken.tolist(), strict=True):
-            if is_taken:
-                self.store.add_row(number, row)
-                if number not in known:
-                    known[number] = self._reader.of(row)
-        if len(known) > REMEMBERED:
-            self._known = dict(islice(known.items(), len(known) - REMEMBERED // 2, None))
+        self.store.add_rows(compress(batch.items(), taken.tolist()))
+        if len(known) > thresholds.current.remembered_solutions:
+            self._known = dict(
+                islice(
+                    known.items(), len(known) - thresholds.current.remembered_solutions // 2, None
+                )
+            )
 
     def rows(self, numbers: Int64s) -> dict[int, GpmRow]:
         """Rows by number."""
@@ -119,7 +113,7 @@ class MatchBuilder:
         return self.store.columns(numbers, self._batch)
 
     def ranks(self, numbers: Int64s) -> Int64s:
-        """The ranks of rows in the order of positions (docs/language.md#selection).
+        """The ranks of rows in the order of positions (docs/meaning.md#selection).
 
         `numbers` ascend. Rows of one event have equal ranks.
         """

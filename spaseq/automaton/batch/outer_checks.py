@@ -1,7 +1,8 @@
-"""Negated steps in first and last place, for the compiled sequencers.
+"""Negated steps that are checked on matches, for the compiled sequencers.
 
-The kernels run the sequence without these steps. Each match that they find is checked against the
-solutions of the negated GPMs. One with a step in last place waits for the close of its window.
+The kernels run the sequence without these steps: those in first and last place, and those between
+two steps that look at later ones. Each match that they find is checked against the solutions of the
+negated GPMs. One with a step in last place waits for the close of its window.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.kernels import outer_negations as kernel
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.row_notes import RowNotes
 from spaseq.automaton.batch.waiting_matches import ClosingMatches, WaitingMatches
-from spaseq.automaton.program.window import Counted, Tumbling, Window
+from spaseq.automaton.program.outer_steps import OuterNegation
+from spaseq.automaton.program.window import Counted, Measures, Tumbling, Window
 from spaseq.compiled.arrays import Bools, Bytes, Float64s, Indices, Int32s, Int64s
 from spaseq.compiled.growth import grown
 from spaseq.rdf.columns.term_columns import distinct
@@ -25,7 +28,8 @@ NO_NUMBERS = np.empty((0, 0))
 NO_GPM = -2
 """The GPM of a step that cannot match."""
 
-_LEAST = 1024
+_ROOM = 1024
+"""Room for solutions at the start."""
 
 
 @record
@@ -34,13 +38,22 @@ class OuterCheck:
 
     `test` [tests, 3] has the comparisons: each is between a number of a solution of the step and a
     number of the match. `kernels.outer_negations` says what the columns are. `own` lists the
-    sequencer's numbers that a solution of the step has.
+    sequencer's numbers that a solution of the step has. `place`: how many solutions of a match come
+    before the step; 0 if it stands in first place. `beside`: the GPMs of the solutions beside a
+    step in first or last place, if only some matches have it.
     """
 
     gpm: int
     is_last: bool
     test: Int32s
     own: tuple[int, ...] = ()
+    place: int = 0
+    beside: tuple[int, ...] | None = None
+
+    @property
+    def is_inner(self) -> bool:
+        """Whether the step stands between two steps."""
+        return self.place > 0
 
 
 @record
@@ -62,9 +75,9 @@ class _Found:
     def __init__(self, check: OuterCheck) -> None:
         self.check = check
         self.places = np.full((0, 2), kernel.NONE, np.int64)
-        self.base, self.following, self._most = 0, 0, _LEAST
-        self.found = np.empty((_LEAST, kernel.FOUND_COLUMNS), np.int64)
-        self.own = np.empty((len(check.own), _LEAST))
+        self.base, self.following, self._most = 0, 0, 0  # `_most` is twice what was left last
+        self.found = np.empty((_ROOM, kernel.FOUND_COLUMNS), np.int64)
+        self.own = np.empty((len(check.own), _ROOM))
 
     def __len__(self) -> int:
         return self.following - self.base
@@ -74,9 +87,9 @@ class _Found:
         if slots > len(self.places):
             self.places = grown(self.places, 2 * slots, kernel.NONE)
 
-    def note(self, rows: OrderedRows, numbers: Float64s, floor: int) -> Int64s:
-        """Add the solutions of a batch; [n] where a check that begins at each row begins."""
-        if len(self) > self._most:
+    def note(self, rows: OrderedRows, numbers: Float64s, floor: int) -> tuple[Int64s, Int64s]:
+        """Add the solutions of a batch; [n] `before` and [n] `after`, as `note_rows` says."""
+        if len(self) - self._most > thresholds.current.window_rows:
             self._forget(floor)
         mine = np.flatnonzero(rows.gpm == self.check.gpm)
         before, room = len(self), len(self) + len(mine)
@@ -85,18 +98,24 @@ class _Found:
             self.own = np.ascontiguousarray(grown(self.own.T, 2 * room).T)
         if self.check.own and len(mine):
             self.own[:, before:room] = numbers[list(self.check.own)][:, mine]
-        pointer = np.empty(len(rows), np.int64)
+        before_row, after_row = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
         columns = rows.slot, rows.gpm, rows.time, rows.k, rows.number
         check, state = self.check, (self.places, self.found, self.base, self.following)
-        self.following = kernel.note_rows(*columns, check.gpm, check.is_last, *state, pointer)
-        return pointer
+        self.following = kernel.note_rows(*columns, check.gpm, *state, before_row, after_row)
+        return before_row, after_row
 
     def drop(
-        self, pointer: Int64s, slot: Int64s, bound: Int64s, matched: Float64s, kept: Bytes
+        self,
+        pointer: Int64s,
+        slot: Int64s,
+        bound: Int64s,
+        since: Int64s,
+        matched: Float64s,
+        kept: Bytes,
     ) -> None:
         """Write 0 for the matches that the step forbids; see `kernels.outer_negations`."""
         check, state = self.check, (self.places, self.found, self.base)
-        given = pointer, slot, bound, check.is_last, *state, check.test, self.own, matched
+        given = pointer, slot, bound, since, check.is_last, *state, check.test, self.own, matched
         kernel.drop_violated(*given, kept)
 
     def kept(self) -> Int64s:
@@ -113,7 +132,7 @@ class _Found:
         self.places[:, kernel.OLDEST] = kernel.NONE
         slots, ids = self.kept()[:, kernel.SLOT], np.arange(self.base, self.following)
         self.places[slots[::-1], kernel.OLDEST] = ids[::-1]
-        self._most = 2 * size + _LEAST
+        self._most = 2 * size
 
     def idle(self, floor: int) -> Bools:
         """[slots] whether no solution since a time (ms) is in the slot."""
@@ -129,8 +148,9 @@ class _Found:
         """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
         self.places, found, own, self.base, self.following = state
-        self.found, self._most = grown(found, len(found) + _LEAST), len(found) + _LEAST
-        self.own = np.ascontiguousarray(grown(own.T, len(found) + _LEAST).T)
+        room = len(found) + _ROOM
+        self.found, self.own = grown(found, room), np.ascontiguousarray(grown(own.T, room).T)
+        self._most = len(found)
 
 
 class OuterNegations:
@@ -144,7 +164,10 @@ class OuterNegations:
         self._matched, self._binds, self._window = checks.matched, checks.binds, window
         self._found = [_Found(check) for check in checks.checks]
         self._keeps_rows, self._gpm, self._number = keeps_rows, np.empty(0, np.int32), 0
-        self._notes = RowNotes(len(checks.checks), len(checks.matched))
+        # A pointer for each check, and one more for each that stands between two steps.
+        inner = [i for i, check in enumerate(checks.checks) if check.is_inner]
+        self._since = {check: len(checks.checks) + i for i, check in enumerate(inner)}
+        self._notes = RowNotes(len(checks.checks) + len(inner), len(checks.matched))
         self._floor = -(2**63)  # the earliest time (ms) of a match that may still end
         self._entered: list[Int64s] = []  # rows of the matches that wait since this batch
         self.waiting = WaitingMatches()
@@ -154,14 +177,17 @@ class OuterNegations:
 
     def begin(self, rows: OrderedRows, slots: int, numbers: Float64s = NO_NUMBERS) -> None:
         """Begin a batch of n rows in the slots below `slots`; `numbers` [C, n] are compared."""
-        floor, pointers = int(rows.lowest[0]), []
+        floor, pointers, since = self._needed(int(rows.lowest[0])), list[Int64s](), list[Int64s]()
         self._floor = int(rows.lowest[-1])
         for found in self._found:
             found.grow(slots)
-            pointers.append(found.note(rows, numbers, floor))
+            before, after = found.note(rows, numbers, floor)
+            pointers.append(after if found.check.is_last else before)
+            if found.check.is_inner:
+                since.append(after)
         self._gpm, self._number = rows.gpm, rows.number
         matched = numbers[list(self._matched)] if self._matched else np.empty((0, len(rows)))
-        self._notes.begin(rows, pointers, matched)
+        self._notes.begin(rows, [*pointers, *since], matched)
 
     def end(self, taken: Bytes) -> None:
         """End the batch. Before the store keeps the rows for which `taken` [n] is 1, 1 is added
@@ -177,18 +203,28 @@ class OuterNegations:
     def checked(self, found: EnumeratedMatches) -> EnumeratedMatches:
         """The matches that are answers now.
 
-        Steps in first place have left them. If there is a step in last place, all wait.
+        Steps that are not in last place have left them. A match with a step in last place waits.
         """
         if not len(found.ends):
             return found
         closing = ClosingMatches.of(found, self._window.close(found.ends[:, 1]))
         closing = self._left(closing, is_last=False)
         if self.is_last:
-            self.waiting.add(closing)
-            self._entered.append(closing.rows)
-            return closing.take(np.empty(0, np.int64)).enumerated()
+            waits = self._waits(closing)
+            waiting = closing if waits.all() else closing.take(np.flatnonzero(waits))
+            self.waiting.add(waiting)
+            self._entered.append(waiting.rows)
+            closing = closing.take(np.flatnonzero(~waits))
         kept = closing.enumerated()
         return EnumeratedMatches(kept.rows, kept.ends)
+
+    def _waits(self, matches: ClosingMatches) -> Bools:
+        """[m] whether each match has a step in last place."""
+        gpm, waits = self._notes.gpms(matches.last), np.zeros(len(matches.close), np.bool_)
+        for check in (found.check for found in self._found):
+            if check.is_last:
+                waits |= True if check.beside is None else np.isin(gpm, check.beside)
+        return waits
 
     def closed(self, until: int | None) -> Iterator[EnumeratedMatches]:
         """The matches whose windows have closed by a time (ms), and whose steps in last place hold.
@@ -199,7 +235,7 @@ class OuterNegations:
             yield self._left(matches, is_last=True).enumerated()
 
     def _left(self, matches: ClosingMatches, is_last: bool) -> ClosingMatches:
-        """The matches that the steps in first place, or in last place, leave."""
+        """The matches that the steps in last place leave, or all others."""
         if not len(matches.close) or all(f.check.is_last != is_last for f in self._found):
             return matches
         kept, notes = np.ones(len(matches.close), np.uint8), self._notes
@@ -207,14 +243,26 @@ class OuterNegations:
         slot, values = notes.slots(begins), self._values(matches)
         for number, found in enumerate(self._found):
             if found.check.is_last == is_last:
-                found.drop(notes.pointers(begins, number), slot, bound, values, kept)
+                place, behind, since = found.check.place, begins, np.full(len(kept), kernel.NONE)
+                if place:
+                    behind = matches.rows_at(place)
+                    since = notes.pointers(matches.rows_at(place - 1), self._since[number])
+                left = kept if found.check.beside is None else kept.copy()
+                found.drop(notes.pointers(behind, number), slot, bound, since, values, left)
+                if found.check.beside is not None:
+                    has_step = np.isin(notes.gpms(begins), found.check.beside)
+                    kept[has_step] = left[has_step]
         return matches if kept.all() else matches.take(np.flatnonzero(kept))
 
     def _bounds(self, matches: ClosingMatches, is_last: bool) -> tuple[Int64s, Int64s]:
         """The rows at which checks begin, and the times (ms) up to which they look."""
         if is_last:
-            return matches.last, matches.close - isinstance(self._window, Tumbling)
+            return matches.last, self._last_inside(matches.close)
         return matches.first, self._window.earliest(self._notes.times(matches.last))
+
+    def _last_inside(self, close: Measures) -> Measures:
+        """The latest time (ms) in the windows that close at these times."""
+        return close - isinstance(self._window, Tumbling)
 
     def _values(self, matches: ClosingMatches) -> Float64s:
         """[matched, m] the numbers of matches."""
@@ -232,6 +280,17 @@ class OuterNegations:
 
     # --- memory -----------------------------------------------------------------------------------
 
+    def _needed(self, floor: int) -> int:
+        """The time (ms) from which on solutions are needed.
+
+        Matches that may still end began at `floor` or later. A match that waits is checked when
+        somebody asks for the windows that have closed, however many rows have come since.
+        """
+        close = self.waiting.next_close
+        if close is None:
+            return floor
+        return min(floor, self._window.earliest(self._last_inside(close)))
+
     def row_numbers(self) -> Int64s:
         """The rows that waiting matches need; also rows of negated GPMs if the owner keeps them."""
         needed = [m.rows for m in self.waiting]
@@ -240,9 +299,10 @@ class OuterNegations:
         return distinct(np.concatenate(needed)) if needed else np.empty(0, np.int64)
 
     def negated_rows(self) -> Int64s:
-        """The rows of the solutions of negated GPMs in the window."""
+        """The rows of the solutions of negated GPMs that checks may still need."""
         found = [f.kept() for f in self._found]
-        rows = [f[f[:, kernel.TIME] >= self._floor, kernel.ROW] for f in found]
+        floor = self._needed(self._floor)
+        rows = [f[f[:, kernel.TIME] >= floor, kernel.ROW] for f in found]
         return distinct(np.concatenate(rows))
 
     def keep(self, rows: Int64s) -> None:
@@ -250,8 +310,11 @@ class OuterNegations:
         self._notes.keep(rows)
 
     def idle(self, slots: int, floor: int) -> Indices:
-        """The slots below `slots` that have no solution since a time (ms), and no waiting match."""
-        idle = np.ones(slots, np.bool_)
+        """The slots below `slots` that no check needs, and no waiting match.
+
+        Matches that may still end began at the time `floor` (ms) or later.
+        """
+        idle, floor = np.ones(slots, np.bool_), self._needed(floor)
         for found in self._found:
             own = found.idle(floor)[:slots]
             idle[: len(own)] &= own
@@ -290,8 +353,15 @@ class OuterNegations:
         self.waiting.restore(waiting)
 
 
-def plain_checks(gpms: Sequence[tuple[int, bool]], count: int) -> OuterChecks:
-    """Checks without conditions: (GPM, whether in last place) each; `count` GPMs in all."""
+def plain_checks(negations: Sequence[OuterNegation], count: int) -> OuterChecks:
+    """Checks of negated steps without conditions; there are `count` GPMs."""
     no_test = np.empty((0, 3), np.int32)
-    checks = tuple(OuterCheck(gpm, is_last, no_test) for gpm, is_last in gpms)
+    checks = tuple(
+        OuterCheck(n.take.gpm, n.is_last, no_test, beside=beside_of(n)) for n in negations
+    )
     return OuterChecks(checks, (), np.empty((count, 0), np.bool_))
+
+
+def beside_of(negation: OuterNegation) -> tuple[int, ...] | None:
+    """The GPMs beside a negated step, as `OuterCheck` has them."""
+    return None if negation.beside is None else tuple(sorted(negation.beside))

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from spaseq import thresholds
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
 from spaseq.automaton.run.waiting_limit import Member, WaitingLimit
 from spaseq.compiled.arrays import Int64s
-
-_FEW = 64
-"""With less room, an instant is processed as a whole and then looked at."""
 
 
 class Pace:
@@ -88,7 +86,7 @@ class Pace:
         Returns `rows`.
         """
         self._learn(row)
-        if self._limit.room < _FEW:
+        if self._limit.room < thresholds.current.limit_room:
             self._is_held, self.end = True, self._end_of_instant(row)
         return self.rows
 

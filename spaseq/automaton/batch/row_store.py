@@ -8,21 +8,13 @@ from itertools import islice
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.run.event_rows import GpmRow, batch_of
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.records import record
-
-_SMALL = 1024
-"""Chunks with fewer rows in total are joined."""
-_BASE = 8
-"""How many chunks are joined at a time."""
-_FEW = 4
-"""Up to this many rows are read one by one, not as columns."""
-_RECENT = 1024
-"""With more rows of single events than this, the older half becomes columns."""
 
 
 @record
@@ -73,18 +65,18 @@ class RowStore:
 
     # --- adding and dropping ----------------------------------------------------------------------
 
-    def add_row(self, number: int, row: GpmRow) -> None:
-        """Keep a row whose number is above all so far."""
-        self._recent[number] = row
-        if len(self._recent) > _RECENT:
-            self._settle(_RECENT // 2)
+    def add_rows(self, rows: Iterable[tuple[int, GpmRow]]) -> None:
+        """Keep rows, given with their numbers, which are above all so far."""
+        self._recent.update(rows)
+        if len(self._recent) > thresholds.current.recent_rows:
+            self._settle(thresholds.current.recent_rows // 2)
 
     def _settle(self, count: int) -> None:
         """Make columns of the oldest rows of single events."""
         numbers = list(islice(self._recent, count))
         if numbers:
             rows = [self._recent.pop(number) for number in numbers]
-            variables = [gpm.variables for gpm in self._gpms]
+            variables = [*(gpm.variables for gpm in self._gpms), ()]  # no row of BARE is kept
             columns = batch_of(rows, variables, self._columns)
             self._add(Chunk(np.array(numbers, np.int64), columns))
 
@@ -99,11 +91,16 @@ class RowStore:
         self._chunks.append(chunk)
         # Chunks join like the digits of a counter. Small batches cost a few copies of each row,
         # large batches none.
-        while len(self._chunks) >= _BASE:
-            sizes = [len(chunk.numbers) for chunk in self._chunks[-_BASE:]]
-            if max(sizes) >= _BASE * sizes[-1] or sum(sizes) > _SMALL:
+        while len(self._chunks) >= thresholds.current.joined_chunks:
+            sizes = [
+                len(chunk.numbers) for chunk in self._chunks[-thresholds.current.joined_chunks :]
+            ]
+            if (
+                max(sizes) >= thresholds.current.joined_chunks * sizes[-1]
+                or sum(sizes) > thresholds.current.joined_rows
+            ):
                 break
-            self._join_last(_BASE)
+            self._join_last(thresholds.current.joined_chunks)
 
     def _join_last(self, count: int) -> None:
         last = self._chunks[-count:]
@@ -151,7 +148,7 @@ class RowStore:
         for chunk, first, end in self._by_chunk(numbers, batch):
             some = numbers[first:end]
             places = chunk.places(some)
-            if len(places) <= _FEW:
+            if len(places) <= thresholds.current.rows_one_by_one:
                 read = (self._row(chunk.rows, place) for place in places.tolist())
                 rows.update(zip(some.tolist(), read, strict=True))
             else:
@@ -215,7 +212,7 @@ class RowStore:
     def _read(self, numbers: Int64s, batch: SolutionBatch, rows: dict[int, GpmRow]) -> None:
         """Add columns to `rows` as Python tuples."""
         stream, time, k = batch.stream.tolist(), batch.time.tolist(), batch.k.tolist()
-        event = batch.event.to_pylist()
+        event = batch.event.texts()
         for gpm in np.unique(batch.gpm).tolist():
             mine = np.flatnonzero(batch.gpm == gpm)
             columns = [batch.texts(v, mine) for v in self._gpms[gpm].variables]
@@ -227,7 +224,7 @@ class RowStore:
         gpm, one = int(batch.gpm[place]), slice(place, place + 1)
         solution = tuple([batch.texts(v, one)[0] for v in self._gpms[gpm].variables])
         time, k = int(batch.time[place]), int(batch.k[place])
-        return gpm, (int(batch.stream[place]), time, k, batch.event[place].as_py(), solution)
+        return gpm, (int(batch.stream[place]), time, k, batch.event[place], solution)
 
     # --- state ------------------------------------------------------------------------------------
 

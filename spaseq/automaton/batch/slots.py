@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.rdf.columns.term_columns import (
     UNBOUND,
@@ -21,10 +22,6 @@ from spaseq.rdf.columns.term_columns import (
 )
 
 Key: TypeAlias = tuple[str | None, ...]
-
-_MANY = 4  # if more keys than one in these go, the others are gathered anew
-
-_SPARSE = 16  # sort codes that are fewer than their table's terms by this factor; else mark them
 
 
 class Interner:
@@ -116,11 +113,7 @@ class Interner:
         if not gone:
             return []
         freed = [*filter(gone.__contains__, self._numbers.values())]
-        if _MANY * len(freed) > len(self._numbers):
-            self._numbers = {key: n for key, n in self._numbers.items() if n not in gone}
-        else:
-            for key in [key for key, n in self._numbers.items() if n in gone]:
-                del self._numbers[key]
+        self._numbers = {key: n for key, n in self._numbers.items() if n not in gone}
         self._free += freed
         self._known = None
         return freed
@@ -142,7 +135,7 @@ class Interner:
 
 def _used(codes: Int32s, limit: int) -> Int32s:
     """The distinct codes, -1 or more and below `limit`, of codes [n]."""
-    if len(codes) < limit // _SPARSE:
+    if limit // (len(codes) + 1) >= thresholds.current.sparse_codes:
         return distinct(codes)
     mark = np.zeros(limit + 1, np.bool_)
     mark[codes] = True  # the last is that of -1

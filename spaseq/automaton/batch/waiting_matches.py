@@ -46,7 +46,11 @@ class ClosingMatches:
     @property
     def first(self) -> Int64s:
         """[m] the first row of each match."""
-        return self.rows[np.concatenate([[0], self.ends[:-1]]).astype(np.int64)]
+        return self.rows_at(0)
+
+    def rows_at(self, place: int) -> Int64s:
+        """[m] the row of each match at a place; they are longer than that."""
+        return self.rows[np.concatenate([[0], self.ends[:-1]]).astype(np.int64) + place]
 
     @property
     def last(self) -> Int64s:
@@ -81,6 +85,11 @@ class WaitingMatches:
             places = np.arange(count)
             self.add(matches.take(places[closed:]))
             yield matches.take(places[:closed])
+
+    @property
+    def next_close(self) -> int | None:
+        """The time (ms) at which the first window closes; None if no match waits."""
+        return self._pieces[0][0] if self._pieces else None
 
     def __iter__(self) -> Iterator[ClosingMatches]:
         """The matches that wait."""

@@ -62,7 +62,7 @@ def _check(label: BracketLabel, edge: Edge) -> None:
         if edge.join is not None and edge.join.kind == ";":
             raise NotSingle("the matches of a bracket with AND compete after `;`")
         raise NotSingle(
-            "AND has an operand of several steps or streams, or one that looks at another"
+            "AND has an operand of several steps or streams, or one that looks at a later one"
         )
     if not all(map(is_single, label.operands)):
         if edge.join is not None and edge.join.kind == ";":

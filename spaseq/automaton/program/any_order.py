@@ -1,17 +1,18 @@
 """Brackets with AND as alternatives: `(A AND B)` is `(A: B | B: A)`.
 
-That holds if each operand is a single GPM, no operand looks at another one, and no two of their
-events share an instant. Behind `;` the matches of a bracket compete, so such a bracket stays as it
-is.
+That holds if each operand is a single GPM, and no two of their events share an instant. A FILTER
+that looks at another operand is tested when the last of the solutions that it looks at is taken.
+Behind `;` the matches of a bracket compete, so such a bracket stays as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import permutations
 
 from spaseq.automaton.program.alternatives import is_single
+from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import (
     Acceptance,
     Automaton,
@@ -22,24 +23,29 @@ from spaseq.automaton.program.nfa import (
     State,
     TakeLabel,
 )
+from spaseq.expr.uses import is_of_its_event, timestamp_uses, variables_of
+from spaseq.lang import ast
 from spaseq.lang.sequence import SequenceOperator
 
 MOST_OPERANDS = 3
 """A bracket with more operands has too many orders."""
 
 
-def in_every_order(program: Program, are_free: Callable[[Sequence[int]], bool]) -> Program:
+def in_every_order(
+    program: Program, gpms: Sequence[GpmColumns], streams: Sequence[Collection[int]]
+) -> Program:
     """The same sequence, its brackets with AND replaced where possible.
 
-    `are_free` says whether GPMs, given by number, do not look at each other and have no events that
-    share an instant.
+    `streams` has the streams of each GPM.
     """
-    return _Ordering(program, are_free).program()
+    return _Ordering(program, gpms, streams).program()
 
 
 class _Ordering:
-    def __init__(self, program: Program, are_free: Callable[[Sequence[int]], bool]) -> None:
-        self._program, self._are_free = program, are_free
+    def __init__(
+        self, program: Program, gpms: Sequence[GpmColumns], streams: Sequence[Collection[int]]
+    ) -> None:
+        self._program, self._gpms, self._streams = program, gpms, streams
         self._edges = [*program.edges]
         self._replaced: dict[int, Edge] = {}  # by id; several brackets may share an operand
 
@@ -78,20 +84,65 @@ class _Ordering:
         gpms = [take.gpm for take in takes]
         if len(takes) > MOST_OPERANDS or len({*gpms}) < len(gpms):
             return False
-        return self._are_free(gpms)
+        if len({stream for gpm in gpms for stream in self._streams[gpm]}) > 1:
+            return False
+        return all(
+            self._may_wait(condition, place, takes)
+            for place, gpm in enumerate(gpms)
+            for condition in self._gpms[gpm].conditions
+        )
+
+    def _may_wait(self, condition: ast.Expr, place: int, takes: Sequence[TakeLabel]) -> bool:
+        """Whether a FILTER of an operand is the same when another operand is taken later."""
+        if timestamp_uses(condition) & {take.name for take in takes}:
+            return False
+        used = self._used(condition, place, takes)
+        if any(other > place for other in used):
+            return False  # what a later operand binds is unbound
+        reads = variables_of(condition) & self._program.owner.keys()
+        return used == {place} or not (reads or is_of_its_event(condition))
+
+    def _used(self, condition: ast.Expr, place: int, takes: Sequence[TakeLabel]) -> set[int]:
+        """The places of the operands whose variables a FILTER of an operand uses, and its own."""
+        others = variables_of(condition) - self._gpms[takes[place].gpm].certain
+        found = (i for i, t in enumerate(takes) if others & {*self._gpms[t.gpm].variables})
+        return {place, *found}
+
+    def _conditions(self, takes: Sequence[TakeLabel], order: Sequence[int]) -> list[TakeLabel]:
+        """The operands in an order of their places, each with the FILTERs to test then."""
+        tested: list[list[ast.Expr]] = [[] for _ in takes]
+        for place, take in enumerate(takes):
+            for condition in self._gpms[take.gpm].conditions:
+                used = self._used(condition, place, takes)
+                tested[max(map(order.index, used))].append(condition)
+        return [
+            replace(takes[place], conditions=tuple(conditions))
+            for place, conditions in zip(order, tested, strict=True)
+        ]
 
     def _orders(self, operand: Automaton, takes: Sequence[TakeLabel]) -> Iterator[Automaton]:
         """An automaton for each order of some GPMs; it is like that of an operand."""
-        # What is bound before the bracket and by the first operand is the key in every order.
-        before = takes[0].key
-        known = [replace(t, key=tuple(v for v in t.key if v in before)) for t in takes]
-        for order in permutations(known):
+        before = {*takes[0].key}
+        for places in permutations(range(len(takes))):
+            order = [*self._keyed(self._conditions(takes, places), before)]
             states = [State("start", (self._new(order[0], 1, None),), ())]
             for number, take in enumerate(order[1:], 1):
                 edge = self._new(take, number + 1, SequenceOperator(":"))
                 states.append(State(f"after {order[number - 1].name}", (edge,), ()))
             states.append(State(f"after {order[-1].name}", (), (Acceptance((), ()),)))
             yield replace(operand, states=tuple(states))
+
+    def _keyed(self, order: Sequence[TakeLabel], before: Set[str]) -> Iterator[TakeLabel]:
+        """Operands in order, each with what it shares with earlier ones, or `before`, as its key.
+
+        `before` is what is certainly bound before the bracket and by the first of its operands.
+        """
+        for place, take in enumerate(order):
+            certain = self._gpms[take.gpm].certain
+            earlier = [self._gpms[other.gpm].certain for other in order[:place]]
+            known = {v for v in take.key if v in before}.union(*(certain & own for own in earlier))
+            grouped = {v for v, view in take.views.items() if view.kind == "current"}
+            yield replace(take, key=tuple(sorted(known - grouped)))
 
     def _new(self, take: TakeLabel, target: int, join: SequenceOperator | None) -> Edge:
         edge = Edge(len(self._edges), take, target, join, (), ())

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from spaseq.automaton.program import nfa, repetitions
-from spaseq.automaton.program.counters import Counts, RepeatBounds
+from spaseq.automaton.program.counters import Action, Counts, RepeatBounds
 from spaseq.lang import sequence as seq
 from spaseq.lang.scope import Scope, View
 from spaseq.records import record
@@ -64,7 +64,7 @@ class _EpsilonPath:
 
     place: int
     counts: Counts
-    actions: tuple[nfa.Action, ...] = ()
+    actions: tuple[Action, ...] = ()
     negations: tuple[int, ...] = ()
     exits: tuple[nfa.GreedyExit, ...] = ()
     own: seq.SequenceOperator | None = None
@@ -340,7 +340,7 @@ def _loop(loop: _Loop, path: _EpsilonPath) -> Iterator[_EpsilonPath]:
         yield _EpsilonPath(loop.exit, left, actions, path.negations, exits)
 
 
-_action = lru_cache(maxsize=1024)(nfa.Action)
+_action = lru_cache(maxsize=1024)(Action)
 """Many edges have equal actions, which are one object."""
 
 

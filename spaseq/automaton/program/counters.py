@@ -9,15 +9,20 @@ Automata*, OOPSLA 2020.)
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Literal, TypeAlias
 
 from spaseq.records import record
 
-if TYPE_CHECKING:
-    from spaseq.automaton.program.nfa import Action
-
 Counts: TypeAlias = tuple[tuple[int, int], ...]
 """Pairs of an open repeated step (its id) and its repetitions so far, sorted."""
+
+
+@record
+class Action:
+    """The effect of an edge on a repeated step."""
+
+    kind: Literal["start", "again", "exit"]
+    repeat: int
 
 
 @record
@@ -48,7 +53,6 @@ def counts_after(
 
     `bounds` has the counted repetitions.
 
-    >>> from spaseq.automaton.program.nfa import Action
     >>> again = [Action("again", 0)]
     >>> counts_after({0: RepeatBounds(1, 2)}, ((0, 1),), again)
     ((0, 2),)

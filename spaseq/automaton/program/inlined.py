@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from spaseq.automaton.program.alternatives import is_single
+from spaseq.automaton.program.counters import Action
 from spaseq.automaton.program.nfa import (
     Acceptance,
-    Action,
     Automaton,
     BracketLabel,
     Edge,
@@ -41,15 +41,15 @@ class _Inside:
     operand: Automaton
 
 
-_Place: TypeAlias = tuple[tuple[_Inside, ...], int]
+_InnerState: TypeAlias = tuple[tuple[_Inside, ...], int]
 """The operands around a state, the innermost last, and the number of the state."""
 
 
 class _Inlining:
     def __init__(self, program: Program) -> None:
         self._program, self._outermost = program, program.automaton
-        self._numbers: dict[_Place, int] = {((), 0): 0}
-        self._todo: list[_Place] = [((), 0)]
+        self._numbers: dict[_InnerState, int] = {((), 0): 0}
+        self._todo: list[_InnerState] = [((), 0)]
         self._edges = [*program.edges]
 
     def is_inlined(self, edge: Edge) -> bool:
@@ -78,7 +78,7 @@ class _Inlining:
     def _automaton(self, inside: tuple[_Inside, ...]) -> Automaton:
         return inside[-1].operand if inside else self._outermost
 
-    def _state(self, place: _Place) -> State:
+    def _state(self, place: _InnerState) -> State:
         inside, number = place
         state, edges, ends = (
             self._automaton(inside).states[number],
@@ -126,7 +126,7 @@ class _Inlining:
                 )
                 yield from self._taken(within, begins, first)
 
-    def _number(self, place: _Place) -> int:
+    def _number(self, place: _InnerState) -> int:
         """The number of the state for a place."""
         if place not in self._numbers:
             self._numbers[place] = len(self._todo)

@@ -13,6 +13,23 @@ def events_of_each_match(program: Program) -> int | None:
     return None if program.bounds else _size(program.automaton)
 
 
+def depths_of(automaton: Automaton) -> list[int] | None:
+    """By state the solutions that lead there, each edge taking one; None if their number varies.
+
+    States that cannot be reached have depth 0.
+    """
+    depths, todo = {0: 0}, [0]
+    for number in todo:  # grows while it is walked
+        for edge in automaton.states[number].edges:
+            depth = depths[number] + 1
+            if edge.target not in depths:
+                depths[edge.target] = depth
+                todo.append(edge.target)
+            elif depths[edge.target] != depth:
+                return None
+    return [depths.get(number, 0) for number, _ in enumerate(automaton.states)]
+
+
 def _size(automaton: Automaton) -> int | None:
     """The number of events of each match of an automaton."""
     sizes, todo, ends = {0: 0}, [0], set[int]()

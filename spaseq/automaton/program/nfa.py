@@ -14,21 +14,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from spaseq.automaton.program.counters import RepeatBounds
+from spaseq.automaton.program.counters import Action, RepeatBounds
+from spaseq.lang import ast
 from spaseq.lang.scope import View
 from spaseq.lang.sequence import SequenceOperator
 from spaseq.records import record
 
 OUTER = View("outer")
 """How a negated step sees a group variable of the match around it."""
-
-
-@record
-class Action:
-    """The effect of an edge on a repeated step."""
-
-    kind: Literal["start", "again", "exit"]
-    repeat: int
 
 
 @record
@@ -44,6 +37,7 @@ class TakeLabel:
     """Take one solution of a GPM.
 
     The `key` variables are certainly bound on both sides; their values index the runs that wait.
+    `conditions` are tested when it is taken; None: the GPM's own.
     """
 
     gpm: int  # index in the plan's GPMs
@@ -51,6 +45,7 @@ class TakeLabel:
     occurrence: int
     key: tuple[str, ...]
     views: Mapping[str, View]  # how this step sees group variables
+    conditions: tuple[ast.Expr, ...] | None = None
 
 
 @record

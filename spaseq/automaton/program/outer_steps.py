@@ -6,10 +6,17 @@ matches. `A; B++` is `A; B+; B!`: a greedy loop without upper bound in last plac
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from spaseq.automaton.program.nfa import Acceptance, Automaton, GreedyExit, Program, TakeLabel
+from spaseq.automaton.program.nfa import (
+    Acceptance,
+    Automaton,
+    GreedyExit,
+    Label,
+    Program,
+    TakeLabel,
+)
 from spaseq.records import record
 
 GREEDY_PLACE = "a greedy loop in last place looks at the rest of the window"
@@ -22,11 +29,18 @@ class NotChecked(Exception):
 
 @record
 class OuterNegation:
-    """A negated step of one GPM in first place, or in last place (`is_last`)."""
+    """A negated step of one GPM that is checked on matches.
+
+    It stands in first place, in last place (`is_last`), or behind `place` solutions of each match.
+    In first and last place, only the matches have it whose first or last solution is of one of the
+    GPMs `beside`; None: all have.
+    """
 
     take: TakeLabel
     is_last: bool
     number: int | None  # of the negated step; None for a greedy loop
+    place: int = 0
+    beside: frozenset[int] | None = None
 
 
 def has_outer_negations(program: Program) -> bool:
@@ -49,13 +63,12 @@ def outer_negations(program: Program) -> tuple[OuterNegation, ...]:
     """The negated steps in first and last place.
 
     Raises:
-        NotChecked: some matches have them and others have not, or one has several GPMs.
+        NotChecked: some matches have them and others have not, which the GPM of the first or last
+            solution does not tell; or one has several GPMs.
     """
     ends = [*_ends(program.automaton)]
-    first = _only(_first(program.automaton))
-    last = _only({end.negations for end in ends})
-    found = [OuterNegation(_single(program, n), False, n) for n in first]
-    found += [OuterNegation(_single(program, n), True, n) for n in last]
+    found = [*_placed(program, _beside_first(program.automaton), False)]
+    found += _placed(program, _beside_last(program.automaton), True)
     if any(end.exits for end in ends):
         takes = [_repeated(program, end) for end in ends]
         if len({take.gpm for take in takes}) > 1:
@@ -90,7 +103,7 @@ def _ends(automaton: Automaton) -> Iterable[Acceptance]:
 def _repeated(program: Program, end: Acceptance) -> TakeLabel:
     """The one GPM of the greedy loop in last place that a match leaves."""
     match end.exits:
-        case (GreedyExit(repeat=repeat) as left,) if repeat not in program.untils:
+        case (GreedyExit(repeat=repeat) as left,) if _has_no_end(program, repeat):
             edges = program.further[left].states[0].edges
             take = _one_gpm(program.further[left])
             join = edges[0].join
@@ -99,11 +112,65 @@ def _repeated(program: Program, end: Acceptance) -> TakeLabel:
     raise NotChecked(GREEDY_PLACE)
 
 
-def _only(found: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    one, *others = found
-    if others:
+def _has_no_end(program: Program, repeat: int) -> bool:
+    """Whether a loop may repeat any number of times more."""
+    bounds = program.bounds.get(repeat)
+    return repeat not in program.untils and (bounds is None or bounds.maximum is None)
+
+
+def _placed(
+    program: Program, beside: Mapping[int, tuple[int, ...]], is_last: bool
+) -> Iterator[OuterNegation]:
+    """The negated steps in first or last place, given those beside a solution of each GPM."""
+    for number in dict.fromkeys(n for negations in beside.values() for n in negations):
+        gpms = frozenset(gpm for gpm, negations in beside.items() if number in negations)
+        some = None if len(gpms) == len(beside) else gpms
+        yield OuterNegation(_single(program, number), is_last, number, beside=some)
+
+
+def _beside_first(automaton: Automaton) -> Mapping[int, tuple[int, ...]]:
+    """The negated steps before a match, by the GPM of its first solution."""
+    found: dict[int, tuple[int, ...]] = {}
+    for edge in automaton.states[0].edges:
+        for gpm in _first_gpms(edge.label):
+            _note(found, gpm, edge.negations)
+    return found
+
+
+def _beside_last(automaton: Automaton) -> Mapping[int, tuple[int, ...]]:
+    """The negated steps behind a match, by the GPM of its last solution."""
+    found: dict[int, tuple[int, ...]] = {}
+    for edge in (edge for state in automaton.states for edge in state.edges):
+        for end in automaton.states[edge.target].acceptances:
+            for gpm in _last_gpms(edge.label):
+                _note(found, gpm, end.negations)
+    return found
+
+
+def _note(found: dict[int, tuple[int, ...]], gpm: int, negations: tuple[int, ...]) -> None:
+    if found.setdefault(gpm, negations) != negations:
         raise NotChecked("a negated step stands beside one that may be empty, at an end")
-    return one
+
+
+def _first_gpms(label: Label) -> Iterator[int]:
+    """The GPMs of the first solutions of a label's matches."""
+    if isinstance(label, TakeLabel):
+        yield label.gpm
+        return
+    for operand in label.operands:
+        for edge in operand.states[0].edges:
+            yield from _first_gpms(edge.label)
+
+
+def _last_gpms(label: Label) -> Iterator[int]:
+    """The GPMs of the last solutions of a label's matches."""
+    if isinstance(label, TakeLabel):
+        yield label.gpm
+        return
+    for operand in label.operands:
+        for edge in (edge for state in operand.states for edge in state.edges):
+            if operand.states[edge.target].acceptances:
+                yield from _last_gpms(edge.label)
 
 
 def _single(program: Program, number: int) -> TakeLabel:

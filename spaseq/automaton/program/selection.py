@@ -1,4 +1,4 @@
-"""Selection strategies: which matches with the same end are kept (docs/language.md#selection).
+"""Selection strategies: which matches with the same end are kept (docs/meaning.md#selection).
 
 They compare enumerated matches by their sets of positions (instant, stream). "Foundations of CEP"
 defines the strategies in section 4.
@@ -6,7 +6,7 @@ defines the strategies in section 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, TypeVar
 
 from spaseq.algebra.answers import Instant
@@ -23,18 +23,15 @@ def select(
     matches: Sequence[M],
     strategy: Strategy,
     positions: Callable[[M], frozenset[Position]],
-    consecutive: Callable[[Iterable[Instant]], bool],
 ) -> list[M]:
     """The matches of one partition and one end that a strategy keeps, in their order.
 
-    `consecutive` tells whether instants follow each other without a gap in the partition.
+    STRICT looks at each match by itself, so the evaluators apply it.
     """
-    if strategy == "ALL" or not matches:
+    if strategy in ("ALL", "STRICT") or not matches:
         return list(matches)
     sets = [positions(m) for m in matches]
-    if strategy == "STRICT":
-        keep = [consecutive(i for i, _ in s) for s in sets]
-    elif strategy == "MAX":
+    if strategy == "MAX":
         distinct = set(sets)
         keep = [not any(s < other for other in distinct) for s in sets]
     else:

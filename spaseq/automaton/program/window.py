@@ -1,4 +1,4 @@
-"""Windows: how far apart the first and last event of a match may be (docs/language.md#window).
+"""Windows: how far apart the first and last event of a match may be (docs/meaning.md#window).
 
 A window compares *measures* of events. The measure is the time (ms) under WITHIN d, and the place
 among the partition's events under WITHIN n EVENTS.

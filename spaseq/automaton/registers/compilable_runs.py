@@ -2,8 +2,8 @@
 
 The register kernel can run automata whose edges each take one solution; alternatives of single GPMs
 are such edges. A step may ask earlier steps for equal terms and for comparisons of numbers, and the
-repetitions so far for aggregates of numbers. A negated step must be a single GPM. Between two steps
-it does not use variables bound later; in first or last place it is checked on whole matches
+repetitions so far for aggregates of numbers. A negated step must be a single GPM. In first or
+last place, and where it uses variables bound later, it is checked on whole matches
 (`batch.outer_checks`). The GPM of UNTIL does not use variables bound later either, and a loop that
 is greedy or has an UNTIL must repeat one solution at a time.
 
@@ -25,6 +25,7 @@ from spaseq.automaton.program.alternatives import (
     alternative_edges,
 )
 from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.program.match_sizes import depths_of
 from spaseq.automaton.program.nfa import (
     Acceptance,
     Automaton,
@@ -69,6 +70,7 @@ from spaseq.automaton.registers.loop_tests import (
     within_reach,
 )
 from spaseq.automaton.registers.negated_steps import NegatedSteps, same_term
+from spaseq.expr.uses import variables_of
 from spaseq.lang import ast
 from spaseq.records import record
 
@@ -178,11 +180,13 @@ class _Testing:
         self._key = self._key_of(self._takes)
         self._check_groups(self._takes)
         self._checks = NegatedSteps(program, gpms, self._bound, taken, self._key)
+        self._inner = self._looking_ahead()
 
     def program(self) -> TestedProgram:
         """The edges that can take a solution, with their tests."""
         edges = tuple(self._sharing_waits([e for e in map(self._edge, self._takes) if e]))
-        outer = tuple(TestedNegation(n, self._checks.forbidding(n.take)) for n in self._outer)
+        checked = (*self._outer, *self._inner.values())
+        outer = tuple(TestedNegation(n, self._checks.forbidding(n.take)) for n in checked)
         _check_edges(len(edges))  # before the check of closings, which looks at pairs of edges
         closings = tuple(self._closings())
         _check_edges(len(edges) + len(closings))
@@ -289,6 +293,8 @@ class _Testing:
         kills = []
         for number in edge.negations:
             negated = self._negated(number)
+            if number in self._inner:
+                continue
             kill = self._checks.ending(source, negated)
             if kill is not None:
                 kills.append((negated.gpm, kill))
@@ -313,12 +319,49 @@ class _Testing:
     def _tests(self, source: int, edge: Edge, take: TakeLabel) -> EdgeTests | None:
         """The tests of a solution that an edge takes; None if none can pass them."""
         tests = [*self._joins(source, take)]
-        for condition in self._gpms[take.gpm].conditions:
+        own = self._gpms[take.gpm].conditions
+        for condition in own if take.conditions is None else take.conditions:
             remaining = tests_of(condition, lambda v: self._place(v, source, edge, take))
             if remaining is None:
                 return None
             tests += remaining
         return tuple(tests)
+
+    # --- negated steps between two steps that use variables bound later ---------------------------
+
+    def _looking_ahead(self) -> dict[int, OuterNegation]:
+        """By number the negated steps that only a whole match decides.
+
+        Their place in a match must be the same in all matches.
+        """
+        found: dict[int, OuterNegation] = {}
+        depths = depths_of(self._automaton())
+        for source, taking in self._takes:
+            for number in taking.edge.negations:
+                try:
+                    self._checks.ending(source, self._negated(number))
+                except NoKernel:
+                    if self._counted or depths is None or not self._stands_at(number, depths):
+                        raise
+                    take = self._negated(number)
+                    found[number] = OuterNegation(take, False, number, depths[source])
+        return found
+
+    def _stands_at(self, number: int, depths: Sequence[int]) -> bool:
+        """Whether every match passes a negated step, after as many solutions.
+
+        It must not look at repetitions, whose values depend on its place.
+        """
+        gpm = self._gpms[self._negated(number).gpm]
+        reads = {*gpm.variables}.union(*map(variables_of, gpm.conditions))
+        if reads & self._program.owner.keys():
+            return False
+        passing = {depths[s] for s, t in self._takes if number in t.edge.negations}
+        return len(passing) == 1 and all(
+            number in taking.edge.negations
+            for source, taking in self._takes
+            if depths[source] in passing
+        )
 
     # --- loops ------------------------------------------------------------------------------------
 
@@ -339,7 +382,7 @@ class _Testing:
         ends = [*closing_ends(self._program.automaton)]
         if ends:
             check_closings(self._program.automaton, self._takes)
-            if any(not negation.is_last for negation in self._outer):
+            if any(not negation.is_last for negation in (*self._outer, *self._inner.values())):
                 raise NoKernel("a negated step stands first, and a greedy loop last")
         for source, end in ends:
             stops = [stop for left in end.exits for stop in self._goes_on(source, left)]

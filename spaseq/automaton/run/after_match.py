@@ -1,4 +1,4 @@
-"""AFTER MATCH: an answer that was kept may forbid later ones (docs/language.md#after-match)."""
+"""AFTER MATCH: an answer that is kept may forbid or mute later ones (docs/meaning.md#mute)."""
 
 from __future__ import annotations
 
@@ -26,45 +26,80 @@ class AfterMatchFilter:
     coming: Instant = _NEVER  # the barrier after that end, for CONSUME
     firsts: dict[Instant, int] = field(default_factory=dict)  # kept firsts -> their measure
 
-    def keeps(self, matched: SequenceMatch, answer: Answer) -> bool:
-        """Whether to keep the next answer, which is given with its match.
-
-        An answer that is kept forbids later answers from now on.
-        """
+    def forbids(self, answer: Answer) -> bool:
+        """Whether an answer that was kept forbids the next one."""
         match self.kind:
             case "NO SKIP":
-                return True
+                return False
             case "TO NEXT EVENT":
-                return self._keeps_first(answer.first, matched.origin)
+                return answer.first in self.firsts
             case "CONSUME":
-                return self._keeps_unconsumed(answer)
+                if answer.end > self.end:
+                    self.barrier, self.end = max(self.barrier, self.coming), answer.end
+                return answer.first <= self.barrier
             case "PAST LAST EVENT":
-                if answer.first <= self.barrier:
-                    return False
-                self.barrier = max(self.barrier, answer.last)
-                return True
-        if answer.first < self.barrier:
-            return False
-        times = [(s.item.time, s.item.k) for s in matched.solutions if s.gpm == self.gpm]
-        if times:
-            goal = min(times) if self.kind == "TO FIRST" else max(times)
-            self.barrier = max(self.barrier, goal)
-        return True
+                return answer.first <= self.barrier
+        return answer.first < self.barrier
 
-    def _keeps_first(self, first: Instant, origin: int) -> bool:
-        if first in self.firsts:
-            return False
+    def mutes(self, answer: Answer) -> bool:
+        """Whether an answer that was kept mutes the next one, which none forbids."""
+        return False
+
+    def keep(self, matched: SequenceMatch, answer: Answer) -> None:
+        """Let an answer, which is given with its match, forbid later ones."""
+        match self.kind:
+            case "NO SKIP":
+                return
+            case "TO NEXT EVENT":
+                self._keep_first(answer.first, matched.origin)
+            case "CONSUME":
+                self.coming = max(self.coming, answer.last)
+            case "PAST LAST EVENT":
+                self.barrier = max(self.barrier, answer.last)
+            case _:
+                times = [(s.item.time, s.item.k) for s in matched.solutions if s.gpm == self.gpm]
+                if times:
+                    goal = min(times) if self.kind == "TO FIRST" else max(times)
+                    self.barrier = max(self.barrier, goal)
+
+    def may_be_forgotten(self, since: int | None, end: int) -> bool:
+        """Whether it leaves out no answer from now on.
+
+        Args:
+            since: no answer begins before this time (ms). None: it may begin at any time.
+            end: no answer ends before this time (ms).
+        """
+        last = max([self.barrier, self.coming, *self.firsts])
+        return last == _NEVER or (since is not None and last[0] < since)
+
+    def _keep_first(self, first: Instant, origin: int) -> None:
         self.firsts[first] = origin
         if len(self.firsts) > 1024:
             # No answer begins there a window later; two windows, as a match may wait for its close.
             oldest = origin - 2 * self.horizon
             self.firsts = {f: m for f, m in self.firsts.items() if m >= oldest}
-        return True
 
-    def _keeps_unconsumed(self, answer: Answer) -> bool:
-        if answer.end > self.end:
-            self.barrier, self.end = max(self.barrier, self.coming), answer.end
-        if answer.first <= self.barrier:
-            return False
-        self.coming = max(self.coming, answer.last)
-        return True
+
+@dataclass(slots=True)
+class MutingFilter(AfterMatchFilter):
+    """The filter of AFTER MATCH with MUTE.
+
+    Answers that end before `audible`, which is `mute` after the end of the last one that was kept,
+    are muted. They forbid nothing.
+    """
+
+    mute: int = 0  # ms
+    audible: int = _NEVER[0]  # ms
+
+    def mutes(self, answer: Answer) -> bool:
+        """Whether less than `mute` has passed since an answer that was kept."""
+        return answer.end[0] < self.audible
+
+    def keep(self, matched: SequenceMatch, answer: Answer) -> None:
+        """Let an answer, which is given with its match, forbid and mute later ones."""
+        AfterMatchFilter.keep(self, matched, answer)
+        self.audible = answer.end[0] + self.mute
+
+    def may_be_forgotten(self, since: int | None, end: int) -> bool:
+        """Whether it leaves out no answer from now on."""
+        return self.audible <= end and AfterMatchFilter.may_be_forgotten(self, since, end)

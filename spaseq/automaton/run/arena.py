@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Generic, TypeVar
 
+from spaseq import thresholds
+
 T = TypeVar("T")
 
 NIL = -1
 """The id that ends every list."""
-
-FEWEST = 1024
-"""So many nodes are never dropped."""
 
 
 class Arena(Generic[T]):
@@ -58,7 +57,7 @@ class Arena(Generic[T]):
 
     def forget(self, before: int) -> None:
         """Drop the nodes that were added before a measure, once they are at least half of all."""
-        if len(self._nodes) <= FEWEST:
+        if len(self._nodes) <= thresholds.current.forgotten_nodes:
             return
         marks = self._marks
         cut = self._base
@@ -66,6 +65,6 @@ class Arena(Generic[T]):
             marks.popleft()
         if marks and marks[0][0] < before:
             cut = marks[0][1]
-        if cut - self._base > max(FEWEST, len(self._nodes) // 2):
+        if cut - self._base > max(thresholds.current.forgotten_nodes, len(self._nodes) // 2):
             del self._nodes[: cut - self._base]
             self._base = cut

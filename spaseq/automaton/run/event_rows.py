@@ -15,9 +15,10 @@ import numpy as np
 
 from spaseq.automaton.run.runs import Row, Values
 from spaseq.expr.doubles import double_of
-from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
 from spaseq.rdf.terms.number_kinds import OTHER
 
 GpmRow: TypeAlias = tuple[int, Row]
@@ -31,7 +32,8 @@ class EventRows:
     """The solutions of one event, each with its GPM.
 
     `stream` is an index into the plan's list, `(time, k)` the event's instant (ms), `event` its
-    graph's IRI. An event without solutions has one row of BARE if stage 2 must know of it.
+    graph's IRI. If stage 2 must know of all events, one without solutions has a row of BARE. Under
+    PARTITION BY each event has such a row for each of its partitions, with the partition's values.
     """
 
     stream: int
@@ -52,7 +54,7 @@ class EventRows:
 def batch_of(
     rows: Sequence[GpmRow], variables: Sequence[tuple[str, ...]], columns: SolutionColumns
 ) -> SolutionBatch:
-    """The same rows as columns; `variables` are given by GPM."""
+    """The same rows as columns; `variables` are given by GPM, the partition's last."""
     values = {v: _texts(rows, variables, v) for v in columns.variables}
     place = np.array([row[:3] for _, row in rows], np.int64).reshape(-1, 3)
     return SolutionBatch(
@@ -60,7 +62,7 @@ def batch_of(
         np.ascontiguousarray(place[:, 1]),
         place[:, 2].astype(np.int32),
         np.array([gpm for gpm, _ in rows], np.int32),
-        text_array([row[3] for _, row in rows]),
+        EventNames.of([row[3] for _, row in rows]),
         {v: TermColumn.of(texts) for v, texts in values.items()},
         {v: _numbers(values[v]) for v in columns.numbers},
     )
@@ -69,7 +71,8 @@ def batch_of(
 def _texts(
     rows: Sequence[GpmRow], variables: Sequence[tuple[str, ...]], variable: str
 ) -> list[str | None]:
-    at = {g: vs.index(variable) for g, vs in enumerate(variables) if variable in vs}
+    gpms = (*range(len(variables) - 1), BARE)
+    at = {g: vs.index(variable) for g, vs in zip(gpms, variables, strict=True) if variable in vs}
     return [row[4][at[gpm]] if gpm in at else None for gpm, row in rows]
 
 

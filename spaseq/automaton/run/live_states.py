@@ -26,10 +26,8 @@ class LiveStates:
 
     `waiting` counts partial matches by the state that they have reached. A partial match that is in
     several states at once counts in each; a match that waits for the close of its window counts
-    where it ends. `taken` counts, by GPM, the solutions that partial
-    matches or matches have taken since the process began. Under the lazy evaluator there are no
-    partial matches: `waiting` counts the solutions that it stores for each step, and `taken` all
-    solutions. `taken` is None if only some partitions are asked for.
+    where it ends. `taken` counts, by GPM, the solutions that partial matches or matches have taken
+    since the process began; it is None if only some partitions are asked for.
     """
 
     program: Program

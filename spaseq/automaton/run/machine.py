@@ -15,8 +15,8 @@ from spaseq.automaton.program.selection import Strategy
 from spaseq.automaton.program.window import Window
 from spaseq.automaton.run.coming_rows import ComingRows
 from spaseq.automaton.run.runs import Values
+from spaseq.automaton.run.taken_counts import TakenCounts
 from spaseq.automaton.run.waiting_limit import WaitingLimit
-from spaseq.automaton.run.work_counts import WorkCounts
 from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.env import Env
 from spaseq.expr.uses import timestamp_uses
@@ -72,17 +72,16 @@ class Machine:
     window: Window
     gpms: Sequence[GpmColumns]
     names: Sequence[str]  # GPM names
-    keep_instants: bool = False  # the selection strategy asks which instants are consecutive
+    checks_strict: bool = False  # the evaluator checks each match for SELECT STRICT
     expressions: Options = Options()  # noqa: RUF009 - frozen
     evaluator: str = "registers"
     partition: tuple[str, ...] = ()  # variables
     key: tuple[str, ...] = ()  # variables by which the compact evaluator splits a partition
-    order: tuple[int, ...] | None = None  # of the steps, for lazy; None: rarest first
     strategy: Strategy = "ALL"  # the selection that the evaluator applies itself
     streams: Sequence[str] = ()  # IRIs, for the positions that a selection compares
     limit: int | None = None  # matches of one instant, if the evaluator applies the limit
     consumes: bool = False  # the evaluator itself uses up the events of AFTER MATCH
-    work: WorkCounts = field(default_factory=WorkCounts)  # over all partitions
+    counts: TakenCounts = field(default_factory=TakenCounts)
     coming: ComingRows | None = None  # in the batch that is processed now
     waiting: WaitingLimit | None = None  # on the partial matches
     solve: CorrelatedSolver | None = None  # needed where a GPM is correlated
@@ -106,9 +105,7 @@ class Machine:
         self.timed = frozenset().union(
             *(timestamp_uses(c) for g in self.gpms for c in g.conditions)
         )
-        compiled = [
-            tuple(compile_filter(c, self.expressions) for c in g.conditions) for g in self.gpms
-        ]
+        compiled = [self._filters(g.conditions) for g in self.gpms]
         self.edges_of, self.gpms_of = {}, {}
         known: dict[object, CompiledTake] = {}
         for automaton in _automata(self.program):
@@ -122,6 +119,9 @@ class Machine:
                     if isinstance(edge.label, TakeLabel):
                         self.edges_of.setdefault(edge.label.gpm, {})[edge.id] = edge
                         self.takes[edge.id] = self._take(edge.label, compiled, known)
+
+    def _filters(self, conditions: Sequence[ast.Expr]) -> tuple[Callable[[Env], bool], ...]:
+        return tuple(compile_filter(c, self.expressions) for c in conditions)
 
     def register(self, static: object) -> None:
         """Let snapshots refer to an object by number instead of containing it."""
@@ -137,7 +137,7 @@ class Machine:
     ) -> CompiledTake:
         """The TAKE of a label; an unrolled repetition has many that are equal."""
         grouped = frozenset([v for v, view in label.views.items() if view.kind == "current"])
-        key = label.gpm, label.key, grouped
+        key = label.gpm, label.key, grouped, label.conditions
         if key not in known:
             known[key] = self._new_take(label, compiled, grouped)
         return known[key]
@@ -158,7 +158,7 @@ class Machine:
             tuple((i, v) for v, i in columns.items() if v not in grouped),
             tuple((i, v) for v, i in columns.items() if v in grouped),
             tuple(columns[v] for v in label.key),
-            compiled[label.gpm],
+            compiled[label.gpm] if label.conditions is None else self._filters(label.conditions),
             self._correlated(label.gpm),
         )
 

@@ -29,8 +29,6 @@ PartitionKey: TypeAlias = tuple[str | None, ...]
 Binding: TypeAlias = tuple[str, str]
 """A variable and its term."""
 
-REMEMBERED = 1024
-"""How many solutions of single events keep their `MatchedSolution` for the next match."""
 
 NO_LISTS: Mapping[str, tuple[str, ...]] = {}
 
@@ -142,7 +140,7 @@ class SolutionReader:
         streams = np.array(self._streams, object)[rows.stream]
         names = np.array(self._names, object)[rows.gpm]
         place = (rows.time, rows.k, names, streams)
-        columns = [*(column.tolist() for column in place), rows.event.to_pylist()]
+        columns = [*(column.tolist() for column in place), rows.event.texts()]
         items = np.fromiter(map(_item, zip(*columns, strict=True)), object, len(rows))
         solutions = np.empty(len(rows), object)
         for gpm in np.unique(rows.gpm).tolist():

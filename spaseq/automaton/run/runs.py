@@ -156,7 +156,7 @@ def _set_fields(new: Any, state: list[Any]) -> None:
 
 @dataclass(slots=True)
 class ChoicePoint:
-    """The candidates of a bracket after a run (docs/language.md#operators)."""
+    """The candidates of a bracket after a run (docs/meaning.md#operators)."""
 
     run: Run
     edge: Edge

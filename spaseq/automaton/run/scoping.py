@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from spaseq.automaton.program.counters import counts_after
-from spaseq.automaton.program.nfa import Action, Program
+from spaseq.automaton.program.counters import Action, counts_after
+from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.run.arena import NIL, Arena
 from spaseq.automaton.run.machine import CompiledTake
 from spaseq.automaton.run.runs import Captured, Duty, Groups, Obligation, Row, Run

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.algebra.nodes import PatternTerm, TriplePattern
+from spaseq.algebra.triple_terms import OBJECT, PARTS, is_part
 from spaseq.budget import current_budget
 from spaseq.compiled import mode
 from spaseq.compiled.arrays import Float64s, Int8s, Int32s, Int64s
@@ -20,6 +22,7 @@ from spaseq.gpm.kernels import bgp_interpreter as kernels
 from spaseq.gpm.kernels.bgp_interpreter import AGAIN, BOUND, CONSTANT, FREE, O, P, S
 from spaseq.gpm.solutions.lazy_columns import LazyColumn, LazyColumns
 from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.lang import ast
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
 
@@ -34,8 +37,6 @@ ROOM = 64
 """Initial room for solutions beyond one per event."""
 MEMORY = 0.75
 """Factor by which each sample reduces the weight of earlier samples."""
-LONGEST_REST = 32
-"""Longest interval between two samples, in batches."""
 
 
 class EventBgp:
@@ -51,7 +52,9 @@ class EventBgp:
         self.variables = tuple(dict.fromkeys(t.name for t in terms if not isinstance(t, str)))
         self._numbers = {v: i for i, v in enumerate(self.variables)}
         self._rare_first = evaluation.rare_first and len(self._triples) > 1
-        self._is_virtual = evaluation.virtual
+        self._has_parts = any(map(is_part, self._triples))
+        self._anchors = anchors(self._triples)
+        self._is_virtual = evaluation.virtual and not self._has_parts
         self._virtual: VirtualBgp | None = None
         self._key = self.shape if evaluation.shared else self
         self._weights = np.zeros(len(self._triples))
@@ -89,14 +92,24 @@ class EventBgp:
         return self._virtual
 
     def _evaluate(self, index: VerticalPartition) -> tuple[Int64s, Int32s]:
-        batch = index.batch
+        batch = index.with_parts(self._anchors) if self._has_parts else index.batch
         codes = index.lexicon.find(self._constants)
         if (codes < 0).any():
             return np.empty(0, np.int64), np.empty((len(self.variables), 0), np.int32)
         if self._rare_first:
             self._observe(batch, codes)
         terms = self._terms(codes)
-        return self._search(index.batch, terms)
+        event, rows = self._search(batch, terms)
+        return self._of_the_graph(index, event, rows) if self._has_parts else (event, rows)
+
+    def _of_the_graph(
+        self, index: VerticalPartition, event: Int64s, rows: Int32s
+    ) -> tuple[Int64s, Int32s]:
+        """The solutions in which no variable is the predicate of a part of a triple term."""
+        verbs = [t.predicate.name for t in self._triples if isinstance(t.predicate, ast.Var)]
+        places = [self._numbers[name] for name in verbs]
+        kept = ~np.isin(rows[places], index.lexicon.find(PARTS)).any(axis=0)
+        return (event, rows) if kept.all() else (event[kept], rows[:, kept])
 
     def _search(self, batch: EventBatch, terms: Int32s) -> tuple[Int64s, Int32s]:
         room = len(batch) + ROOM
@@ -142,7 +155,9 @@ class EventBgp:
         if self._left <= 0:
             order = self._order
             self._count(batch.s[:SAMPLE], batch.p[:SAMPLE], batch.o[:SAMPLE], codes)
-            self._rest = min(2 * self._rest, LONGEST_REST) if order == self._order else 1
+            self._rest = (
+                min(2 * self._rest, thresholds.current.longest_rest) if order == self._order else 1
+            )
             self._left = self._rest
 
     def _count(self, s: Int32s, p: Int32s, o: Int32s, codes: Int32s) -> None:
@@ -173,6 +188,17 @@ class EventBgp:
                     here.add(term.name)
                 self._places[step, position], self._modes[step, position] = place, mode
             bound |= here
+
+
+def anchors(triples: Sequence[TriplePattern]) -> tuple[str, ...] | None:
+    """The predicates of which the triple terms of a pattern are objects; None for any."""
+    composed = {triple.subject for triple in triples if is_part(triple)}
+    inner = {triple.object for triple in triples if triple.predicate == OBJECT}
+    found = {t.object: t.predicate for t in triples if t.object in composed and not is_part(t)}
+    if composed - inner - found.keys():
+        return None
+    names = [name for name in found.values() if isinstance(name, str)]
+    return tuple(sorted({*names})) if len(names) == len(found) else None
 
 
 def rarest_first(triples: Sequence[TriplePattern], weights: Float64s) -> tuple[int, ...]:

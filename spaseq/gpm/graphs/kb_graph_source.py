@@ -7,9 +7,13 @@ from typing import TypeVar
 
 import numpy as np
 
+from spaseq.algebra.nodes import TriplePattern
+from spaseq.algebra.triple_terms import PARTS
 from spaseq.compiled.arrays import Int32s
-from spaseq.gpm.graphs.triple_source import TripleTable
+from spaseq.gpm.graphs.term_parts import parts_of_graph
+from spaseq.gpm.graphs.triple_source import TripleTable, triple_solutions
 from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.kb.knowledge import KbGraph, KbRelation
 
 T = TypeVar("T")
@@ -25,6 +29,15 @@ class GraphSource:
     def __init__(self, graph: KbGraph, lexicon: Lexicon) -> None:
         self._graph = graph
         self.lexicon = lexicon
+        self._solutions: dict[TriplePattern, Solutions] = {}
+        self._term_parts: dict[str, TripleTable] | None = None
+
+    def solutions(self, triple: TriplePattern) -> Solutions:
+        """The solutions of a triple pattern, which keep their indexes from batch to batch."""
+        found = self._solutions.get(triple)
+        if found is None:
+            found = self._solutions[triple] = triple_solutions(self, triple)
+        return found
 
     def remembered(self, key: object, make: Callable[[], T]) -> T:
         """The result of `make`, computed once per key and graph of the knowledge base."""
@@ -36,6 +49,8 @@ class GraphSource:
 
     def select(self, predicate: str | None, s: int | None, o: int | None) -> TripleTable:
         """The triples with a predicate, subject and object; see `TripleSource`."""
+        if predicate in PARTS:
+            return self._parts(predicate, s, o)
         if predicate is not None:
             relation = self._graph.get(self.lexicon.code(predicate))
             if relation is None:
@@ -49,6 +64,20 @@ class GraphSource:
             for i in (0, 2)
         )
         return TripleTable(None, subjects, predicates, objects)
+
+    def _parts(self, predicate: str, s: int | None, o: int | None) -> TripleTable:
+        """The triples about the parts of the graph's triple terms with a predicate."""
+        if self._term_parts is None:
+            objects = [relation.o for relation in self._graph.values()]
+            every = np.concatenate([_NO_CODES, *objects])
+            self._term_parts = parts_of_graph(self.lexicon, every)
+        table = self._term_parts[predicate]
+        kept = np.ones(len(table), np.bool_)
+        if s is not None:
+            kept &= table.s == s
+        if o is not None:
+            kept &= table.o == o
+        return table.take(kept)
 
 
 def _slice(relation: KbRelation, s: int | None, o: int | None) -> tuple[Int32s, None, Int32s]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.budget import LimitExceeded, current_budget
 from spaseq.compiled import mode
 from spaseq.compiled.arrays import Int64s
@@ -22,12 +23,6 @@ STEPS = 2**26
 """Steps that one call of a kernel takes before the time is checked: about a second."""
 ROOM = 2**14
 """Pairs of nodes that one call of a kernel can return, beyond one for each node."""
-LEAST = 2**16
-"""Steps up to which components are not worth their while."""
-OVERLAP = 8
-"""Searches that visit each place this many times are done by component."""
-ALIKE = 4
-"""Pairs per node from which on one search per node looks for all of them."""
 
 Pairs = tuple[Int64s, Int64s]
 _NONE = np.empty(0, np.int64)
@@ -72,7 +67,7 @@ def connected(graph: PathGraph, first: Int64s, last: Int64s) -> Pairs:
         LimitExceeded: the search takes too long.
     """
     seeds, sinks = distinct(first), distinct(last)
-    if len(first) < ALIKE * min(len(seeds), len(sinks)) or not len(first):
+    if len(first) < thresholds.current.path_pairs * min(len(seeds), len(sinks)) or not len(first):
         return _met(graph, first, last)
     if len(sinks) < len(seeds):
         last, first = _selected(_Search(graph, True), last, first)
@@ -157,7 +152,11 @@ class _Search:
     def from_each(self, seeds: Int64s) -> Iterator[Pairs]:
         """Blocks of pairs (number of a seed, node that it reaches)."""
         marks, queue = self.marks(), self.queue()
-        at, mark, budgeted = 0, 0, OVERLAP * self._size() + LEAST
+        at, mark, budgeted = (
+            0,
+            0,
+            thresholds.current.path_overlap * self._size() + thresholds.current.path_steps,
+        )
         while at < len(seeds):
             block = self._block(len(seeds) - at)
             found, at, mark = kernels.reached(

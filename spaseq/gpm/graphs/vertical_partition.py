@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from spaseq import thresholds
+from spaseq.algebra.triple_terms import PARTS
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
+from spaseq.gpm.graphs.term_parts import parts_of_events, with_parts
 from spaseq.gpm.graphs.triple_source import TripleTable
 from spaseq.gpm.solutions.lazy_columns import LazyColumn
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.columns.term_tables import term_table
 
 T = TypeVar("T")
@@ -23,26 +25,23 @@ PatternRows: TypeAlias = "tuple[Int64s, Int32s | Sequence[LazyColumn] | list[Int
 
 _EVENT_BYTES, _VALUE_BYTES = 8, 4
 
-MOST_BYTES = 256 * 2**20
-"""The most bytes of solutions that are remembered for a batch."""
-
 
 class VerticalPartition:
     """An event batch as a triple source with a table per predicate, shared by all GPMs of a stream.
 
     Tables are built on first use. An event's graph is a set: a repeated triple counts once. Queries
-    that are evaluated together share it, too; `MOST_BYTES` bound the solutions that it remembers.
-    `readers` says how many they are.
+    that are evaluated together share it, too. The bytes of the solutions that it remembers are
+    bounded.
     """
 
     of_events = True
 
-    def __init__(self, batch: EventBatch, lexicon: Lexicon | None = None, readers: int = 1) -> None:
-        self.batch, self.readers = batch, readers
-        self.lexicon = lexicon or Lexicon(term_table(batch.terms))
+    def __init__(self, batch: EventBatch, lexicon: Lexicon | None = None) -> None:
+        self.batch = batch
+        self.lexicon = Lexicon(term_table(batch.terms)) if lexicon is None else lexicon
         self._tables: dict[str | None, TripleTable] = {}
         self._memory: dict[object, Any] = {}
-        self._room = MOST_BYTES
+        self._room = thresholds.current.remembered_bytes
 
     def remembered(self, key: object, make: Callable[[], T]) -> T:
         """The result of `make`, computed once per key."""
@@ -64,25 +63,6 @@ class VerticalPartition:
     def part(self, events: Int64s) -> VerticalPartition:
         """Some of the events as a source with the same lexicon; they are numbered from 0."""
         return VerticalPartition(self.batch.take(events), self.lexicon)
-
-    def marked(self, marks: Iterable[tuple[str, str]]) -> Int64s:
-        """The events that have the rarest of some marks, pairs of a predicate and an object.
-
-        The predicate's triples are sorted by object once, for all queries.
-        """
-        return min(map(self._with_mark, marks), key=len)
-
-    def _with_mark(self, mark: tuple[str, str]) -> Int64s:
-        return self.remembered(("mark", mark), lambda: self._having(*mark))
-
-    def _having(self, predicate: str, text: str) -> Int64s:
-        """The events that have a triple with a predicate and an object."""
-        code = self.lexicon.code(text)
-        if code < 0:
-            return np.empty(0, np.int64)
-        objects, events = self.by_object(predicate)
-        first, end = np.searchsorted(objects, (code, code + 1)).tolist()
-        return distinct(events[first:end])
 
     def by_object(self, predicate: str) -> tuple[Int32s, Int64s]:
         """The objects and events of a predicate's triples, by object and then by event."""
@@ -113,8 +93,28 @@ class VerticalPartition:
             mask = table.o == o if mask is None else mask & (table.o == o)
         return table if mask is None else table.take(np.flatnonzero(mask))
 
+    def with_parts(self, predicates: tuple[str, ...] | None) -> EventBatch:
+        """The events with the parts of the triple terms that are objects of some predicates.
+
+        The predicates are all if None. The batch's codes are codes of the lexicon.
+        """
+        made = lambda: with_parts(self.batch, self.lexicon, self._parts(predicates))  # noqa: E731
+        return self.remembered(("parts", predicates), made)
+
+    def _parts(self, predicates: tuple[str, ...] | None) -> TripleTable:
+        batch = self.batch
+        if predicates is None:
+            return parts_of_events(self.lexicon, self.event_of, batch.o)
+        rows = np.flatnonzero(np.isin(batch.p, self.lexicon.find(predicates)))
+        return parts_of_events(self.lexicon, self.event_of[rows], batch.o[rows])
+
     def _table(self, predicate: str | None) -> TripleTable:
         batch = self.batch
+        if predicate in PARTS:
+            parts = self.remembered("parts", lambda: self._parts(None))
+            assert parts.p is not None
+            own = parts.take(np.flatnonzero(parts.p == self.lexicon.code(predicate)))
+            return TripleTable(own.event, own.s, None, own.o)
         if predicate is None:
             return _distinct(self.event_of, batch.s, batch.p, batch.o)
         rows: Indices = np.flatnonzero(batch.p == self.lexicon.code(predicate))

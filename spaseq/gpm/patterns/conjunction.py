@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+from spaseq import thresholds
 from spaseq.algebra import nodes as n
+from spaseq.algebra.constant_parts import is_constant
 from spaseq.algebra.groups import conjoined, conjuncts
-from spaseq.algebra.scope import certain, possible
+from spaseq.algebra.scope import certain, possible, triple_variables
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools
+from spaseq.expr.compile import Options, is_volatile
+from spaseq.expr.place_tests import place_join, place_test
 from spaseq.gpm.graphs.event_bgp import EventBgp
 from spaseq.gpm.patterns.components import components, joined
-from spaseq.gpm.solutions.joins import join
+from spaseq.gpm.solutions.joins import join, pair_count
 from spaseq.gpm.solutions.keyed_thresholds import joined_by_key_and_value
+from spaseq.gpm.solutions.places import joined_by_place
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.gpm.solutions.thresholds import FLIPPED, Comparison, joined_by_value
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.records import record
-
-_FEW = 8
-"""A smaller part is joined pair by pair, which needs no sorting."""
 
 
 @record
@@ -38,7 +40,8 @@ class Conjunction:
     """A join of triple patterns and other operands, with conditions on it.
 
     `bgp` are the triple patterns, prepared for evaluation on events. `searches` are operands with
-    repeated paths, which are searched from the nodes that the other parts bind.
+    repeated paths, which are searched from the nodes that the other parts bind. `stored` are
+    variables that every solution binds to a term of the graph.
     """
 
     triples: tuple[n.TriplePattern, ...]
@@ -46,6 +49,7 @@ class Conjunction:
     operands: tuple[n.Pattern, ...]
     searches: tuple[n.Pattern, ...]
     conditions: tuple[FilterConjunct, ...]
+    stored: frozenset[str]
 
     @property
     def every_operand(self) -> tuple[n.Pattern, ...]:
@@ -65,7 +69,18 @@ def conjunction(pattern: n.Pattern, evaluation: PatternEvaluation = FASTEST) -> 
     bgp = EventBgp(triples, evaluation) if triples else None
     searches = tuple(filter(has_repetition, operands))
     others = tuple(operand for operand in operands if operand not in searches)
-    return Conjunction(tuple(triples), bgp, others, searches, (*floated, *own))
+    return Conjunction(
+        tuple(triples), bgp, others, searches, (*floated, *own), _stored(triples, operands)
+    )
+
+
+def _stored(triples: Sequence[n.TriplePattern], operands: Sequence[n.Pattern]) -> frozenset[str]:
+    """The variables of triple patterns, and of paths that no constant ends.
+
+    A path of length zero from a constant binds it, whether the graph has it or not.
+    """
+    free = (path for path in operands if isinstance(path, n.Path) and len(possible(path)) == 2)
+    return frozenset[str]().union(*map(triple_variables, triples), *map(possible, free))
 
 
 def has_repetition(pattern: n.Pattern) -> bool:
@@ -97,10 +112,19 @@ def _parts(pattern: n.Pattern) -> Parts:
             return first[0] + second[0], first[1] + second[1], first[2] + second[2]
         case n.Filter(expr, inner):
             return _filtered(expr, inner)
+        case n.Extend(n.Join(left, right), variable, expr) if _is_known_apart(right, expr):
+            return _parts(n.Join(n.Extend(left, variable, expr), right))
         case n.Graph(str() as name, inner):
             return _graph_parts(name, inner, pattern)
         case _:
             return [], [pattern], []
+
+
+def _is_known_apart(part: n.Pattern, expr: ast.Expr) -> bool:
+    """Whether a part reads no event, and a BIND behind it does not read the part."""
+    uses = expression_variables(expr)
+    plain = not is_volatile(expr) and not exists_uses(expr)
+    return plain and is_constant(part) and possible(part).isdisjoint(uses)
 
 
 def _graph_parts(name: str, inner: n.Pattern, whole: n.Pattern) -> Parts:
@@ -149,14 +173,56 @@ def _comparison(condition: FilterConjunct, left: Solutions, right: Solutions) ->
     return None
 
 
+def _bound(found: Solutions) -> set[str]:
+    """The variables that all solutions bind."""
+    return {v for v in found.columns if not found.may_be_unbound(v)}
+
+
 class ConjunctionEvaluation:
     """One evaluation of a conjunction: joins parts and tests conditions as early as possible."""
 
     def __init__(
-        self, conditions: Sequence[FilterConjunct], test: Callable[[ast.Expr, Solutions], Bools]
+        self,
+        conditions: Sequence[FilterConjunct],
+        test: Callable[[ast.Expr, Solutions], Bools],
+        places: Options | None = None,
     ) -> None:
-        self.remaining = list(conditions)
+        """`places` are the options of places' expressions if joins by place ask an index."""
+        self.remaining, self._places = list(conditions), places
         self._test = test
+        self._waiting: list[Solutions] = []  # parts that share no variable with the result so far
+
+    def searched(self, seeds: Sequence[Solutions], parts: Sequence[Solutions]) -> Solutions | None:
+        """The join of seeds, or else of the smallest part, with all parts that it leads to.
+
+        The other parts wait until `joined` leads to them, or for `finished`. None if there is
+        neither a seed nor a part.
+        """
+        self._waiting = [*seeds, *parts]
+        if not self._waiting:
+            return None
+        first = self._waiting[0] if seeds else min(parts, key=lambda p: self._rank(None, p))
+        self._waiting = [part for part in self._waiting if part is not first]
+        return self._linked(self._tested(first))
+
+    def finished(self, result: Solutions | None) -> Solutions | None:
+        """The join with the parts that nothing leads to."""
+        if not self._waiting or (result is not None and not result.size):
+            return result
+        waiting, self._waiting = self._waiting, []
+        return self.joined(result, waiting)
+
+    def _linked(self, result: Solutions) -> Solutions:
+        """The join with waiting parts that share variables; the one with fewest pairs is first."""
+        while result.size:
+            current_budget().check()
+            near = [p for p in self._waiting if not result.columns.keys().isdisjoint(p.columns)]
+            if not near:
+                break
+            part = near[0] if len(near) == 1 else min(near, key=lambda p: pair_count(result, p))
+            self._waiting = [waiting for waiting in self._waiting if waiting is not part]
+            result = self._tested(self._join(result, part))
+        return result
 
     def joined(self, result: Solutions | None, pool: list[Solutions]) -> Solutions:
         """The join of `result` and a nonempty pool; small parts that share variables come first."""
@@ -168,12 +234,19 @@ class ConjunctionEvaluation:
             if not result.size:
                 break
         assert result is not None
-        return result
+        return self._linked(result) if self._waiting else result
 
     def _join(self, result: Solutions, part: Solutions) -> Solutions:
         """The join; only the pairs that may pass the conditions which compare the two."""
-        if result.event is None or part.event is not None or part.size < _FEW:
+        if (
+            result.event is None
+            or part.event is not None
+            or part.size < thresholds.current.narrowed_rows
+        ):
             return join(result, part)
+        placed = self._joined_by_place(result, part)
+        if placed is not None:
+            return placed
         found = {t: c for c in self.remaining if (t := _comparison(c, result, part)) is not None}
         if not found:
             return join(result, part)
@@ -185,6 +258,17 @@ class ConjunctionEvaluation:
         if pairs.is_decided:
             self.remaining.remove(found[pairs.comparison])
         return pairs.solutions.within(current_budget())
+
+    def _joined_by_place(self, result: Solutions, part: Solutions) -> Solutions | None:
+        """The pairs that pass a condition on their places; None without such a condition."""
+        if self._places is None or not part.columns.keys().isdisjoint(result.columns):
+            return None
+        for condition in [c for c in self.remaining if place_test(c.expr) is not None]:
+            join = place_join(condition.expr, _bound(result), _bound(part))
+            if join is not None and condition.early:
+                self.remaining.remove(condition)
+                return joined_by_place(result, part, join, self._places)
+        return None
 
     def _rank(self, result: Solutions | None, part: Solutions) -> tuple[bool, bool, int]:
         """The order of a part in the join: smaller ranks come first."""

@@ -31,7 +31,7 @@ _BOOLEANS = [literal_text(text, XSD + "boolean") for text in ("false", "true")]
 
 
 @record
-class _Existence:
+class Existence:
     """One pattern of EXISTS; `pattern` and `condition` are its `lifted` form.
 
     Values of the variables in `substituted` are put into the `whole` pattern before evaluation. The
@@ -44,7 +44,9 @@ class _Existence:
     substituted: frozenset[str]
 
     @classmethod
-    def of(cls, whole: n.Pattern) -> _Existence:
+    def of(cls, use: ast.Exists, schema: Schema | None) -> Existence:
+        """The pattern of EXISTS, entailed by a schema."""
+        whole = entailed(translate_group(use.pattern), schema)
         pattern, conditions = lifted(whole)
         return cls(whole, pattern, conjoined(conditions), sensitive(pattern))
 
@@ -82,9 +84,7 @@ class ExistsTests:
 
     def __init__(self, expr: ast.Expr, schema: Schema | None) -> None:
         self._uses = {use: f"{n.RESERVED}?{i}" for i, use in enumerate(exists_uses(expr))}
-        self._patterns = {
-            use: _Existence.of(entailed(translate_group(use.pattern), schema)) for use in self._uses
-        }
+        self._patterns = {use: Existence.of(use, schema) for use in self._uses}
         self.expr: ast.Expr = rewritten(expr, self._variable) if self._uses else expr
         """The expression with a variable in place of each EXISTS."""
 

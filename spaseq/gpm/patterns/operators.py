@@ -9,7 +9,9 @@ from typing import NoReturn
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.algebra import nodes as n
+from spaseq.algebra.constant_parts import is_constant
 from spaseq.algebra.remote import asks_endpoints
 from spaseq.algebra.scope import possible
 from spaseq.budget import OUT_OF_MEMORY, Budget, LimitExceeded, current_budget, spending
@@ -19,7 +21,7 @@ from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.expr.compile import Options
 from spaseq.gpm.graphs.kb_graph_source import GraphSource
 from spaseq.gpm.graphs.paths import path_solutions
-from spaseq.gpm.graphs.triple_source import TripleSource, triple_solutions
+from spaseq.gpm.graphs.triple_source import TripleSource
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.patterns.active_graph import ActiveGraph, reduced
 from spaseq.gpm.patterns.conjunction import (
@@ -27,16 +29,15 @@ from spaseq.gpm.patterns.conjunction import (
     ConjunctionEvaluation,
     conjunction,
     easiest,
-    has_repetition,
 )
 from spaseq.gpm.patterns.exists import ExistsTests
+from spaseq.gpm.patterns.seeds import is_bound, seeds_of
 from spaseq.gpm.patterns.services import Services, services_of
 from spaseq.gpm.solutions import joins, modifiers
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.gpm.solutions.solutions import Solutions, none, unit
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.lang import ast
-from spaseq.lang.variables import exists_uses
 from spaseq.plan.query_plan import PatternEvaluation
 from spaseq.rdf.columns.term_columns import distinct
 
@@ -46,12 +47,9 @@ KB_SHARE = 10
 KB_ROWS_PER_TRIPLE = 4
 """Such a part may have this many solutions per triple of the knowledge base in any case."""
 
-KEPT = 2**20
-"""Most pairs of nodes of a path over a knowledge base that are kept for all batches."""
-
 
 class LargeClosure(Exception):
-    """A path connects more than KEPT pairs of nodes."""
+    """A path connects too many pairs of nodes to keep them for all batches."""
 
 
 def _large_closure(_: str) -> NoReturn:
@@ -79,6 +77,9 @@ class PatternOperators:
         self._conjunctions: dict[int, tuple[n.Pattern, Conjunction]] = {}
         self._exists: dict[int, tuple[ast.Expr, ExistsTests]] = {}
         self._asking: dict[int, tuple[n.Pattern, bool]] = {}
+        self._sources = {
+            name: GraphSource(graph, self._lexicon) for name, graph in knowledge.graphs.items()
+        }
         self.services = services or services_of(knowledge)
 
     def solutions(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
@@ -89,30 +90,48 @@ class PatternOperators:
         """
         budget = current_budget()
         budget.check()
-        known = self.constant(pattern) if active.of_events else None
+        if not active.of_events:
+            return self._evaluate(pattern, active).within(budget)
+        known = self._known(pattern)
+        if isinstance(known, LimitExceeded):
+            return self._from_bindings(pattern, active, known)
         return self._evaluate(pattern, active).within(budget) if known is None else known
 
     def constant(self, pattern: n.Pattern) -> Solutions | None:
         """The solutions of a pattern that reads no event and asks no endpoint.
 
-        None for other patterns, and if a path connects too many nodes to keep them all: then the
-        search begins, batch by batch, at the nodes that the events bind.
-
-        Raises:
-            LimitExceeded: they exceed the budget of such parts.
+        None for other patterns, and if they are too many to keep them all: then a search for them
+        begins, batch by batch, at what the events bind.
         """
+        known = self._known(pattern)
+        return None if isinstance(known, LimitExceeded) else known
+
+    def _known(self, pattern: n.Pattern) -> Solutions | LimitExceeded | None:
+        """The solutions of a pattern that reads no event, or the limit that they exceed."""
         known = self._constants.get(id(pattern))
         if known is None:
             found = None
             if is_constant(pattern) and not self.asks(pattern):
                 found = self._of_knowledge(pattern)
             known = self._constants[id(pattern)] = pattern, found
-        if isinstance(known[1], LimitExceeded):
-            raise known[1]
         return known[1]
 
+    def _from_bindings(
+        self, pattern: n.Pattern, active: ActiveGraph, exceeded: LimitExceeded
+    ) -> Solutions:
+        """The solutions of a pattern that has too many to keep, as far as the events need them.
+
+        Raises:
+            LimitExceeded: the search gives more than one event may have, or nothing that the events
+                bind leads to the pattern.
+        """
+        if not is_bound(pattern, active):
+            raise exceeded
+        with spending(current_budget().of_one_event()):
+            return self._evaluate(pattern, active)
+
     def _of_knowledge(self, pattern: n.Pattern) -> Solutions | LimitExceeded | None:
-        """The solutions of a pattern that reads no event, or the limit that they exceed.
+        """All solutions of a pattern that reads no event, or the limit that they exceed.
 
         None if a path connects too many nodes.
         """
@@ -157,6 +176,8 @@ class PatternOperators:
                 found = self.solutions(inner, active.alone())
                 events = active.events
                 return modifiers.grouped(found, keys, aggregates, events, self._options)
+            case n.EventBlock() | n.EventName():
+                raise AssertionError("EVENT is evaluated on window events only")
             case n.Service():
                 return self.services.service(pattern, active.given, active.source.lexicon)
 
@@ -164,7 +185,9 @@ class PatternOperators:
         if not active.keeps:
             return path_solutions(active.source, pattern, active.events, active.known)
         limits = current_budget().limits
-        with spending(Budget(limits, KEPT, limits.timeout_s, _large_closure)):
+        with spending(
+            Budget(limits, thresholds.current.closure_pairs, limits.timeout_s, _large_closure)
+        ):
             return path_solutions(active.source, pattern, given=active.known)
 
     def _extended(self, pattern: n.Extend, active: ActiveGraph) -> Solutions:
@@ -224,7 +247,7 @@ class PatternOperators:
             return self.solutions(pattern, active)
         events, index = part
         few = ActiveGraph(index, len(events))
-        if found is not None and found.event is not None and has_repetition(pattern):
+        if found is not None and found.event is not None:
             places = np.searchsorted(events, found.event)
             few = few.beside(Solutions(found.size, places, found.columns, found.lexicon))
         own = self.solutions(pattern, few)
@@ -269,10 +292,9 @@ class PatternOperators:
         url = self._knowledge.endpoints.get(name)
         if url is not None:
             return self.services.ask(url, inner, active.given, self._lexicon, self._options.schema)
-        graph = self._knowledge.graphs.get(name)
-        if graph is None:
+        source = self._sources.get(name)
+        if source is None:
             return none(self._lexicon, possible(inner))
-        source = GraphSource(graph, self._lexicon)
         return self.solutions(inner, replace(active, source=source, events=0))
 
     def _named(self, graph: str, variable: str, inner: n.Pattern, active: ActiveGraph) -> Solutions:
@@ -307,10 +329,17 @@ class PatternOperators:
             if not found.size:
                 return none(active.source.lexicon, of_events=active.of_events)
             pool.append(found)
-        work = ConjunctionEvaluation(parts.conditions, lambda e, s: self._test(e, s, active))
-        result = work.joined(None, pool) if pool else None
+        places = self._options if self._evaluation.places else None
+        work = ConjunctionEvaluation(
+            parts.conditions, lambda e, s: self._test(e, s, active), places
+        )
+        if active.of_events:
+            result = work.joined(None, pool) if pool else None
+        else:
+            result = work.searched(seeds_of(active, parts.stored), pool)
         if parts.every_operand and (result is None or result.size):
             result = self._operands(parts, work, result, active)
+        result = work.finished(result)
         if result is None:
             result = unit(self._lexicon)
         for condition in work.remaining:
@@ -320,11 +349,10 @@ class PatternOperators:
 
     def _basic(self, parts: Conjunction, source: TripleSource) -> Iterator[Solutions]:
         """The solutions of the triple patterns: together over events, one by one over a graph."""
-        if isinstance(source, VerticalPartition):
-            if parts.bgp is not None:
-                yield parts.bgp.solutions(source)
-        else:
-            yield from (triple_solutions(source, triple) for triple in parts.triples)
+        if isinstance(source, GraphSource):
+            yield from map(source.solutions, parts.triples)
+        elif isinstance(source, VerticalPartition) and parts.bgp is not None:
+            yield parts.bgp.solutions(source)
 
     def _operands(
         self,
@@ -336,10 +364,10 @@ class PatternOperators:
         """`result` joined with the operands. Searches come late, and endpoints last."""
         every = parts.every_operand
         asking = [operand for operand in every if self.asks(operand)]
-        searches = [p for p in parts.searches if p not in asking and not self._is_kept(p, active)]
+        searches = [p for p in every if p not in asking and self._is_searched(p, parts, active)]
         own = [operand for operand in every if operand not in asking and operand not in searches]
         if own:
-            beside = active if result is None else active.beside(result)
+            beside = active if result is None else active.within(result)
             result = work.joined(result, [self._beside(p, result, beside) for p in own])
         if searches and result is not None:
             result = reduced(result, active)
@@ -353,9 +381,10 @@ class PatternOperators:
             result = work.joined(result, [self.solutions(operand, beside)])
         return result
 
-    def _is_kept(self, pattern: n.Pattern, active: ActiveGraph) -> bool:
-        """Whether the pattern's solutions are computed once, for all events."""
-        return active.of_events and self.constant(pattern) is not None
+    def _is_searched(self, pattern: n.Pattern, parts: Conjunction, active: ActiveGraph) -> bool:
+        """Whether the pattern's solutions are searched from what the other parts bind."""
+        known = self._known(pattern) if active.of_events else None
+        return isinstance(known, LimitExceeded) or (known is None and pattern in parts.searches)
 
     def parts(self, pattern: n.Pattern) -> Conjunction:
         """The pattern as a conjunction."""
@@ -405,21 +434,3 @@ class PatternOperators:
         if known is None:
             known = self._exists[id(expr)] = expr, ExistsTests(expr, self._options.schema)
         return known[1]
-
-
-def is_constant(pattern: n.Pattern) -> bool:
-    """Whether a pattern's solutions do not depend on the event."""
-    waiting = [pattern]
-    while waiting:
-        match waiting.pop():
-            case n.Graph() | n.Table() | n.BGP(()):
-                continue
-            case n.BGP() | n.Path():
-                return False
-            case n.Filter(expr) | n.Extend(expr=expr) | n.LeftJoin(expr=ast.Node() as expr) as node:
-                if exists_uses(expr):
-                    return False
-                waiting += n.children(node)
-            case node:
-                waiting += n.children(node)
-    return True

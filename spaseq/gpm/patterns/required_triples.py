@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from spaseq.algebra import nodes as n
+from spaseq.algebra.triple_terms import is_part
 
 Marks: TypeAlias = "frozenset[tuple[str, str]]"
 """Pairs of a predicate and an object (N-Triples texts)."""
@@ -27,7 +28,7 @@ def required_marks(pattern: n.Pattern) -> Marks:
     """
     match pattern:
         case n.BGP(triples):
-            pairs = ((triple.predicate, triple.object) for triple in triples)
+            pairs = ((triple.predicate, triple.object) for triple in triples if not is_part(triple))
             return frozenset((p, o) for p, o in pairs if isinstance(p, str) and isinstance(o, str))
         case n.Join(left, right):
             return required_marks(left) | required_marks(right)

@@ -1,47 +1,40 @@
-"""Graph patterns over one event: its triples as Python strings, without columns.
+"""Joins of graph patterns over one event: its triples as Python strings, without columns.
 
 A pushed event must be matched within microseconds, which is too short to build many arrays. So
 this module evaluates triple patterns and their conditions one by one, and joins the solutions with
-the parts that do not depend on the event. `GpmEvaluator` evaluates any other part, if the triple
-patterns have a solution.
+the other operands. `GpmEvaluator` evaluates a pattern that has an operand for which there is no
+operator here (`EventOperators`), if the triple patterns have a solution.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Protocol, TypeAlias
 
 from spaseq.algebra.nodes import Pattern, TriplePattern, is_reserved
-from spaseq.algebra.scope import triple_variables
+from spaseq.algebra.scope import certain, possible, triple_variables
+from spaseq.algebra.triple_terms import is_part
 from spaseq.expr.compile import Options, compile_filter, is_volatile
 from spaseq.expr.env import DictEnv, Env
-from spaseq.expr.uses import calls_functions
 from spaseq.gpm.patterns.conjunction import Conjunction, FilterConjunct
-from spaseq.gpm.single_event.known_parts import KnownPart, Solution, can_be_joined
+from spaseq.gpm.single_event.event_graph import (
+    EventGraph,
+    Operator,
+    Solution,
+    TooManyPairs,
+    are_compatible,
+    check_pairs,
+)
+from spaseq.gpm.single_event.known_parts import KnownPart, can_be_joined
+from spaseq.gpm.single_event.known_places import known_places
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
-from spaseq.limits import DEFAULT_LIMITS
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
 
-MOST_PAIRS = 100_000
-"""Most comparisons of solutions with triples in one step; with more, columns are faster."""
-
-
-class EventGraph:
-    """The distinct triples of one event, and the same by predicate."""
-
-    __slots__ = ("by_predicate", "triples")
-
-    def __init__(self, triples: Iterable[Triple]) -> None:
-        self.triples = dict.fromkeys(triples)
-        self.by_predicate: dict[str, list[Triple]] = {}
-        for triple in self.triples:
-            alike = self.by_predicate.get(triple[1])
-            if alike is None:
-                self.by_predicate[triple[1]] = [triple]
-            else:
-                alike.append(triple)
+EventTest: TypeAlias = Callable[[Solution, EventGraph], bool]
+"""Whether a solution on an event passes a condition."""
 
 
 @record
@@ -54,27 +47,31 @@ class _TripleStep:
     constants: tuple[str | None, str | None, str | None]
     variables: tuple[str | None, str | None, str | None]
     tests: tuple[Callable[[Env], bool], ...]
+    most: int
 
     @classmethod
-    def of(cls, triple: TriplePattern, tests: Iterable[Callable[[Env], bool]]) -> _TripleStep:
+    def of(
+        cls, triple: TriplePattern, tests: Iterable[Callable[[Env], bool]], most: int
+    ) -> _TripleStep:
         s, p, o = ((t, None) if isinstance(t, str) else (None, t.name) for t in triple.terms)
-        return cls((s[0], p[0], o[0]), (s[1], p[1], o[1]), tuple(tests))
+        return cls((s[0], p[0], o[0]), (s[1], p[1], o[1]), tuple(tests), most)
 
     def candidates(self, graph: EventGraph) -> Collection[Triple]:
         """The triples of an event that have the predicate."""
         predicate = self.constants[1]
         return graph.triples if predicate is None else graph.by_predicate.get(predicate, ())
 
-    def extended(self, solutions: Sequence[Solution], graph: EventGraph) -> list[Solution] | None:
+    def extended(self, solutions: Sequence[Solution], graph: EventGraph) -> list[Solution]:
         """Join the solutions with the triple pattern's solutions that pass the tests.
 
-        None if that takes more than `MOST_PAIRS` comparisons.
+        Raises:
+            TooManyPairs: that takes too many comparisons.
         """
         subject, _, object_ = self.constants
         s_name, p_name, o_name = self.variables
         candidates = self.candidates(graph)
-        if len(solutions) * len(candidates) > MOST_PAIRS:
-            return None
+        if len(solutions) > 1:
+            check_pairs(len(solutions), len(candidates), self.most)
         found: list[Solution] = []
         for s, p, o in candidates:
             if (object_ is not None and o != object_) or (subject is not None and s != subject):
@@ -94,86 +91,164 @@ class _TripleStep:
         return all(test(env) for test in self.tests)
 
 
+@record
+class _OperandStep:
+    """An operand that is no triple pattern, and the conditions that can be tested after it."""
+
+    operator: Operator
+    tests: tuple[Callable[[Env], bool], ...]
+    most: int
+
+    def extended(self, solutions: Sequence[Solution], graph: EventGraph) -> list[Solution]:
+        """Join the solutions with the operand's."""
+        others = self.operator(graph)
+        check_pairs(len(solutions), len(others), self.most)
+        found = [
+            {**one, **other} for one in solutions for other in others if are_compatible(one, other)
+        ]
+        if not self.tests:
+            return found
+        return [one for one in found if all(test(DictEnv(one)) for test in self.tests)]
+
+
+@record
+class _LastStep:
+    """The conditions that are tested after all operands."""
+
+    tests: tuple[EventTest, ...]
+
+    def extended(self, solutions: Sequence[Solution], graph: EventGraph) -> list[Solution]:
+        """The solutions that pass."""
+        return [one for one in solutions if all(test(one, graph) for test in self.tests)]
+
+
+class JoinStep(Protocol):
+    """A part of a join."""
+
+    def extended(self, solutions: Sequence[Solution], graph: EventGraph) -> list[Solution]:
+        """Join the solutions with the part's; TooManyPairs if they may be too many."""
+
+
+class Operands(Protocol):
+    """What evaluates the operands of a join that are no triple patterns.
+
+    `most` are the solutions that a pattern may have, before any condition is tested.
+    """
+
+    @property
+    def options(self) -> Options:
+        """The options of expressions."""
+
+    @property
+    def most(self) -> int: ...
+
+    @property
+    def indexes_places(self) -> bool:
+        """Whether joins by place ask an index."""
+
+    def constant(self, pattern: Pattern) -> Solutions | None:
+        """The solutions of a part that does not depend on the event; None for others."""
+
+    def operator(self, pattern: Pattern) -> Operator | None:
+        """The solutions of a part on an event; None if it needs columns."""
+
+    def test(self, expr: ast.Expr) -> EventTest | None:
+        """The test of a condition on an event; None if it needs columns."""
+
+
 class EventPattern:
-    """The triple patterns of a graph pattern, its parts that read no event, and their conditions.
+    """A join of triple patterns and other operands, with conditions.
 
     If `is_whole`, that is the whole pattern. Otherwise the whole pattern has no solution on an
     event where this one has none.
     """
 
-    def __init__(
-        self,
-        parts: Conjunction,
-        options: Options,
-        constant: Callable[[Pattern], Solutions | None] = lambda part: None,
-        most: int = DEFAULT_LIMITS.solutions,
-    ) -> None:
-        """
-        Args:
-            parts: the graph pattern.
-            options: for its expressions.
-            constant: gives the solutions of a part that does not depend on the event.
-            most: the solutions that the triple patterns may have, before any condition is tested.
-        """
+    def __init__(self, parts: Conjunction, operands: Operands) -> None:
         bound = frozenset[str]().union(*map(triple_variables, parts.triples))
         conditions = [c for c in parts.conditions if parts.triples and _is_decided(c, bound)]
-        self._steps = tuple(_steps(parts.triples, conditions, options))
-        self._most = most
-        self._few = math.floor(most ** (1 / max(1, len(self._steps))))  # triples without more
         waiting = [c for c in parts.conditions if c not in conditions]
-        known = _known_parts(parts, bound, waiting, options, constant)
-        self.is_whole = known is not None and not waiting
-        self._known = tuple(known or ())
-        self.calls = any(calls_functions(c.expr) for c in parts.conditions)
+        self._has_parts = any(map(is_part, parts.triples))
+        self._most = operands.most
+        self._triples = tuple(_steps(parts.triples, conditions, operands))
+        self._few = math.floor(self._most ** (1 / max(1, len(self._triples))))  # without more
+        others = _operand_steps(parts, bound, waiting, operands)
+        last = None if others is None else _last_step(waiting, operands)
+        self.is_whole = last is not None
+        self._steps: tuple[JoinStep, ...] = (*self._triples, *(others or ()), *(last or ()))
 
-    def solutions(self, graph: EventGraph) -> Sequence[Solution] | None:
-        """The solutions on an event; None if there are too many for this evaluator."""
+    def solutions(self, graph: EventGraph) -> Sequence[Solution]:
+        """The solutions on an event.
+
+        Raises:
+            TooManyPairs: there may be too many for this evaluator.
+        """
+        if self._has_parts:
+            graph.take_parts()
         if len(graph.triples) > self._few and self._may_be_too_many(graph):
-            return None
+            raise TooManyPairs
         found: list[Solution] = [{}]
         for step in self._steps:
-            extended = step.extended(found, graph)
-            if not extended:
-                return extended
-            found = extended
-        for part in self._known:
-            further = part.extended(found)
-            if not further:
-                return further
-            found = further
+            found = step.extended(found, graph)
+            if not found:
+                return found
         return _distinct(found) if len(found) > 1 else found
 
     def _may_be_too_many(self, graph: EventGraph) -> bool:
-        return math.prod(len(step.candidates(graph)) for step in self._steps) > self._most
+        return math.prod(len(step.candidates(graph)) for step in self._triples) > self._most
 
 
-def _known_parts(
+def _operand_steps(
     parts: Conjunction,
     bound: frozenset[str],
     waiting: list[FilterConjunct],
-    options: Options,
-    constant: Callable[[Pattern], Solutions | None],
-) -> list[KnownPart] | None:
-    """The parts other than triple patterns, parts that share variables with these first.
+    operands: Operands,
+) -> list[JoinStep] | None:
+    """The steps of operands that are no triple patterns, those that share variables first.
 
-    None if one of them needs evaluation in columns. Removes the conditions from `waiting` that can
-    be tested after a part.
+    None if one of them needs columns. Removes the conditions from `waiting` that can be tested
+    after an operand.
     """
-    if parts.every_operand and not parts.triples:
-        return None
-    left = [constant(operand) for operand in parts.every_operand]
-    found = []
+    left = [(operand, operands.constant(operand)) for operand in parts.every_operand]
+    found: list[JoinStep] = []
+    maybe = bound  # what may be bound
     while left:
-        ranks = [part is not None and not bound & part.columns.keys() for part in left]
-        part = left.pop(ranks.index(min(ranks)))
-        if part is None or not can_be_joined(part, bound):
-            return None
-        after = bound | part.columns.keys()
+        ranks = [_rank(operand, known, bound) for operand, known in left]
+        operand, known = left.pop(ranks.index(min(ranks)))
+        is_joined = known is not None and can_be_joined(known, bound, maybe - bound)
+        places = None
+        if known is not None and operands.indexes_places:
+            places = known_places(known, waiting, bound, maybe, operands.options)
+        after = bound | (known.columns.keys() if known and is_joined else certain(operand))
         due = [c for c in waiting if _is_decided(c, after)]
         waiting[:] = [c for c in waiting if c not in due]
-        found.append(KnownPart(part, bound, (compile_filter(c.expr, options) for c in due)))
-        bound = after
+        tests = tuple(compile_filter(c.expr, operands.options) for c in due)
+        if places is not None:
+            found.append(places.with_tests(tests))
+        elif known is not None and is_joined:
+            found.append(KnownPart(known, bound, tests))
+        else:
+            operator = operands.operator(operand)
+            if operator is None:
+                return None
+            found.append(_OperandStep(operator, tests, operands.most))
+        bound, maybe = after, maybe | possible(operand)
     return found
+
+
+def _rank(operand: Pattern, known: Solutions | None, bound: frozenset[str]) -> int:
+    """When an operand is joined: what is known and shares a variable comes first."""
+    if known is None:
+        return 1
+    return 0 if bound & known.columns.keys() else 2
+
+
+def _last_step(waiting: Sequence[FilterConjunct], operands: Operands) -> list[JoinStep] | None:
+    """The step of the conditions that are left; None if one of them needs columns."""
+    tests = [operands.test(condition.expr) for condition in waiting]
+    known = tuple(test for test in tests if test is not None)
+    if len(known) < len(tests):
+        return None
+    return [_LastStep(known)] if known else []
 
 
 def _is_decided(condition: FilterConjunct, bound: frozenset[str]) -> bool:
@@ -181,7 +256,7 @@ def _is_decided(condition: FilterConjunct, bound: frozenset[str]) -> bool:
 
 
 def _steps(
-    triples: Iterable[TriplePattern], conditions: Sequence[FilterConjunct], options: Options
+    triples: Iterable[TriplePattern], conditions: Sequence[FilterConjunct], operands: Operands
 ) -> Iterable[_TripleStep]:
     """The triple patterns, the ones with most constants and known variables first."""
     left, waiting = list(triples), list(conditions)
@@ -192,7 +267,8 @@ def _steps(
         known |= triple_variables(triple)
         due = [c for c in waiting if c.variables <= known]
         waiting = [c for c in waiting if c not in due]
-        yield _TripleStep.of(triple, (compile_filter(c.expr, options) for c in due))
+        tests = (compile_filter(c.expr, operands.options) for c in due)
+        yield _TripleStep.of(triple, tests, operands.most)
 
 
 def _open_places(triple: TriplePattern, known: frozenset[str]) -> int:
@@ -202,7 +278,7 @@ def _open_places(triple: TriplePattern, known: frozenset[str]) -> int:
 def _distinct(solutions: Iterable[Solution]) -> Sequence[Solution]:
     """The solutions that differ in more than the pattern's blank nodes, as matches are a set."""
     visible = {
-        tuple((v, t) for v, t in solution.items() if not is_reserved(v)): solution
+        frozenset((v, t) for v, t in solution.items() if not is_reserved(v)): solution
         for solution in solutions
     }
     return list(visible.values())

@@ -109,6 +109,15 @@ def pairs(left: Solutions, right: Solutions, *, sharing: bool = False) -> Pairs:
     return _pairs_by_boundness(left, right, shared, columns, sharing)
 
 
+def pair_count(left: Solutions, right: Solutions) -> int:
+    """The number of pairs of compatible solutions; a bound of it if variables may be unbound."""
+    shared = _shared(left, right)
+    if _may_be_unbound(left, right, shared):
+        return left.size * right.size
+    columns = [translated(left.columns[v], left.lexicon, right.lexicon, add=False) for v in shared]
+    return _index(right, shared, left).count(_with_event(left, right, columns), left.size)
+
+
 def _shared(left: Solutions, right: Solutions) -> list[str]:
     return [v for v in left.columns if v in right.columns]
 

@@ -46,6 +46,12 @@ class KeyIndex:
         left, places = self._places(self._packed(columns, size, grow=False))
         return left, places if self._order is None else self._order[places]
 
+    def count(self, columns: Sequence[Column], size: int) -> int:
+        """The number of pairs that `match` gives."""
+        probe = self._packed(columns, size, grow=False)
+        low, high = (np.searchsorted(self._keys, probe, side) for side in ("left", "right"))
+        return int((high - low).sum())
+
     def _places(self, probe: Int64s) -> tuple[Indices, Indices]:
         keys = self._keys
         low = np.searchsorted(keys, probe, "left")

@@ -13,7 +13,7 @@ import numpy as np
 
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Float64s, Indices, Int32s, Int64s
-from spaseq.expr.doubles import Doubles
+from spaseq.expr.doubles import always_decide, doubles_of
 from spaseq.gpm.kernels.keyed_ranges import pairs, ranges
 from spaseq.gpm.solutions.key_index import KeyIndex
 from spaseq.gpm.solutions.lazy_columns import LazyColumns
@@ -21,7 +21,7 @@ from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.gpm.solutions.thresholds import Comparison, Order, is_number, numbers_of
 from spaseq.gpm.solutions.value_columns import TableColumn
-from spaseq.rdf.columns.term_columns import distinct_codes
+from spaseq.rdf.columns.term_columns import NumberColumn, distinct_codes
 from spaseq.rdf.columns.term_tables import SoughtTexts
 from spaseq.rdf.terms.number_kinds import FLOAT
 from spaseq.records import record
@@ -71,21 +71,21 @@ def joined_by_key_and_value(
     if table is None:
         return None
     rows, key = _keys(table, left, right, shared)
-    own = Doubles.column(left.columns[test.left][rows], left.lexicon)
+    own = doubles_of(left.columns[test.left][rows], left.lexicon)
     if (own.kind == FLOAT).any():
         return None
     is_ordered = is_number(own)
     if not is_ordered.all():
         rows, key = rows[is_ordered], key[is_ordered]
-        own = Doubles(own.value[is_ordered], own.kind[is_ordered])
-    is_decided = bounds.always_decides(own)
+        own = NumberColumn(own.value[is_ordered], own.kind[is_ordered])
+    is_decided = always_decide(bounds, own)
     found, others = _pairs(table, test.op, own.value, key, is_decided)
-    merged = _merged(left, right, rows[found], others)
+    merged = lazily_merged(left, right, rows[found], others)
     return KeyedPairs(merged, test, is_decided)
 
 
 def _table(
-    right: Solutions, shared: Sequence[str], bound: str, bounds: Doubles
+    right: Solutions, shared: Sequence[str], bound: str, bounds: NumberColumn
 ) -> _SortedTable | None:
     """The table in order, which many batches ask for; None if a bound is no number."""
     memo = ("sorted", bound, *shared)
@@ -158,7 +158,7 @@ def _pairs(
     return rows, others
 
 
-def _merged(left: Solutions, right: Solutions, rows: Indices, others: Indices) -> Solutions:
+def lazily_merged(left: Solutions, right: Solutions, rows: Indices, others: Indices) -> Solutions:
     """The unions of paired solutions, whose columns are made when they are read."""
     columns = LazyColumns.of(left.columns).take(rows)
     for variable in right.columns:

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from spaseq.compiled.arrays import Bools, Indices, Int32s
+from spaseq.rdf.columns.term_columns import TermColumn
 
 
 class LazyColumn(ABC):
@@ -29,6 +30,11 @@ class LazyColumn(ABC):
         if self._codes is None:
             self._codes = self._made()
         return self._codes
+
+    @property
+    def terms(self) -> TermColumn | None:
+        """The terms [n], None if they are known by their codes only."""
+        return None
 
     @abstractmethod
     def _made(self) -> Int32s:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.algebra.nodes import RESERVED
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
-from spaseq.expr.aggregates import AGGREGATES, Elements, group_concat
+from spaseq.expr.aggregates import Elements
 from spaseq.expr.columns import TermRows, extend_column
 from spaseq.expr.compile import Options
 from spaseq.expr.errors import ExpressionError
+from spaseq.expr.expression_compiler import set_function
 from spaseq.expr.order import order_key
 from spaseq.expr.values import encode
-from spaseq.expr.whole_numbers import FEW, sum_of
+from spaseq.expr.whole_numbers import sum_of
 from spaseq.gpm.solutions.lazy_columns import LazyColumns
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.gpm.solutions.value_columns import IntegerColumn, values_of
@@ -23,6 +26,7 @@ from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import UNBOUND
 
 Aggregates = Sequence[tuple[str, ast.Aggregate]]
+Functions = Mapping[str, Callable[[Elements], str]]
 
 
 def encoded(found: Solutions, texts: Sequence[str | None]) -> Int32s:
@@ -36,7 +40,7 @@ def encoded(found: Solutions, texts: Sequence[str | None]) -> Int32s:
 def extended(found: Solutions, variable: str, expr: ast.Expr, options: Options) -> Solutions:
     """The solutions with the value of an expression as another variable."""
     total = sum_of(expr)
-    if total is not None and found.size >= FEW:
+    if total is not None and found.size >= thresholds.current.summed_rows:
         values = _summed(found, total)
         if values is not None:
             own = IntegerColumn(values, found.lexicon)
@@ -116,9 +120,17 @@ def sliced(found: Solutions, offset: int, limit: int | None) -> Solutions:
 
 
 def grouped(
-    found: Solutions, keys: Sequence[str], aggregates: Aggregates, events: int, options: Options
+    found: Solutions,
+    keys: Sequence[str],
+    aggregates: Aggregates,
+    events: int,
+    options: Options,
+    functions: Functions = MappingProxyType({}),
 ) -> Solutions:
-    """GROUP BY with aggregates. Without keys each event has one group, which may be empty."""
+    """GROUP BY with aggregates. Without keys each event has one group, which may be empty.
+
+    `functions` are set functions by name that take the place of the usual ones.
+    """
     group, first = _groups(found, list(keys))
     count = len(first)
     if keys:
@@ -130,7 +142,7 @@ def grouped(
         group, count = found.event.astype(np.intp), events
         result = Solutions(events, np.arange(events, dtype=np.int64), {}, found.lexicon)
     for name, aggregate in aggregates:
-        texts = _aggregate(found, aggregate, group, count, options)
+        texts = _aggregate(found, aggregate, group, count, options, functions)
         result = result.with_column(name, encoded(found, texts))
     return result
 
@@ -150,7 +162,12 @@ def _groups(found: Solutions, names: Sequence[str]) -> tuple[Indices, Indices]:
 
 
 def _aggregate(
-    found: Solutions, aggregate: ast.Aggregate, group: Indices, count: int, options: Options
+    found: Solutions,
+    aggregate: ast.Aggregate,
+    group: Indices,
+    count: int,
+    options: Options,
+    functions: Functions,
 ) -> list[str | None]:
     """The aggregate's term for each group, None where it is an error."""
     members: list[list[str | None]] = [[] for _ in range(count)]
@@ -166,17 +183,12 @@ def _aggregate(
         members[number].append(texts[i])
     if aggregate.distinct:
         members = [list(dict.fromkeys(m)) for m in members]
-    return [_combined(aggregate, m) for m in members]
+    function = functions.get(aggregate.function) or set_function(aggregate)
+    return [_combined(function, m) for m in members]
 
 
-def _combined(aggregate: ast.Aggregate, members: Elements) -> str | None:
+def _combined(function: Callable[[Elements], str], members: Elements) -> str | None:
     try:
-        return _function(aggregate)(members)
+        return function(members)
     except ExpressionError:
         return None
-
-
-def _function(aggregate: ast.Aggregate) -> Callable[[Elements], str]:
-    if aggregate.function == "GROUP_CONCAT":
-        return group_concat(" " if aggregate.separator is None else aggregate.separator)
-    return AGGREGATES[aggregate.function]

@@ -40,15 +40,10 @@ class Solutions:
         """The solutions at the given rows, in that order, or where a mask is true."""
         if rows.dtype == np.bool_ and rows.all():
             return self
-        columns = self._taken(rows)
+        columns = taken(self.columns, rows)
         size = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
         event = None if self.event is None else self.event[rows]
         return Solutions(size, event, columns, self.lexicon)
-
-    def _taken(self, rows: Indices | Bools) -> Mapping[str, Int32s]:
-        if isinstance(self.columns, LazyColumns):
-            return self.columns.take(rows)
-        return {v: c[rows] for v, c in self.columns.items()}
 
     def only(self, variables: Iterable[str]) -> Solutions:
         """The same solutions with only these variables."""
@@ -98,6 +93,13 @@ class Solutions:
             for v, c in self.columns.items()
         }
         return Solutions(len(event), event, columns, lexicon)
+
+
+def taken(columns: Mapping[str, Int32s], rows: Indices | Bools) -> Mapping[str, Int32s]:
+    """All columns at some rows; columns that are made when they are read stay so."""
+    if isinstance(columns, LazyColumns):
+        return columns.take(rows)
+    return {v: c[rows] for v, c in columns.items()}
 
 
 def only(columns: Mapping[str, Int32s], variables: Iterable[str]) -> Mapping[str, Int32s]:

@@ -13,11 +13,12 @@ import numpy as np
 
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools, Float64s, Indices
-from spaseq.expr.doubles import Doubles
+from spaseq.expr.doubles import doubles_of
 from spaseq.gpm.solutions.joins import Pairs, merged
 from spaseq.gpm.solutions.key_index import expanded
 from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.rdf.columns.term_columns import NumberColumn
 from spaseq.rdf.terms.number_kinds import FLOAT, OTHER, UNKNOWN
 from spaseq.records import record
 
@@ -58,7 +59,7 @@ class _Ranges:
     def __init__(self, left: Solutions, right: Solutions, tests: Sequence[Comparison]) -> None:
         self._tests = tests
         column = left.columns[tests[0].left]
-        own = Doubles.column(column, left.lexicon)
+        own = doubles_of(column, left.lexicon)
         bounds = [numbers_of(right, test.right) for test in tests]
         ordered = is_number(own)
         self._rest = np.flatnonzero(~ordered & (own.kind == OTHER))
@@ -90,7 +91,7 @@ class _Ranges:
         return rows[order], others[order]
 
     def _numeric(
-        self, values: Float64s, bounds: Sequence[Doubles], numeric: Bools, wide: bool
+        self, values: Float64s, bounds: Sequence[NumberColumn], numeric: Bools, wide: bool
     ) -> tuple[Indices, Indices]:
         """(the first of the sorted numbers, how many) for each row of the table."""
         low = np.zeros(len(numeric), np.intp)
@@ -122,16 +123,16 @@ class _Ranges:
         self._term_counts = np.searchsorted(ordered, wanted, side="right") - self._term_low
 
 
-def numbers_of(found: Solutions, variable: str) -> Doubles:
+def numbers_of(found: Solutions, variable: str) -> NumberColumn:
     """The numbers of a table's column, which many batches ask for."""
     key = ("numbers", variable)
     if key not in found.memo:
-        found.memo[key] = Doubles.column(found.columns[variable], found.lexicon)
-    numbers: Doubles = found.memo[key]
+        found.memo[key] = doubles_of(found.columns[variable], found.lexicon)
+    numbers: NumberColumn = found.memo[key]
     return numbers
 
 
-def is_number(numbers: Doubles) -> Bools:
+def is_number(numbers: NumberColumn) -> Bools:
     """Whether rows have a number or a time that can be ordered."""
     found: Bools = (numbers.kind != OTHER) & (numbers.kind != UNKNOWN) & ~np.isnan(numbers.value)
     return found

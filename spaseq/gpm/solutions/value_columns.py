@@ -14,8 +14,7 @@ from spaseq.expr.columns import whole_numbers_of
 from spaseq.gpm.solutions.lazy_columns import LazyColumn, LazyColumns
 from spaseq.gpm.solutions.lexicon import Lexicon, translated
 from spaseq.gpm.solutions.solutions import Solutions
-from spaseq.rdf.columns.integer_terms import integer_texts
-from spaseq.rdf.columns.term_columns import TermColumn
+from spaseq.rdf.columns.term_columns import TermColumn, integer_texts
 
 
 class TableColumn(LazyColumn):
@@ -69,6 +68,11 @@ class IntegerColumn(LazyColumn):
     def take(self, rows: Indices | Bools) -> IntegerColumn:
         return IntegerColumn(self.values[rows], self._lexicon)
 
+    @property
+    def terms(self) -> TermColumn:
+        """The terms [n]."""
+        return TermColumn.of_integers(self.values)
+
     def _made(self) -> Int32s:
         distinct, which = np.unique(self.values, return_inverse=True)
         return self._lexicon.encode(integer_texts(distinct))[which]
@@ -77,6 +81,12 @@ class IntegerColumn(LazyColumn):
 def lazy_column(columns: Mapping[str, Int32s], variable: str) -> LazyColumn | None:
     """A variable's column if it may not have been made yet."""
     return columns.column(variable) if isinstance(columns, LazyColumns) else None
+
+
+def known_terms(columns: Mapping[str, Int32s], variable: str) -> TermColumn | None:
+    """A variable's terms if they are known without codes."""
+    column = lazy_column(columns, variable)
+    return None if column is None else column.terms
 
 
 def values_of(found: Solutions, variable: str) -> Int64s | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from typing import Literal as L
+from typing import TypeAlias
 
-from spaseq.lang.ast.expression_nodes import Expr
-from spaseq.lang.ast.pattern_nodes import GroupGraphPattern, SelectItem, Triple
+from spaseq.lang.ast.pattern_nodes import Expr, GroupGraphPattern, SelectItem, Triple
 from spaseq.lang.ast.sequence_nodes import Ref, Sequence, TimeSpan
 from spaseq.lang.ast.term_nodes import Iri, Node, Var
 from spaseq.records import record
@@ -21,10 +21,11 @@ class Prefix(Node):
 
 @record
 class Prologue(Node):
-    """BASE and the PREFIX declarations."""
+    """VERSION, BASE and the PREFIX declarations."""
 
     base: str | None = None
     prefixes: tuple[Prefix, ...] = ()
+    version: str | None = None  # the last one
 
 
 @record
@@ -41,6 +42,23 @@ class Construct(Node):
     """The CONSTRUCT clause."""
 
     template: tuple[Triple, ...]
+
+
+@record
+class Maintain(Node):
+    """The MAINTAIN clause: the changes that each answer makes to a graph of the knowledge base.
+
+    `deleted` are triple patterns: a variable that the answer does not bind, or a blank node, is a
+    wildcard. `inserted` is a template, as in CONSTRUCT.
+    """
+
+    graph: Iri
+    deleted: tuple[Triple, ...] = ()
+    inserted: tuple[Triple, ...] = ()
+
+
+Form: TypeAlias = Select | Construct | Maintain
+"""What an answer is."""
 
 
 @record
@@ -61,7 +79,10 @@ class CountWindow(Node):
 
 @record
 class Skip(Node):
-    """The AFTER MATCH clause; `gpm` is the name in SKIP TO FIRST and SKIP TO LAST."""
+    """The AFTER MATCH clause; `gpm` is the name in SKIP TO FIRST and SKIP TO LAST.
+
+    `mute` is the time after an answer in which further ones are dropped.
+    """
 
     kind: L[
         "NO SKIP",
@@ -72,6 +93,7 @@ class Skip(Node):
         "TO LAST",
     ]
     gpm: Ref | None = None
+    mute: TimeSpan | None = None
 
 
 @record
@@ -83,6 +105,42 @@ class FromStream(Node):
 
 
 @record
+class EachEvent(Node):
+    """`RANGE 5 MINUTES EACH EVENT`, or a number of events: a window that ends with each event."""
+
+    length: TimeSpan | int
+
+
+@record
+class Session(Node):
+    """`SESSION 5 MINUTES`: events that are less than the gap apart."""
+
+    gap: TimeSpan
+
+
+@record
+class Panes(Node):
+    """`RANGE 5 MINUTES SLIDE 1 MINUTES`: windows that close at regular times.
+
+    Without `slide` they tumble. `origin` is the dateTime after FROM, as written.
+    """
+
+    length: TimeSpan
+    slide: TimeSpan | None = None
+    origin: str | None = None
+
+
+@record
+class FromWindow(Node):
+    """`FROM WINDOW name ON streams extent KEY { pattern }`"""
+
+    name: str
+    streams: tuple[Ref, ...]
+    extent: Panes | EachEvent | Session
+    key: GroupGraphPattern | None = None
+
+
+@record
 class FromKb(Node):
     """`FROM NAMED iri`"""
 
@@ -90,11 +148,18 @@ class FromKb(Node):
 
 
 @record
+class GpmSource(Ref):
+    """What a GPM stands on: a stream, a window, or the changes of a window."""
+
+    change: L["NEW", "GONE"] | None = None
+
+
+@record
 class Gpm(Node):
-    """`DEFINE GPM name ON streams pattern`"""
+    """`DEFINE GPM name ON sources pattern`"""
 
     name: str
-    streams: tuple[Ref, ...]
+    streams: tuple[GpmSource, ...]
     pattern: GroupGraphPattern
 
 
@@ -103,7 +168,7 @@ class Query(Node):
     """A query."""
 
     prologue: Prologue
-    form: Select | Construct
+    form: Form
     sequence: Sequence
     gpms: tuple[Gpm, ...]
     streams: tuple[FromStream, ...]
@@ -113,3 +178,9 @@ class Query(Node):
     partition: tuple[Var, ...] = ()
     skip: Skip | None = None
     having: Expr | None = None
+    windows: tuple[FromWindow, ...] = ()
+
+    @property
+    def key_patterns(self) -> tuple[GroupGraphPattern, ...]:
+        """The patterns of KEY of the windows."""
+        return tuple(window.key for window in self.windows if window.key is not None)

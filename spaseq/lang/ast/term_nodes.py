@@ -36,7 +36,7 @@ class Literal(Node):
 
     lexical: str
     datatype: str | None = None  # None: xsd:string, or rdf:langString when language is given
-    language: str | None = None  # lower case
+    language: str | None = None  # lower case, with the base direction: `en`, `ar--rtl`
 
 
 @record
@@ -46,4 +46,20 @@ class BlankNode(Node):
     label: str  # unique per written label or per [] within the query
 
 
-Term: TypeAlias = Var | Iri | Literal | BlankNode
+@record
+class TripleTerm(Node):
+    """`<<( s p o )>>`: a triple as a term; its terms may be variables.
+
+    Its predicate is a path only until `spaseq.lang.wellformed` has refused that.
+    """
+
+    subject: Term
+    predicate: Term
+    object: Term
+
+    @property
+    def terms(self) -> tuple[Term, Term, Term]:
+        return self.subject, self.predicate, self.object
+
+
+Term: TypeAlias = Var | Iri | Literal | BlankNode | TripleTerm

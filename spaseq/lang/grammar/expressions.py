@@ -1,4 +1,6 @@
-"""Expressions (SPARQL 1.1 section 19.8, productions 107-128), with SPAseq's own functions.
+"""Expressions (SPARQL 1.2 section 19.8), with SPAseq's own functions.
+
+A triple term in an expression, `<<( s p o )>>`, is a call of TRIPLE.
 
 The rules have three levels only: logic, comparison and arithmetic. The actions apply the precedence
 of `&&` over `||` and of `*` over `+`. So a variable is parsed through fewer rules.
@@ -13,13 +15,16 @@ from pyparsing import Forward, ParserElement
 from spaseq.errors import Span
 from spaseq.lang import ast, lexical
 from spaseq.lang.functions import AGGREGATES, BUILT_INS, GROUP_PICKS
+from spaseq.lang.grammar.paths import VERB_SIMPLE
 from spaseq.lang.grammar.rules import Word, keyword, mark, rule, symbols, words
 from spaseq.lang.grammar.terminals import (
     BOOLEAN,
+    CLOSE_TERM,
     EMPTY_BRACKETS,
     IRI,
     NAME,
     NUMBER,
+    OPEN_TERM,
     RDF_LITERAL,
     STRING,
     VAR,
@@ -199,6 +204,15 @@ CALL = _SPASEQ_CALL | _AGGREGATE | _BUILT_IN | _EXISTS
 FUNCTION_CALL = rule(IRI + _ARGUMENTS, _iri_or_function)
 CONSTRAINT = BRACKETED_EXPRESSION | CALL | FUNCTION_CALL
 
+_TRIPLE_TERM = Forward()
+_TRIPLE_TERM <<= rule(
+    OPEN_TERM
+    + (VAR | IRI)
+    + VERB_SIMPLE
+    + (VAR | IRI | NUMBER | BOOLEAN | RDF_LITERAL | _TRIPLE_TERM)
+    + CLOSE_TERM,
+    lambda span, *terms: ast.Call("TRIPLE", terms, span=span),
+)
 _PRIMARY = (
     VAR
     | NUMBER
@@ -206,9 +220,15 @@ _PRIMARY = (
     | BOOLEAN
     | CALL
     | RDF_LITERAL
+    | _TRIPLE_TERM
     | rule(IRI + _ARGUMENTS[0, 1], _iri_or_function)
 )
-_UNARY = _PRIMARY | rule(symbols(r"!(?!=)|[+-]", "'!'", "!+-") + _PRIMARY, _unary)
+_UNARY = Forward()
+_UNARY <<= (
+    _PRIMARY
+    | rule(symbols(r"!(?!=)", "'!'", "!") + _UNARY, _unary)
+    | rule(symbols("[+-]", "'!'", "+-") + _PRIMARY, _unary)
+)
 _NUMERIC = rule(_UNARY + (symbols(r"[-+*/]", "an operator", "-+*/") + _UNARY)[...], _numeric)
 # SPARQL takes the longest token: `<?a&&?b>` is an IRI, not a comparison.
 _COMPARATOR = symbols(rf"(?!{lexical.IRI_REF})(?:<=|>=|!=|=|<|>)", "an operator", "<>!=")

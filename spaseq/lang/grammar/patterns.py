@@ -9,7 +9,8 @@ from spaseq.lang.grammar.expressions import (
     EXPRESSION,
     GROUP_GRAPH_PATTERN,
 )
-from spaseq.lang.grammar.rules import Word, keyword, mark, rule, whole, words
+from spaseq.lang.grammar.rules import Word, just, keyword, mark, rule, whole, words
+from spaseq.lang.grammar.sequences import REF
 from spaseq.lang.grammar.subselect import SUB_SELECT
 from spaseq.lang.grammar.terminals import IRI, VAR
 from spaseq.lang.grammar.triples import TRIPLES_BLOCK
@@ -29,6 +30,22 @@ def _service(
 ) -> ast.ServiceGraphPattern:
     *silent, name, pattern = tokens
     return ast.ServiceGraphPattern(name, pattern, bool(silent), span=span)  # type: ignore[arg-type]
+
+
+def _event(
+    span: Span, *parts: ast.Ref | Word | ast.Var | ast.GroupGraphPattern
+) -> ast.EventGraphPattern:
+    stream: ast.Ref | None = None
+    event: ast.Var | None = None
+    time: ast.Var | None = None
+    for before, part in zip((None, *parts), parts, strict=False):
+        if isinstance(part, ast.Ref):
+            stream = part
+        elif isinstance(part, ast.Var) and isinstance(before, Word):
+            time = part
+        elif isinstance(part, ast.Var):
+            event = part
+    return ast.EventGraphPattern(stream, event, time, parts[-1], span=span)  # type: ignore[arg-type]
 
 
 def _bind(span: Span, expr: ast.Expr, var: ast.Var) -> ast.Bind:
@@ -53,6 +70,14 @@ _GRAPH = rule(
 _SERVICE = rule(
     keyword("SERVICE") + words("SILENT")[0, 1] + _VAR_OR_IRI + GROUP_GRAPH_PATTERN, _service
 )
+_EVENT = rule(
+    keyword("EVENT")
+    + (keyword("ON") + REF)[0, 1]
+    + VAR[0, 1]
+    + (words("AT") + VAR)[0, 1]
+    + GROUP_GRAPH_PATTERN,
+    _event,
+)
 _BIND = rule(
     keyword("BIND") + mark("(") + EXPRESSION + keyword("AS") + VAR + mark(")"),
     _bind,
@@ -62,10 +87,19 @@ _GROUP_OR_UNION = rule(
 )
 
 NOT_TRIPLES = (
-    _FILTER | _GROUP_OR_UNION | _OPTIONAL | _MINUS | _GRAPH | _SERVICE | _BIND | INLINE_DATA
+    _FILTER
+    | _GROUP_OR_UNION
+    | _OPTIONAL
+    | _MINUS
+    | _GRAPH
+    | _SERVICE
+    | _EVENT
+    | _BIND
+    | INLINE_DATA
 )
 _ELEMENTS = TRIPLES_BLOCK[0, 1] + (NOT_TRIPLES + mark(".")[0, 1] + TRIPLES_BLOCK[0, 1])[...]
 
 GROUP_GRAPH_PATTERN <<= rule(mark("{") + (SUB_SELECT | _ELEMENTS) + mark("}"), _group)
 
+GROUP = just(GROUP_GRAPH_PATTERN)
 WHOLE_GROUP = whole(GROUP_GRAPH_PATTERN)

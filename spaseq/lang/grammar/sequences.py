@@ -1,4 +1,4 @@
-"""Sequence expressions (docs/language.md#grammar)."""
+"""Sequence expressions (docs/lookup.md#grammar)."""
 
 from __future__ import annotations
 

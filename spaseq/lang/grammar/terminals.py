@@ -81,6 +81,7 @@ LITERAL = RDF_LITERAL | NUMBER | BOOLEAN
 INTEGER = terminal(  # no one needs more digits
     "[0-9]{1,100}(?![0-9])", "a whole number", Word, _DIGITS
 )
+SHORT_STRING = terminal(lexical.SHORT_STRING, "a version in quotes", _string, "\"'")
 DATE_TIME = terminal(lexical.DATE_TIME, "a dateTime", Word, "-" + _DIGITS)
 
 # --- blank nodes -----------------------------------------------------------------------------
@@ -97,3 +98,8 @@ BLANK_NODE = terminal(
 EMPTY_BLANK_NODE = terminal(r"\[\s*\]", "'['", lambda text, span: anonymous(span), "[")
 NIL = terminal(r"\(\s*\)", "'('", lambda text, span: ast.Iri(RDF + "nil", span=span), "(")
 EMPTY_BRACKETS = terminal(r"\(\s*\)", "'('", Punctuation, "(")
+
+# --- triple terms ----------------------------------------------------------------------------
+
+OPEN_TERM, CLOSE_TERM = mark("<<("), mark(")>>")
+OPEN_REIFIED = terminal(r"<<(?!\()", "'<<'", Punctuation, "<")

@@ -1,12 +1,13 @@
-"""Triple patterns (SPARQL 1.1 section 19.8, productions 75-87 and 98-106).
+"""Triple patterns (SPARQL 1.2 section 19.8), with triple terms, reifiers and annotations.
 
-The actions expand `;`, `,`, `[ ]` and `( )`: a block of triples is a flat list in the order of the
-text. The triples of a nested node come right after the triple whose object it is.
+The actions expand `;`, `,`, `[ ]`, `( )`, `<< >>`, `~` and `{| |}`: a block of triples is a flat
+list in the order of the text. The triples of a nested node come right after the triple whose object
+it is, and the triples of its reifiers and annotations after these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from pyparsing import Forward, ParserElement
@@ -17,20 +18,23 @@ from spaseq.lang.grammar.paths import VERB_PATH, VERB_SIMPLE
 from spaseq.lang.grammar.rules import mark, rule
 from spaseq.lang.grammar.terminals import (
     BLANK_NODE,
+    CLOSE_TERM,
     EMPTY_BLANK_NODE,
     IRI,
     LITERAL,
     NIL,
+    OPEN_REIFIED,
+    OPEN_TERM,
     VAR,
     anonymous,
 )
-from spaseq.lang.unresolved import RDF
+from spaseq.lang.unresolved import RDF, REIFIES
 from spaseq.records import record
 
 
 @record
 class _Nested:
-    """A `[ ... ]` or `( ... )`: its blank node, and the triples inside."""
+    """A `[ ]`, `( )` or `<< >>`: the node that stands for it, and the triples inside."""
 
     span: Span
     head: ast.Term
@@ -40,18 +44,63 @@ class _Nested:
 _Node: TypeAlias = ast.Term | _Nested
 
 
-class _Objects:
-    """`verb object, object ...`"""
+@record
+class _Reifier:
+    """`~ name`; without a name it is a new blank node."""
 
-    def __init__(self, span: Span, verb: ast.Var | ast.Path, *objects: _Node) -> None:
-        self.span, self.verb, self.objects = span, verb, objects
+    span: Span
+    name: ast.Term
+
+
+class _Annotation:
+    """`{| ... |}`."""
+
+    def __init__(self, span: Span, *properties: _Objects) -> None:
+        self.span, self.properties = span, properties
+
+
+class _Objects:
+    """`verb object, object ...`, each object with its reifiers and annotations."""
+
+    def __init__(
+        self, span: Span, verb: ast.Var | ast.Path, *nodes: _Node | _Reifier | _Annotation
+    ) -> None:
+        self.span, self.verb = span, verb
+        self.objects: list[tuple[_Node, list[_Reifier | _Annotation]]] = []
+        for node in nodes:
+            if isinstance(node, _Reifier | _Annotation):
+                self.objects[-1][1].append(node)
+            else:
+                self.objects.append((node, []))
 
     def of(self, subject: ast.Term, start: int) -> Iterator[ast.Triple]:
         """The triples with this verb; the first of them begins at `start` in the text."""
-        for number, node in enumerate(self.objects):
+        for number, (node, further) in enumerate(self.objects):
             here = node.span.start if number else start
-            yield ast.Triple(subject, self.verb, _head(node), span=Span(here, node.span.end))
+            triple = ast.Triple(subject, self.verb, _head(node), span=Span(here, node.span.end))
+            yield triple
             yield from _triples_inside(node)
+            yield from _annotated(triple, further)
+
+
+def _annotated(
+    triple: ast.Triple, annotations: Iterable[_Reifier | _Annotation]
+) -> Iterator[ast.Triple]:
+    """The triples of a triple's reifiers and annotations.
+
+    An annotation describes the reifier right before it, else a new blank node.
+    """
+    term = _triple_term(triple.span, triple.subject, triple.predicate, triple.object)
+    open_reifier: ast.Term | None = None
+    for each in annotations:
+        if isinstance(each, _Annotation) and open_reifier is not None:
+            reifier, open_reifier = open_reifier, None
+        else:
+            reifier = each.name if isinstance(each, _Reifier) else anonymous(each.span)
+            yield ast.Triple(reifier, ast.Iri(REIFIES, span=each.span), term, span=each.span)
+            open_reifier = reifier if isinstance(each, _Reifier) else None
+        if isinstance(each, _Annotation):
+            yield from _described(reifier, each.properties)
 
 
 def _head(node: _Node) -> ast.Term:
@@ -89,18 +138,53 @@ def _collection(span: Span, *nodes: _Node) -> _Nested:
     return _Nested(span, cells[0], tuple(triples))
 
 
+def _triple_term(
+    span: Span, subject: ast.Term, predicate: ast.Var | ast.Path, object_: ast.Term
+) -> ast.TripleTerm:
+    return ast.TripleTerm(subject, predicate, object_, span=span)  # type: ignore[arg-type]
+
+
+def _reifier(span: Span, name: ast.Term | None = None) -> _Reifier:
+    return _Reifier(span, anonymous(span) if name is None else name)
+
+
+def _reified(
+    span: Span, s: _Node, verb: ast.Var | ast.Iri, o: _Node, reifier: _Reifier | None = None
+) -> _Nested:
+    """`<< s p o ~ reifier >>`: the reifier, which reifies the triple."""
+    head = anonymous(span) if reifier is None else reifier.name
+    term = _triple_term(span, _head(s), verb, _head(o))
+    own = ast.Triple(head, ast.Iri(REIFIES, span=span), term, span=span)
+    return _Nested(span, head, (own, *_triples_inside(s), *_triples_inside(o)))
+
+
 def _merged(span: Span, *blocks: ast.Triples) -> ast.Triples:
     return ast.Triples(tuple(triple for block in blocks for triple in block.triples), span=span)
 
 
+_LEAF = VAR | IRI | LITERAL | BLANK_NODE | EMPTY_BLANK_NODE
+_TRIPLE_TERM = Forward()
+_INSIDE = _LEAF | _TRIPLE_TERM
+_TRIPLE_TERM <<= rule(OPEN_TERM + _INSIDE + VERB_SIMPLE + _INSIDE + CLOSE_TERM, _triple_term)
+_REIFIER = rule(mark("~") + (VAR | IRI | BLANK_NODE | EMPTY_BLANK_NODE)[0, 1], _reifier)
+_REIFIED = Forward()
+_REIFIABLE = _INSIDE | _REIFIED
+_REIFIED <<= rule(
+    OPEN_REIFIED + _REIFIABLE + VERB_SIMPLE + _REIFIABLE + _REIFIER[0, 1] + mark(">>"), _reified
+)
+
+
 def _triples(verb: ParserElement) -> ParserElement:
     """The rule for a block of triples with predicates `verb`."""
-    node = Forward()
-    objects = rule(verb + node + (mark(",") + node)[...], _Objects)
-    properties = objects + (mark(";") + objects[0, 1])[...]
-    term = VAR | IRI | LITERAL | BLANK_NODE | EMPTY_BLANK_NODE | NIL
-    nested = rule(mark("[") + properties + mark("]"), _property_list_node) | rule(
-        mark("(") + node[1, ...] + mark(")"), _collection
+    node, properties = Forward(), Forward()
+    annotations = (_REIFIER | rule(mark("{|") + properties + mark("|}"), _Annotation))[...]
+    objects = rule(verb + node + annotations + (mark(",") + node + annotations)[...], _Objects)
+    properties <<= objects + (mark(";") + objects[0, 1])[...]
+    term = _LEAF | NIL | _TRIPLE_TERM
+    nested = (
+        rule(mark("[") + properties + mark("]"), _property_list_node)
+        | rule(mark("(") + node[1, ...] + mark(")"), _collection)
+        | _REIFIED
     )
     node <<= term | nested
     same_subject = rule(term + properties, _same_subject) | rule(

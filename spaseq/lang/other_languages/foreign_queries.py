@@ -70,6 +70,8 @@ def instead_of_sequence(lexemes: Sequence[Lexeme]) -> Advice | None:
 
 def foreign_window(lexemes: Sequence[Lexeme]) -> bool:
     """Whether another word stands in the place of WITHIN; `advice_on` says what to write."""
+    if any((a.keyword, b.keyword) == ("FROM", "WINDOW") for a, b in pairwise(lexemes)):
+        return False
     words = ("WINDOW", "RANGE")
     return any(a.keyword in words and b.kind == "number" for a, b in pairwise(lexemes))
 

@@ -15,11 +15,11 @@ from spaseq.errors import UsageError
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.rules.awaited_requests import awaited_requests
 from spaseq.plan.rules.compiled_runs import compiled_runs
+from spaseq.plan.rules.indexed_places import indexed_places
 from spaseq.plan.rules.lazy_operands import lazy_operands
 from spaseq.plan.rules.pruned_columns import pruned_columns
 from spaseq.plan.rules.pushed_predicates import pushed_predicates
 from spaseq.plan.rules.query_families import query_families
-from spaseq.plan.rules.rare_steps_first import rare_steps_first
 from spaseq.plan.rules.rare_triples_first import rare_triples_first
 from spaseq.plan.rules.shared_patterns import shared_patterns
 from spaseq.plan.rules.shared_runs import shared_runs
@@ -34,8 +34,8 @@ RULES: tuple[Rule, ...] = (
     rare_triples_first,
     shared_patterns,
     lazy_operands,
+    indexed_places,
     shared_runs,
-    rare_steps_first,
     compiled_runs,
     pruned_columns,
     query_families,
@@ -50,11 +50,6 @@ the evaluator that the three rules before it choose.
 def name_of(rule: Rule) -> str:
     """The name of a rule, as `--disable` takes it."""
     return rule.__name__.replace("_", "-")
-
-
-def effect_of(rule: Rule) -> str:
-    """The effect of a rule, in one sentence."""
-    return (rule.__doc__ or "").partition("\n")[0]
 
 
 NAMES = tuple(map(name_of, RULES))

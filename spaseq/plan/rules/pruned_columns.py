@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from spaseq.algebra.substitution import mentions
-from spaseq.lang import ast
 from spaseq.plan.query_plan import AnswerPlan, QueryPlan
 
 
@@ -62,5 +61,5 @@ def _shown(answers: AnswerPlan) -> Iterator[str]:
         yield from (item.name,) if item.expr is None else mentions(item.expr)
     if answers.having is not None:
         yield from mentions(answers.having)
-    for triple in answers.template.triples if answers.template else ():
-        yield from (term.name for term in triple.terms if isinstance(term, ast.Var))
+    if answers.template is not None:
+        yield from answers.template.variables

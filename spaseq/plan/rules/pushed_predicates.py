@@ -11,7 +11,7 @@ from spaseq.algebra.predicates import (
     together,
 )
 from spaseq.algebra.schema import Schema
-from spaseq.plan.query_plan import GpmPlan, QueryPlan
+from spaseq.plan.query_plan import ContentPlan, GpmPlan, QueryPlan
 
 
 def pushed_predicates(plan: QueryPlan) -> QueryPlan:
@@ -40,9 +40,17 @@ def _read(plan: QueryPlan, stream: int) -> tuple[str, ...] | None:
         [
             *(_of_gpm(gpm, schema) for gpm in gpms),
             *(predicates_read(own.pattern, schema) for own in memberships),
+            *(_of_content(own, schema) for own in patterns.contents if stream in own.gpm.streams),
         ]
     )
     return None if read is None else tuple(sorted(text[1:-1] for text in read))
+
+
+def _of_content(content: ContentPlan, schema: Schema | None) -> Predicates:
+    kept = content.predicates
+    return together(
+        [predicates_read(content.gpm.pattern, schema), None if kept is None else frozenset(kept)]
+    )
 
 
 def _of_gpm(gpm: GpmPlan, schema: Schema | None) -> Predicates:

@@ -14,7 +14,6 @@ from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, QueryPlan
 from spaseq.plan.sharing import (
     obstacle_to_chain,
     obstacle_to_sharing,
-    obstacle_to_sharing_in_python,
     sharing_key,
 )
 
@@ -31,7 +30,7 @@ def shared_runs(plan: QueryPlan) -> QueryPlan:
     'compiled-registers'
     >>> evaluator = shared_runs(plan).sequence.evaluator
     >>> evaluator.name, evaluator.reason
-    ('compact', "no step looks at another's event; it repeats a step")
+    ('compiled-compact', "no step looks at another's event; it repeats a step")
     """
     choice = plan.sequence.evaluator
     if choice.asked:
@@ -39,22 +38,19 @@ def shared_runs(plan: QueryPlan) -> QueryPlan:
     obstacle = obstacle_to_sharing(plan)
     if obstacle is not None:
         return with_evaluator(plan, replace(choice, reason=obstacle))
-    independent, more = "no step looks at another's event", obstacle_to_chain(plan)
-    reason = f"GPMs in a row; {independent}" if more is None else f"{independent}; {more}"
-    if obstacle_to_sharing_in_python(plan) is None:
-        return with_evaluator(plan, EvaluatorChoice("compact", reason, sharing_key(plan)))
     if _keeps_longest_loops(plan):
         reason = f"{GREEDY_PLACE}, and a run there keeps only its longest loop"
         return with_evaluator(plan, replace(choice, reason=reason))
-    against = obstacle_to_compiled_sets(plan)
+    independent, more = "no step looks at another's event", obstacle_to_chain(plan)
+    reason = f"GPMs in a row; {independent}" if more is None else f"{independent}; {more}"
+    against, outer = obstacle_to_compiled_sets(plan), outer_place(plan.sequence.program)
     if against is not None:
-        reason = f"{outer_place(plan.sequence.program)}; {against}"
-        return with_evaluator(plan, replace(choice, reason=reason))
+        return with_evaluator(plan, replace(choice, reason=f"{outer or independent}; {against}"))
+    if outer is not None:
+        one_more = outer == GREEDY_PLACE
+        checked = "one more repetition in last" if one_more else "negated steps in first and last"
+        reason = f"{reason}; each match is checked for {checked} place"
     name: EvaluatorName = "compiled-chain" if more is None else "compiled-compact"
-    checked = "negated steps in first and last place"
-    if outer_place(plan.sequence.program) == GREEDY_PLACE:
-        checked = "one more repetition in last place"
-    reason = f"{reason}; each match is checked for {checked}"
     return with_evaluator(plan, EvaluatorChoice(name, reason, sharing_key(plan)))
 
 

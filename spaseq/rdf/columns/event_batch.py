@@ -8,28 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
-from spaseq.rdf.columns.spelled_texts import SpelledTexts
-from spaseq.rdf.columns.term_columns import (
-    TextArray,
-    text_array,
-)
+from spaseq.rdf.columns.event_names import EventNames, GraphNames
 from spaseq.records import record
-
-
-@runtime_checkable
-class LazyGraphNames(Protocol):
-    """Graph IRIs that become strings only on demand."""
-
-    def take(self, events: Indices | Int64s) -> Sequence[str | None]:
-        """The names of some events."""
-
-    def strings(self, events: Indices) -> TextArray | SpelledTexts:
-        """The names of some events as an Arrow array, null where there is none."""
 
 
 @record
@@ -43,7 +27,7 @@ class EventBatch:
     stream: str  # stream IRI
     time: Int64s  # [n] milliseconds since the epoch
     k: Int32s  # [n] second component of the instant: earlier events of equal time
-    graph: Sequence[str | None]  # [n] graph IRI (no brackets), or None where the format has none
+    graph: GraphNames  # [n] graph IRI (no brackets), or None where the format has none
     start: Int64s  # [n + 1]
     s: Int32s  # [m]
     p: Int32s  # [m]
@@ -86,12 +70,11 @@ class EventBatch:
         sizes = np.diff(self.start)[events]
         start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         rows = np.arange(start[-1]) + np.repeat(self.start[events] - start[:-1], sizes)
-        graph = self.graph
         return EventBatch(
             self.stream,
             self.time[events],
             self.k[events],
-            graph.take(events) if isinstance(graph, LazyGraphNames) else [graph[i] for i in events],
+            self.graph.take(events),
             start,
             self.s[rows],
             self.p[rows],
@@ -103,8 +86,10 @@ class EventBatch:
         """The same events with other second components of their instants [n]."""
         return replace(self, k=k)
 
-    def names(self, events: Indices) -> TextArray | SpelledTexts:
-        """The graph IRIs [m] of some events, null where there is none."""
-        if isinstance(self.graph, LazyGraphNames):
-            return self.graph.strings(events)
-        return text_array([self.graph[i] for i in events.tolist()])
+    def with_time(self, time: Int64s) -> EventBatch:
+        """The same events at other times [n], ms."""
+        return self if time is self.time else replace(self, time=time)
+
+    def names(self, events: Indices) -> EventNames:
+        """The graph IRIs [m] of some events."""
+        return self.graph.read(events)

@@ -8,19 +8,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from spaseq.compiled.arrays import Int32s, Int64s
-from spaseq.rdf.columns.integer_terms import joined_terms
+from spaseq.rdf.columns.event_names import NO_NAMES, EventNames
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.columns.spelled_texts import SpelledTexts, Spelling, concat_names, text_arrays
 from spaseq.rdf.columns.term_columns import (
-    NO_TEXTS,
     NumberColumn,
     RowSelection,
     TermColumn,
-    TextArray,
-    take_texts,
 )
 from spaseq.records import record
 
@@ -37,8 +32,7 @@ class SolutionBatch:
         time: int64 [n], ms since the epoch.
         k: int32 [n], second component of the instant.
         gpm: int32 [n], index into the plan's GPMs, or BARE.
-        event: Arrow large strings [n], IRI of the event's graph, null if it has none;
-            `SpelledTexts` until somebody reads them if the events are lifted.
+        event: the names [n] of the events.
         values: by variable, the terms [n] that the rows bind it to.
         numbers: by variable, the same terms as float64, for variables that conditions between
             steps compare.
@@ -51,7 +45,7 @@ class SolutionBatch:
     time: Int64s
     k: Int32s
     gpm: Int32s
-    event: TextArray
+    event: EventNames
     values: dict[str, TermColumn] = field(default_factory=dict)
     numbers: dict[str, NumberColumn] = field(default_factory=dict)
 
@@ -87,8 +81,8 @@ class SolutionBatch:
             np.concatenate([b.time for b in batches]),
             np.concatenate([b.k for b in batches]),
             np.concatenate([b.gpm for b in batches]),
-            concat_names([b.event for b in batches]),
-            {v: joined_terms([b.values[v] for b in batches]) for v in columns.variables},
+            EventNames.concat([b.event for b in batches]),
+            {v: TermColumn.concat([b.values[v] for b in batches]) for v in columns.variables},
             {v: NumberColumn.concat([b.numbers[v] for b in batches]) for v in columns.numbers},
         )
 
@@ -99,7 +93,7 @@ class SolutionBatch:
             self.time[rows],
             self.k[rows],
             self.gpm[rows],
-            take_texts(self.event, rows),
+            self.event.take(rows),
             {v: c.take(rows) for v, c in self.values.items()},
             {v: c.take(rows) for v, c in self.numbers.items()},
         )
@@ -108,62 +102,19 @@ class SolutionBatch:
         """The same rows, without most of the unused terms."""
         return replace(self, values={v: c.compact() for v, c in self.values.items()})
 
-    @staticmethod
-    def schema(columns: SolutionColumns, spelling: Spelling | None = None) -> pa.Schema:
-        """The Arrow schema of a batch.
-
-        Variable ?x has the column `v_x` for its terms, `n_x` and `k_x` for its value and kind as a
-        number. Of names with a `spelling` there are the values.
-        """
-        names = pa.large_string() if spelling is None else spelling[1]
-        terms = pa.dictionary(pa.int32(), pa.large_string())
-        return pa.schema(
-            [
-                ("stream", pa.int32()),
-                ("time", pa.int64()),
-                ("k", pa.int32()),
-                ("gpm", pa.int32()),
-                ("event", names),
-                *((f"v_{v}", terms) for v in columns.variables),
-                *((f"n_{v}", pa.float64()) for v in columns.numbers),
-                *((f"k_{v}", pa.int8()) for v in columns.numbers),
-            ]
-        )
-
-    def to_arrow(
-        self, columns: SolutionColumns, spelling: Spelling | None = None
-    ) -> pa.RecordBatch:
-        """The batch as Arrow columns of `schema`; its names must have the `spelling`, if any."""
-        arrays: list[Any] = [pa.array(c) for c in (self.stream, self.time, self.k, self.gpm)]
-        arrays += text_arrays([self.event]) if spelling is None else [self.event.values]
-        arrays.extend(self.values[v].compact().to_arrow() for v in columns.variables)
-        arrays.extend(pa.array(self.numbers[v].value) for v in columns.numbers)
-        arrays.extend(pa.array(self.numbers[v].kind) for v in columns.numbers)
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema(columns, spelling))
-
-    @classmethod
-    def from_arrow(
-        cls, batch: pa.RecordBatch, columns: SolutionColumns, spelling: Spelling | None = None
-    ) -> SolutionBatch:
-        """The inverse of `to_arrow`; further columns are ignored."""
-        names = batch.column("event")
-
-        def ints(name: str) -> Any:
-            return batch.column(name).to_numpy(zero_copy_only=False)
-
-        return cls(
-            ints("stream"),
-            ints("time"),
-            ints("k"),
-            ints("gpm"),
-            names if spelling is None else SpelledTexts(spelling[0], names, spelling[2]),
-            {v: TermColumn.from_arrow(batch.column(f"v_{v}")) for v in columns.variables},
-            {v: NumberColumn(ints(f"n_{v}"), ints(f"k_{v}")) for v in columns.numbers},
-        )
-
     def rows(self) -> Iterator[int]:
         """Row numbers in order of instant, then stream, then arrival in the batch."""
         return iter(np.lexsort((self.stream, self.k, self.time)).tolist())
+
+    def __getstate__(self) -> list[Any]:
+        head = [self.stream, self.time, self.k, self.gpm]
+        return [*head, self.event.strings(), self.values, self.numbers]
+
+    def __setstate__(self, state: list[Any]) -> None:
+        names = ("stream", "time", "k", "gpm", "event", "values", "numbers")
+        for name, value in zip(names, state, strict=True):
+            own = EventNames(value) if name == "event" else value
+            object.__setattr__(self, name, own)
 
 
 @lru_cache(64)
@@ -174,7 +125,7 @@ def _empty(columns: SolutionColumns) -> SolutionBatch:
         np.empty(0, np.int64),
         np.empty(0, np.int32),
         np.empty(0, np.int32),
-        NO_TEXTS,
+        NO_NAMES,
         dict.fromkeys(columns.variables, TermColumn.unbound(0)),
         dict.fromkeys(columns.numbers, no_number),
     )

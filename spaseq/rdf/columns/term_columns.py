@@ -13,7 +13,10 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from spaseq.compiled.arrays import Float64s, Indices, Int8s, Int32s, Int64s, Objects
+from spaseq import thresholds
+from spaseq.compiled.arrays import Bools, Float64s, Indices, Int8s, Int32s, Int64s, Objects
+from spaseq.rdf.terms.number_kinds import EXACT, OTHER
+from spaseq.rdf.terms.vocabulary import XSD
 from spaseq.records import record
 
 Ints = TypeVar("Ints", Int32s, Int64s)
@@ -60,7 +63,7 @@ def distinct(numbers: Ints) -> Ints:
 
 def distinct_codes(codes: Ints, limit: int) -> tuple[Indices, Indices]:
     """(distinct codes ascending, index of each code among them) of codes [n] below `limit`."""
-    if len(codes) < limit // _SPARSE:
+    if limit // (len(codes) + 1) >= thresholds.current.sparse_codes:
         used, which = np.unique(codes, return_inverse=True)
         return used.astype(np.intp), which
     mark = np.zeros(limit + 1, dtype=np.bool_)  # by code + 1
@@ -69,12 +72,17 @@ def distinct_codes(codes: Ints, limit: int) -> tuple[Indices, Indices]:
     return np.flatnonzero(mark) - 1, place[codes + 1]
 
 
-_SPARSE = 16  # sort the codes, rather than mark them in a table, if the table is this much larger
-_FEW = 8  # up to this number of texts, making them one by one is faster; of many terms three times
-_SOME = 64  # the same for pairs; joined rows are made one by one up to half of it
+NO_VALUE = -(2**63)
+"""It stands for an unbound term among whole numbers."""
+
+INTEGER_TYPE = f"^^<{XSD}integer>"
 
 
-@record
+def integer_texts(values: Int64s) -> list[str]:
+    """The N-Triples texts of whole numbers."""
+    return [f'"{value}"{INTEGER_TYPE}' for value in values.tolist()]
+
+
 class TermColumn:
     """n terms, some of which may be unbound.
 
@@ -82,18 +90,69 @@ class TermColumn:
     N-Triples texts (large strings), so two codes of one column are equal if and only if their terms
     are. Codes of two columns are comparable only if `terms` is the same object. `terms` may contain
     texts that no row uses.
+
+    A computed number is mostly compared only. So a column of whole numbers is stored as these, and
+    `codes` and `terms` are made when they are first read.
+
+    >>> TermColumn.of_integers(np.array([7, NO_VALUE, -8])).texts(slice(1, 3))
+    [None, '"-8"^^<http://www.w3.org/2001/XMLSchema#integer>']
     """
 
-    codes: Int32s
-    terms: TextArray
+    __slots__ = ("_codes", "_terms", "_values")
+
+    def __init__(self, codes: Int32s, terms: TextArray) -> None:
+        self._codes: Int32s | None = codes
+        self._terms = terms
+        self._values: Int64s | None = None
+
+    @classmethod
+    def of_integers(cls, values: Int64s) -> TermColumn:
+        """The canonical xsd:integers of values [n] that are exact in float64, or NO_VALUE."""
+        column = cls.__new__(cls)
+        column._codes, column._terms, column._values = None, None, values
+        return column
+
+    @property
+    def codes(self) -> Int32s:
+        """Positions in `terms`, int32 [n], or UNBOUND."""
+        if self._codes is None:
+            self._make()
+        return self._codes  # type: ignore[return-value]  # just made
+
+    @property
+    def terms(self) -> TextArray:
+        """The distinct texts."""
+        if self._codes is None:
+            self._make()
+        return self._terms
+
+    @property
+    def values(self) -> Int64s | None:
+        """The whole numbers [n], NO_VALUE where unbound; None if the column is not of these."""
+        return self._values
+
+    def _make(self) -> None:
+        """Make codes and texts of whole numbers."""
+        assert self._values is not None
+        distinct, which = np.unique(self._values, return_inverse=True)
+        unbound = int(len(distinct) > 0 and distinct[0] == NO_VALUE)
+        self._codes = (which.reshape(-1) - unbound).astype(np.int32)  # -1 is UNBOUND
+        self._terms = text_array(integer_texts(distinct[unbound:]))
 
     def __len__(self) -> int:
-        return len(self.codes)
+        return len(self._values if self._codes is None else self._codes)  # type: ignore[arg-type]
 
     @property
     def arrays(self) -> list[Any]:
         """The arrays that the column keeps in memory."""
+        return [a for a in (self._values, self._codes, self._terms) if a is not None]
+
+    def __getstate__(self) -> list[Any]:
         return [self.codes, self.terms]
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        self._codes, self._terms = state
+        self._values = None
 
     @classmethod
     def of(cls, texts: Sequence[str | None]) -> TermColumn:
@@ -108,14 +167,17 @@ class TermColumn:
     @classmethod
     def concat(cls, columns: Sequence[TermColumn]) -> TermColumn:
         """The rows of all columns, in order."""
-        first = columns[0]
         if len(columns) == 1:
-            return first
+            return columns[0]
+        if any(column.values is not None for column in columns):
+            values = [_values(column) for column in columns]
+            if all(own is not None for own in values):
+                return cls.of_integers(np.concatenate([own for own in values if own is not None]))
         bound = [c for c in columns if len(c.terms)]
         if not bound or have_same_terms(bound):
             terms = bound[0].terms if bound else NO_TEXTS
             return cls(np.concatenate([c.codes for c in columns]), terms)
-        if sum(map(len, columns)) <= _SOME // 2:
+        if 2 * sum(map(len, columns)) <= thresholds.current.few_pairs:
             return _of_few([text for c in columns for text in c.texts()])
         parts = [c.compact() for c in columns]
         unified = pa.concat_arrays([c.terms for c in parts]).dictionary_encode()
@@ -127,13 +189,15 @@ class TermColumn:
 
     def take(self, rows: RowSelection) -> TermColumn:
         """The rows at the given positions; `terms` stays the same object."""
-        return TermColumn(self.codes[rows], self.terms)
+        if self._codes is None:
+            return TermColumn.of_integers(self._values[rows])  # type: ignore[index]
+        return TermColumn(self._codes[rows], self._terms)
 
     def compact(self) -> TermColumn:
         """The same column; if most of `terms` is unused, without the unused ones."""
-        if len(self.terms) <= 2 * len(self.codes):
+        if self._codes is None or len(self._terms) <= 2 * len(self._codes):
             return self
-        if len(self.codes) <= 3 * _FEW:
+        if len(self.codes) // 3 <= thresholds.current.few_terms:
             return _of_few(self.texts())
         terms = self.terms
         return self.of_codes(self.codes, len(terms), lambda used: terms.take(pa.array(used)))
@@ -155,7 +219,8 @@ class TermColumn:
         In a long result, equal texts are the same object.
         """
         codes, terms = self.codes[rows], self.terms
-        if len(codes) <= (_FEW if len(terms) <= 2 * len(codes) else 3 * _FEW):
+        few = len(codes) if len(terms) <= 2 * len(codes) else len(codes) // 3
+        if few <= thresholds.current.few_terms:
             return [None if code < 0 else terms[code].as_py() for code in codes.tolist()]
         return self.objects(rows).tolist()  # type: ignore[no-any-return]
 
@@ -171,7 +236,7 @@ class TermColumn:
 
         In a long result, equal pairs are one object.
         """
-        if len(self.codes) <= _SOME:
+        if len(self.codes) <= thresholds.current.few_pairs:
             terms = self.terms
             return [None if c < 0 else (name, terms[c].as_py()) for c in self.codes.tolist()]
         column = self.compact()
@@ -204,6 +269,13 @@ def _of_few(texts: Sequence[str | None]) -> TermColumn:
     places: dict[str, int] = {}
     codes = [UNBOUND if text is None else places.setdefault(text, len(places)) for text in texts]
     return TermColumn(np.array(codes, np.int32), text_array([*places]))
+
+
+def _values(column: TermColumn) -> Int64s | None:
+    """The values of a column of whole numbers, or of unbound terms; None for other columns."""
+    if column.values is not None:
+        return column.values
+    return None if len(column.terms) else np.full(len(column), NO_VALUE)
 
 
 def have_same_terms(columns: Sequence[TermColumn]) -> bool:
@@ -242,6 +314,18 @@ class NumberColumn:
 
     def __len__(self) -> int:
         return len(self.value)
+
+    @classmethod
+    def unknown(cls, rows: int) -> NumberColumn:
+        """n rows without a number."""
+        return cls(np.full(rows, np.nan), np.full(rows, OTHER, np.int8))
+
+    @classmethod
+    def of_integers(cls, values: Int64s) -> NumberColumn:
+        """Whole numbers that are exact, or NO_VALUE."""
+        bound: Bools = values != NO_VALUE
+        kind = np.where(bound, np.int8(EXACT), np.int8(OTHER))
+        return cls(np.where(bound, values, np.nan), kind)
 
     @classmethod
     def concat(cls, columns: Sequence[NumberColumn]) -> NumberColumn:

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from spaseq import thresholds
 from spaseq.compiled.arrays import Int32s
 from spaseq.rdf.columns.term_columns import NO_TEXTS, UNBOUND, TermColumn, TextArray
-
-MOST = 256
-"""With more arrays, texts are united anew: some arrays may be of one batch only."""
 
 
 class UnitedTexts:
@@ -31,7 +29,7 @@ class UnitedTexts:
 
     def joined(self, columns: Sequence[TermColumn]) -> TermColumn:
         """The rows of all columns, in order."""
-        if len(self._known) + len(columns) > MOST:
+        if len(self._known) + len(columns) > thresholds.current.united_arrays:
             self._known, self._terms = {}, NO_TEXTS
         codes = [self._places(column.terms)[column.codes] for column in columns]
         return TermColumn(codes[0] if len(codes) == 1 else np.concatenate(codes), self._terms)

@@ -7,6 +7,7 @@ import json
 from spaseq.errors import InputError
 from spaseq.rdf.documents.brackets import depths, syntax_of
 from spaseq.rdf.inputs.formats import Format
+from spaseq.storage.user_text import read_user_text
 
 
 def context_text(path: str, most: int) -> str:
@@ -16,8 +17,7 @@ def context_text(path: str, most: int) -> str:
         InputError: it cannot be read, is no JSON, or is nested more than `most` deep.
     """
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            text = file.read()
+        text = read_user_text(path)
         if text.count("{") + text.count("[") > most and _deep(text, most):
             raise InputError(f"the context {path} is nested more than {most} deep (--max-nesting)")
         value = json.loads(text)

@@ -11,6 +11,7 @@ from typing import IO, cast
 import numpy as np
 import pyoxigraph as ox
 
+from spaseq import thresholds
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.quad_block import (
     DEFAULT_GRAPH,
@@ -29,9 +30,6 @@ from spaseq.rdf.inputs.contexts import (
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import UNREADABLE_TOKEN, literal_size, long_literal
-
-BLOCK_BYTES = 1 << 24
-"""A block is returned once its quads have this size."""
 
 QUAD_BYTES = 1 << 11
 """What each quad adds to the size of its terms, so that a block has at most 8,192 quads."""
@@ -65,8 +63,8 @@ def document_blocks(
 
     `base` is the base IRI until the document sets its own. Malformed text, or text that exceeds a
     limit, is reported and ends the file: the last block has the quads before it and is marked
-    `cut`. A triple with a literal that is too long is reported, and the file goes on; in a format
-    without graphs the triple keeps its row. Blank nodes without a label have a random one (see
+    `cut`. A triple with a literal that is too long is reported, and the file goes on; the
+    triple keeps its row, with MALFORMED codes. Blank nodes without a label have a random one (see
     `blank_labels`). Line numbers are unknown. JSON-LD may name `contexts`; it is then in memory as
     a whole.
     """
@@ -141,7 +139,7 @@ def fill_block(builder: BlockBuilder, quads: Iterator[ox.Quad], has_graphs: bool
         add_o(code(object_, len(codes)))
         add_g(code(graph, len(codes)) if named else DEFAULT_GRAPH)
         size += QUAD_BYTES + len(subject) + len(predicate) + len(object_)
-        if size >= BLOCK_BYTES:
+        if size >= thresholds.current.document_bytes:
             break
     return max(size - QUAD_BYTES * len(builder), len(builder))
 
@@ -171,7 +169,8 @@ def without_long_literals(
     bad = np.isin(block.o, list(reasons))
     for code in block.o[bad].tolist():
         report(None, reasons[code], block.terms[code][:SHOWN])
-    if form.has_graphs:
-        return block.rows(np.flatnonzero(~bad))
     s, p, o = (np.where(bad, MALFORMED, column) for column in (block.s, block.p, block.o))
-    return replace(block, s=s, p=p, o=o)
+    marked = replace(block, s=s, p=p, o=o)
+    if not form.has_graphs:
+        return marked
+    return marked.rows(np.flatnonzero(~bad | (block.g != DEFAULT_GRAPH)))

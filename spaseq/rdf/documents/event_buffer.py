@@ -9,6 +9,7 @@ import numpy as np
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.columns.quad_block import MALFORMED, QuadBlock
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.columns.term_tables import ABSENT, ListedTerms
@@ -116,8 +117,8 @@ class EventBuffer:
         terms = list(self._terms)
         if self._made_up_labels:
             s, o = relabel(start, s, o, terms)
-        k = self._counter.assign(time)
-        return EventBatch(self._stream, time, k, self._graph, start, s, p, o, ListedTerms(terms))
+        k, names = self._counter.assign(time), EventNames.of(self._graph)
+        return EventBatch(self._stream, time, k, names, start, s, p, o, ListedTerms(terms))
 
     def _restart(self, keep: int, s: Int32s, p: Int32s, o: Int32s) -> None:
         """Remove the events, the rows before `keep`, and the terms that no kept row has."""

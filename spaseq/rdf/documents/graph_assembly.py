@@ -7,10 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
-from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, QuadBlock
+from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, MALFORMED, QuadBlock
 from spaseq.rdf.documents.event_buffer import EventBuffer
 from spaseq.rdf.events.graph_times import GraphTimes
 from spaseq.rdf.events.open_event import OpenEvent
+from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.terms.term import iri_text
 
@@ -41,12 +42,13 @@ class GraphAssembly:
         buffer: EventBuffer,
         file: str,
         time_predicate: str,
+        times: TimeTerms,
         on_bad: OnBad,
         default_time: int | None = None,
     ) -> None:
         self._buffer = buffer
         self._predicate = iri_text(time_predicate)
-        self._times = GraphTimes(file, on_bad, self._emit, default_time)
+        self._times = GraphTimes(file, times, on_bad, self._emit, default_time)
 
     @property
     def open(self) -> OpenEvent | None:
@@ -68,8 +70,9 @@ class GraphAssembly:
                 self._times.default_run(own, timed, first, end)
                 continue
             event = self._times.graph_run(own.terms[graph], base + first, base + end, line)
+            event.lost |= bool((own.s[first:end] == MALFORMED).any())
             while inside and inside[0] < end:
-                event.offer(own.terms[own.o[inside.popleft()]])
+                event.offer(own.terms[own.o[inside.popleft()]], self._times.times)
 
     def finish(self, cut: bool) -> None:
         self._times.finish(cut, self._buffer.rows)

@@ -8,6 +8,7 @@ with an error right before the place that exceeds a limit, so the parser has all
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from typing import IO
 
@@ -65,6 +66,7 @@ class MeasuredDocument:
         self._at = 0  # what the parser has of it
         self._rest = b""  # a token that more text may complete
         self._before = b""  # the last bytes before `_rest`
+        self._begun = False  # whether a byte order mark has been looked for
         self._refusal: RefusedDocument | None = None
         self._last = 0  # quads when the text before was read
         self._bytes = 0  # since the last quad
@@ -101,6 +103,16 @@ class MeasuredDocument:
     def _piece(self, least: int) -> bytes:
         """The next bytes of the file: about as many as the rest has, so that few scans see it."""
         parts = [self._read(PIECE_BYTES)]
+        if not self._begun:
+            self._begun = True
+            while 0 < len(parts[0]) < len(BOM_UTF8) and BOM_UTF8.startswith(parts[0]):
+                more = self._read(PIECE_BYTES)
+                if not more:
+                    break
+                parts[0] += more
+            marked, parts[0] = parts[0], parts[0].removeprefix(BOM_UTF8)
+            if marked and not parts[0]:
+                parts[0] = self._read(PIECE_BYTES)
         size = len(parts[0])
         while parts[-1] and size < least - PIECE_BYTES:
             parts.append(self._read(least - size))

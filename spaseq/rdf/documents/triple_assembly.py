@@ -1,4 +1,4 @@
-"""Events of documents without graphs: every n consecutive triples (docs/language.md#formats).
+"""Events of documents without graphs: every n consecutive triples (docs/lookup.md#formats).
 
 A malformed row keeps its position, so that it damages only its own event.
 """
@@ -13,6 +13,7 @@ import numpy as np
 from spaseq.rdf.columns.quad_block import MALFORMED, QuadBlock
 from spaseq.rdf.documents.event_buffer import EventBuffer
 from spaseq.rdf.events.open_event import OpenEvent, left_over
+from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.terms.term import iri_text
 
@@ -20,7 +21,7 @@ from spaseq.rdf.terms.term import iri_text
 class TripleAssembly:
     """An assembly in which every n triples are an event.
 
-    The time is one of the triples or, with `arrival`, the time of arrival.
+    The time is one of the triples, which `times` read, or a time of arrival, which they give.
     """
 
     def __init__(
@@ -29,14 +30,15 @@ class TripleAssembly:
         file: str,
         triples_per_event: int,
         time_predicate: str,
-        arrival: Callable[[], int] | None,
+        times: TimeTerms | Callable[[], int],
         on_bad: OnBad,
     ) -> None:
         self._buffer = buffer
         self._file = file
         self._n = triples_per_event
         self._predicate = iri_text(time_predicate)
-        self._arrival = arrival
+        self._arrival = None if isinstance(times, TimeTerms) else times
+        self._times = times if isinstance(times, TimeTerms) else None
         self._on_bad = on_bad
         self.open: OpenEvent | None = None
         self._readable = 0  # well-formed triples of the open event
@@ -56,8 +58,8 @@ class TripleAssembly:
                 self.open = OpenEvent("", base + at, base + at, int(own.line[at]))
                 self._readable = 0
             end = min(self.open.first + self._n - base, len(own))
-            while self._arrival is None and timed and timed[0] < end:
-                self.open.offer(own.terms[own.o[timed.popleft()]])
+            while self._times is not None and timed and timed[0] < end:
+                self.open.offer(own.terms[own.o[timed.popleft()]], self._times)
             self.open.end = base + end
             self._readable += readable[end] - readable[at]
             at = end
@@ -68,11 +70,13 @@ class TripleAssembly:
         self.open = None
         if not self._readable:
             return  # all its lines are malformed and reported
-        time = event.time if self._arrival is None else self._arrival()
-        if time is None or event.excess is not None:
+        event.lost = self._readable < self._n
+        if self._arrival is not None:
+            event.time = 0 if event.lost else self._arrival()
+        if event.time is None or event.excess is not None or event.lost:
             self._on_bad(event.complaint(self._file))
         else:
-            self._buffer.close(time, None, event.first, event.end)
+            self._buffer.close(event.time, None, event.first, event.end)
 
     def finish(self, cut: bool) -> None:
         event, self.open = self.open, None

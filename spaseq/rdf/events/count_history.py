@@ -8,11 +8,9 @@ from typing import IO, Any
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.compiled.arrays import Int64s
 from spaseq.records import record
-
-SPILL_ROWS = 65_536
-"""Rows of a run in memory before they go to disk."""
 
 _ALIGNED = 8
 """Columns in a file begin at a multiple of this number of bytes."""
@@ -81,7 +79,7 @@ class SortedRun:
         self._tail_rows += len(times)
         self.rows += len(times)
         self.last = int(times[-1])
-        if self._tail_rows >= SPILL_ROWS:
+        if self._tail_rows >= thresholds.current.spilled_rows:
             self._spill()
 
     def counts(self, times: Int64s) -> Int64s:

@@ -1,6 +1,6 @@
 """Events from named graphs: which quads form an event, and which timestamp is its time.
 
-An event is a run of consecutive quads of one named graph (docs/language.md#formats). A triple
+An event is a run of consecutive quads of one named graph (docs/lookup.md#formats). A triple
 `<graph> time-predicate time` in the default graph is a timestamp. It belongs to the event right
 before or right after it whose graph it names. An event takes its first readable time: right before
 its quads, among them, or right after them. A timestamp in the default graph is used once.
@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from spaseq.compiled.arrays import Bools
 from spaseq.rdf.columns.quad_block import UNKNOWN_LINE, QuadBlock
 from spaseq.rdf.events.open_event import OpenEvent
+from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
-from spaseq.rdf.terms.times import parse_time
 from spaseq.records import record
 
 _MOST_BETWEEN = 100_000
@@ -45,19 +45,20 @@ class _Between:
 class GraphTimes:
     """Assigns timestamps to events, given runs of rows in file order.
 
-    Calls `emit` with each complete event that has a time, and reports events without one. If there
-    is a default time (ms), events get it whose graph has none.
+    Calls `emit` with each complete event that has a time and all its quads, and reports others. If
+    there is a default time (ms), events get it whose graph has none.
     """
 
     def __init__(
         self,
         file: str,
+        times: TimeTerms,
         on_bad: OnBad,
         emit: Callable[[OpenEvent], None],
         default_time: int | None = None,
     ) -> None:
         self._file, self._default_time = file, default_time
-        self._on_bad = on_bad
+        self.times, self._on_bad = times, on_bad
         self._emit = emit
         self.open: OpenEvent | None = None
         self._between = _Between()
@@ -88,7 +89,7 @@ class GraphTimes:
             graph, text = own.terms[own.s[row]], own.terms[own.o[row]]
             event = self.open
             if event is not None and event.graph == graph and event.time is None:
-                event.offer(text)
+                event.offer(text, self.times)
             else:
                 between.timestamps.append(_Timestamp(graph, text, int(own.line[row])))
                 if len(between.timestamps) > _MOST_BETWEEN:
@@ -107,7 +108,7 @@ class GraphTimes:
         before, between = self.open, self._between
         if before is not None:
             before.default(self._default_time)
-            if before.time is None or before.excess is not None:
+            if before.time is None or before.excess is not None or before.lost:
                 self._on_bad(before.complaint(self._file))
             else:
                 self._emit(before)
@@ -125,11 +126,11 @@ class GraphTimes:
         """Give an unused timestamp to the following event, or report it."""
         graph = timestamp.graph
         if following is not None and following.graph == graph and following.time is None:
-            following.offer(timestamp.text)
+            following.offer(timestamp.text, self.times)
             return
         neighbours = [e for e in (before, following) if e is not None and e.graph == graph]
         if neighbours:
-            time = parse_time(timestamp.text)
+            time = self.times.read(timestamp.text)
             if any(event.time == time for event in neighbours):
                 return
         self.report_time(bool(neighbours), timestamp.line, graph)

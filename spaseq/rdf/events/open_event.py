@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.terms.times import parse_time
 
 NO_TIME = "event without a timestamp"
+LOST_QUAD = "event that has lost a quad to a line that cannot be read"
 
 
 @dataclass(slots=True)
@@ -21,11 +22,12 @@ class OpenEvent:
     time: int | None = None
     unreadable: str | None = None  # text of a time that cannot be read
     excess: str | None = None  # the limit that it exceeds; its rows are not needed then
+    lost: bool = False  # whether a quad of it could not be read
 
-    def offer(self, text: str) -> None:
+    def offer(self, text: str, times: TimeTerms) -> None:
         """Give the event a time. The first readable one counts."""
         if self.time is None:
-            self.time = parse_time(text)
+            self.time = times.read(text)
             if self.time is None:
                 self.unreadable = text
 
@@ -45,10 +47,12 @@ class OpenEvent:
         return self.first if self.excess is None else self.end
 
     def complaint(self, file: str) -> BadInput:
-        """The report of an event that exceeds a limit or has no time."""
+        """The report of an event that exceeds a limit, has lost a quad or has no time."""
         reason = NO_TIME
         if self.excess is not None:
             reason = self.excess
+        elif self.time is not None and self.lost:
+            reason = LOST_QUAD
         elif self.unreadable is not None:
             reason = f"event without a readable timestamp: {self.unreadable[:200]}"
         return BadInput(file, self.line or None, reason, self.graph[:300])

@@ -13,6 +13,7 @@ from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.plain_triples import plain_triples
@@ -44,8 +45,8 @@ def batch_from_events(
     `counter` numbers the stream's events of equal time.
     """
     time = np.array([event[0] for event in events], np.int64)
-    names = [event[1] for event in events]
-    return _batch(stream, time, counter.assign(time), names, [event[2] for event in events])
+    names = EventNames.of([event[1] for event in events])
+    return batch_at(stream, time, counter.assign(time), names, [event[2] for event in events])
 
 
 def batch_of_event(
@@ -53,16 +54,17 @@ def batch_of_event(
 ) -> EventBatch:
     """A batch of one event with a given k."""
     times, ks = np.array([time], np.int64), np.array([k], np.int32)
-    return _batch(stream, times, ks, [name], [triples])
+    return batch_at(stream, times, ks, EventNames.of([name]), [triples])
 
 
-def _batch(
+def batch_at(
     stream: str,
     time: Int64s,
     k: Int32s,
-    names: Sequence[str | None],
+    names: EventNames,
     triples: Sequence[Sequence[Triple]],
 ) -> EventBatch:
+    """A batch of n events at the instants (time [n] in ms, k [n])."""
     graphs = [dict.fromkeys(graph) for graph in triples]  # distinct triples, in order
     start = np.zeros(len(graphs) + 1, np.int64)
     np.cumsum([len(graph) for graph in graphs], out=start[1:])

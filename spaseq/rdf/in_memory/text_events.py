@@ -9,6 +9,7 @@ import numpy as np
 from spaseq.errors import InputError
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.sizes import long_event
 from spaseq.rdf.lines.arenas import ArenaPool
@@ -59,7 +60,7 @@ class TextEvents:
             raise InputError(f"not a graph: {bad.reason}: {bad.text}")
         rows = np.searchsorted(statements.at, starts)
         time = np.array([event[0] for event in events], np.int64)
-        names = [event[1] for event in events]
+        names = EventNames.of([event[1] for event in events])
         (batch,) = self._batches.batches(statements, 1, rows[:-1], rows[1:], time, names)
         return batch
 

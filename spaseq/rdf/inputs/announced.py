@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from codecs import BOM_UTF8
 from typing import IO, Any, cast
 
 from spaseq.rdf.inputs.files import HEAD_BYTES, STDIN, InputFile
@@ -22,7 +23,7 @@ def announced(data: IO[bytes], file: InputFile) -> tuple[IO[bytes], InputFile]:
     while len(head) < HEAD_BYTES and b"\n" not in head:
         part = data.read(1 << 10)
         head += part
-        begin = head.lstrip()
+        begin = head.removeprefix(BOM_UTF8).lstrip()
         if not part or not any(b.startswith(begin[: len(b)]) for b in _BEGINS):
             break
     whole = cast("IO[bytes]", _Headed(head, data))

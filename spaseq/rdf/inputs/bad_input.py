@@ -19,6 +19,8 @@ class BadInput:
     reason: str
     text: str = ""  # the text in question, cut to a few hundred characters
     over_limit: bool = False  # whether a query on it would exceed a limit; its text is well-formed
+    lost: tuple[str, int] | None = None  # (field, rows) whose values a cast loses; rows are events.
+    # Without rows it is a remark on the field, and nothing is lost.
 
 
 def over_limit(query: str, reason: str, event: str) -> BadInput:
@@ -32,6 +34,18 @@ OnBad: TypeAlias = Callable[[BadInput], None]
 def warn(bad: BadInput) -> None:
     """Log bad input as a warning of the logger `spaseq`."""
     logging.getLogger("spaseq").warning("%s: %s %s", bad.file, bad.reason, bad.text)
+
+
+_WARNED = set[tuple[str, str]]()
+
+
+def warn_once(bad: BadInput) -> None:
+    """Log that a cast loses values of a field, once for each field of a file; a remark once."""
+    name, rows = bad.lost or ("", 1)
+    place = bad.file if rows else "", name
+    if place not in _WARNED:
+        _WARNED.add(place)
+        warn(bad)
 
 
 _PLACE = re.compile(r"^Parser error at line \d+ (?:between columns (\d+) and \d+|column (\d+)): ")

@@ -162,7 +162,9 @@ def as_announced(file: InputFile) -> InputFile:
 
 def _check_reader(file: InputFile, options: StreamOptions) -> None:
     if file.format is Format.JELLY and find_spec("pyjelly") is None:
-        raise UsageError(f"{file.path}: Jelly needs pyjelly: pip install 'spaseq[jelly]'")
+        raise UsageError(
+            f"{file.path}: Jelly needs pyjelly: pip install '.[jelly]' in a clone of spaseq"
+        )
     n = options.triples_per_event
     if n is not None and n < 1:
         raise InputError(f"triples_per_event must be at least 1, not {n}")

@@ -60,7 +60,9 @@ AS_MESSAGES = {
 }
 """The formats that a file is in if it announces messages, by the format that its name says."""
 
-_ANNOUNCEMENT = re.compile(rb"""(?:^|\n)\s*@?version\s+["'][\w.-]*-messages["']""", re.IGNORECASE)
+_ANNOUNCEMENT = re.compile(
+    rb"""(?:^(?:\xef\xbb\xbf)?|\n)\s*@?version\s+["'][\w.-]*-messages["']""", re.IGNORECASE
+)
 
 
 def announces_messages(head: bytes) -> bool:

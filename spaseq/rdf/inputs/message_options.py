@@ -6,7 +6,9 @@ from spaseq.errors import UsageError
 from spaseq.rdf.inputs.message_formats import message_format
 from spaseq.records import record
 
-TIME_RULES = ("message", "arrival")
+ARRIVAL = "arrival"
+
+TIME_RULES = ("message", ARRIVAL)
 """The times that an event may get whose graph has none: its message's, or that of its arrival."""
 
 

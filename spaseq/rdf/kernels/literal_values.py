@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.compiled.arrays import Bytes, Float64s, Int8s, Int32s
+from spaseq.compiled.arrays import Bytes, Float64s, Int8s, Int32s, Int64s
 from spaseq.compiled.decorators import (
     as_nonnegative,
     device_function,
@@ -19,6 +19,7 @@ from spaseq.compiled.decorators import (
 from spaseq.rdf.kernels.date_times import NO_TIME, date_time_ms, digit_at
 from spaseq.rdf.kernels.literals import QUOTE, constant, lexical_end
 from spaseq.rdf.kernels.tables import OFFSET, SIZE
+from spaseq.rdf.kernels.token_arrays import SCALE, SECONDS
 from spaseq.rdf.kernels.vectors import PREFETCHED, byte, prefetch, same, signed, word
 from spaseq.rdf.terms.number_kinds import (
     DATE_TIME,
@@ -30,10 +31,13 @@ from spaseq.rdf.terms.number_kinds import (
     SHORT,
     UNKNOWN,
 )
+from spaseq.rdf.terms.times import LIKELY_SECONDS, LIMIT_MS
 from spaseq.rdf.terms.vocabulary import XSD
 
 # Datatypes: not of XML Schema, the supported ones, and others of XML Schema.
 _NONE, _INTEGER, _INT, _DECIMAL, _DOUBLE, _FLOAT, _DATE_TIME, _STAMP, _XSD = range(9)
+
+_FIRST_SECOND, _END_SECOND = LIKELY_SECONDS.start, LIKELY_SECONDS.stop
 
 _PREFIX, _PREFIX_SIZE = constant(f'"^^<{XSD}')
 _STAMP_TEXT, _STAMP_SIZE = constant("dateTimeStamp>")
@@ -245,11 +249,13 @@ def numbers(
 
 
 @device_function
-def time_of(buffer: Bytes, at: int, end: int) -> int:
+def time_of(buffer: Bytes, at: int, end: int, state: Int64s) -> int:
     """Milliseconds since the epoch of the literal at `at:end` as an event time, or NO_TIME.
 
+    `state` is the tokenizer's; its SECONDS gets an integer of ms that seems to be seconds.
+
     NO_TIME says only that it is not in a common form; there are others
-    (docs/language.md#events-and-streams).
+    (docs/meaning.md#events-and-streams).
     """
     close = lexical_end(buffer, at)
     datatype = _datatype(buffer, close, end)
@@ -259,6 +265,9 @@ def time_of(buffer: Bytes, at: int, end: int) -> int:
         return ms if zoned or datatype == _DATE_TIME else NO_TIME
     if datatype == _INTEGER and _has_only_digits(buffer, at, close):
         negative, mantissa, _ = _decimal(buffer, at, close)
-        if mantissa >= 0:
-            return -mantissa if negative else mantissa
+        scale = state[SCALE]
+        if mantissa >= 0 and mantissa < LIMIT_MS // scale:
+            if scale == 1 and not negative and _FIRST_SECOND <= mantissa < _END_SECOND:
+                state[SECONDS] = mantissa
+            return int(-mantissa if negative else mantissa) * int(scale)
     return NO_TIME

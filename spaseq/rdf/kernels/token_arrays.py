@@ -20,7 +20,9 @@ HEAP = 4  # offset for the next rewritten text
 DEFERRED = 5  # number of deferred lines
 BLANK = 6  # number of blank nodes in the table
 KNOWN = 7  # four entries: `known` of `check_literal`
-STATE = 11
+SCALE = 11  # how many ms an integer time counts
+SECONDS = 12  # an integer time of ms that seems to be seconds, or 0
+STATE = 13
 
 DEFAULT_GRAPH = -1
 UNREAD = -1

@@ -188,7 +188,7 @@ def tokenize(
 
             time = NO_TIME
             if predicate == time_predicate and byte(buffer, object_at) == _QUOTE:
-                time = time_of(buffer, object_at, object_end)
+                time = time_of(buffer, object_at, object_end, state)
             if time != NO_TIME and own_graph == DEFAULT_GRAPH and graphs:
                 object_ = TIMED
             elif predicate >= wanted:

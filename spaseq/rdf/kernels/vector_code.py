@@ -12,6 +12,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 
+from spaseq.compiled.promises import require
 from spaseq.rdf.kernels.vectors import WIDTH
 
 _BYTE, _WORD, _MASK = ir.IntType(8), ir.IntType(64), ir.IntType(WIDTH)
@@ -57,8 +58,20 @@ class _Vector:
         return found
 
 
-def _address(context: Any, builder: Any, array_type: Any, array: Any, at: Any, kind: Any) -> Any:
-    data = context.make_array(array_type)(context, builder, array).data
+def _address(
+    context: Any, builder: Any, array_type: Any, array: Any, at: Any, kind: Any, width: int
+) -> Any:
+    """The address of `width` bytes of an array from `at` on."""
+    own = context.make_array(array_type)(context, builder, array)
+    end, first = builder.add(at, ir.Constant(_WORD, width)), ir.Constant(_WORD, 0)
+    holds = builder.and_(
+        builder.icmp_signed(">=", at, first), builder.icmp_signed("<=", end, own.nitems)
+    )
+    require(context, builder, holds, "bytes outside a buffer")
+    return _bare_address(builder, own.data, at, kind)
+
+
+def _bare_address(builder: Any, data: Any, at: Any, kind: Any) -> Any:
     return builder.bitcast(builder.gep(data, [at]), kind.as_pointer())
 
 
@@ -77,7 +90,7 @@ def _search(outcome: Callable[[_Vector], Any]) -> Callable[..., Any]:
 
     def typed(_: Any, buffer: Any, at: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            place = _address(context, builder, signature.args[0], args[0], args[1], _VECTOR)
+            place = _address(context, builder, signature.args[0], args[0], args[1], _VECTOR, WIDTH)
             vector = _Vector(builder, _load(builder, place))
             return _packed(builder, outcome(vector))
 
@@ -111,8 +124,8 @@ def differences(_: Any, a: Any, at_a: Any, b: Any, at_b: Any) -> Any:
     """The code of `_differences`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        left = _address(context, builder, signature.args[0], args[0], args[1], _VECTOR)
-        right = _address(context, builder, signature.args[2], args[2], args[3], _VECTOR)
+        left = _address(context, builder, signature.args[0], args[0], args[1], _VECTOR, WIDTH)
+        right = _address(context, builder, signature.args[2], args[2], args[3], _VECTOR, WIDTH)
         unequal = builder.icmp_unsigned("!=", _load(builder, left), _load(builder, right))
         return _packed(builder, unequal)
 
@@ -123,8 +136,8 @@ def copy(_: Any, a: Any, at_a: Any, b: Any, at_b: Any) -> Any:
     """The code of `_copy`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        source = _address(context, builder, signature.args[0], args[0], args[1], _VECTOR)
-        target = _address(context, builder, signature.args[2], args[2], args[3], _VECTOR)
+        source = _address(context, builder, signature.args[0], args[0], args[1], _VECTOR, WIDTH)
+        target = _address(context, builder, signature.args[2], args[2], args[3], _VECTOR, WIDTH)
         builder.store(_load(builder, source), target).align = 1
         return context.get_dummy_value()
 
@@ -135,9 +148,8 @@ def word(_: Any, buffer: Any, at: Any) -> Any:
     """The code of `word`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _load(
-            builder, _address(context, builder, signature.args[0], args[0], args[1], _WORD)
-        )
+        place = _address(context, builder, signature.args[0], args[0], args[1], _WORD, 8)
+        return _load(builder, place)
 
     return types.uint64(buffer, types.int64), generate
 
@@ -146,7 +158,7 @@ def byte(_: Any, buffer: Any, at: Any) -> Any:
     """The code of `byte`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = _address(context, builder, signature.args[0], args[0], args[1], _BYTE)
+        place = _address(context, builder, signature.args[0], args[0], args[1], _BYTE, 1)
         return builder.zext(_load(builder, place), _WORD)
 
     return types.int64(buffer, types.int64), generate
@@ -156,9 +168,10 @@ def prefetch(_: Any, buffer: Any, at: Any) -> Any:
     """The code of `prefetch`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
         for ahead in (0, _LINE):
             at = builder.add(args[1], ir.Constant(_WORD, ahead))
-            place = _address(context, builder, signature.args[0], args[0], at, _BYTE)
+            place = _bare_address(builder, data, at, _BYTE)
             given = [place, *(ir.Constant(_INT, n) for n in (_READ, _KEPT, _DATA))]
             kind = ir.FunctionType(ir.VoidType(), [value.type for value in given])
             call = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)

@@ -8,7 +8,9 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 
+from spaseq import thresholds
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray
 from spaseq.rdf.columns.term_tables import ABSENT, ListedTerms, Numbers, TermTable, encoded
 from spaseq.rdf.kernels import PAD
@@ -23,9 +25,6 @@ _INTEGER = b"#integer"
 """How the datatype xsd:integer ends, and no other datatype of numbers."""
 
 _LARGE = 1e15
-
-_FEW = 16
-"""Up to this number of texts, decoding them one by one is faster."""
 
 
 class BufferTerms(TermTable):
@@ -54,7 +53,7 @@ class BufferTerms(TermTable):
         return text
 
     def take(self, codes: Int32s) -> list[str]:
-        if len(codes) <= _FEW:
+        if len(codes) <= thresholds.current.few_texts:
             return [self[code] for code in codes.tolist()]
         column = TermColumn.of_codes(codes, self._count, self.strings)
         texts: list[str] = column.objects().tolist()
@@ -124,16 +123,16 @@ class BufferGraphNames(Sequence["str | None"]):
             return BufferGraphNames(self.terms, self.codes[event])
         return _name(self.terms[int(self.codes[event])])
 
-    def take(self, events: Indices) -> BufferGraphNames:
+    def take(self, events: Indices | Int64s) -> BufferGraphNames:
         """The names of some events."""
         return BufferGraphNames(self.terms, self.codes[events])
 
-    def strings(self, events: Indices) -> TextArray:
-        """The names of some events as an Arrow array, null where there is none."""
-        return self.terms.iris(self.codes[events])
+    def read(self, events: Indices | Int64s) -> EventNames:
+        """The names of some events, out of the buffer."""
+        return EventNames(self.terms.iris(self.codes[events]))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return list, (list(self),)
+        return self.read(np.arange(len(self))).__reduce__()
 
 
 def _name(text: str) -> str | None:

@@ -74,7 +74,8 @@ class LineChunks:
             reports = self._fault is not None or self._dropped is not None
             if stop > begin or (reports and (following is not None or not self._more)):
                 place = self._taken - len(self._left) - removed_bytes(self._long)
-                yield LineChunk(arena, begin, stop, self._fault, long, self._dropped, place)
+                dropped, goes_on = self._dropped, self._more and stop == whole
+                yield LineChunk(arena, begin, stop, self._fault, long, dropped, place, goes_on)
                 self._dropped = None
             else:
                 self._pool.give_back(arena)

@@ -7,16 +7,18 @@ belong to an event of a neighbouring chunk; `GraphTimes` assigns these.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.quad_block import QuadBlock
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.rdf.events.graph_times import GraphTimes, triple_text
-from spaseq.rdf.events.open_event import OpenEvent
-from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.events.open_event import LOST_QUAD, OpenEvent
+from spaseq.rdf.events.time_terms import TimeTerms
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.kernels.event_ranges import (
     GIVEN,
     NO_ROW,
@@ -30,9 +32,12 @@ from spaseq.rdf.kernels.event_ranges import (
 from spaseq.rdf.kernels.token_arrays import TIMED
 from spaseq.rdf.lines.buffer_terms import BufferGraphNames
 from spaseq.rdf.lines.line_batches import LineBatches, times_of
+from spaseq.rdf.lines.lost_quads import LostQuads
 from spaseq.rdf.lines.statements import Statements
-from spaseq.rdf.terms.term import literal_text
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.times import time_literal
+
+_LOST = -1
+"""The kind of finding that an event has lost a quad, beside those of the kernel."""
 
 
 class _EventRows(NamedTuple):
@@ -65,13 +70,14 @@ class _LastEvent:
 class GraphEvents:
     """The events of one N-Quads file. Each run of quads of a graph lies in one chunk."""
 
-    def __init__(self, batches: LineBatches, file: str, on_bad: OnBad) -> None:
+    def __init__(self, batches: LineBatches, file: str, times: TimeTerms, on_bad: OnBad) -> None:
         self._batches = batches
         self._file = file
         self._on_bad = on_bad
         self._at_end = _LastEvent()
-        self._times = GraphTimes(file, on_bad, self._at_end.complete)
+        self._times = GraphTimes(file, times, on_bad, self._at_end.complete)
         self._rows = 0  # of the chunks so far
+        self._lost = LostQuads()
 
     def add(self, statements: Statements, line: int, is_cut: bool) -> Iterator[EventBatch]:
         """The events of the next chunk, whose first line has the number `line`.
@@ -81,19 +87,22 @@ class GraphEvents:
         """
         rows = len(statements)
         self._rows += statements.apart  # so the open event does not go on
+        lost = self._lost_rows(statements)
         named = statements.g >= 0
         start = int(named.argmax()) if named.any() else rows
         self._default_run(statements, line, 0, start)
         if start < rows:
-            found = self._found(statements, line, start)
+            found = self._found(statements, line, start, lost)
             last = self._last(statements, line, found)
             self._default_run(statements, line, last.end, rows)
             yield from self._take_completed()
             event = self._times.open
             assert event is not None
-            is_whole = event.time is not None and not (is_cut and last.end == rows)
-            yield from self._batch(found, last, event.time if is_whole else None)
-            self._at_end.waiting = None if is_whole else last
+            event.lost |= bool(((lost >= last.first) & (lost < last.end)).any())
+            is_cut = is_cut and last.end == rows
+            waits = event.time is None or event.lost or is_cut or statements.goes_on
+            yield from self._batch(found, last, None if waits else event.time)
+            self._at_end.waiting = last if waits else None
         self._rows += rows
 
     def finish(self, is_cut: bool) -> Iterator[EventBatch]:
@@ -101,28 +110,41 @@ class GraphEvents:
         self._times.finish(is_cut, self._rows)
         yield from self._take_completed()
 
-    def _found(self, statements: Statements, line: int, start: int) -> EventRanges:
-        """The events from the row `start`, the first of a named graph, to the last named graph."""
+    def _lost_rows(self, statements: Statements) -> Int64s:
+        """A row of each event that has lost a quad; notes whether the open event has."""
+        event = self._times.open
+        lost, is_open = self._lost.find(statements, None if event is None else event.graph)
+        if event is not None and self._at_end.waiting is not None:
+            event.lost |= is_open
+        return lost
+
+    def _found(self, statements: Statements, line: int, start: int, lost: Int64s) -> EventRanges:
+        """The events from the row `start`, the first of a named graph, to the last named graph.
+
+        Those with a row in `lost` are reported and left out.
+        """
         event = self._begin(statements, line, start)
         found: EventRanges = named_events(
             statements.g,
             statements.s,
-            times_of(statements),
+            times_of(statements, self._times.times),
             start,
             event.time is not None,
             event.time or 0,
             NO_ROW if event.unreadable is None else GIVEN,
         )
-        for kind, row, detail in zip(
-            found.kind.tolist(), found.row.tolist(), found.detail.tolist(), strict=True
-        ):
+        kept = ~(np.searchsorted(lost, found.first) < np.searchsorted(lost, found.end))
+        findings = found.kind, found.row, found.detail
+        if not kept.all():
+            findings = _with_lost(found, found.first[~kept])
+        for kind, row, detail in zip(*(column.tolist() for column in findings), strict=True):
             self._report(statements, line, kind, row, detail, event)
         if found.left != start:
             following = self._event(statements, line, found.left)
             following.time = found.time if found.has_time else None
             following.unreadable = _text(statements, found.unreadable, event)
             self._times.open = following
-        return found
+        return found._replace(first=found.first[kept], end=found.end[kept], ms=found.ms[kept])
 
     def _begin(self, statements: Statements, line: int, row: int) -> OpenEvent:
         """Open the event that begins with a row and end the one before."""
@@ -145,7 +167,7 @@ class GraphEvents:
         timed = statements.p[run] == TIME_PREDICATE
         inside = np.flatnonzero(timed & (statements.s[run] == statements.g[run]))
         for code in statements.o[run][inside].tolist():
-            event.offer(statements.terms[code])
+            event.offer(statements.terms[code], self._times.times)
         return _EventRows(statements, line, first, end)
 
     def _default_run(self, statements: Statements, line: int, first: int, end: int) -> None:
@@ -185,6 +207,9 @@ class GraphEvents:
         """Report a finding of the kernel."""
         where = line + int(statements.line[row])
         match kind:
+            case _ if kind == _LOST:
+                name = statements.terms[int(statements.g[row])]
+                self._on_bad(BadInput(self._file, where, LOST_QUAD, name[:300]))
             case _ if kind == UNTIMED:
                 event = self._event(statements, line, row)
                 event.unreadable = _text(statements, detail, given)
@@ -195,6 +220,16 @@ class GraphEvents:
             case _:
                 graph = statements.terms[int(statements.s[row])]
                 self._times.report_time(kind == SECOND, where, graph)
+
+
+def _with_lost(found: EventRanges, rows: Int64s) -> tuple[Any, Any, Any]:
+    """The findings (kinds, rows, details) with those of events that have lost a quad in `rows`."""
+    before = np.searchsorted(np.maximum.accumulate(found.row), rows)
+    return (
+        np.insert(found.kind, before, _LOST),
+        np.insert(found.row, before, rows),
+        np.insert(found.detail, before, 0),
+    )
 
 
 def _text(statements: Statements, row: int, given: OpenEvent) -> str | None:
@@ -211,7 +246,7 @@ def _block(statements: Statements, line: int, first: int, end: int) -> QuadBlock
     o = statements.o[rows].copy()
     timed = np.flatnonzero(o == TIMED)
     times = statements.time[rows][timed].tolist()
-    o[timed] = terms.encode([literal_text(str(ms), XSD + "long") for ms in times])
+    o[timed] = terms.encode([*map(time_literal, times)])
     return QuadBlock(
         statements.s[rows],
         statements.p[rows],

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.limits import Limits
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.event_names import GraphNames
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.sizes import long_event
 from spaseq.rdf.kernels.date_times import NO_TIME
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE, TimestampRows, event_rows
 from spaseq.rdf.lines.statements import Statements
-from spaseq.rdf.terms.times import parse_time
 from spaseq.records import record
 
 
@@ -28,7 +29,7 @@ class EventBound:
     on_bad: OnBad
 
     def short(
-        self, read: Statements, line: int, first: Int64s, end: Int64s, graph: Sequence[str | None]
+        self, read: Statements, line: int, first: Int64s, end: Int64s, graph: GraphNames
     ) -> Indices | None:
         """The events with the rows first:end [n] that do not exceed it; None if none does.
 
@@ -72,7 +73,7 @@ class LineBatches:
         first: Int64s,
         end: Int64s,
         time: Int64s,
-        graph: Sequence[str | None],
+        graph: GraphNames,
     ) -> Iterator[EventBatch]:
         """Batches of n events: rows first:end [n], times [n] (ms) and graph IRIs [n].
 
@@ -82,7 +83,7 @@ class LineBatches:
             short = self._bound.short(statements, line, first, end, graph)
             if short is not None:
                 first, end, time = first[short], end[short], time[short]
-                graph = [graph[i] for i in short.tolist()]
+                graph = graph.take(short)
         if not len(first):
             return
         own = statements
@@ -93,13 +94,15 @@ class LineBatches:
             yield batch.part(begin, min(begin + self._most, len(batch)))
 
 
-def times_of(statements: Statements) -> TimestampRows:
+def times_of(statements: Statements, times: TimeTerms) -> TimestampRows:
     """The rows with the time predicate, and their times."""
+    if statements.seconds:
+        times.note(statements.seconds)
     rows = np.flatnonzero(statements.p == TIME_PREDICATE)
     ms = statements.time[rows]
     readable = ms != NO_TIME
     for i in np.flatnonzero(~readable).tolist():
-        time = parse_time(statements.terms[int(statements.o[rows[i]])])
+        time = times.read(statements.terms[int(statements.o[rows[i]])])
         if time is not None:
             ms[i], readable[i] = time, True
     return TimestampRows(rows, ms, readable)

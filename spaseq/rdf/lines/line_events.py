@@ -11,6 +11,7 @@ from typing import IO, Protocol
 
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.files import InputFile
 from spaseq.rdf.inputs.stream_options import StreamOptions
@@ -60,9 +61,9 @@ def line_events(
     rest = [] if asked is None else [p for p in map(iri_text, asked) if p != time]
     graphs = file.format.has_graphs
     constants = time, *dict.fromkeys(rest)
-    reader = StatementReader(
-        graphs, _POOL, constants, True, asked is not None, options.limits, options.larger
-    )
+    times = TimeTerms.of_file(options.iri, options.time_unit, file.path, on_bad)
+    how = options.limits, options.larger, times.scale
+    reader = StatementReader(graphs, _POOL, constants, True, asked is not None, *how)
     skip_time = asked is not None and options.time_predicate not in asked
     bound = EventBound(file.path, options.limits, on_bad)
     batches = LineBatches(
@@ -72,10 +73,10 @@ def line_events(
     cut: Cut
     threads = max(options.threads, 1)
     if graphs:
-        events, cut = GraphEvents(batches, file.path, on_bad), BeforeGraphs(reader)
+        events, cut = GraphEvents(batches, file.path, times, on_bad), BeforeGraphs(reader)
     else:
         assert options.triples_per_event is not None, "resolve_paths sees to it"
-        clock = arrival if options.arrival_time else None
+        clock = arrival if options.arrival_time else times
         size = options.triples_per_event
         events = SizedEvents(batches, file.path, size, clock, on_bad)
         cut = AfterSizedEvents(size)

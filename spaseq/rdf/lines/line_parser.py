@@ -1,7 +1,8 @@
-"""Parsing one line of N-Quads or N-Triples with pyoxigraph."""
+"""Parsing one line of N-Quads or N-Triples with pyoxigraph, and what a malformed one names."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pyoxigraph as ox
@@ -11,6 +12,40 @@ from spaseq.rdf.inputs.bad_input import syntax_reason
 from spaseq.rdf.inputs.nesting import nested_too_deep
 from spaseq.rdf.inputs.sizes import PARSED_BYTES, UNREADABLY_LONG, long_line
 from spaseq.rdf.terms.term import from_pyoxigraph
+
+_LITERAL = re.compile(rb'"(?:[^"\\]|\\.)*+"')
+_TERM = re.compile(rb"<[^>]*+>|_:[^\s<>\"]++|[^\s<]++")
+_END = re.compile(rb"\s*+\.\s*+(?:#.*+)?$", re.DOTALL)
+_NAME = re.compile(rb"<[^\x00-\x20<>\"{}|^`\\]++>|_:[\w.-]*+")
+
+
+def graph_named(line: bytes, time_predicate: str) -> str | None:
+    r"""The graph that a malformed line names as its fourth term, or gives a time; else None.
+
+    >>> graph_named(rb'<s:> <p:> "a \q" <g:1> .', "<t:>")
+    '<g:1>'
+    >>> graph_named(rb'<g:1> <t:> "\q" .', "<t:>")
+    '<g:1>'
+    >>> graph_named(rb'<s:> <p:> "a <g:1> .', "<t:>")
+    """
+    text = _LITERAL.sub(b'""', line)
+    if text.count(b'"') % 2:
+        return None
+    terms: list[bytes] = []
+    end = 0
+    for found in _TERM.finditer(_END.sub(b"", text.rstrip())):
+        if terms and found.start() == end and terms[-1].startswith(b'"'):
+            terms[-1] += found[0]  # a datatype
+        else:
+            terms.append(found[0])
+        end = found.end()
+    if len(terms) == 4:
+        name = terms[3]
+    elif len(terms) == 3 and terms[1] == time_predicate.encode():
+        name = terms[0]
+    else:
+        return None
+    return name.decode(errors="replace") if _NAME.fullmatch(name) else None
 
 
 def parse_nquads_line(

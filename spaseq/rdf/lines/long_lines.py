@@ -17,19 +17,17 @@ _LINE = re.compile(rb"[^\r\n]*+")
 
 
 class LongLine(NamedTuple):
-    """The row of a statement that exceeds a limit, the beginning of its text, and the reason."""
+    """The row of a statement that exceeds a limit, its line, and the reason."""
 
     row: int
-    text: bytes
+    line: bytes
     reason: str
 
 
-def long_lines(
-    arena: ReadArena, count: int, end: int, limits: Limits, shown: int
-) -> Iterator[LongLine]:
+def long_lines(arena: ReadArena, count: int, end: int, limits: Limits) -> Iterator[LongLine]:
     """Those of the first `count` rows that exceed a limit; the last row's line ends before `end`.
 
-    Rows that are UNREAD are left out. `shown` is how many bytes of a line a report shows.
+    Rows that are UNREAD are left out.
     """
     at = arena.rows.at[:count].astype(np.int64)
     room = np.diff(at, append=end)  # of the line, and of comments and blank lines after it
@@ -40,4 +38,4 @@ def long_lines(
         line = bytes(found.group())
         reason = line_excess(line, limits)
         if reason is not None:
-            yield LongLine(row, line[:shown], reason)
+            yield LongLine(row, line, reason)

@@ -25,7 +25,7 @@ from spaseq.rdf.kernels.tables import add_texts
 from spaseq.rdf.kernels.tokenizer import tokenize
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
 from spaseq.rdf.lines.buffer_terms import BufferTerms
-from spaseq.rdf.lines.line_parser import parse_nquads_line
+from spaseq.rdf.lines.line_parser import graph_named, parse_nquads_line
 from spaseq.rdf.lines.long_lines import long_lines
 from spaseq.rdf.terms.triple_terms import may_have_blank_node
 from spaseq.records import record
@@ -63,6 +63,7 @@ class LineChunk:
     """Offsets and sizes of lines that exceed their limit; the buffer has only their beginning."""
     dropped: DroppedLines | None = None  # before the chunk: no event goes on after it
     place: int = 0  # where the chunk ends in the file, in bytes since reading began
+    goes_on: bool = False  # whether lines that belong to its last event may follow
 
     def place_of(self, at: int) -> int:
         """The place in the file of an offset in the buffer where a line begins."""
@@ -81,11 +82,17 @@ def removed_bytes(long: Mapping[int, int]) -> int:
 
 
 class BadLine(NamedTuple):
-    """A malformed line: its number from 0, the reason, and its text."""
+    """A malformed line: its number from 0, the reason, its text, and the graph that it names."""
 
     line: int
     reason: str
     text: str
+    graph: str | None = None
+
+    @property
+    def may_be_quad(self) -> bool:
+        """Whether an event may have lost a quad with the line; comments and blanks are none."""
+        return self.text.lstrip()[:1] not in ("", "#")
 
 
 @record
@@ -107,6 +114,8 @@ class Statements:
     lines: int  # number of lines in the chunk
     bad: list[BadLine]
     apart: bool = False  # the statements belong to no event of earlier chunks
+    goes_on: bool = False  # lines of later chunks may belong to the last event
+    seconds: int = 0  # an integer time of ms that seems to be seconds
 
     def __len__(self) -> int:
         return len(self.s)
@@ -125,6 +134,7 @@ class StatementReader:
             the constants.
         limits: bounds on lines, literals and the nesting of triple terms.
         larger: chunks are this many times as large as usual.
+        scale: how many ms an integer time counts.
         seed: seed of the term hashes.
     """
 
@@ -135,6 +145,7 @@ class StatementReader:
     only_constants: bool = False
     limits: Limits = DEFAULT_LIMITS
     larger: int = 1
+    scale: int = 1
     seed: np.uint64 = field(default_factory=lambda: np.uint64(secrets.randbits(64)))
 
     def read(self, chunk: LineChunk) -> Statements:
@@ -155,12 +166,16 @@ class StatementReader:
         terms = BufferTerms(arena, int(state[k.TERM]), self.seed, bool(state[k.BLANK]))
         self.pool.lend(arena, terms)
         lines, apart = int(state[k.LINE]), chunk.dropped is not None
-        return Statements(s, p, o, g, at, line, time, terms, lines, bad, apart)
+        seconds = int(state[k.SECONDS])
+        return Statements(
+            s, p, o, g, at, line, time, terms, lines, bad, apart, chunk.goes_on, seconds
+        )
 
     def state(self, chunk: LineChunk) -> Int64s:
         """The tokenizer's state at the start of a chunk."""
         state = np.zeros(k.STATE, np.int64)
         state[k.AT], state[k.HEAP] = chunk.begin, chunk.end + PAD
+        state[k.SCALE] = self.scale
         return state
 
     def _tokenize(self, chunk: LineChunk, state: Int64s) -> None:
@@ -218,7 +233,8 @@ class StatementReader:
                 quads = parse_nquads_line(line, self.graphs, self.limits)
             if isinstance(quads, str):
                 text = line[:SHOWN_BYTES].decode(errors="replace")
-                bad.append(BadLine(int(arena.rows.line[row]), quads, text))
+                graph = None if begin in chunk.long else self._graph_named(line)
+                bad.append(BadLine(int(arena.rows.line[row]), quads, text, graph))
             for s, p, o, g in quads if not isinstance(quads, str) else ():
                 rows.append(row)
                 texts += s, p, o, g or s
@@ -234,12 +250,19 @@ class StatementReader:
             state[k.BLANK] += any(map(may_have_blank_node, texts))
         return bad
 
+    def _graph_named(self, line: bytes) -> str | None:
+        """The graph that a malformed line of N-Quads names; unknown if the line is too long."""
+        if not self.graphs or len(line) > self.limits.line_bytes:
+            return None
+        return graph_named(line, self.constants[0] if self.has_time else "")
+
     def _refuse_long(self, arena: ReadArena, count: int, end: int) -> list[BadLine]:
         """Report lines that exceed a limit; their rows become UNREAD."""
         bad = []
         own = arena.rows
-        for row, text, reason in long_lines(arena, count, end, self.limits, SHOWN_BYTES):
-            bad.append(BadLine(int(own.line[row]), reason, text.decode(errors="replace")))
+        for row, line, reason in long_lines(arena, count, end, self.limits):
+            text = line[:SHOWN_BYTES].decode(errors="replace")
+            bad.append(BadLine(int(own.line[row]), reason, text, self._graph_named(line)))
             own.s[row] = own.p[row] = own.o[row] = k.UNREAD
             own.g[row] = k.DEFAULT_GRAPH
         return bad

@@ -1,4 +1,4 @@
-"""Events of messages (docs/language.md#formats).
+"""Events of messages (docs/lookup.md#formats).
 
 A message with named graphs has an event for each of them; the time triples of all stand anywhere in
 the message. A message without named graphs is one event without a name. Order within a message has
@@ -17,10 +17,10 @@ from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, QuadBlock
 from spaseq.rdf.documents.event_buffer import EventBuffer
 from spaseq.rdf.events.graph_times import triple_text
 from spaseq.rdf.events.open_event import OpenEvent
+from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.messages.message_block import MessageBlock
 from spaseq.rdf.terms.term import iri_text
-from spaseq.rdf.terms.times import parse_time
 from spaseq.records import record
 
 
@@ -42,11 +42,12 @@ class MessageAssembly:
         buffer: EventBuffer,
         file: str,
         time_predicate: str,
+        times: TimeTerms,
         default_time: int | None,
         on_bad: OnBad,
     ) -> None:
         self._buffer, self._file, self._on_bad = buffer, file, on_bad
-        self._default_time = default_time
+        self.times, self._default_time = times, default_time
         self._predicate = iri_text(time_predicate)
 
     def add(self, block: MessageBlock) -> None:
@@ -121,7 +122,7 @@ class _Message:
         if not named:
             event = self._event(runs[0], self.name)
             for row in self._times(runs[0]):
-                event.offer(self._text(row))
+                event.offer(self._text(row), self.assembly.times)
             self.assembly.close(event)
             return
         beside: dict[int, list[int]] = {}  # rows with the times of each graph
@@ -133,7 +134,7 @@ class _Message:
             outside = beside.pop(run.graph, [])
             inside = [r for r in self._times(run) if int(self.own.s[r]) == run.graph]
             for row in sorted(outside + inside, key=lambda r: int(self.place[r])):
-                event.offer(self._text(row))
+                event.offer(self._text(row), self.assembly.times)
             self.assembly.close(event)
             self._seconds(event, outside)
         if default is not None:
@@ -151,7 +152,7 @@ class _Message:
 
     def _seconds(self, event: OpenEvent, rows: list[int]) -> None:
         for row in rows:
-            if event.time is not None and parse_time(self._text(row)) != event.time:
+            if event.time is not None and self.assembly.times.read(self._text(row)) != event.time:
                 reason = "second timestamp of an event, which has the first"
                 self.assembly.report(self.line, reason, event.graph)
 

@@ -10,6 +10,7 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.documents.document_blocks import Report
 from spaseq.rdf.documents.event_buffer import EventBuffer
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.files import READ_ERRORS, InputFile
 from spaseq.rdf.inputs.formats import Format
@@ -26,7 +27,8 @@ def message_file_events(
 ) -> Iterator[EventBatch]:
     """The events of a file whose format has messages. A malformed message costs only itself."""
     buffer = EventBuffer(options.iri, counter, made_up_labels=True)
-    times = options.time_predicate, options.default_time
+    read = TimeTerms.of_file(options.iri, options.time_unit, file.path, on_bad)
+    times = options.time_predicate, read, options.default_time
     assembly = MessageAssembly(buffer, file.path, *times, on_bad)
 
     def report(line: int | None, reason: str, text: str) -> None:

@@ -25,8 +25,10 @@ _TICKS = {"ns": 1_000_000, "ps": 1_000_000_000, "fs": 10**12, "as": 10**15}
 """How many ticks a millisecond has, in units below the microsecond."""
 
 
-def time_ms(when: Time) -> int:
+def time_ms(when: Time, scale: int = 1) -> int:
     """Milliseconds since the epoch of a time; what is below the millisecond is cut off.
+
+    An integer counts `scale` milliseconds.
 
     Raises:
         UsageError: it is no time, or too far from the epoch.
@@ -35,7 +37,7 @@ def time_ms(when: Time) -> int:
     True
     """
     try:
-        time = _ms(when)
+        time = _ms(when, scale)
     except (TypeError, ValueError, OverflowError, AttributeError):
         raise UsageError(_no_time(when)) from None
     if abs(time) >= LIMIT_MS:
@@ -44,7 +46,7 @@ def time_ms(when: Time) -> int:
     return time
 
 
-def _ms(when: Any) -> int:
+def _ms(when: Any, scale: int = 1) -> int:
     if isinstance(when, datetime):
         aware = when if when.utcoffset() is not None else when.replace(tzinfo=UTC)
         return index((aware - _EPOCH) // timedelta(milliseconds=1))
@@ -54,7 +56,7 @@ def _ms(when: Any) -> int:
         raise TypeError
     if type(when).__name__ == "datetime64" and type(when).__module__ == "numpy":
         return _ms_of_numpy(when)
-    return index(when)
+    return index(when) * scale
 
 
 def _ms_of_text(text: str) -> int:

@@ -8,6 +8,7 @@ escapes only what must be escaped, leaves `xsd:string` out, and has language tag
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -17,7 +18,7 @@ import pyoxigraph
 from spaseq.rdf.terms.cdt_list import list_items
 from spaseq.rdf.terms.python_values import python_value
 from spaseq.rdf.terms.triple_terms import is_triple_term, triple_term_parts, with_blank_nodes
-from spaseq.rdf.terms.vocabulary import CDT_LIST, LANG_STRING, XSD_STRING
+from spaseq.rdf.terms.vocabulary import CDT_LIST, DIR_LANG_STRING, LANG_STRING, XSD_STRING
 
 if TYPE_CHECKING:
     import rdflib.term
@@ -85,7 +86,7 @@ class Term(str):
         """The same term as an rdflib term. The lexical form does not change.
 
         Raises:
-            ValueError: it is a triple term, which rdflib does not have.
+            ValueError: it is a triple term or has a base direction, which rdflib does not have.
         """
         import rdflib.term as r  # importing it takes 0.3 s, which most runs do not need
 
@@ -98,6 +99,8 @@ class Term(str):
                 raise ValueError(f"rdflib has no triple terms: {self}")
             case _:
                 lexical, datatype, language = split_literal(self)
+                if datatype == DIR_LANG_STRING:
+                    raise ValueError(f"rdflib has no base directions: {self}")
                 if language is not None:
                     return r.Literal(lexical, lang=language)
                 typed = None if datatype == XSD_STRING else r.URIRef(datatype)
@@ -128,7 +131,9 @@ def triple_json(triple: Triple) -> dict[str, Any]:
 def _literal_json(lexical: str, datatype: str, language: str | None) -> dict[str, str]:
     out = {"type": "literal", "value": lexical}
     if language is not None:
-        out["xml:lang"] = language
+        out["xml:lang"], _, direction = language.partition("--")
+        if direction:
+            out["its:dir"] = direction
     elif datatype != XSD_STRING:
         out["datatype"] = datatype
     return out
@@ -211,6 +216,8 @@ _datatype_text = lru_cache(maxsize=256)(iri_text)  # a query names few datatypes
 def split_literal(text: str) -> tuple[str, str, str | None]:
     """(lexical form, datatype IRI, language or None) of a literal's N-Triples text.
 
+    The base direction stays behind the language: `ar--rtl`.
+
     >>> split_literal('"chat"@fr')
     ('chat', 'http://www.w3.org/1999/02/22-rdf-syntax-ns#langString', 'fr')
     """
@@ -224,7 +231,8 @@ def split_literal(text: str) -> tuple[str, str, str | None]:
         case "":
             return lexical, XSD_STRING, None
         case "@":
-            return lexical, LANG_STRING, text[close + 2 :]
+            tag = text[close + 2 :]
+            return lexical, DIR_LANG_STRING if "--" in tag else LANG_STRING, tag
         case _:
             return lexical, text[close + 4 : -1], None
 
@@ -271,14 +279,19 @@ def from_pyoxigraph(term: object) -> str:
     return f"<<( {term} )>>" if isinstance(term, pyoxigraph.Triple) else str(term)
 
 
-def scoped_term(stream: str, time: int, k: int, text: str) -> str:
+def scoped_term(
+    stream: str, time: int, k: int, text: str, own: Container[str] | None = None
+) -> str:
     """The text of an event's term in answers: its blank nodes get the event's labels.
 
+    If `own` is given, other blank nodes than these are not the event's, and stay.
     `stream` is the stream's IRI, `(time, k)` the event's instant (time in ms). Equal arguments give
     equal text. A label holds 64 bits of a hash, so different nodes get different labels.
     """
 
     def rename(blank: str) -> str:
+        if own is not None and blank not in own:
+            return blank
         key = "\0".join((stream, str(time), str(k), blank[2:]))
         return "_:b" + blake2b(key.encode(), digest_size=8).hexdigest()
 

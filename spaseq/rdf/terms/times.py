@@ -20,6 +20,19 @@ LIMIT_MS = 2**62
 LONGEST_MS = 2**60
 """Windows, gaps and other durations are at most this long, which is 36 million years."""
 
+TIME_UNITS = {"ms": 1, "s": 1000}
+"""How many milliseconds an integer time is, by the name of a stream's unit."""
+
+LIKELY_SECONDS = range(315_532_800, 2_524_608_000)
+"""Integer times that are seconds in the years 1980 to 2049, and milliseconds early in 1970."""
+
+UNTIMED = 253_395_323_001_987
+"""The time (ms) that readers give to an event whose time its stream's clock will set.
+
+It lies in the year 9999 and has the common form of a dateTime, which is read fast. An event with
+this time of its own would be bad, because it is too far ahead of every clock.
+"""
+
 _DATETIME = re.compile(
     r"(-?[0-9]{4,}-[0-9]{2}-[0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?"
@@ -35,7 +48,7 @@ def parse_time(text: str) -> int | None:
     """Milliseconds since the epoch from a literal's N-Triples text, or None if it is not a time.
 
     Times are `xsd:dateTime`, `xsd:dateTimeStamp` and the integer types, which count milliseconds
-    (docs/language.md#events-and-streams). A dateTime without a zone is in UTC. Digits below the
+    (docs/meaning.md#events-and-streams). A dateTime without a zone is in UTC. Digits below the
     millisecond are cut off.
 
     >>> parse_time('"1970-01-01T00:00:01.5Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')

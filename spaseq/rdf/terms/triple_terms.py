@@ -56,6 +56,19 @@ def with_blank_nodes(text: str, rename: Callable[[str], str]) -> str:
     return _TOKEN.sub(lambda m: rename(m[0]) if m[0].startswith("_:") else m[0], text)
 
 
+def blank_nodes(text: str) -> list[str]:
+    """The blank nodes in a term: the term itself, or those in a triple term.
+
+    >>> blank_nodes('<<( _:a <http://e/p> "_:b" )>>')
+    ['_:a']
+    """
+    if text.startswith("_:"):
+        return [text]
+    if not is_triple_term(text) or "_:" not in text:
+        return []
+    return [token for token in _TOKEN.findall(text) if token.startswith("_:")]
+
+
 def may_have_blank_node(text: str) -> bool:
     """Whether the term is a blank node, or a triple term that may contain one."""
     return text.startswith("_:") or (is_triple_term(text) and "_:" in text)

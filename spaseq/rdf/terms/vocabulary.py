@@ -13,6 +13,7 @@ XSD_STRING: Final = XSD + "string"
 XSD_DATE_TIME: Final = XSD + "dateTime"
 XSD_DATE_TIME_STAMP: Final = XSD + "dateTimeStamp"
 LANG_STRING: Final = RDF + "langString"
+DIR_LANG_STRING: Final = RDF + "dirLangString"
 CDT_LIST: Final = "http://w3id.org/awslabs/neptune/SPARQL-CDTs/List"
 
 GENERATED_AT_TIME: Final = "http://www.w3.org/ns/prov#generatedAtTime"

@@ -185,7 +185,7 @@ class _DiagramMaker:
         return StateBox(
             name,
             label.name,
-            tuple(self._plan.inputs.stream_names[s] for s in self._gpm(label).streams),
+            self._plan.sources_of(self._gpm(label)),
             label.key,
             self.conditions(label.name),
             tuple(self._counts(edge)),

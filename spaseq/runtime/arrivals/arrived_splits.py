@@ -111,7 +111,7 @@ def before_horizon(
     reason = (
         f"more than {horizon.ahead_ms} ms ahead of its arrival and of all streams (--max-ahead)"
     )
-    for event, time in zip(batch.names(ahead).to_pylist(), batch.time[ahead].tolist(), strict=True):
+    for event, time in zip(batch.names(ahead).texts(), batch.time[ahead].tolist(), strict=True):
         text = f"event at {format_time(time)}, {reason}"
         on_bad(BadInput(name, None, text, "" if event is None else f"<{event}>"))
     return batch.take(np.flatnonzero(admitted))

@@ -22,7 +22,8 @@ from spaseq.rdf.ranges import FileRange, TimeScan, scan_times
 from spaseq.runtime.arrivals.arrived_batch import ArrivedBatch, FileSlice, StreamArrivals
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.arrivals.horizon import Horizon, horizons
-from spaseq.runtime.arrivals.stream_clock import StreamClock, raise_idle
+from spaseq.runtime.arrivals.passing_time import raise_silent
+from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.sources.growing import WHOLE, FilePosition, GrowingFiles, PendingFile
 
 COMPACT_EVERY = 50
@@ -132,8 +133,9 @@ class FileSourceLog:
         chosen = [_within(*pair, limit) for pair in zip(self._streams, waiting, strict=True)]
         self.has_backlog = chosen != waiting
         at = int(self._wall() * 1000)
-        streams = self._arrivals(chosen, self._batch_or_start(after), at)
-        risen = self._raise_idle(streams, at)
+        before = self._batch_or_start(after)
+        streams = self._arrivals(chosen, before, at)
+        risen = self._raise_idle(streams, at, before.at)
         if not risen and not any(s.slices for s in streams):
             return after
         batch = ArrivedBatch(at, tuple(streams), self._current())
@@ -188,12 +190,13 @@ class FileSourceLog:
         scans = pool.map(scan_times, ranges, [stream.options] * len(ranges))
         return list(zip(ranges, scans, strict=True))
 
-    def _raise_idle(self, streams: Sequence[StreamArrivals], at: int) -> bool:
+    def _raise_idle(self, streams: Sequence[StreamArrivals], at: int, before: int) -> bool:
         """Raise the watermarks of idle streams; whether one has risen."""
         idle_ms = self._settings.idle_ms
         if idle_ms is None:
             return False
-        return raise_idle((s.clock, at - s.since >= idle_ms) for s in streams)
+        clocks = [(s.clock, at - s.since >= idle_ms) for s in streams]
+        return raise_silent(clocks, at, before, self._settings)
 
     # --- how far files have been read -------------------------------------------------------------
 
@@ -254,7 +257,7 @@ def _stream_arrivals(
         times = scan.times[horizon.admits(clock.latest, scan.times)]
         numbered, before = replace(part, line=line), clock.before(times)
         slices.append(FileSlice(numbered, before, scan.lines, sizes[path], horizon))
-        clock.pass_over(times)
+        clock.pass_over(times, at)
     return StreamArrivals(tuple(slices), clock, at if slices else last.since)
 
 

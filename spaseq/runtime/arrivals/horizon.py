@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spaseq.compiled.arrays import Bools, Int64s
+from spaseq.rdf.terms.times import UNTIMED
 from spaseq.records import record
 
 _MOST = 2**63 - 1
@@ -67,6 +68,20 @@ class Horizon:
         """The inverse of `as_json`."""
         start, ahead_ms = value
         return cls(start, ahead_ms)
+
+
+def event_horizon(latest: int | None, arrival: int, times: Int64s, ahead_ms: int) -> Horizon:
+    """The horizon of events that came together; the first event of a stream starts its clock.
+
+    Args:
+        latest: the greatest time of the stream before, ms; None before its first event.
+        arrival: when they arrived, ms.
+        times: as they were read (ms, int64[n]), `UNTIMED` for events without one.
+        ahead_ms: how far ahead an event may be.
+    """
+    if latest is None and len(times) and times[0] != UNTIMED:
+        latest = int(times[0])
+    return Horizon(arrival if latest is None else max(arrival, latest), ahead_ms)
 
 
 def horizons(

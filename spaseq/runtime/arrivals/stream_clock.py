@@ -6,7 +6,6 @@ delay. That depends only on the order of the events, not on how batches divide t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,19 +28,35 @@ class StreamClock:
         delay_ms: how far an event may be behind.
         latest: the greatest time so far, ms.
         counts: how many events had each time, for times that the watermark has not passed.
-        floor: the time (ms) to which the watermark was raised while the stream was idle.
+        floor: the time (ms) to which heartbeats have raised the watermark.
+        reached_at: when the event with the greatest time arrived, ms; None if it is not known.
     """
 
     delay_ms: int
     latest: int | None = None
     counts: TimeCounts = field(default_factory=TimeCounts)
     floor: int | None = None
+    reached_at: int | None = None
+
+    @property
+    def least(self) -> int | None:
+        """The greatest time (ms) that is known: of an event, or of a heartbeat."""
+        return max((t for t in (self.latest, self.floor) if t is not None), default=None)
 
     @property
     def watermark(self) -> int | None:
         """The time (ms) before which every further event is late; None before the first event."""
         own = None if self.latest is None else self.latest - self.delay_ms
         return max((t for t in (own, self.floor) if t is not None), default=None)
+
+    def after_silence(self, now: int) -> int | None:
+        """The watermark (ms) if the stream's time has gone on with the clock, which shows `now`.
+
+        None if it is not known when the greatest time arrived.
+        """
+        if self.latest is None or self.reached_at is None:
+            return None
+        return self.latest + (now - self.reached_at) - self.delay_ms
 
     def raise_to(self, time: int) -> None:
         """Raise the watermark to a time (ms)."""
@@ -52,14 +67,14 @@ class StreamClock:
         """This clock with the counts of these times (ms) only, which is enough to judge them."""
         return replace(self, counts=self.counts.among(np.unique(times)))
 
-    def pass_over(self, times: Int64s) -> None:
+    def pass_over(self, times: Int64s, arrival: int | None = None) -> None:
         """Advance the clock as if it had judged events with these times (ms)."""
         if len(times):
-            limit, self.latest = self._limits(times)
+            limit = self._limits(times, arrival)
             self._add(*np.unique(times[times >= limit], return_counts=True))
 
-    def judge(self, batch: EventBatch) -> tuple[EventBatch, Int64s]:
-        """Number the events of a batch and find the late ones.
+    def judge(self, batch: EventBatch, arrival: int | None = None) -> tuple[EventBatch, Int64s]:
+        """Number the events of a batch, which came at `arrival` (ms), and find the late ones.
 
         Returns:
             The batch, k = -1 for late events, and how late each event is (ms, int64[n], 0 if it is
@@ -67,27 +82,38 @@ class StreamClock:
         """
         if not len(batch):
             return batch, np.empty(0, np.int64)
-        limit, self.latest = self._limits(batch.time)
+        limit = self._limits(batch.time, arrival)
         lateness = np.maximum(limit - batch.time, 0)
         k = np.full(len(batch), -1, np.int32)
         k[lateness == 0] = self._count(batch.time[lateness == 0])
         return batch.with_k(k), lateness
 
-    def admit(self, batch: EventBatch) -> tuple[EventBatch, list[LateEvent]]:
+    def count_late(self, times: Int64s, arrival: int | None = None) -> int:
+        """Advance the clock by events with these times (ms), uncounted; how many are late."""
+        return int(np.count_nonzero(times < self._limits(times, arrival)))
+
+    def admit(
+        self, batch: EventBatch, arrival: int | None = None
+    ) -> tuple[EventBatch, list[LateEvent]]:
         """The events in time, numbered, and the late ones."""
-        judged, lateness = self.judge(batch)
+        judged, lateness = self.judge(batch, arrival)
         late = late_events(batch, lateness)
         return (judged.take(np.flatnonzero(lateness == 0)) if late else judged), late
 
-    def _limits(self, times: Int64s) -> tuple[Int64s, int]:
-        """For events with these times: the least time (ms, int64[n]) at which each is not late, and
-        the greatest time after all of them."""
+    def _limits(self, times: Int64s, arrival: int | None) -> Int64s:
+        """The least time (ms, int64[n]) at which events with these times are not late.
+
+        The clock's greatest time is then that after all of them.
+        """
         latest = _BEFORE_ALL if self.latest is None else self.latest
         greatest = np.maximum.accumulate(np.concatenate([[latest], times]))
         limit = greatest[:-1] - self.delay_ms
         if self.floor is not None:
             limit = np.maximum(limit, self.floor)
-        return limit, int(greatest[-1])
+        if greatest[-1] > latest:
+            self.reached_at = arrival
+        self.latest = int(greatest[-1])
+        return limit
 
     def _count(self, times: Int64s) -> Int32s:
         """k of each event; the events are counted."""
@@ -114,46 +140,20 @@ class StreamClock:
 
     def as_json(self) -> list[Any]:
         """The clock as JSON values; `of_json` is the inverse."""
-        return [self.delay_ms, self.latest, self.floor, self.counts.pairs]
+        known = [self.delay_ms, self.latest, self.floor, self.counts.pairs]
+        return known if self.reached_at is None else [*known, self.reached_at]
 
     @classmethod
     def of_json(cls, value: list[Any]) -> StreamClock:
         """The inverse of `as_json`."""
-        delay_ms, latest, floor, counts = value
-        return cls(delay_ms, latest, TimeCounts.of_pairs(counts), floor)
-
-
-def raise_idle(clocks: Iterable[tuple[StreamClock, bool]]) -> bool:
-    """Raise the watermarks of idle streams to the least one of the other streams.
-
-    If all are idle, they rise to the greatest one. Nothing rises while a stream that is not idle
-    has had no event.
-
-    Args:
-        clocks: each stream's clock, and whether the stream is idle.
-
-    Returns:
-        Whether a watermark has risen.
-    """
-    given = list(clocks)
-    idle = [clock for clock, is_idle in given if is_idle]
-    busy = [clock.watermark for clock, is_idle in given if not is_idle]
-    if not idle or None in busy:
-        return False
-    known = [m for m in (busy or [clock.watermark for clock in idle]) if m is not None]
-    if not known:
-        return False
-    to = min(known) if busy else max(known)  # if all are idle, no stream waits for another
-    risen = [clock for clock in idle if clock.watermark is None or clock.watermark < to]
-    for clock in risen:
-        clock.raise_to(to)
-    return bool(risen)
+        delay_ms, latest, floor, counts, *reached = value  # earlier versions end there
+        return cls(delay_ms, latest, TimeCounts.of_pairs(counts), floor, *reached)
 
 
 def late_events(batch: EventBatch, lateness: Int64s) -> list[LateEvent]:
     """The late events of a batch; `lateness` (ms, int64[n]) is 0 for the others."""
     behind = np.flatnonzero(lateness)
-    names, times = batch.names(behind).to_pylist(), batch.time[behind].tolist()
+    names, times = batch.names(behind).texts(), batch.time[behind].tolist()
     return [
         LateEvent(batch.stream, name, time, by)
         for name, time, by in zip(names, times, lateness[behind].tolist(), strict=True)

@@ -97,9 +97,9 @@ def bind_streams(plans: Sequence[QueryPlan], given: Mapping[str, V]) -> dict[str
 
 def _streams(plans: Iterable[QueryPlan]) -> Iterator[tuple[str, str]]:
     """(name, IRI) of each stream of each query; once for queries that read the same ones."""
-    known = dict.fromkeys((plan.inputs.stream_names, plan.inputs.streams) for plan in plans)
+    known = dict.fromkeys((plan.inputs.stream_names, plan.outer_streams) for plan in plans)
     for names, iris in known:
-        yield from zip(names, iris, strict=True)
+        yield from zip(names, iris, strict=False)  # behind them are changes of graphs
 
 
 def _no_input_wanted(plans: Sequence[QueryPlan], names: Collection[str], name: str) -> str:
@@ -122,8 +122,9 @@ def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
     graphs = {*knowledge.graphs, *knowledge.endpoints}
     allowed = AllowedHosts.of(knowledge.services, knowledge.endpoints.values())
     for plan in plans:
+        changing = () if plan.changing is None else plan.changing.graphs
         for iri in plan.inputs.kbs:
-            if iri not in graphs:
+            if iri not in graphs and iri not in changing:
                 loaded = ", ".join(f"<{g}>" for g in sorted(graphs)) or "none"
                 raise InputError(
                     f"the knowledge base has no graph <{iri}>, which the query names "
@@ -137,7 +138,7 @@ def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
 
 def asks_endpoints(plan: QueryPlan, knowledge: KnowledgeBase) -> bool:
     """Whether evaluating a query asks a SPARQL endpoint."""
-    patterns = [gpm.pattern for gpm in plan.patterns.gpms]
+    patterns = [gpm.pattern for gpm in plan.patterns.evaluated]
     return any(remote.asks_endpoints(pattern, knowledge.endpoints) for pattern in patterns)
 
 

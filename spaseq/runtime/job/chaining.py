@@ -1,4 +1,4 @@
-"""Queries of one run that read streams which others register (docs/language.md#register-stream).
+"""Queries of one run that read streams which others register (docs/meaning.md#register-stream).
 
 The events of a registered stream are the answers of the query, in their order, which also numbers
 events of equal time. An event is there as soon as its answer is final.
@@ -6,12 +6,13 @@ events of equal time. An event is there as soon as its answer is final.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from heapq import heappop, heappush
 from itertools import pairwise
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import UsageError
+from spaseq.plan.changing_graphs import connected
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
@@ -46,7 +47,7 @@ def registered(plans: Sequence[QueryPlan]) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     for number, plan in enumerate(plans):
-        if plan.identity.register is None:
+        if plan.identity.register is None or plan.maintained is not None:
             continue
         other = found.setdefault(plan.identity.register, number)
         if other != number:
@@ -58,7 +59,7 @@ def registered(plans: Sequence[QueryPlan]) -> dict[str, int]:
 
 
 def queries_read(plans: Sequence[QueryPlan]) -> list[frozenset[int]]:
-    """For each query the numbers of the queries whose streams it reads.
+    """For each query the numbers of the queries whose streams, or graphs, it reads.
 
     Raises:
         UsageError: a query reads the stream of a SELECT query, whose answers are no events.
@@ -72,19 +73,29 @@ def queries_read(plans: Sequence[QueryPlan]) -> list[frozenset[int]]:
                     f"{plans[known[iri]].identity.title}, whose answers are no events: "
                     "use CONSTRUCT there instead of SELECT"
                 )
-    return [frozenset(known[iri] for iri in plan.inputs.streams if iri in known) for plan in plans]
+    made: dict[str, list[int]] = {}
+    for number, plan in enumerate(plans):
+        if plan.identity.register is not None:
+            made.setdefault(plan.identity.register, []).append(number)
+    return [
+        frozenset(n for iri in plan.inputs.streams for n in made.get(iri, ())) for plan in plans
+    ]
 
 
-def reading_order(plans: Sequence[QueryPlan]) -> tuple[QueryPlan, ...]:
+def reading_order(
+    plans: Sequence[QueryPlan], changing: Collection[str] = ()
+) -> tuple[QueryPlan, ...]:
     """The queries in an order in which each comes after the queries whose streams it reads.
 
-    Otherwise their order stays.
+    Otherwise their order stays. Graphs that queries maintain are read as graphs that change, and so
+    are those in `changing` (IRIs).
 
     Raises:
         UsageError: queries read each other's streams in a circle.
     """
+    plans = connected(plans, changing)
     if all(plan.identity.register is None for plan in plans):
-        return tuple(plans)
+        return plans
     reads = queries_read(plans)
     readers: dict[int, list[int]] = {}
     for number, read in enumerate(reads):
@@ -113,7 +124,7 @@ def _circle(plans: Sequence[QueryPlan], reads: list[frozenset[int]], waiting: li
     titles = [plan.identity.title for plan in plans]
     circle = [*path[path.index(following) :], following]
     steps = (
-        f"{titles[reader]} reads <{plans[source].identity.register}> of {titles[source]}"
+        f"{titles[reader]} reads <{plans[source].made}> of {titles[source]}"
         for reader, source in pairwise(circle)
     )
     return f"queries read each other's streams in a circle: {', '.join(steps)}"

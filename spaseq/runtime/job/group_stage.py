@@ -20,8 +20,9 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.bad_input import OnBad, warn
 from spaseq.records import record
 from spaseq.runtime.job.chaining import RegisteredStream, queries_read
+from spaseq.stages.family_patterns import UnitPatterns
 from spaseq.stages.joint_patterns import JointPatterns
-from spaseq.stages.query_units import QueryUnits, UnitPatterns
+from spaseq.stages.query_units import QueryUnits
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 
@@ -128,9 +129,12 @@ class GroupStage:
     def reads_knowledge(self) -> bool:
         """Whether this stage, and not only stage 1, reads graphs of the knowledge base."""
         correlated = (
-            n for n, plan in self.plans.items() if any(g.correlation for g in plan.patterns.gpms)
+            n
+            for n, plan in self.plans.items()
+            if plan.inputs.windows or any(g.correlation for g in plan.patterns.gpms)
         )
-        return any(self.plans[n].inputs.kbs for n in (*correlated, *self._fed))
+        changing = (n for n, plan in self.plans.items() if plan.changing is not None)
+        return any(self.plans[n].inputs.kbs for n in (*correlated, *changing, *self._fed))
 
     def use(self, knowledge: KnowledgeBase) -> None:
         """Evaluate with this knowledge base from now on; partial matches stay."""
@@ -148,16 +152,19 @@ class GroupStage:
         Args:
             marks: by stream IRI the time (ms) at or before which no event follows.
         """
-        marks = dict(marks)
+        marks, reached = dict(marks), dict[str, int]()
         found: list[tuple[int, Sequence[Answer]]] = []
         for number, plan in self.plans.items():
             answers: Sequence[Answer] = ()
             watermark = min(marks[iri] for iri in plan.inputs.streams)
             for query, pieces in self._stages[number].advance(watermark).items():
                 answers = [*chain.from_iterable(pieces)]
-                found.append((query, answers))
-            if plan.identity.register is not None:
-                marks[plan.identity.register] = watermark
+                if plan.maintained is None:
+                    found.append((query, answers))
+            made = plan.identity.register
+            if made is not None:  # several queries may maintain one graph
+                marks[made] = min(watermark, reached.get(made, watermark))
+                reached[made] = marks[made]
             if number in self._readers and answers:  # no family makes a stream
                 self._feed(number, plan.identity.register or "", answers)
         return found
@@ -176,6 +183,11 @@ class GroupStage:
     def suppressed(self) -> int:
         """How many answers the limit has left out so far."""
         return sum(stage.suppressed for stage in self._stages.values())
+
+    @property
+    def muted(self) -> dict[str, int]:
+        """By the title of a query: the number of answers that MUTE has left out so far."""
+        return {title: n for own in self._stages.values() for title, n in own.muted.items()}
 
     def exceeded(self) -> dict[int, Excess]:
         """Where queries have had too many partial matches, by the query."""

@@ -2,7 +2,7 @@
 
 A runtime is a function `run(job) -> Iterator[tuple[int, Answer]]`. It yields answers, each with the
 index of its query in `job.plans`. The answers of each query are in order
-(docs/language.md#order-of-answers). It updates `job.stats` while it runs and calls the `on_*`
+(docs/meaning.md#order-of-answers). It updates `job.stats` while it runs and calls the `on_*`
 functions in the calling thread.
 """
 
@@ -24,11 +24,11 @@ from spaseq.options import StageOptions
 from spaseq.plan.families import Family
 from spaseq.plan.predicates import stream_patterns, stream_predicates
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.bad_input import BadInput, warn_once
 from spaseq.records import record
 from spaseq.sources.base import Source
-from spaseq.stages.query_units import QueryUnits
 from spaseq.stages.table_rows import table_rows_of
 
 
@@ -50,12 +50,16 @@ class Stats:
     triples: int = 0
     matches: int = 0
     suppressed: int = 0  # answers that the limit per event leaves out
+    muted: dict[str, int] = field(default_factory=dict)  # answers that MUTE leaves out, by query
     bad: int = 0
+    lost: dict[str, int] = field(default_factory=dict)  # values that casts lose, by field
+    first_lost: dict[str, str] = field(default_factory=dict)  # the first of each field, in words
     filtered: int = 0  # rows that a lift makes no event of
     skipped_groups: int = 0  # row groups of Parquet that were not read
     late: int = 0
     partial: int = 0  # partial matches, if they are asked for
     repeated: int = 0  # requests to endpoints that were sent again
+    bad_geometries: int = 0  # literals that are no geometry, in each batch that has them
     refreshed: int = 0  # times that a changed knowledge base was loaded
     seconds: float = 0.0
     watermark: int | None = None  # ms, the least of all streams'
@@ -63,6 +67,7 @@ class Stats:
     stages: dict[str, float] = field(default_factory=dict)
     solutions: dict[str, dict[str, int]] = field(default_factory=dict)  # by query and GPM
     answers: dict[str, int] = field(default_factory=dict)  # by query
+    changes: dict[str, int] = field(default_factory=dict)  # by query that maintains a graph
     query_seconds: dict[str, float] = field(default_factory=dict)  # of both stages; see `add_work`
     live_runs: dict[str, int] = field(default_factory=dict)  # by query that is followed
     state_bytes: dict[str, int] = field(default_factory=dict)  # likewise
@@ -87,11 +92,37 @@ class Stats:
         share = self.query_seconds[name] / total
         return (name, share) if share > _MOST_WORK else None
 
+    def count_bad(self, found: Iterable[BadInput]) -> None:
+        """Count bad input, and the values that casts lose."""
+        for bad in found:
+            if bad.lost is None:
+                self.bad += 1
+                continue
+            name, count = bad.lost
+            if not count:
+                continue  # a remark
+            place = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
+            self.lost[name] = self.lost.get(name, 0) + count
+            self.first_lost.setdefault(name, f"{place}: {bad.reason}")
+
     def count_answers(self, query: str, count: int) -> None:
         """Count answers of a query, which is given by its title."""
         self.matches += count
         if count:
             self.answers[query] = self.answers.get(query, 0) + count
+
+    def add_muted(self, muted: Mapping[str, int]) -> None:
+        """Add answers that MUTE has left out, by the title of the query."""
+        for query, count in muted.items():
+            self.muted[query] = self.muted.get(query, 0) + count
+
+    def count_made(self, plan: QueryPlan, count: int) -> None:
+        """Count the answers of a query, or the changes that one makes which maintains a graph."""
+        title = plan.identity.title
+        if plan.maintained is None:
+            self.count_answers(title, count)
+        elif count:
+            self.changes[title] = self.changes.get(title, 0) + count
 
     def add_work(self, stage: str, query: str, seconds: float) -> None:
         """Add work done in a stage for a query; members of a family share its title."""
@@ -103,14 +134,8 @@ class Stats:
         found = self.solutions.setdefault(plan.identity.title, {})
         counts = np.bincount(rows.gpm + 1)[1:]  # a bare row has -1
         for number in np.flatnonzero(counts).tolist():
-            name = plan.patterns.gpms[number].name
+            name = plan.patterns.evaluated[number].name
             found[name] = found.get(name, 0) + int(counts[number])
-
-    def count_family(
-        self, family: Family, plans: Mapping[int, QueryPlan], rows: SolutionBatch
-    ) -> None:
-        """Count the rows that stage 1 of a family hands on, by member and GPM."""
-        self.count_members(family, plans, counted(family, rows))
 
     def count_members(self, family: Family, plans: Mapping[int, QueryPlan], counts: Int64s) -> None:
         """Take the counts that `counted` has made."""
@@ -120,13 +145,12 @@ class Stats:
                 found = self.solutions.setdefault(plans[number].identity.title, {})
                 found[names[gpm]] = found.get(names[gpm], 0) + int(counts[row, gpm])
 
-    def count_unit(self, units: QueryUnits, unit: int, rows: SolutionBatch) -> None:
-        """Count the rows that stage 1 of a unit of queries hands on."""
-        family = units.families.get(unit)
-        if family is None:
-            self.count_solutions(units.queries[unit], rows)
-        else:
-            self.count_family(family, units.member_plans(family), rows)
+    def count_unit(self, unit: UnitPlan, rows: SolutionBatch) -> None:
+        """Count the rows that stage 1 of a unit hands on, by query and GPM."""
+        if unit.family is None:
+            self.count_solutions(unit.plan, rows)
+        elif len(rows):
+            self.count_members(unit.family, unit.plans, counted(unit.family, rows))
 
     def add_solutions(self, solutions: Mapping[str, Mapping[str, int]]) -> None:
         """Add the counts of a task."""
@@ -186,6 +210,7 @@ class Job:
     options: StageOptions = StageOptions()
     watch: KbWatch | None = None  # sees changes of the knowledge base, if streams are followed
     on_bad: Callable[[BadInput], None] = _ignore
+    on_lost: Callable[[BadInput], None] = warn_once
     on_late: Callable[[LateEvent], None] = _ignore
     on_note: Callable[[str], None] = _ignore  # notes for the user
     on_partial: Callable[[str, PartialAnswer], None] = _ignore  # with the query's name
@@ -214,8 +239,12 @@ class Job:
 
     def take_bad(self, bad: BadInput) -> None:
         """Count bad input and report it."""
-        self.stats.bad += 1
-        self.on_bad(bad)
+        self.stats.count_bad([bad])
+        self.report_bad(bad)
+
+    def report_bad(self, bad: BadInput) -> None:
+        """Report bad input, or a lost value, which has been counted."""
+        (self.on_bad if bad.lost is None else self.on_lost)(bad)
 
 
 def _shapes(plans: Iterable[QueryPlan]) -> int:

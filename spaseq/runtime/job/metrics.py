@@ -28,12 +28,15 @@ def prometheus_text(stats: Stats) -> str:
     add("triples_total", "counter", "Triples read.", {"": stats.triples})
     add("answers_total", "counter", "Answers found.", {"": stats.matches})
     add("suppressed_total", "counter", "Answers that the limit left out.", {"": stats.suppressed})
+    muted = stats.muted
+    add("query_muted_total", "counter", "Answers that MUTE left out, by query.", muted, "query")
     add("bad_total", "counter", "Malformed input.", {"": stats.bad})
     add("filtered_total", "counter", "Rows that lifts left out.", {"": stats.filtered})
     add("partial_total", "counter", "Partial matches given.", {"": stats.partial})
     add("late_total", "counter", "Events behind their stream's watermark.", {"": stats.late})
     repeated = {"": stats.repeated}
     add("repeated_requests_total", "counter", "Requests to endpoints sent again.", repeated)
+    add("bad_geometries_total", "counter", "Bad geometries.", {"": stats.bad_geometries})
     add("batches_total", "counter", "Batches done.", {"": stats.batches})
     add("stage_seconds_total", "counter", "Seconds of work, by stage.", stats.stages, "stage")
     add(

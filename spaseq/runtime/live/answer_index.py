@@ -121,6 +121,43 @@ class AnswerIndex:
             places = own.places[-most:].tolist() if own else []
         return self._at(places)
 
+    def title_of(self, name: str) -> str | None:
+        """The title of the query that has an answer with this id."""
+        with self._lock:
+            found = (title for title in self._of if self._place(title, name) is not None)
+            return next(found, None)
+
+    def read_all(
+        self, want: Callable[[str], bool], after: str | None, most: int
+    ) -> list[LoggedAnswer]:
+        """Answers of all queries, in the order in which they were logged.
+
+        Args:
+            want: whether the answers of a query, given by its title, are read.
+            after: the id of the answer behind which to begin; None: the newest are given.
+            most: how many are given.
+
+        Raises:
+            AnswerGone: there is no answer with that id.
+        """
+        with self._lock:
+            places: list[int] = []
+            if after is None:
+                for title, own in self._of.items():
+                    places += own.places[-most:] if want(title) else []
+                places = sorted(places)[-most:]
+            else:
+                found = (self._place(title, after) for title in self._of)
+                place = next((place for place in found if place is not None), None)
+                if place is None:
+                    raise AnswerGone(f"there is no answer {after[:100]} any more")
+                for title, own in self._of.items():
+                    if want(title):
+                        begin = bisect_right(own.places, place)
+                        places += own.places[begin : begin + most]
+                places = sorted(places)[:most]
+        return self._at(places)
+
     def last(self, title: str) -> str | None:
         """The id of a query's last answer."""
         with self._lock:

@@ -18,7 +18,9 @@ class AnswerLog:
     """The answers of all queries on disk, in a directory that must not be open twice.
 
     `answered` counts the answers so far, by title. An answer that cannot be written waits for the
-    next `commit`.
+    next `commit`. While it `is_silent`, answers are dropped: all that come are logged, or were.
+    `past` has the time (ms), by title, before which all events were logged when a query was put
+    that began in the past.
     """
 
     def __init__(self, directory: Path, stats: Stats) -> None:
@@ -26,13 +28,15 @@ class AnswerLog:
         self.log = SegmentLog(directory)
         self.index = AnswerIndex(self.log)
         self.answered: Counter[str] = Counter()
+        self.is_silent = False
         self._stats = stats
         self._waiting: list[LoggedAnswer] = []
         self._behind: Counter[str] = Counter()  # ids of logged answers that come again
+        self.past: dict[str, int] = {}
 
     def expect_again(self, place: int) -> None:
         """The engine will give the answers from a place in the log on again."""
-        reader = LogReader(self.log, place)
+        reader = LogReader(self.log, max(place, self.log.first))
         while some := reader.read():
             self._behind.update(LoggedAnswer.of_bytes(record).id for _, record in some)
         reader.close()
@@ -49,20 +53,28 @@ class AnswerLog:
     def add(self, answers: Iterable[tuple[QueryPlan, Answer]]) -> None:
         """Take answers of the engine, without those that come again; `commit` writes them."""
         for plan, answer in answers:
-            logged = LoggedAnswer.of(plan, answer)
+            if self.is_silent:
+                continue
+            logged = LoggedAnswer.of(plan, answer, self._is_past(plan, answer))
             if self._behind and self._behind[logged.id]:
                 self.answered[logged.title] += 1
                 self._behind -= Counter((logged.id,))  # and without what is used up
             else:
                 self._take(logged)
 
-    def add_past(self, plan: QueryPlan, answers: Sequence[Answer]) -> None:
-        """Take answers of a query that catches up.
+    def _is_past(self, plan: QueryPlan, answer: Answer) -> bool:
+        """Whether all events of an answer were logged before its query was put."""
+        until = self.past.get(plan.identity.title)
+        return until is not None and answer.trace[-1].time <= until
+
+    def add_past(self, plan: QueryPlan, answers: Sequence[Answer], are_past: bool) -> None:
+        """Take answers of a query that catches up; `are_past` if it has read no further event yet.
 
         After a restart, or under a name that had another text, the log may have some already.
         """
-        for logged in [LoggedAnswer.of(plan, answer) for answer in answers]:
-            if not self.index.has(logged.title, logged.id):
+        for answer in answers:
+            logged = LoggedAnswer.of(plan, answer, are_past or self._is_past(plan, answer))
+            if not self.is_silent and not self.index.has(logged.title, logged.id):
                 self._take(logged)
 
     def _take(self, logged: LoggedAnswer) -> None:

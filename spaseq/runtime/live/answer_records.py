@@ -17,6 +17,8 @@ _decoder = json.JSONDecoder()
 class LoggedAnswer(NamedTuple):
     """An answer with its query's title and name, its id, and when it was logged (ms).
 
+    It is of the past if all of its events were logged before its query was put.
+
     The title is the name of the query's file, and the name the one in answers: the IRI of the
     stream that the query registers, or else the title.
     """
@@ -26,17 +28,19 @@ class LoggedAnswer(NamedTuple):
     id: str
     answer: Answer
     logged_ms: int
+    is_past: bool = False
 
     @classmethod
-    def of(cls, plan: QueryPlan, answer: Answer) -> LoggedAnswer:
+    def of(cls, plan: QueryPlan, answer: Answer, is_past: bool = False) -> LoggedAnswer:
         """An answer of a query, which is logged now."""
         identity = plan.identity
         name = answer_id(identity.name, plan.signature.canonical, answer)
-        return cls(identity.title, identity.name, name, answer, int(time.time() * 1000))
+        return cls(identity.title, identity.name, name, answer, int(time.time() * 1000), is_past)
 
     def to_bytes(self) -> bytes:
         """The record; `of_bytes` is the inverse."""
-        text = _encoded([self.title, self.query, self.id, *self.answer, self.logged_ms])
+        parts = [self.title, self.query, self.id, *self.answer, self.logged_ms]
+        text = _encoded([*parts, True] if self.is_past else parts)
         return text.encode("ascii")  # JSON escapes all other characters
 
     @staticmethod
@@ -48,6 +52,9 @@ class LoggedAnswer(NamedTuple):
     def of_bytes(cls, record: bytes) -> LoggedAnswer:
         """The inverse of `to_bytes`."""
         title, query, name, *parts, at = json.loads(record)
+        is_past = at is True
+        if is_past:
+            at = parts.pop()
         first, end, trace, bindings, singles, lists, graph, event = parts
         answer = Answer(
             tuple(first),
@@ -59,7 +66,7 @@ class LoggedAnswer(NamedTuple):
             None if graph is None else tuple((s, p, o) for s, p, o in graph),
             event,
         )
-        return cls(title, query, name, answer, at)
+        return cls(title, query, name, answer, at, is_past)
 
 
 def _pairs(values: list[Any]) -> tuple[tuple[str, str], ...]:

@@ -21,6 +21,7 @@ from spaseq.runtime.live.query_changes import (
     as_values,
     of_values,
 )
+from spaseq.runtime.live.replay_points import ReplayPoint
 from spaseq.runtime.live.saved_run import SavedRun
 
 
@@ -47,6 +48,7 @@ class ChangingQueries:
         self._engine, self.catch_ups, self.log, self._planner = engine, catch_ups, log, planner
         self._answers, self._commit_answers = answers, commit_answers
         self.by_name: dict[str, StandingQuery] = {}
+        self._paused: dict[str, QueryPlan] = {}  # plans of paused queries that were asked for
         self.due: deque[QueryChange] = deque()
         self.changed = 0
 
@@ -56,15 +58,26 @@ class ChangingQueries:
         """Go on from the state that an earlier run has saved."""
         self.changed, self.by_name = saved.changes, of_values(saved.queries)
         self.catch_ups.points = PastPoints(saved.points)
-        self._engine.restore(saved.engine, self._plans({name for name, _ in saved.catch_ups}))
-        for name, point in saved.catch_ups:
-            self._begin_catch_up(self.by_name[name], PastPoint(*point))
+        self._engine.restore(saved.engine, self._plans({name for name, *_ in saved.catch_ups}))
+        for name, point, *more in saved.catch_ups:
+            put_at = more[0] if more else saved.places
+            self._begin_catch_up(self.by_name[name], PastPoint(*point), put_at)
+
+    def restore_at(self, point: ReplayPoint) -> None:
+        """Go on from a point of the logs: with its queries, of which none has a state yet."""
+        self.changed, self.by_name = point.changes, of_values(point.queries)
+        self._engine.begin_at(point.streams, self._plans(set()))
+        for title, reason in point.failed:
+            query = self._engine.queries.query_of(title)
+            assert query is not None
+            self._engine.queries.fail(query, reason)
 
     def _plans(self, without: set[str]) -> list[QueryPlan] | None:
         plan = self._planner
         if plan is None:
             return None
-        queries = [query for query in self.by_name.values() if query.name not in without]
+        found = self.by_name.values()
+        queries = [q for q in found if q.name not in without and not q.is_paused]
         return [*reading_order([plan(query.name, query.text) for query in queries])]
 
     def read_log(self) -> None:
@@ -107,9 +120,17 @@ class ChangingQueries:
         """Let a logged change take effect."""
         name, plan = change.query.name, plan or self._plan(change)
         self.changed = change.index + 1
+        if change.kind is not ChangeKind.JOINED:
+            self._answers.past.pop(name, None)
         if change.kind is ChangeKind.JOINED:
             self._join(name, change.places)
             return
+        if change.kind is ChangeKind.TOLD:
+            was = self.by_name[name]
+            self.by_name[name] = was._replace(text=change.query.text)
+            self._paused.pop(name, None)
+            return
+        self._paused.pop(name, None)
         catching = self.catch_ups.pop(name, None)
         if catching is not None:
             catching.close()
@@ -127,9 +148,11 @@ class ChangingQueries:
             if query is not None:
                 self._engine.remove(query)
             self.by_name.pop(name, None)
+            if change.kind is ChangeKind.PAUSED:
+                self.by_name[name] = change.query
             if change.start is not None:
                 self.by_name[name] = change.query
-                self._begin_catch_up(change.query, change.start)
+                self._begin_catch_up(change.query, change.start, change.places)
 
     # --- queries that begin in the past -----------------------------------------------------------
 
@@ -137,17 +160,28 @@ class ChangingQueries:
         """The plan of a query, whether it has caught up or not."""
         if name in self.catch_ups:
             return self.catch_ups[name].plan
+        known = self.by_name.get(name)
+        if known is not None and known.is_paused:
+            assert self._planner is not None
+            if name not in self._paused:
+                self._paused[name] = self._planner(name, known.text)
+            return self._paused[name]
         query = self._engine.queries.query_of(name)
         return None if query is None else query.plan
 
-    def _begin_catch_up(self, query: StandingQuery, start: PastPoint) -> None:
+    def _begin_catch_up(
+        self, query: StandingQuery, start: PastPoint, put_at: Mapping[str, int]
+    ) -> None:
         assert self._planner is not None
         plan = self._planner(query.name, query.text)
-        self.catch_ups.begin(query, plan, start)
+        self.catch_ups.begin(query, plan, start, put_at)
 
     def read_on(self, own: CatchUp, until: Mapping[str, int]) -> None:
         """Let a query read on, at most to some places, and log its answers."""
-        self._answers.add_past(own.plan, own.advance(until))
+        answers = own.advance(until)
+        if own.reads_past:
+            self._answers.past[own.plan.identity.title] = own.watermark
+        self._answers.add_past(own.plan, answers, own.reads_past)
         self._commit_answers()
 
     def _join(self, name: str, places: Mapping[str, int]) -> None:

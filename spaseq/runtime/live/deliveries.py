@@ -7,14 +7,23 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from spaseq.alert_templates.template import AlertTemplate
 from spaseq.connectors import SINKS_OF_SCHEMES, is_sink
-from spaseq.connectors.address import scheme_of
+from spaseq.connectors.address import Address, scheme_of
 from spaseq.errors import UsageError
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.runtime.live.delivery import Delivery, DeliveryView, Terms
-from spaseq.runtime.live.outlets import FileOutlet, Outlet, outlet_of
+from spaseq.runtime.live.outlets import (
+    AnswerTemplate,
+    BrokerOutlet,
+    FileOutlet,
+    Outlet,
+    outlet_of,
+)
 from spaseq.sinks import SINKS
+from spaseq.sinks.jsonl import JsonLines
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
@@ -29,6 +38,9 @@ class SinkSettings:
         form: the format of a file; "": its ending says.
         columns: of a table.
         overwrites: whether a file's content is removed when the output is new.
+        has_ids: whether JSON lines of a file begin with the answers' ids, as those of brokers do.
+        template: what makes the text of an answer; None: it is JSON.
+        options: what the address of a webhook or mailbox does not say.
     """
 
     to: str
@@ -36,33 +48,55 @@ class SinkSettings:
     form: str = ""
     columns: tuple[str, ...] = ()
     overwrites: bool = False
+    has_ids: bool = False
+    template: AlertTemplate | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
-    def outlet(self) -> Outlet:
+    def outlet(self, text_of: Callable[[str], str] = lambda title: "") -> Outlet:
         """The output itself, which is not open yet.
+
+        Args:
+            text_of: the text of a query, by its title, for templates.
 
         Raises:
             UsageError: its address says something unknown, or no format goes with it.
         """
-        return outlet_of(self.to, self.form or self._form(), self.columns, self.overwrites)
+        form = self.form or self._form()
+        if self.template is not None or self.options:
+            return self._special(text_of)
+        return outlet_of(self.to, form, self.columns, self.overwrites, self.has_ids)
+
+    def _special(self, text_of: Callable[[str], str]) -> Outlet:
+        """An output with a template or options."""
+        if not is_sink(self.to):
+            what = "template" if self.template else min(self.options)
+            raise UsageError(f"{self.to}: {what} is for webhooks, mail and brokers, not for files")
+        if self.template is None:
+            return BrokerOutlet(self.to, **self.options)
+        if "batch" in Address.of(self.to).parameters:
+            raise UsageError(f"{Address.of(self.to)}: a template makes one answer, so no batch")
+        is_typed = scheme_of(self.to) in ("http", "https", "smtp", "smtps")
+        typed = {"content_type": self.template.media_type} if is_typed else {}
+        made_by = AnswerTemplate(self.template, text_of)
+        return BrokerOutlet(self.to, made_by, **{**typed, **self.options})
 
     def _form(self) -> str:
         """The format that a file's ending says: one of several queries, without an end."""
         if is_sink(self.to):
-            return "jsonl"
-        forms = {
-            sink.suffix: form
-            for form, sink in SINKS.items()
-            if not sink.ends and not sink.one_query
-        }
-        ending = self.to.rpartition(".")[2]
+            return JsonLines.form
         if "://" in self.to:
             raise UsageError(
                 f"{scheme_of(self.to)}:// is no output: {', '.join(SINKS_OF_SCHEMES)}, or a path"
             )
-        if ending not in forms:
-            endings = ", ".join(f".{suffix}" for suffix in forms)
-            raise UsageError(f"{self.to}: a file of live answers ends with {endings}")
-        return forms[ending]
+        suited = {s.suffix: s.form for s in SINKS.values() if not s.ends and not s.one_query}
+        ending = self.to.rpartition(".")[2]
+        if ending not in suited:
+            endings = ", ".join(f".{suffix}" for suffix in suited)
+            raise UsageError(
+                f"{self.to}: a file of live answers ends with {endings}; other formats, such as "
+                "Parquet and Arrow, are complete only at the end of a run"
+            )
+        return suited[ending]
 
 
 class Deliveries:
@@ -86,6 +120,7 @@ class Deliveries:
         on_note: told what a user should know; called in threads of deliveries.
         on_end: called in a delivery's thread when it ends with a failure, which `check` raises.
             Deliveries whose terms are `patient` never do.
+        text_of: the text of a query, by its title, for templates; called in deliveries' threads.
 
     Raises:
         SpaseqError: an output's address or file is wrong.
@@ -98,10 +133,11 @@ class Deliveries:
         sinks: Mapping[str, SinkSettings],
         on_note: Callable[[str], None],
         on_end: Callable[[], None] = lambda: None,
+        text_of: Callable[[str], str] = lambda title: "",
     ) -> None:
         check_names(sinks)
         self._log = log
-        outlets = {name: settings.outlet() for name, settings in sinks.items()}
+        outlets = {name: settings.outlet(text_of) for name, settings in sinks.items()}
         _check_files(outlets)
         self._deliveries: list[Delivery] = []
         try:

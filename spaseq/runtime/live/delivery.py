@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from spaseq.connectors.base import NotTaken, pauses
+from spaseq.back_off import BackOff
+from spaseq.connectors.base import NotTaken
 from spaseq.errors import RunError
 from spaseq.logs.segment_log import LogReader, SegmentLog
 from spaseq.runtime.arrivals.checked_json import read_json
@@ -33,6 +34,8 @@ class Terms:
     Attributes:
         queries: names or globs of the queries whose answers it gets.
         keep_ms: how long an answer waits for it, before it goes to `failed/`.
+        past: whether it gets answers of the past: those of a query that was put with `from`, made
+            only of events that were logged before. The others are counted as withheld.
         patient: whether every failure is retried. Otherwise a failure ends the delivery, unless
             it is `NotTaken`.
     """
@@ -40,6 +43,7 @@ class Terms:
     queries: tuple[str, ...] = ("*",)
     keep_ms: int = 86_400_000
     patient: bool = True
+    past: bool = True
 
     def want(self, query: str) -> bool:
         """Whether the output gets the answers of a query."""
@@ -56,6 +60,7 @@ class DeliveryView:
         behind: how many answers of the log it has yet to take or to pass over.
         sent: how many answers it has taken, over restarts.
         failed: how many went to its file in `failed/`, over restarts.
+        withheld: how many answers of the past it did not get, by query, over restarts.
         problem: why the last attempt failed, which is repeated; "" if it did not fail.
     """
 
@@ -65,6 +70,7 @@ class DeliveryView:
     sent: int
     failed: int
     problem: str
+    withheld: Mapping[str, int] = field(default_factory=dict)
 
 
 class Delivery:
@@ -108,6 +114,7 @@ class Delivery:
         self._problem, self._told_refusal = "", False
         before = read_json(self._place, dict) if self._place.exists() else {}
         self._counts = {name: int(before.get(name, 0)) for name in ("taken", "failed")}
+        self._withheld = Counter[str](before.get("withheld", {}))
         self.next = int(before.get("next", log.end))
         known = before.get("output") == outlet.name
         self._state = dict(outlet.begin(before["state"] if known else None))
@@ -115,7 +122,7 @@ class Delivery:
         self._reader = LogReader(log, max(self.next, log.first))
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._is_sure = False  # whether the output is ready, and its state is known
-        self._attempt = 0
+        self._back_off = BackOff()
         self._more, self._stop = threading.Event(), threading.Event()
         self._patience = threading.Event()  # set: no further attempts
         self._thread = threading.Thread(target=self._run, name=f"delivery {name}", daemon=True)
@@ -126,7 +133,8 @@ class Delivery:
         behind = max(0, self._log.end - self.next)
         counts = self._counts["taken"], self._counts["failed"]
         problem = str(self._failure) if self._failure is not None else self._problem
-        return DeliveryView(self.name, self._outlet.name, behind, *counts, problem)
+        view = self.name, self._outlet.name, behind, *counts, problem
+        return DeliveryView(*view, dict(self._withheld))
 
     def wake(self) -> None:
         """Say that the log has grown."""
@@ -170,6 +178,8 @@ class Delivery:
     def _try_to_send(self) -> bool:
         """Send the next answers, or wait if that fails; whether there are any."""
         try:
+            if self._back_off.failures:
+                self._expire()  # while it waited for this attempt, too
             return self._send_next()
         except NotTaken as error:
             self._fail(error)
@@ -198,6 +208,7 @@ class Delivery:
                 self._give_up(refused, reason)
             self._counts["taken"] += len(answers) - len(refusals)
             self._recover()
+        self._count_withheld(record for _, record in some)
         self._pass(len(some))
         return True
 
@@ -219,11 +230,22 @@ class Delivery:
         return some
 
     def _wanted(self, records: list[tuple[int, bytes]]) -> list[Numbered]:
-        return [
-            (index, LoggedAnswer.of_bytes(record))
-            for index, record in records
-            if self._terms.want(LoggedAnswer.title_of(record))
-        ]
+        found = []
+        for index, record in records:
+            if self._terms.want(LoggedAnswer.title_of(record)):
+                answer = LoggedAnswer.of_bytes(record)
+                if not self._withholds(answer):
+                    found.append((index, answer))
+        return found
+
+    def _withholds(self, answer: LoggedAnswer) -> bool:
+        return answer.is_past and not self._terms.past
+
+    def _count_withheld(self, records: Iterable[bytes]) -> None:
+        if self._terms.past:
+            return
+        for answer in map(LoggedAnswer.of_bytes, records):
+            self._withheld[answer.title] += answer.is_past and self._terms.want(answer.title)
 
     def _pass(self, count: int) -> None:
         """Go on behind the first waiting answers."""
@@ -239,6 +261,8 @@ class Delivery:
     def _note_place(self) -> None:
         """Note how far the answers have gone; RunError if the disk is full."""
         note = {"output": self._outlet.name, "next": self.next, "state": self._state}
+        if self._withheld:
+            note["withheld"] = dict(self._withheld)
         try:
             self._place.parent.mkdir(exist_ok=True)
             text = with_checksum_line(json.dumps({**note, **self._counts}))
@@ -253,18 +277,17 @@ class Delivery:
         """Wait after a failed attempt; what has waited too long goes to the failed answers."""
         self._is_sure = False
         self._problem = str(error) or type(error).__name__
-        if self._attempt == 0:
+        if self._back_off.failures == 0:
             self._on_note(f"{self._problem}; trying again")
-        tries = pauses()
-        pause = tries[min(self._attempt, len(tries) - 1)]
-        self._attempt += 1
+        pause = self._back_off.failed()
         self._expire()
         self._patience.wait(pause)
 
     def _recover(self) -> None:
-        if self._attempt:
+        if self._back_off.failures:
             self._on_note(f"{self._outlet.name} takes answers again")
-        self._attempt, self._problem = 0, ""
+        self._back_off.succeeded()
+        self._problem = ""
 
     def _expire(self) -> None:
         """Give up answers that have waited for longer than `keep`."""
@@ -273,7 +296,9 @@ class Delivery:
             answer = LoggedAnswer.of_bytes(self._waiting[0][1])
             if answer.logged_ms > oldest:
                 return
-            if self._terms.want(answer.title):
+            if self._withholds(answer):
+                self._count_withheld([self._waiting[0][1]])
+            elif self._terms.want(answer.title):
                 self._give_up(answer, f"not taken in time: {self._problem}")
             self._pass(1)
 

@@ -163,6 +163,11 @@ class EndpointLog:
     # --- restarts ---------------------------------------------------------------------------------
 
     @property
+    def log(self) -> SegmentLog:
+        """The log."""
+        return self._log
+
+    @property
     def end(self) -> int:
         """The number of the next batch that is logged."""
         return self._log.end
@@ -205,10 +210,6 @@ class EndpointLog:
     def end_repeating(self) -> None:
         """Ask endpoints again."""
         self._repeated = None
-
-    def drop_before(self, index: int, written_before: float) -> None:
-        """Drop batches before an index that are old enough."""
-        self._log.drop_before(index, written_before)
 
     def close(self) -> None:
         """Close the file."""

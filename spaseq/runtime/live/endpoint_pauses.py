@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from spaseq.connectors.base import pauses
+from spaseq.back_off import BackOff
 from spaseq.kb.service_failure import ServiceFailure
 
 
 @dataclass(slots=True)
 class _Pause:
-    failures: int
+    back_off: BackOff
     until: float
     reason: str
 
@@ -49,9 +49,8 @@ class EndpointPauses:
         except ServiceFailure as failure:
             if failure.again:
                 known = self._pauses.get(url)
-                failures = 0 if known is None else known.failures
-                now, steps = self._clock(), pauses()
-                seconds = max(steps[min(failures, len(steps) - 1)], now - begun)
-                self._pauses[url] = _Pause(failures + 1, now + seconds, str(failure))
+                back_off, now = BackOff() if known is None else known.back_off, self._clock()
+                until = now + max(back_off.failed(), now - begun)
+                self._pauses[url] = _Pause(back_off, until, str(failure))
             raise
         self._pauses.pop(url, None)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
-from spaseq.errors import RunError
 from spaseq.runtime.live.answer_records import LoggedAnswer
 from spaseq.sinks.answer_json import answer_json
-from spaseq.sinks.line_file import open_lines
+from spaseq.sinks.line_file import append_line
 
 
 def json_with_id(logged: LoggedAnswer) -> str:
@@ -24,11 +22,4 @@ def keep_failed(path: Path, answer: LoggedAnswer, reason: str) -> None:
         RunError: the disk is full, or fails.
     """
     text = json.dumps(reason, ensure_ascii=False)
-    try:
-        path.parent.mkdir(exist_ok=True)
-        with open_lines(str(path), os.O_APPEND) as file:
-            file.write(f'{{"reason": {text}, "answer": {json_with_id(answer)}}}\n')
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror}") from error
+    append_line(path, f'{{"reason": {text}, "answer": {json_with_id(answer)}}}')

@@ -6,6 +6,7 @@ The time becomes a timestamp beside the event, so that it is read like any other
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -15,16 +16,19 @@ from spaseq.rdf.events.open_event import NO_TIME
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.terms.term import iri_text
-from spaseq.rdf.terms.times import time_literal
+from spaseq.rdf.terms.times import UNTIMED, time_literal
 
 
 def given_time(message: Message, options: StreamOptions) -> int | None:
-    """The time (ms) that a message gives to events without one; None if it gives none."""
+    """The time (ms) that a message gives to events without one; None if it gives none.
+
+    If it is that of arrival, the clock of the stream sets it later, see `arrival_times`.
+    """
     match options.messages.time:
         case "message":
             return message.time
         case "arrival":
-            return message.arrival
+            return UNTIMED
     return None
 
 
@@ -40,27 +44,37 @@ def with_times(
     """
     found, rest = list(messages), list[BadInput]()
     ends = list(accumulate(message.payload.count(b"\n") + 1 for message in messages))
-    for bad in reversed(list(complaints)):  # from the last line on: the others stay where they are
+    stamps: dict[int, list[tuple[int, bytes]]] = {}
+    for bad in complaints:
         if bad.reason == NO_TIME and bad.line is not None:
             number = bisect_right(ends, bad.line - 1)
-            line = bad.line - 1 - (ends[number - 1] if number else 0)
-            timed = _with_time(found[number], line, bad.text, options)
-            if timed is not None:
-                found[number] = timed
+            stamp = _stamp(found[number], bad.text, options)
+            if stamp is not None:
+                line = bad.line - 1 - (ends[number - 1] if number else 0)
+                stamps.setdefault(number, []).append((line, stamp))
                 continue
         rest.append(bad)
-    return found, rest[::-1]
+    for number, own in stamps.items():
+        found[number] = _stamped(found[number], own)
+    return found, rest
 
 
-def _with_time(message: Message, line: int, graph: str, options: StreamOptions) -> Message | None:
-    """A message with a timestamp before the event that begins in a line, counted from 0.
+def _stamp(message: Message, graph: str, options: StreamOptions) -> bytes | None:
+    """The timestamp of an event.
 
     None if the message gives no time, or the graph's name is too long for its complaint.
     """
     time = given_time(message, options)
     if time is None or not (graph.startswith("_:") or graph.endswith(">")):
         return None
-    stamp = f"{graph} {iri_text(options.time_predicate)} {time_literal(time)} ."
-    lines = message.payload.split(b"\n")
-    lines.insert(line, stamp.encode())
-    return replace(message, payload=b"\n".join(lines))
+    return f"{graph} {iri_text(options.time_predicate)} {time_literal(time)} .".encode()
+
+
+def _stamped(message: Message, stamps: Sequence[tuple[int, bytes]]) -> Message:
+    """A message with timestamps before the events that begin in some lines, counted from 0."""
+    before = defaultdict[int, list[bytes]](list)
+    for line, stamp in stamps:
+        before[line].append(stamp)
+    lines = enumerate(message.payload.split(b"\n"))
+    payload = b"\n".join(part for at, line in lines for part in (*before.get(at, ()), line))
+    return replace(message, payload=payload)

@@ -6,8 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from spaseq.connectors.base import AWAY, BACK, MessageSource, pauses
-from spaseq.errors import SpaseqError
+from spaseq.back_off import BackOff
+from spaseq.connectors.base import AWAY, BACK, MessageSource
+from spaseq.errors import SpaseqError, fault_text
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.logs.stream_log import StreamLog
 
@@ -113,6 +114,11 @@ class StreamIntake:
             raise self._failure
         return found
 
+    @property
+    def has_more(self) -> bool:
+        """Whether messages wait."""
+        return bool(self._waiting)
+
     def stop(self) -> None:
         """End the source."""
         self._stop.set()
@@ -122,24 +128,27 @@ class StreamIntake:
         self._thread.join(10.0)
 
     def _run(self) -> None:
-        attempt, tries = 0, pauses()
+        back_off = BackOff()
         while not self.stopped:
             self._began = time.monotonic()
             try:
                 self._source.read(self)
                 return
-            except SpaseqError as error:
+            except Exception as error:
                 if self._again is None:
                     self._fail(error)
                     return
-                if self._problem != str(error):
-                    self.note(f"{error}; trying again")
-                self._problem = str(error)
+                known = isinstance(error, SpaseqError)
+                reason = str(error) if known else f"{self._source.address}: {fault_text(error)}"
+                if self._problem != reason:
+                    self.note(f"{reason}; trying again")
+                self._problem = reason
             except BaseException as error:
                 self._fail(error)
                 return
-            pause = tries[min(attempt, len(tries) - 1)]
-            attempt = 1 if time.monotonic() - self._began > _GOES_ON_S else attempt + 1
+            if time.monotonic() - self._began > _GOES_ON_S:
+                back_off.succeeded()
+            pause = back_off.failed()
             self._began = time.monotonic() + pause
             self._stop.wait(pause)
             self._begin_again()

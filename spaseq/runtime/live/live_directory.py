@@ -3,21 +3,24 @@
 `live.json` has the settings that stay the same. `streams/` has a log for each stream, `answers/`
 the log of answers, `queries/` that of queries that come and go, `endpoints/` that of
 what SPARQL endpoints have answered. `state` is the last snapshot of the
-engine. `sent/` says which answers each output has, and `failed/` what it did not take. `.lock` is
-locked by the run that uses the directory.
+engine, and `replay.json` says from where in the logs it can be made anew. `sent/` says which
+answers each output has, and `failed/` what it did not take. `.lock` is locked by the run that uses
+the directory.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spaseq.errors import RunError, UsageError
 from spaseq.runtime.arrivals.checked_json import damaged, read_json
+from spaseq.stages.sequence import STATE_VERSION
 from spaseq.storage import directory_lock
 from spaseq.storage.checksums import with_checksum_line
 from spaseq.storage.durable_files import write_durably
@@ -25,7 +28,11 @@ from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 FORMAT_VERSION = 4
 
+STATE_FORMAT = [1, STATE_VERSION]
+"""The format of `state`: of what a run saves, and of the state of its queries."""
+
 _MANIFEST = "live.json"
+_BYTES = "bytes"  # the key of an object that stands for bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,7 @@ class LiveDirectory:
         return self.path / "endpoints"
 
     def state(self) -> Any:
-        """The value that `save_state` saved last; None if there is none.
+        """The value that `save_state` saved last; None if there is none, or in another format.
 
         Raises:
             RunError: it is damaged.
@@ -94,13 +101,63 @@ class LiveDirectory:
         if not path.exists():
             return None
         try:
-            return load_plain(path.read_bytes())
+            found = load_plain(path.read_bytes())
         except BROKEN as error:
             raise damaged(path, error) from error
+        is_ours = isinstance(found, dict) and found.get("format") == STATE_FORMAT
+        return found["value"] if is_ours else None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file of the directory; RunError if the disk is full."""
+        _write(self.path / name, data)
 
     def save_state(self, value: object) -> None:
         """Save a value of numbers, texts, bytes, lists and dicts; RunError if the disk is full."""
-        _write(self.path / "state", dump_plain(value))
+        _write(self.path / "state", dump_plain({"format": STATE_FORMAT, "value": value}))
+
+    def forget_state(self) -> None:
+        """Remove what `save_state` saved."""
+        (self.path / "state").unlink(missing_ok=True)
+
+    def forget_note(self) -> None:
+        """Remove what `save_note` saved."""
+        (self.path / "replay.json").unlink(missing_ok=True)
+
+    def note(self) -> Any:
+        """The value that `save_note` saved last; None if there is none; RunError if damaged."""
+        path = self.path / "replay.json"
+        return read_json(path, _with_bytes) if path.exists() else None
+
+    def save_note(self, value: Mapping[str, Any]) -> None:
+        """Save JSON values, which may hold bytes; RunError if the disk is full."""
+        _write(self.path / "replay.json", with_checksum_line(_without_bytes(value)).encode())
+
+
+def _without_bytes(value: Mapping[str, Any]) -> str:
+    """JSON in which bytes are numbers of a list. Points share many; each stands once."""
+    found: dict[bytes, int] = {}
+    text = json.dumps(value, default=lambda data: {_BYTES: found.setdefault(data, len(found))})
+    listed = json.dumps([b64encode(data).decode() for data in found])
+    return f"[{text}, {listed}]"
+
+
+def _with_bytes(note: Any) -> Any:
+    """The inverse of `_without_bytes`; a note of earlier versions has no bytes."""
+    if not isinstance(note, list):
+        return note
+    value, listed = note
+    return _filled(value, [b64decode(text) for text in listed])
+
+
+def _filled(value: Any, listed: Sequence[bytes]) -> Any:
+    """A value with the bytes that stand in it as numbers."""
+    if isinstance(value, list):
+        return [_filled(own, listed) for own in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {_BYTES}:
+        return listed[value[_BYTES]]
+    return {key: _filled(own, listed) for key, own in value.items()}
 
 
 def _write(path: Path, data: bytes) -> None:

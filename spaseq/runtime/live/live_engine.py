@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -18,25 +18,30 @@ from typing import Any
 import numpy as np
 
 from spaseq.algebra.answers import Answer
+from spaseq.connectors.heartbeat_messages import by_kind, is_heartbeat
 from spaseq.errors import RunError
 from spaseq.logs.messages import MessageColumns
-from spaseq.logs.stream_records import Entry, Partitions, Raised
-from spaseq.options import FileSourceSettings, StageOptions, StateLimits
+from spaseq.logs.stream_records import Entry, Heartbeat, Partitions
+from spaseq.options import StageOptions, StateLimits
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.arrivals.arrived_splits import before_horizon
-from spaseq.runtime.arrivals.horizon import Horizon
+from spaseq.runtime.arrivals.horizon import Horizon, event_horizon
+from spaseq.runtime.arrivals.passing_time import Watched
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.state_limits import check_size, too_many_waiting
+from spaseq.runtime.live.arrival_times import arrival_times
+from spaseq.runtime.live.given_heartbeats import take_heartbeats
+from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.partition_clocks import PartitionClocks
 from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
-from spaseq.runtime.pushed_units import PushedQuery, QueryUnit, Unit
-from spaseq.runtime.unit_stages import Evaluation
-from spaseq.sources.broker_stream import BrokerStream
+from spaseq.runtime.pushed_query import PushedQuery
+from spaseq.runtime.pushed_units import PushedUnit
+from spaseq.runtime.stage_factory import StageFactory
 
 _NEVER = -(2**63) + 1
 
@@ -55,20 +60,6 @@ class StreamCounts:
     accepted: int = 0
     bad: int = 0
     late: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class LiveStream:
-    """A stream of a live run: where it comes from, and how late its events may be."""
-
-    name: str
-    source: BrokerStream
-    settings: FileSourceSettings = field(default_factory=FileSourceSettings)
-
-    @property
-    def iri(self) -> str:
-        """Its IRI."""
-        return self.source.iri
 
 
 class LiveEngine:
@@ -107,9 +98,9 @@ class LiveEngine:
         self.queries = PushedQueries(plans, self._evaluation(), families, self._tolerated)
         self._read()
 
-    def _evaluation(self) -> Evaluation:
+    def _evaluation(self) -> StageFactory:
         """What makes the stages of the queries."""
-        return Evaluation(self._job.knowledge, self._options, self._job.take_bad)
+        return StageFactory(self._job.knowledge, self._options, self._job.take_bad)
 
     @property
     def _options(self) -> StageOptions:
@@ -147,10 +138,13 @@ class LiveEngine:
         """Take the next entries of a stream's log."""
         for entry in in_turn(entries):
             if isinstance(entry, MessageColumns):
-                self._take_messages(iri, entry)
+                if is_heartbeat(entry.media_type[0]):
+                    self._take_heartbeats(iri, entry)
+                else:
+                    self._take_messages(iri, entry)
             elif isinstance(entry, Partitions):
                 self._clocks[iri].add(entry.count)
-            elif isinstance(entry, Raised):
+            elif isinstance(entry, Heartbeat):
                 self._clocks[iri].of_partition(entry.partition).raise_to(entry.time)
 
     def _take_messages(self, iri: str, messages: MessageColumns) -> None:
@@ -162,8 +156,10 @@ class LiveEngine:
         for batch in self._read_events(iri, messages):
             own = clocks.of_partition(partition)
             horizon = self._horizon(iri, arrival, batch)
+            given = batch.time, arrival, clocks.least(partition)
+            batch = batch.with_time(arrival_times(*given, horizon, own.latest))
             admitted = before_horizon(batch, horizon, own, name, on_bad)
-            in_time, late = clocks.admit(partition, admitted)
+            in_time, late = clocks.admit(partition, admitted, arrival)
             counts.accepted += len(batch)
             counts.late += len(late)
             stats.events += len(batch)
@@ -177,17 +173,21 @@ class LiveEngine:
             at = time.perf_counter()
         counts.bad += stats.bad - bad
 
+    def _take_heartbeats(self, iri: str, messages: MessageColumns) -> None:
+        """Take messages that are heartbeats of one partition."""
+        clock = self._clocks[iri].of_partition(int(messages.partition[0]))
+        bad = self._job.stats.bad
+        take_heartbeats(self._streams[iri], messages, clock, self._job.take_bad)
+        self.counts[iri].bad += self._job.stats.bad - bad
+
     def _read_events(self, iri: str, messages: MessageColumns) -> Iterator[EventBatch]:
         """The events of messages that came together."""
         return self._events[iri].read(self._sources[iri], messages, self._job.take_bad)
 
     def _horizon(self, iri: str, arrival: int, batch: EventBatch) -> Horizon:
-        """The horizon of messages that came together; a stream's first event starts its clock."""
-        latest = self._clocks[iri].latest
-        if latest is None and len(batch):
-            latest = int(batch.time[0])
-        start = arrival if latest is None else max(arrival, latest)
-        return Horizon(start, self._streams[iri].settings.max_ahead_ms)
+        """The horizon of messages that came together."""
+        ahead_ms = self._streams[iri].settings.max_ahead_ms
+        return event_horizon(self._clocks[iri].latest, arrival, batch.time, ahead_ms)
 
     def _match(self, batch: EventBatch) -> None:
         at = time.perf_counter()
@@ -196,8 +196,8 @@ class LiveEngine:
         found: Found = []
         for unit, rows in self.queries.match_batch(batch):
             if isinstance(rows, SolutionBatch) and len(rows):
-                if isinstance(unit, QueryUnit):
-                    self._job.stats.count_solutions(unit.query.plan, rows)
+                if not unit.is_family:
+                    self._job.stats.count_solutions(unit.queries[0].plan, rows)
                 found.append((unit, rows.compact()))
         self.queries.push(found)
         self._job.stats.add("graph patterns", time.perf_counter() - at)
@@ -214,23 +214,38 @@ class LiveEngine:
             for number, clock in enumerate(clocks.partitions)
         }
 
+    def watermark(self, iri: str) -> int | None:
+        """The watermark (ms) of a stream; None if it has none yet."""
+        return self._clocks[iri].watermark
+
+    def goes_on(self, iri: str) -> bool:
+        """Whether the time of a stream goes on by itself."""
+        stream = self._streams[iri]
+        return stream.takes_clock or stream.settings.idle_ms is not None
+
+    def marks(self) -> dict[str, int]:
+        """By stream IRI the time (ms) at or before which no event follows."""
+        known = {iri: clock.watermark for iri, clock in self._clocks.items()}
+        return {iri: _NEVER if mark is None else mark - 1 for iri, mark in known.items()}
+
+    def watched(self) -> Watched:
+        """What waits for time after the last `advance`."""
+        return self.queries.watched(self.marks())
+
     def advance(self) -> list[tuple[QueryPlan, Answer]]:
         """All answers that the clocks make final, each with its query."""
         at, stats = time.perf_counter(), self._job.stats
         stats.watermarks = {iri: clock.watermark for iri, clock in self._clocks.items()}
         known = [mark for mark in stats.watermarks.values() if mark is not None]
         stats.watermark = min(known) if len(known) == len(self._clocks) else None
-        marks = {
-            iri: _NEVER if mark is None else mark - 1 for iri, mark in stats.watermarks.items()
-        }
-        found = self.queries.advance_streams(marks)
-        plans = [query.plan for query in self.queries.queries]
+        found = self.queries.advance_streams(self.marks())
+        queries = self.queries.queries
         for number, waiting in self.queries.partials():
-            self._job.take_partial(plans[number], waiting)
-        stats.suppressed = self.queries.suppressed
+            self._job.take_partial(queries[number].plan, waiting)
+        stats.suppressed, stats.muted = self.queries.suppressed, self.queries.muted
         stats.query_seconds = dict(self.queries.seconds)
         stats.add("sequence", time.perf_counter() - at)
-        return [(plans[number], answer) for number, answer in found]
+        return [(queries[number].plan, answer) for number, answer in found]
 
     def snapshot(self) -> list[Any]:
         """The state as a value for `LiveDirectory.save_state`; call it after `advance` only.
@@ -238,7 +253,6 @@ class LiveEngine:
         Raises:
             RunError: a query exceeds a limit, and no failure is tolerated.
         """
-        counts = [[iri, [c.accepted, c.bad, c.late]] for iri, c in self.counts.items()]
         states = self.queries.snapshot()
         live_runs, state_bytes = dict[str, int](), dict[str, int]()
         for titles, state in states[0]:
@@ -248,7 +262,7 @@ class LiveEngine:
             live_runs[name] = self.queries.unit(query).live_runs()
             state_bytes[name] = len(state)
         self._job.stats.live_runs, self._job.stats.state_bytes = live_runs, state_bytes
-        return [self.streams_as_json(), counts, states]
+        return [self.streams_as_json(), self.counts_as_json(), states]
 
     def streams_as_json(self) -> list[Any]:
         """The clocks and what else is kept of the streams, for `restore_streams`."""
@@ -277,13 +291,12 @@ class LiveEngine:
             RunError: there is one, and no failure is tolerated.
         """
         found = {}
-        for unit in self.queries.units():
-            for query, excess in unit.exceeded().items():
-                plan, none = query.plan, _no_rows(query)
-                error = too_many_waiting(self.limits, plan, 0, 0, excess, none)
-                if self._tolerated is Tolerated.NONE:
-                    raise error
-                found[plan.identity.title] = str(error)
+        for query, excess in self.queries.exceeded().items():
+            plan, none = query.plan, _no_rows(query)
+            error = too_many_waiting(self.limits, plan, 0, 0, excess, none)
+            if self._tolerated is Tolerated.NONE:
+                raise error
+            found[plan.identity.title] = str(error)
         return found
 
     def check_sizes(self) -> dict[str, str]:
@@ -303,7 +316,7 @@ class LiveEngine:
                     found[query.plan.identity.title] = str(error)
         return found
 
-    def _state_sizes(self, unit: Unit) -> list[tuple[PushedQuery, int]]:
+    def _state_sizes(self, unit: PushedUnit) -> list[tuple[PushedQuery, int]]:
         """The bytes of a unit's queries; none if all together are few.
 
         Members of a family share its bytes by their partial matches.
@@ -318,6 +331,21 @@ class LiveEngine:
         total = max(1, sum(own))
         return [(query, size * n // total) for query, n in zip(queries, own, strict=True)]
 
+    def begin_at(self, streams: list[Any], plans: Sequence[QueryPlan] | None) -> None:
+        """Begin where `streams_as_json` was called, with queries that have no state yet."""
+        if plans is not None:
+            self._use(plans)
+        if streams:
+            self.restore_streams(streams)
+
+    def counts_as_json(self) -> list[Any]:
+        """How much each stream has brought, for `restore_counts`."""
+        return [[iri, [c.accepted, c.bad, c.late]] for iri, c in self.counts.items()]
+
+    def restore_counts(self, counts: list[Any]) -> None:
+        """Go on from what `counts_as_json` gave."""
+        self.counts.update((iri, StreamCounts(*c)) for iri, c in counts if iri in self._streams)
+
     def restore(self, state: list[Any], plans: Sequence[QueryPlan] | None = None) -> None:
         """Go on from a snapshot, with the queries that it has; RunError if it is damaged."""
         if plans is not None:
@@ -325,7 +353,7 @@ class LiveEngine:
         try:
             streams, counts, states = state
             self.restore_streams(streams)
-            self.counts.update((iri, StreamCounts(*c)) for iri, c in counts if iri in self._streams)
+            self.restore_counts(counts)
         except (TypeError, ValueError) as error:
             raise RunError(f"the state of the run is damaged: {error}") from error
         self.queries.restore(states)
@@ -336,13 +364,17 @@ def _no_rows(query: PushedQuery) -> SolutionBatch:
 
 
 def in_turn(entries: Sequence[Entry]) -> Iterator[Entry]:
-    """The entries in order. Messages are in blocks that came together to one partition."""
+    """The entries in order. Messages are in blocks that came together to one partition.
+
+    Messages that are heartbeats are in blocks of their own.
+    """
     for _, some in groupby(entries, type):
         together = list(some)
         blocks = [entry for entry in together if isinstance(entry, MessageColumns)]
         if blocks:
             block = MessageColumns.concat(blocks)
-            yield from block.runs(block.arrival, block.partition)
+            for run in block.runs(block.arrival, block.partition):
+                yield from by_kind(run)
         else:
             yield from together
 

@@ -14,33 +14,46 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from typing import TextIO, TypeVar
+from typing import TypeVar
 
-from spaseq.errors import SpaseqError, UsageError
-from spaseq.kb.service_failure import RetryCount
+from spaseq.errors import SpaseqError
 from spaseq.logs.stream_log import MessageReader, StreamLog
+from spaseq.logs.stream_records import Heartbeat
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.job import Job
+from spaseq.runtime.job.process_counts import ProcessCounts
 from spaseq.runtime.live.acceptance import MessageAcceptance
 from spaseq.runtime.live.answer_log import AnswerLog
 from spaseq.runtime.live.catch_up import CatchUps
 from spaseq.runtime.live.changing_queries import ChangingQueries
 from spaseq.runtime.live.deliveries import Deliveries, SinkSettings
-from spaseq.runtime.live.endpoint_log import EndpointLog, place_of
-from spaseq.runtime.live.idle_streams import IdleStreams
+from spaseq.runtime.live.earlier_run import (
+    EarlierRun,
+    check_knowledge,
+    note_of,
+    other_logs,
+    point_of,
+    reaches_of,
+)
+from spaseq.runtime.live.endpoint_log import EndpointLog
+from spaseq.runtime.live.given_heartbeats import check_heartbeat, is_below
+from spaseq.runtime.live.heartbeats import Heartbeats
 from spaseq.runtime.live.live_directory import LiveDirectory
-from spaseq.runtime.live.live_engine import EngineLost, LiveEngine, LiveStream
+from spaseq.runtime.live.live_engine import EngineLost, LiveEngine
+from spaseq.runtime.live.live_stream import LiveStream
+from spaseq.runtime.live.log_repetition import LogRepetition
 from spaseq.runtime.live.loop_requests import LoopRequests
 from spaseq.runtime.live.past_points import PastPoint
+from spaseq.runtime.live.persistence import USUAL, Persistence
 from spaseq.runtime.live.query_changes import (
     ChangeKind,
     ChangeLog,
-    Planner,
     QueryChange,
     StandingQuery,
 )
+from spaseq.runtime.live.run_clock import RunClock
 from spaseq.runtime.live.saved_run import SavedRun
+from spaseq.runtime.live.waiting import StreamWaits
 from spaseq.storage.output_sizes import cut_to, is_regular, size_of
 
 T = TypeVar("T")
@@ -49,32 +62,9 @@ SNAPSHOT_S = 10.0
 """The state is saved this often, or less often if that took more than a twentieth of the time."""
 
 _SHARE = 20
+_QUIET_S, _QUIET_SHARE = 300.0, 1000
 _LAST_ANSWERS_S = 10.0  # how long the end of a run waits for its output
 _LOOK_S = 0.2
-
-
-@dataclass(frozen=True, slots=True)
-class Persistence:
-    """What a loop keeps, besides its logs, and for how long.
-
-    Attributes:
-        planner: plans the queries of an earlier run, whose set may have changed; None if the
-            queries of the job are all.
-        sides: further output files, open for appending, by path; a resumed run cuts them to what
-            they were when the state was saved.
-        sync_ms: the least time between two commits of the logs.
-        retain_ms: how long messages and answers that nobody needs any more stay in the logs.
-        endures: whether failures, of a disk or a broker, are problems that may pass rather than
-            the end.
-        waits: whether sources bring messages only after `acceptance.start`.
-    """
-
-    planner: Planner | None = None
-    sides: Mapping[str, TextIO] = field(default_factory=dict)
-    sync_ms: int = 0
-    retain_ms: int = 0
-    endures: bool = False
-    waits: bool = False
 
 
 class LiveLoop:
@@ -91,13 +81,15 @@ class LiveLoop:
         streams: Sequence[LiveStream],
         directory: LiveDirectory,
         endpoints: EndpointLog,
-        keeping: Persistence = Persistence(),
+        keeping: Persistence = USUAL,
     ) -> None:
         self.job, self.engine, self.directory, self._keeping = job, engine, directory, keeping
         self._endpoints = endpoints
         self.knowledge_since = 0  # ms since the epoch; 0 if there was no other knowledge base
         self.streams = {stream.iri: stream for stream in streams}
-        self._idle = IdleStreams({s.iri: s.settings.idle_ms for s in streams})
+        self.clock = RunClock(keeping.wall)
+        self._heartbeats = Heartbeats(streams, self.clock)
+        self.stream_waits = StreamWaits(self.clock.wall)
         sides = keeping.sides.items()
         self._sides = {os.path.abspath(name): file for name, file in sides if is_regular(file)}
         self._work = threading.Event()
@@ -115,11 +107,12 @@ class LiveLoop:
             self._commit_answers,
         )
         self._saved_at, self._save_s = time.monotonic(), 0.0
+        self._only_time = True  # nothing but heartbeats was read since the last snapshot
         self._is_failing = False  # queries fail now, for which the logs are read to their ends
         self.deliveries: Deliveries | None = None
         how = keeping.sync_ms, keeping.endures
         self.acceptance = MessageAcceptance(
-            streams, self.logs, self._idle, how, self._work.set, self.note
+            streams, self.logs, self._heartbeats, self.clock, how, self._work.set, self.note
         )
         self._readers = self._resumed()
 
@@ -127,42 +120,41 @@ class LiveLoop:
 
     def _resumed(self) -> dict[str, MessageReader]:
         """The readers of the logs, from the last saved state on."""
-        places: Mapping[str, int] = {}
-        self._saved_answers = self._saved_endpoints = 0
-        state = self.directory.state()
-        if state is None:
+        others = other_logs(self.answers, self._endpoints, self.queries)
+        earlier = EarlierRun(self.directory, self.logs, others, self._keeping.rebuilds)
+        self._replay, self._points = earlier.replay, earlier.points
+        self._saved_answers = self._saved_endpoints = endpoints = 0
+        places: Mapping[str, int] = {iri: log.log.first for iri, log in self.logs.items()}
+        if earlier.replay is not None:
+            places, endpoints = (point := earlier.replay.point).places, point.endpoints
+            self._go_on(earlier.replay.to)
+            self.queries.restore_at(point)
+            self.answers.is_silent = True
+        elif earlier.state is not None:
+            places, endpoints = earlier.state.places, earlier.state.endpoints
+            check_knowledge(earlier.state, self.job.knowledge.hash, self.logs, self.directory.path)
+            self._go_on(earlier.state)
+            self.queries.restore(earlier.state)
+        else:
             for file in self._sides.values():
                 file.truncate(0)
-        else:
-            saved = SavedRun.of_value(state)
-            places = saved.places
-            self._restore(saved)
-        self._endpoints.read_again(self._saved_endpoints, self.logs)
+            if not any(places.values()):
+                self._points.add(point_of(places, self.engine, self.queries, self._endpoints.end))
+        self._endpoints.read_again(endpoints, self.logs)
         self.queries.read_log()
-        self.answers.expect_again(self._saved_answers)
+        if earlier.replay is None:
+            self.answers.expect_again(self._saved_answers)
         return {iri: log.reader(places.get(iri, 0)) for iri, log in self.logs.items()}
 
-    def _restore(self, saved: SavedRun) -> None:
-        """Go on from the state that an earlier run has saved."""
+    def _go_on(self, saved: SavedRun) -> None:
+        """Take over what an earlier run has counted, and cut files to what it wrote."""
         self.knowledge_since = saved.knowledge_since
         if saved.knowledge != self.job.knowledge.hash:
-            self._check_read(saved.places)
             self.knowledge_since = int(time.time() * 1000)
         self._saved_answers, self._saved_endpoints = saved.answers, saved.endpoints
         self.answers.answered = Counter(saved.answered)
-        self.queries.restore(saved)
-        for name, size in saved.sides.items():
-            if name in self._sides:
-                cut_to(self._sides[name], size)
-
-    def _check_read(self, places: Mapping[str, int]) -> None:
-        """UsageError if there are messages that the knowledge base of an earlier run is for."""
-        if any(places.get(iri, 0) < log.log.end for iri, log in self.logs.items()):
-            raise UsageError(
-                f"{self.directory.path}: the knowledge base has changed, and the run before this "
-                "one was killed before it had evaluated all messages. Start it with the knowledge "
-                "base as it was, stop it, and then change the knowledge base"
-            )
+        for name in saved.sides.keys() & self._sides.keys():
+            cut_to(self._sides[name], saved.sides[name])
 
     def _save(self) -> None:
         """Save the engine's state; drop what no restart needs."""
@@ -189,26 +181,42 @@ class LiveLoop:
             knowledge=self.job.knowledge.hash,
             knowledge_since=self.knowledge_since,
         )
+        if not self.queries.catch_ups:
+            given = self.engine, self.queries, saved.endpoints
+            self._points.add(point_of(saved.places, *given))
+        self._points.drop(reaches_of(self.engine))
+        self.directory.save_note(note_of(saved, self.engine.counts_as_json(), self._points))
         self.directory.save_state(saved.as_value())
         self._saved_answers, self._saved_endpoints = saved.answers, saved.endpoints
         self._endpoints.saved()
         self._drop()
         self._fail(self.engine.check_sizes())
-        self._saved_at = time.monotonic()
+        self._saved_at, self._only_time = time.monotonic(), True
         self._save_s = self._saved_at - at
 
     def _drop(self) -> None:
         """Drop what neither a restart nor a reader needs."""
         before = time.time() - self._keeping.retain_ms / 1000
-        reading = [self._places(), *self.queries.places_needed()]
+        point = self._points.first
+        reading = [
+            self._places(),
+            *self.queries.places_needed(),
+            *([point.places] if point else []),
+        ]
         for iri, log in self.logs.items():
-            log.log.drop_before(min(places[iri] for places in reading), before)
+            log.log.drop_before(min(places.get(iri, 0) for places in reading), before)
         self.queries.catch_ups.points.drop({iri: log.log.first for iri, log in self.logs.items()})
         taken = self._saved_answers if self.deliveries is None else self.deliveries.next
-        self.answers.drop(min(taken, self._saved_answers), before)
-        self._endpoints.drop_before(self._saved_endpoints, before)
+        own = self._keeping.answers_ms
+        self.answers.drop(
+            min(taken, self._saved_answers), before if own is None else time.time() - own / 1000
+        )
+        asked, changed = self._saved_endpoints, self.queries.changed
+        if point is not None:
+            asked, changed = min(asked, point.endpoints), min(changed, point.changes)
+        self._endpoints.log.drop_before(asked, before)
         if self.queries.log is not None:
-            self.queries.log.log.drop_before(self.queries.changed, before)
+            self.queries.log.log.drop_before(changed, before)
 
     def _places(self) -> dict[str, int]:
         return {iri: reader.next for iri, reader in self._readers.items()}
@@ -217,7 +225,7 @@ class LiveLoop:
 
     def run(self, stop: threading.Event, deliver: Callable[[], Deliveries]) -> None:
         """Run until `stop` is set. `deliver` starts what carries the answers to their outputs."""
-        started, repeats = time.monotonic(), RetryCount()
+        started, process = time.monotonic(), ProcessCounts()
         with ExitStack() as stack:
             stack.callback(self._close)
             self.deliveries = deliver()
@@ -226,29 +234,45 @@ class LiveLoop:
             if self.queries.log is not None and not stop.is_set():
                 self.engine.use_settings()
                 self._save()  # so that a later run knows the knowledge base and the settings
+            self.acceptance.judge_from(self.engine.streams_as_json())
             stack.callback(self.acceptance.end_sources)
             if not self._keeping.waits:
                 self.acceptance.start()
             while not stop.is_set():
                 found = self._enduring("messages", self.acceptance.take)
-                if not (found or self.requests or self.queries.catch_ups):
-                    self._work.wait(_LOOK_S)
+                if not (found or self.requests or self.queries.catch_ups or self._waits()):
+                    self._work.wait(self._heartbeats.seconds_left(_LOOK_S))
                     self._work.clear()
-                self._pass_idle()
+                self._pass_time()
+                self.stream_waits.look(self.engine)
                 self._enduring("evaluation", self._advance)
                 self._enduring("evaluation of the past", self._advance_catch_ups)
                 self.requests.serve()
                 self.job.stats.seconds = time.monotonic() - started
-                self.job.stats.repeated += repeats.take()
+                process.add_to(self.job.stats)
                 self.job.on_progress(self.job.stats)
                 self.deliveries.check()
             if not self._is_behind:
                 self._save()
         self._tell()
 
+    def replay(self, stop: threading.Event) -> None:
+        """Read the logs to their ends, as they are; no source brings anything."""
+        with ExitStack() as stack:
+            stack.callback(self._close)
+            self._catch_up(stop)
+            while self.queries.catch_ups and not stop.is_set():
+                self._advance_catch_ups()
+
     def deliveries_to(self, sinks: Mapping[str, SinkSettings]) -> Deliveries:
         """What carries the answers to some outputs, for `run`."""
-        return Deliveries(self.directory.path, self.answers.log, sinks, self.note, self._work.set)
+        told = self.note, self._work.set, self._text_of
+        return Deliveries(self.directory.path, self.answers.log, sinks, *told)
+
+    def _text_of(self, title: str) -> str:
+        """The text of a query; "" if it has gone. Any thread may ask."""
+        query = self.queries.by_name.get(title)
+        return "" if query is None else query.text
 
     def wake(self) -> None:
         """Say that there is something to do; any thread may."""
@@ -281,49 +305,79 @@ class LiveLoop:
 
     # --- reading and answering --------------------------------------------------------------------
 
-    def _pass_idle(self) -> None:
-        """Log that the watermarks of idle streams rise."""
-        if self._waits():  # a stream that is not read to its end is not idle
-            return
-        risen = self._idle.risen(self.engine.clocks())
-        for (iri, partition), to in risen.items():
-            self.logs[iri].note_raised(partition, to)
-            self._enduring("idle streams", self.logs[iri].commit)
+    def _pass_time(self) -> None:
+        """Log the heartbeats that are due."""
+        if self._heartbeats.may_be_due:
+            self._enduring("heartbeats", self._log_heartbeats)
+
+    def _log_heartbeats(self) -> None:
+        with self.acceptance.writing:  # nothing comes between the decision and the log
+            given = self.engine.clocks(), self.engine.watched(), self._is_caught_up
+            self.acceptance.log_heartbeats(self._heartbeats.due(*given))
+
+    def _is_caught_up(self, iri: str) -> bool:
+        """Whether the engine has read all of a stream: what is unread is not silent."""
+        return not self.lag(iri) and self.acceptance.is_caught_up(iri)
+
+    def give_heartbeat(self, iri: str, time_ms: int) -> None:
+        """Log that no event of a stream at or before a time follows.
+
+        Raises:
+            UsageError: as from `check_heartbeat`.
+            LogNotWritten: the disk is full.
+        """
+        self._read_all()
+        with self.acceptance.writing:
+            self._read_all()
+            clocks = self.engine.clocks().items()
+            own = [(place, clock) for place, clock in clocks if place[0] == iri]
+            watermark = self.engine.watermark(iri)
+            check_heartbeat(self.streams[iri], time_ms, self.clock.wall(), watermark)
+            due = {place: time_ms + 1 for place, clock in own if is_below(clock.watermark, time_ms)}
+            self.acceptance.log_heartbeats(due)
+            self._heartbeats.hear(due)
+
+    def _read_all(self) -> None:
+        """Let the engine read all that is logged now; more may come meanwhile."""
+        ends = {iri: log.log.end for iri, log in self.logs.items()}
+        while self._waits(ends):
+            self._advance(ends)
 
     def _catch_up(self, stop: threading.Event) -> None:
         """Read what an earlier run has logged and not evaluated."""
-        while not stop.is_set() and (self.queries.due or self._endpoints.next_repeated):
-            if self._repeats_first():
-                self._repeat(stop)
-            elif not self._advance(self.queries.due[0].places):
-                self.queries.apply(self.queries.due.popleft())
-            self.requests.serve_looks()
+        parts = self.job, self.engine, self.queries, self.answers, self._endpoints
+        repetition = LogRepetition(*parts, self.logs, self._advance_visibly)
+        if self._replay is not None:
+            repetition.make_anew(self._replay, stop)
+        if stop.is_set():
+            return
+        self._replay = None
+        repetition.repeat_changes(stop)
         while not stop.is_set() and self._waits():
-            self._advance()
-            self.requests.serve_looks()
+            self._advance_visibly()
         if not stop.is_set():
             self.answers.caught_up()
+            self._set_clock()
 
-    def _repeats_first(self) -> bool:
-        """Whether a batch is to be repeated before the next change of queries."""
-        batch = self._endpoints.next_repeated
-        if batch is None or not self.queries.due:
-            return batch is not None
-        return place_of(batch.before, self.logs) < place_of(self.queries.due[0].places, self.logs)
+    def _advance_visibly(self, until: Mapping[str, int] | None = None) -> bool:
+        """As `_advance`; then serve the requests that only look."""
+        found = self._advance(until)
+        self.requests.serve_looks()
+        return found
 
-    def _repeat(self, stop: threading.Event) -> None:
-        """Evaluate a batch again that has asked endpoints, with what they answered."""
-        batch = self._endpoints.next_repeated
-        assert batch is not None
-        while self._advance(batch.before):
-            if stop.is_set():
-                return
-        self._endpoints.begin_repeating()
-        self._advance(batch.after)
-        self._endpoints.end_repeating()
+    def _set_clock(self) -> None:
+        """Let the clock know what it has shown before."""
+        for iri, log in self.logs.items():
+            self.clock.saw(iri, log.last_arrival)
+        for (iri, _), own in self.engine.clocks().items():
+            stream = self.streams[iri]
+            if stream.takes_clock and own.floor is not None:
+                self.clock.saw(iri, own.floor + stream.settings.delay_ms)
 
-    def _waits(self) -> bool:
-        return any(self._readers[iri].next < log.log.end for iri, log in self.logs.items())
+    def _waits(self, ends: Mapping[str, int] | None = None) -> bool:
+        """Whether the engine has not read the logs to their ends, or to other ones."""
+        given = {iri: log.log.end for iri, log in self.logs.items()} if ends is None else ends
+        return any(self._readers[iri].next < end for iri, end in given.items())
 
     def _advance(self, until: Mapping[str, int] | None = None) -> bool:
         """Let the engine read what is logged, and log its answers; whether there was anything.
@@ -340,7 +394,9 @@ class LiveLoop:
             if entries:
                 self.engine.take(iri, entries)
                 read = True
+                self._only_time = self._only_time and all(isinstance(e, Heartbeat) for e in entries)
         if read:
+            self._heartbeats.moved()
             self.job.stats.batches += 1
             self._log_answers()
             self._check_waiting()
@@ -378,13 +434,16 @@ class LiveLoop:
 
     def _save_if_due(self) -> None:
         due = max(SNAPSHOT_S, _SHARE * self._save_s)
+        if self._only_time:  # a restart reads few heartbeats again
+            due = max(_QUIET_S, _QUIET_SHARE * self._save_s)
         if time.monotonic() - self._saved_at > due and not self._is_behind:
             self._save()
 
     @property
     def _is_behind(self) -> bool:
-        """Whether there are logged answers, or batches, that the engine must repeat."""
-        return self.answers.is_behind or self._endpoints.is_repeating
+        """Whether the engine must repeat what an earlier run has done."""
+        is_behind = self.answers.is_behind or self._endpoints.is_repeating
+        return is_behind or self._replay is not None
 
     # --- changes ----------------------------------------------------------------------------------
 
@@ -404,8 +463,7 @@ class LiveLoop:
             QueryError, UsageError: the query cannot be added. Nothing has changed.
             RunError: the disk is full. Nothing has changed.
         """
-        while self._waits():
-            self._advance()
+        self._read_all()
         log = self.queries.log
         assert log is not None
         change = QueryChange(kind, query, self._places(), reason, start, log.log.end)

@@ -15,8 +15,10 @@ from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import Terms
 from spaseq.runtime.live.endpoint_log import EndpointLog
 from spaseq.runtime.live.live_directory import LiveDirectory
-from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine, LiveStream
-from spaseq.runtime.live.live_loop import LiveLoop, Persistence
+from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
+from spaseq.runtime.live.live_loop import LiveLoop
+from spaseq.runtime.live.live_stream import LiveStream
+from spaseq.runtime.live.persistence import Persistence
 from spaseq.runtime.pushed import Tolerated
 from spaseq.sources.broker_stream import BrokerStream
 
@@ -72,7 +74,7 @@ class LoggedRun:
             endpoints = EndpointLog(directory.endpoints, job.knowledge.services)
             job.knowledge = endpoints.used_by(job.knowledge)
             engine = self.engine(job, streams, options.limits, Tolerated.NONE)
-            keeping = Persistence(sides=sides or {})
+            keeping = Persistence(sides=sides or {}, rebuilds=options.rebuild)
             loop = LiveLoop(job, engine, streams, directory, endpoints, keeping)
             loop.run(stop, lambda: loop.deliveries_to({"out": output}))
 

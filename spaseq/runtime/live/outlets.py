@@ -5,17 +5,25 @@ from __future__ import annotations
 import os
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TextIO, TypeAlias
 
+from spaseq.alert_templates.template import (
+    AlertTemplate,
+    TemplateFailed,
+    TemplateProcess,
+    TemplateSlow,
+)
 from spaseq.connectors import is_sink, sink_at
-from spaseq.connectors.base import Parcel
+from spaseq.connectors.base import NotTaken, Parcel
 from spaseq.errors import RunError, SpaseqError, UsageError
+from spaseq.lang.head_comments import head_comments
 from spaseq.runtime.live.answer_records import LoggedAnswer
 from spaseq.runtime.live.failed_answers import json_with_id
 from spaseq.sinks import SINKS, open_sink
 from spaseq.sinks.appending import begins_now
+from spaseq.sinks.jsonl import JsonLines
 from spaseq.sinks.line_file import open_lines, standard_lines
 from spaseq.storage.output_sizes import cut_to, is_regular, size_of
 
@@ -96,14 +104,24 @@ class FileOutlet(Outlet):
     has been moved away or emptied by its user: it is appended to.
     """
 
-    def __init__(self, path: str, form: str, columns: Sequence[str], overwrites: bool) -> None:
-        """`overwrites` says whether what the file has is removed, if this output is new."""
+    def __init__(
+        self,
+        path: str,
+        form: str,
+        columns: Sequence[str],
+        overwrites: bool,
+        has_ids: bool = False,
+    ) -> None:
+        """`overwrites` says whether what the file has is removed, if this output is new.
+
+        `has_ids` says whether JSON lines begin with the answers' ids.
+        """
         if SINKS[form].ends:
             endless = ", ".join(name for name, sink in SINKS.items() if not sink.ends)
             raise UsageError(f"--format {form} has an end, and live answers have not: {endless}")
         self.name = path if path == STDOUT else os.path.abspath(path)
         self._path, self._form, self._columns = path, form, columns
-        self._overwrites = overwrites
+        self._overwrites, self._has_ids = overwrites, has_ids and form == JsonLines.form
         self._context: Any = None
 
     def begin(self, state: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -136,7 +154,10 @@ class FileOutlet(Outlet):
         self._is_whole = False
         for _, logged in answers:
             try:
-                self._sink.write(logged.query, logged.answer)
+                if self._has_ids:
+                    self._file.write(f"{json_with_id(logged)}\n")
+                else:
+                    self._sink.write(logged.query, logged.answer)
             except UsageError as error:  # the format cannot hold it
                 refusals.append((str(error), logged))
         size = self._synced()
@@ -162,10 +183,14 @@ class FileOutlet(Outlet):
 
 
 class BrokerOutlet(Outlet):
-    """A broker, a database or a webhook, which gets answers as JSON with their ids."""
+    """A broker, a database, a webhook or a mailbox, which gets answers as JSON with their ids.
 
-    def __init__(self, url: str) -> None:
-        self._sink = sink_at(url)
+    With a template it gets what that makes of them.
+    """
+
+    def __init__(self, url: str, made_by: AnswerTemplate | None = None, **options: Any) -> None:
+        self._sink = sink_at(url, options)
+        self._template = made_by
         self.name, self.together = str(self._sink.address), self._sink.together
 
     def begin(self, state: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -179,27 +204,60 @@ class BrokerOutlet(Outlet):
         return self._state()
 
     def send(self, answers: Sequence[Numbered]) -> Taken:
-        parcels = [Parcel(a.id, json_with_id(a), a.query, index) for index, a in answers]
-        refusals = self._sink.send(parcels)
-        of_index = dict(answers)
-        refused = [(refusal.reason, of_index[refusal.parcel.index]) for refusal in refusals]
+        of_index, refused = dict(answers), list[tuple[str, LoggedAnswer]]()
+        parcels = []
+        for index, answer in answers:
+            try:
+                parcels.append(Parcel(answer.id, self._text(answer), answer.query, index))
+            except TemplateFailed as error:
+                refused.append((str(error), answer))
+        refusals = self._sink.send(parcels) if parcels else []
+        refused += [(refusal.reason, of_index[refusal.parcel.index]) for refusal in refusals]
         return Taken(self._state(), refused)
+
+    def _text(self, answer: LoggedAnswer) -> str:
+        if self._template is None:
+            return json_with_id(answer)
+        try:
+            return self._template.text(answer)
+        except TemplateSlow as error:
+            raise NotTaken(str(error)) from error
 
     def _state(self) -> Mapping[str, Any]:
         return {"identity": self._identity, "note": dict(self._sink.note)}
 
     def close(self) -> None:
         self._sink.close()
+        if self._template is not None:
+            self._template.close()
 
 
-def outlet_of(to: str, form: str, columns: Sequence[str], overwrites: bool) -> Outlet:
-    """The output at a path or a URL.
+class AnswerTemplate:
+    """What a template makes of answers; `text_of` gives the text of a query, by its title."""
+
+    def __init__(self, template: AlertTemplate, text_of: Callable[[str], str]) -> None:
+        self._process, self._text_of = TemplateProcess(template), text_of
+
+    def text(self, answer: LoggedAnswer) -> str:
+        """What it makes of an answer; TemplateSlow or TemplateFailed if that fails."""
+        query = {**head_comments(self._text_of(answer.title)), "name": answer.title}
+        return self._process.render(json_with_id(answer), query)
+
+    def close(self) -> None:
+        """End its process."""
+        self._process.close()
+
+
+def outlet_of(
+    to: str, form: str, columns: Sequence[str], overwrites: bool, has_ids: bool = False
+) -> Outlet:
+    """The output at a path, or at a URL that wants nothing special.
 
     Raises:
         UsageError: the format does not go with it.
     """
     if not is_sink(to):
-        return FileOutlet(to, form, columns, overwrites)
+        return FileOutlet(to, form, columns, overwrites, has_ids)
     if form != "jsonl":
         raise UsageError(f"--format {form} is for files; a broker gets JSON")
     return BrokerOutlet(to)

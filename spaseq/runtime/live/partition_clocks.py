@@ -38,6 +38,11 @@ class PartitionClocks:
         """The greatest time (ms) of all events so far."""
         return max((c.latest for c in self._clocks if c.latest is not None), default=None)
 
+    def least(self, partition: int) -> int | None:
+        """The greatest time (ms) of the stream's events, and of a partition's heartbeats."""
+        known = (self.latest, self.of_partition(partition).floor)
+        return max((time for time in known if time is not None), default=None)
+
     @property
     def partitions(self) -> list[StreamClock]:
         """The clock of each partition."""
@@ -70,12 +75,17 @@ class PartitionClocks:
             if mark is not None:
                 clock.raise_to(mark)
 
-    def admit(self, partition: int, batch: EventBatch) -> tuple[EventBatch, list[LateEvent]]:
-        """The events of a partition that are in time, numbered, and the late ones."""
+    def admit(
+        self, partition: int, batch: EventBatch, arrival: int | None = None
+    ) -> tuple[EventBatch, list[LateEvent]]:
+        """The events of a partition that are in time, numbered, and the late ones.
+
+        They came at `arrival` (ms).
+        """
         own = self.of_partition(partition)
         if len(self._clocks) == 1:
-            return own.admit(batch)
-        lateness = own.judge(batch)[1]
+            return own.admit(batch, arrival)
+        lateness = own.judge(batch, arrival)[1]
         late = late_events(batch, lateness)
         kept = batch.take(np.flatnonzero(lateness == 0)) if late else batch
         numbered, _ = self._numbers.judge(kept)

@@ -29,6 +29,8 @@ class ChangeKind(Enum):
     REMOVED = "removed"
     FAILED = "failed"  # a limit of its state was exceeded
     RESTARTED = "restarted"
+    PAUSED = "paused"
+    TOLD = "told"  # its comments have another text, or the text of a paused query has changed
     JOINED = "joined"  # it began in the past, and has caught up
 
 
@@ -39,11 +41,13 @@ class StandingQuery(NamedTuple):
         name: its name.
         text: its text; "" if the run was given a plan.
         since: when it was added, ms since the epoch, or the time of its first events.
+        is_paused: whether it does not run until it is enabled.
     """
 
     name: str
     text: str
     since: int = 0
+    is_paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class QueryChange:
 
     def to_bytes(self) -> bytes:
         """The change as a record; `of_bytes` is the inverse."""
-        value = [self.kind.value, *self.query, dict(self.places), self.reason, self.start]
+        value = [self.kind.value, *self.query[:3], dict(self.places), self.reason, self.start]
         return json.dumps(value).encode("ascii")
 
     @classmethod
@@ -74,8 +78,9 @@ class QueryChange:
         """
         try:
             kind, name, text, since, places, reason, start = json.loads(record)
-            query, point = StandingQuery(name, text, since), start and PastPoint(*start)
-            return cls(ChangeKind(kind), query, places, reason, point, index)
+            change, point = ChangeKind(kind), start and PastPoint(*start)
+            query = StandingQuery(name, text, since, change is ChangeKind.PAUSED)
+            return cls(change, query, places, reason, point, index)
         except (ValueError, TypeError) as error:
             raise RunError(f"the log of queries cannot be read: {error}") from error
 
@@ -115,4 +120,4 @@ def as_values(queries: Mapping[str, StandingQuery]) -> list[Any]:
 
 def of_values(values: list[Any]) -> dict[str, StandingQuery]:
     """The inverse of `as_values`."""
-    return {name: StandingQuery(name, text, since) for name, text, since in values}
+    return {name: StandingQuery(name, *rest) for name, *rest in values}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
@@ -34,9 +35,18 @@ class SeenGraphs:
         while self._pieces and _end(self._pieces[0]) <= until:
             del self._pieces[0]
 
+    def has(self, name: str) -> bool:
+        """Whether a graph has been seen."""
+        return _digest(name) in self._last
+
+    def see(self, names: Iterable[str]) -> None:
+        """Take note that these graphs are seen now."""
+        for name in names:
+            self.is_new(name)
+
     def is_new(self, name: str) -> bool:
         """Whether a graph has not been seen; it has from now on."""
-        digest = blake2b(name.encode(), digest_size=16).digest()
+        digest = _digest(name)
         before = len(self._last)
         self._see(digest, self._now)
         self._open.append(_SIGHTING.pack(digest, self._now))
@@ -63,6 +73,10 @@ class SeenGraphs:
             for digest, at in _SIGHTING.iter_unpack(piece):
                 self._see(digest, at)
         self.advance(self._now)
+
+
+def _digest(name: str) -> bytes:
+    return blake2b(name.encode(), digest_size=16).digest()
 
 
 def _end(piece: bytes) -> int:

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -15,21 +15,28 @@ from typing import Any, Literal, TextIO, TypeVar
 
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.errors import UsageError
+from spaseq.lang.head_comments import comments_of
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import Job, LateEvent, Stats
 from spaseq.runtime.live.answer_index import AnswerIndex
+from spaseq.runtime.live.answer_records import LoggedAnswer
+from spaseq.runtime.live.catch_up import CatchUp
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import DeliveryView
 from spaseq.runtime.live.endpoint_log import EndpointLog
 from spaseq.runtime.live.live_directory import LiveDirectory
-from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine, LiveStream
-from spaseq.runtime.live.live_loop import LiveLoop, Persistence
+from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
+from spaseq.runtime.live.live_loop import LiveLoop
+from spaseq.runtime.live.live_stream import LiveStream
+from spaseq.runtime.live.log_end_clock import GivenEvents
+from spaseq.runtime.live.persistence import Persistence
 from spaseq.runtime.live.query_changes import ChangeKind, Planner, StandingQuery
+from spaseq.runtime.live.run_views import QueryView, State, StreamView
+from spaseq.runtime.live.waiting import QueryWaits, waits_of
 from spaseq.runtime.pushed import Tolerated
-from spaseq.runtime.pushed_units import QueryUnit
 from spaseq.sinks.line_file import open_lines
 from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
@@ -37,8 +44,10 @@ T = TypeVar("T")
 
 _PIECE, _MOST_RECORDS = 2**22, 4096  # bytes and records of a log that are read together
 
-State = Literal["running", "catching up", "failed"]
-Outcome = Literal["added", "replaced", "unchanged"]
+_EARLIEST = -(2**62)  # ms
+
+Outcome = Literal["added", "replaced", "told", "unchanged"]
+"""`told`: only comments have changed, or the query is paused; nothing has begun anew."""
 
 
 class UnknownQuery(UsageError):
@@ -56,67 +65,21 @@ class StandingOptions:
         endures: whether failures of disks and brokers are problems that may pass; otherwise they
             end the run.
         engine: makes what evaluates the queries.
+        wall: seconds since the epoch.
+        record: a file of the data directory with what a replay must know, as (name, data).
+        rebuilds: whether the state is made anew from the logs, whatever an earlier run has saved.
+        answers_ms: how long answers can be read; None: as long as messages stay.
     """
 
     limits: StateLimits = field(default_factory=StateLimits)
-    sync_ms: int = 20
+    sync_ms: int = 0
     retain_ms: int = 3_600_000
     endures: bool = True
     engine: EngineMaker = LiveEngine
-
-
-@dataclass(frozen=True, slots=True)
-class QueryView:
-    """A query as its users see it.
-
-    Attributes:
-        name: its name.
-        text: its text.
-        state: whether it runs.
-        since: when it was added, ms since the epoch.
-        streams: the IRIs of the streams that it reads.
-        answers: how many answers it has given, over restarts.
-        live: how many partial matches wait in the states of its automaton; None if it is evaluated
-            together with others.
-        reason: why it has failed; "" if it has not.
-    """
-
-    name: str
-    text: str
-    state: State
-    since: int
-    streams: tuple[str, ...]
-    answers: int
-    live: int | None
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class StreamView:
-    """A stream as its users see it.
-
-    Attributes:
-        name: its name.
-        iri: its IRI.
-        accepted: how many events it has brought, over restarts.
-        bad: how many parts of messages were no events.
-        late: how many events were late.
-        duplicates: how many events were dropped, because their graph was seen before; the others
-            are `accepted`.
-        watermark: ms since the epoch; None before its first event.
-        source: where its messages come from, without secrets; None if they are posted.
-        lag: how many records of its log have not been evaluated yet.
-    """
-
-    name: str
-    iri: str
-    accepted: int
-    bad: int
-    late: int
-    duplicates: int
-    watermark: int | None
-    source: str | None
-    lag: int
+    wall: Callable[[], float] = time.time
+    record: tuple[str, bytes] | None = None
+    rebuilds: bool = False
+    answers_ms: int | None = None
 
 
 class StandingRun:
@@ -165,6 +128,11 @@ class StandingRun:
         self._failure: BaseException | None = None
         self._sides = dict(sides or {})
 
+    @property
+    def directory(self) -> Path:
+        """Where the logs and the state are."""
+        return self._path
+
     # --- beginning and end ------------------------------------------------------------------------
 
     def start(self, sources: bool = True) -> None:
@@ -182,6 +150,8 @@ class StandingRun:
         directory = LiveDirectory.open(self._path, {"queries": "a set that changes"})
         with ExitStack() as stack:
             stack.callback(directory.release)
+            if options.record is not None:
+                directory.write(*options.record)
             for name in ("bad.jsonl", "late.jsonl") if self._own_sides else ():
                 file = open_lines(str(self._path / name), os.O_APPEND)
                 self._sides[str(self._path / name)] = file
@@ -190,7 +160,14 @@ class StandingRun:
             job.knowledge = endpoints.used_by(job.knowledge)
             engine = options.engine(job, self._streams, options.limits, Tolerated.ALL)
             kept = self._planner, self._sides, options.sync_ms, options.retain_ms
-            keeping = Persistence(*kept, options.endures, waits=not sources)
+            keeping = Persistence(
+                *kept,
+                options.endures,
+                not sources,
+                options.wall,
+                options.rebuilds,
+                options.answers_ms,
+            )
             self._loop = LiveLoop(job, engine, self._streams, directory, endpoints, keeping)
             self._stack = stack.pop_all()
         self._thread = threading.Thread(target=self._run, name="evaluation", daemon=True)
@@ -215,6 +192,11 @@ class StandingRun:
     def stopping(self) -> bool:
         """Whether the run is to end."""
         return self._stop.is_set()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run has failed."""
+        return self._failure is not None
 
     def begin_stop(self) -> None:
         """Let the run end soon: who waits for it gets a RunError."""
@@ -250,12 +232,58 @@ class StandingRun:
 
     def _put(self, name: str, text: str, plan: QueryPlan, since_ms: int | None) -> Outcome:
         old = self._loop.queries.plan_of(name)
-        if old is not None and old.signature.canonical == plan.signature.canonical:
-            return "unchanged"
+        known = self._loop.queries.by_name.get(name)
+        if old is not None and known is not None:
+            is_same = old.signature.canonical == plan.signature.canonical
+            if is_same and comments_of(known.text) == comments_of(text):
+                return "unchanged"
+            if is_same or known.is_paused:
+                self._loop.change(ChangeKind.TOLD, known._replace(text=text))
+                return "told"
         start = None if since_ms is None else self._loop.queries.catch_ups.point(plan, since_ms)
         query = StandingQuery(name, text, _now() if since_ms is None else since_ms)
         self._loop.change(ChangeKind.ADDED, query, plan, start=start)
         return "added" if old is None else "replaced"
+
+    def tried(
+        self, name: str, text: str, since_ms: int | None, most: int, seconds: float
+    ) -> tuple[list[LoggedAnswer], bool]:
+        """What a query would have answered over the logged events; nothing is kept or sent.
+
+        Args:
+            name: of the query.
+            text: its text.
+            since_ms: it takes no event before this time; None: all that are logged.
+            most: how many answers are given.
+            seconds: for how long it runs.
+
+        Returns:
+            The answers, and whether there are more, or might be.
+
+        Raises:
+            HistoryGone, QueryError, UsageError, InputError: as from `put`.
+        """
+        plan, end = self._planner(name, text), time.monotonic() + seconds
+
+        def begun() -> tuple[CatchUp, dict[str, int]]:
+            ends = {iri: log.log.end for iri, log in self._loop.logs.items()}
+            catch_ups, since = (
+                self._loop.queries.catch_ups,
+                _EARLIEST if since_ms is None else since_ms,
+            )
+            start = (
+                catch_ups.point(plan, since_ms) if since_ms is not None else catch_ups.first(plan)
+            )
+            return catch_ups.made(plan, start, since, {}), ends
+
+        own, ends = self._loop.requests.look(begun)
+        found: list[LoggedAnswer] = []
+        with closing(own):
+            while own.places != ends and len(found) <= most and time.monotonic() < end:
+                found += [LoggedAnswer.of(plan, answer) for answer in own.advance(ends)]
+                if own.failure is not None:
+                    raise UsageError(f"query {name} fails: {own.failure}")
+            return found[:most], own.places != ends or len(found) > most
 
     def remove(self, name: str) -> None:
         """Take a query away, with its partial matches; its answers stay readable for a while.
@@ -265,6 +293,29 @@ class StandingRun:
             RunError: as from `put`.
         """
         self._loop.requests.call(lambda: self._loop.change(ChangeKind.REMOVED, self._known(name)))
+
+    def enable(self, name: str, is_enabled: bool) -> bool:
+        """Let a query pause, or begin anew; whether that changed anything.
+
+        A paused query gets no events, and has no partial matches. It stays paused over restarts.
+
+        Raises:
+            UnknownQuery: there is none with this name.
+            UsageError: another query registers the same stream by now.
+            RunError: as from `put`.
+        """
+        return self._loop.requests.call(partial(self._enable, name, is_enabled))
+
+    def _enable(self, name: str, is_enabled: bool) -> bool:
+        query = self._known(name)
+        if query.is_paused != is_enabled:
+            return False
+        if is_enabled:
+            query = query._replace(since=_now(), is_paused=False)
+            self._loop.change(ChangeKind.ADDED, query)
+        else:
+            self._loop.change(ChangeKind.PAUSED, query._replace(is_paused=True))
+        return True
 
     def restart(self, name: str) -> None:
         """Let a failed query begin anew.
@@ -294,6 +345,11 @@ class StandingRun:
             lambda: [self._view(name) for name in sorted(self._loop.queries.by_name)]
         )
 
+    def texts(self) -> dict[str, str]:
+        """The texts of all queries, by name."""
+        queries = self._loop.queries.by_name
+        return self._loop.requests.look(lambda: {own.name: own.text for own in queries.values()})
+
     def query(self, name: str) -> QueryView:
         """A query; UnknownQuery if there is none with this name."""
         return self._loop.requests.look(lambda: self._view(self._known(name).name))
@@ -320,6 +376,21 @@ class StandingRun:
 
         return self.look(states)
 
+    def waits(self, name: str) -> QueryWaits | None:
+        """What a query waits for; None if it has failed or catches up, UnknownQuery if there is
+        none with this name."""
+
+        def found(engine: LiveEngine) -> QueryWaits | None:
+            self._known(name)
+            query = engine.queries.query_of(name)
+            return None if query is None or query.failure else waits_of(engine, query)
+
+        return self.look(found)
+
+    def waiting(self) -> list[tuple[str, str, int]]:
+        """(query, stream, since) of each query that has waited for a stream for a minute."""
+        return self._loop.requests.look(self._loop.stream_waits.long)
+
     def look(self, do: Callable[[LiveEngine], T]) -> T:
         """What a function sees of the engine between two batches; it must change nothing."""
         return self._loop.requests.look(lambda: do(self._loop.engine))
@@ -330,10 +401,11 @@ class StandingRun:
         assert plan is not None
         failure = "" if query is None or query.failure is None else query.failure
         state: State = "catching up" if query is None else "failed" if failure else "running"
+        state = "paused" if own.is_paused else state
         live = None
         if query is not None and not failure:
             unit = queries.unit(query)
-            if isinstance(unit, QueryUnit):  # a family would count all its members' for each
+            if not unit.is_family:  # a family would count all its members' for each
                 live = sum(unit.live_states(query).waiting.values())
         return QueryView(
             name,
@@ -342,6 +414,8 @@ class StandingRun:
             own.since,
             tuple(plan.inputs.streams),
             self._loop.answers.answered[name],
+            self.stats.muted.get(plan.identity.title, 0),
+            sum(sink.withheld.get(name, 0) for sink in self.sinks()),
             live,
             failure,
         )
@@ -358,12 +432,23 @@ class StandingRun:
 
     # --- streams ----------------------------------------------------------------------------------
 
-    def accept(self, stream: str, messages: Sequence[Message]) -> None:
+    def accept(
+        self,
+        stream: str,
+        messages: Sequence[Message],
+        events: GivenEvents | None = None,
+        wakes: bool = True,
+    ) -> int:
         """Take messages of a stream that has no source; they are on disk when this returns.
 
         Args:
             stream: its name.
-            messages: `UNNUMBERED`; the marks of a message are kept with it, see `marks`.
+            messages: `UNNUMBERED`.
+            events: what is in them. The marks that it has are kept with them, see `marks`.
+            wakes: whether the run reads them at once; else the caller calls `wake` after its reply.
+
+        Returns:
+            How many of the events are late.
 
         Raises:
             UsageError: there is no such stream, or it has a source.
@@ -374,7 +459,22 @@ class StandingRun:
             raise UsageError(f"there is no stream {stream}")
         if self._loop.streams[iri].source.connector() is not None:
             raise UsageError(f"stream {stream} has a source, so nothing can be posted to it")
-        self._loop.acceptance.accept(iri, messages)
+        return self._loop.acceptance.accept(iri, messages, events or GivenEvents(), wakes)
+
+    def wake(self) -> None:
+        """Let the run read what was accepted."""
+        self._loop.wake()
+
+    def heartbeat(self, stream: str, time_ms: int) -> None:
+        """Say that no event of a stream at or before a time (ms) follows; it is on disk then.
+
+        Raises:
+            HeartbeatTooFar: the time is too far ahead of the clock.
+            UsageError: it is behind the stream's watermark, or the stream's times are the clock's.
+            RunError: the disk is full, or the run has ended.
+        """
+        iri = self._iris[stream]
+        self._loop.requests.call(lambda: self._loop.give_heartbeat(iri, time_ms))
 
     def marks(self, stream: str) -> dict[str, str]:
         """The last text of each mark of a stream's messages."""
@@ -440,6 +540,8 @@ class StandingRun:
             return [f"the run has ended: {self._failure}"]
         found = [f"{what}: {reason}" for what, reason in [*self._loop.problems.items()]]
         found += [f"stream {name}: {why}" for name, why in self._loop.acceptance.problems().items()]
+        clock = self._loop.clock.problem()
+        found += [f"clock: {clock}"] if clock else []
         found += [f"sink {view.name}: {view.problem}" for view in self.sinks() if view.problem]
         failed = (view for view in self.queries() if view.state == "failed")
         return [*found, *(f"query {view.name} has failed: {view.reason}" for view in failed)]

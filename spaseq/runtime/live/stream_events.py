@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from spaseq.connectors.heartbeat_messages import is_heartbeat
 from spaseq.lift.lifted_messages import LiftedBroker
 from spaseq.lift.lifted_parts import events_of_part
 from spaseq.logs.messages import Message, MessageColumns
@@ -53,7 +54,10 @@ class StreamEvents:
         return batches if self._seen is None else self._first_ones(batches, arrival, self._seen)
 
     def _small(self, messages: MessageColumns, source: str, on_bad: OnBad) -> MessageColumns:
-        """The messages that are not too large."""
+        """The messages that are not too large, and no heartbeats."""
+        if any(map(is_heartbeat, set(messages.media_type))):
+            kept = [at for at, media in enumerate(messages.media_type) if not is_heartbeat(media)]
+            messages = messages.rows(np.array(kept, np.int64))
         most, sizes = self._how.max_bytes, messages.payload.sizes
         if most is None:
             return messages
@@ -68,7 +72,7 @@ class StreamEvents:
         """The events whose graphs have not been seen for so long; those without a name, too."""
         seen.advance(arrival)
         for batch in batches:
-            names = batch.names(np.arange(len(batch))).to_pylist()
+            names = batch.names(np.arange(len(batch))).texts()
             kept = [at for at, name in enumerate(names) if name is None or seen.is_new(name)]
             self.duplicates += len(names) - len(kept)
             yield batch if len(kept) == len(names) else batch.take(np.array(kept, np.int64))

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.runtime.arrivals.input_splits import bounded_splits
@@ -49,7 +50,7 @@ from spaseq.runtime.spark.stages.registered_streams import chained_output
 from spaseq.runtime.spark.stages.sequence_stage import run_sequences
 from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
 from spaseq.scratch import ScratchDirectory
-from spaseq.stages.collection_pause import MANY, collection_of_new_only
+from spaseq.stages.collection_pause import collection_of_new_only
 from spaseq.stages.query_units import QueryUnits
 
 PIECE_BYTES = 64 * 2**20
@@ -88,7 +89,7 @@ def run_batches(
         verbose: show Spark's own messages, if the session is started here.
 
     Yields:
-        (number of the query, some answers), by query, in order (docs/language.md#order-of-answers).
+        (number of the query, some answers), by query, in order (docs/meaning.md#order-of-answers).
 
     Raises:
         InputError: a stream cannot be read.
@@ -97,12 +98,18 @@ def run_batches(
     started = time.perf_counter()
     with spark_errors():
         spark = spark or session(master=master, verbose=verbose)
-    hidden = collection_of_new_only() if len(job.plans) >= MANY else nullcontext()
+    hidden = (
+        collection_of_new_only()
+        if len(job.plans) >= thresholds.current.many_queries
+        else nullcontext()
+    )
     with hidden, ScratchDirectory("events") as directory:
         shared = tuple(stream.shared(Path(directory)) for stream in job.streams)
         here = is_one_machine(spark) and not any(queries_read(job.plans))
         delivered = _delivered_from_files if here else _delivered
-        yield from delivered(spark, replace(job, streams=shared), partitions, started)
+        for number, answers in delivered(spark, replace(job, streams=shared), partitions, started):
+            if job.plans[number].maintained is None:
+                yield number, answers
     job.stats.seconds = time.perf_counter() - started
 
 

@@ -20,19 +20,22 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from spaseq.errors import InputError, SpaseqError, UsageError
-from spaseq.kb.service_failure import RetryCount
 from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.options import FileSourceSettings
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
-from spaseq.runtime.arrivals.stream_clock import StreamClock, late_events, raise_idle
+from spaseq.runtime.arrivals.passing_time import raise_silent
+from spaseq.runtime.arrivals.stream_clock import StreamClock, late_events
 from spaseq.runtime.arrivals.time_counts import TimeCounts
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.job.job import Job, LateEvent, Stats
+from spaseq.runtime.job.process_counts import ProcessCounts
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
 from spaseq.runtime.spark.lifted_frames import (
     FrameRows,
@@ -54,9 +57,13 @@ Row: TypeAlias = tuple[str, int | None, int | None, str | None, Any]
 """stream, ms, k, event IRI, N-Triples text; of lifted rows only the stream, and Arrow bytes."""
 
 
-def frame_solutions(frame: Any, solve: BoundedSolve) -> Any:
-    """Stage 1 of a bounded run: the DataFrame of solution rows for one of events."""
-    task = FrameSolve(solve, stream_names(solve.units.queries))
+def frame_solutions(frame: Any, solve: BoundedSolve, time_unit: str = "ms") -> Any:
+    """Stage 1 of a bounded run: the DataFrame of solution rows for one of events.
+
+    Integer times count a `time_unit`.
+    """
+    unit = _integers(frame, time_unit)
+    task = FrameSolve(solve, stream_names(solve.units.queries), unit)
     placed = numbered(normalised(frame), frame.sparkSession.sparkContext.defaultParallelism)
     return placed.mapInArrow(lambda batches: task.run(batches), PACKS_DDL)
 
@@ -68,10 +75,12 @@ def frame_packs(
     checkpoint: Checkpoint,
     delay_ms: int,
     idle_ms: int | None = None,
+    time_unit: str = "ms",
 ) -> Any:
     """Stage 1 of a streaming run: the DataFrame of `PACKED` rows.
 
-    `frame` has events, or there are DataFrames of rows with their lifts.
+    `frame` has events, or there are DataFrames of rows with their lifts. Integer times of events
+    count a `time_unit`.
     """
     from pyspark.sql import functions as sf
 
@@ -82,7 +91,13 @@ def frame_packs(
     lifted = frame if isinstance(frame, Sequence) else ()
     lifts = {each.rows.iri: (each.rows, each.order) for each in lifted}
     matching = FrameMatching(
-        groups, knowledge, checkpoint.buckets, names, job.options.limits, lifts
+        groups,
+        knowledge,
+        checkpoint.buckets,
+        names,
+        job.options.limits,
+        lifts,
+        None if lifted else _integers(frame, time_unit),
     )
     rows = reduce(_both, map(stored_rows, lifted)) if lifted else normalised(frame)
     if idle_ms is None:
@@ -98,8 +113,18 @@ def _both(one: Any, other: Any) -> Any:
     return one.unionAll(other)
 
 
+def _integers(frame: Any, time_unit: str) -> str | None:
+    """The unit of the times that a DataFrame gives as integers; None if they are timestamps."""
+    from pyspark.sql.types import IntegralType
+
+    fields = {f.name: f.dataType for f in frame.schema.fields}
+    return time_unit if isinstance(fields.get("time"), IntegralType) else None
+
+
 def normalised(frame: Any) -> Any:
-    """The frame with the columns `COLUMNS`, time in ms, without rows that are marked late.
+    """The frame with the columns `COLUMNS`, without rows that are marked late.
+
+    A timestamp becomes milliseconds, an integer stays.
 
     Raises:
         UsageError: a column is missing, or time is neither a timestamp nor an integer.
@@ -118,7 +143,7 @@ def normalised(frame: Any) -> Any:
     elif isinstance(types["time"], IntegralType):
         time = sf.col("time").cast("bigint")
     else:
-        raise UsageError("the column time is a timestamp, or an integer of milliseconds")
+        raise UsageError("the column time is a timestamp, or an integer")
     optional = {"k": "int", "event": "string"}
     given = {n: sf.col(n) if n in types else sf.lit(None) for n in optional}
     return frame.select(
@@ -141,27 +166,30 @@ class FrameSolve:
 
     solve: BoundedSolve
     names: Mapping[str, str]  # IRIs by all names of streams
+    time_unit: str | None = None  # of times that are integers
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`: rows of `COLUMNS` to rows of `PACKS`."""
         context = TaskContext.get()
         side = SideRows(PACKS, context.partitionId() if context else 0)
-        stats, repeats = Stats(), RetryCount()
+        stats, process = Stats(), ProcessCounts()
         counters: dict[str, InstantCounter] = {}
         try:
             for batch in batches:
                 columns = (batch.column(name).to_pylist() for name in COLUMNS)
                 for iri, rows in _by_stream(zip(*columns, strict=True), self.names).items():
-                    events, bad = _events(iri, rows, counters.setdefault(iri, InstantCounter()))
+                    events, bad = _events(
+                        iri, rows, counters.setdefault(iri, InstantCounter()), self.time_unit
+                    )
                     yield from self.solve.solved(iri, iter([events]), stats, bad.append)
-                    stats.bad += len(bad)
+                    stats.count_bad(bad)
                     if bad:
                         yield side.batch(bad)
         except SpaseqError as error:
             yield side.batch([error])
             for _ in batches:  # read to the end, as Spark expects
                 pass
-        stats.repeated = repeats.take()
+        process.add_to(stats)
         yield side.batch([stats])
 
 
@@ -175,6 +203,7 @@ class FrameMatching:
     names: Mapping[str, str]  # IRIs by all names of streams
     limits: Limits = DEFAULT_LIMITS
     lifts: Mapping[str, tuple[FrameRows, str | None]] = field(default_factory=dict)  # with orders
+    time_unit: str | None = None  # of times that are integers
 
     @property
     def streams(self) -> list[str]:
@@ -183,7 +212,7 @@ class FrameMatching:
 
     def solved(self, iri: str, given: list[Row], clock: StreamClock) -> Iterator[pa.RecordBatch]:
         """Packs and side rows of a batch's rows, which are sorted by time; moves the clock on."""
-        stats, number, repeats = Stats(), self.streams.index(iri), RetryCount()
+        stats, number, process = Stats(), self.streams.index(iri), ProcessCounts()
         found: list[BadInput] = []
         late: list[LateEvent] = []
         own = any(row[2] is not None for row in given)
@@ -198,7 +227,9 @@ class FrameMatching:
         solver = Solver(self.groups.units, iri, self.knowledge, stats, found.append, self.limits)
         for unit, solutions in solver.solve(in_time()):
             yield from packed(self.groups, unit, solutions, self.buckets, (iri, 0))
-        stats.bad, stats.late, stats.repeated = len(found), len(late), repeats.take()
+        stats.count_bad(found)
+        stats.late = len(late)
+        process.add_to(stats)
         yield SideRows(PACKED, number).batch([*found, *late, stats])
 
     def _events(self, iri: str, given: list[Row], on_bad: OnBad) -> Iterator[EventBatch]:
@@ -209,7 +240,7 @@ class FrameMatching:
             return
         ordered = sorted(given, key=lambda r: tuple("" if x is None else x for x in r[3:]))
         ordered.sort(key=lambda r: (r[1] or 0, r[2] or 0))
-        events, bad = _events(iri, ordered, InstantCounter())
+        events, bad = _events(iri, ordered, InstantCounter(), self.time_unit)
         for each in bad:
             on_bad(each)
         yield events
@@ -294,7 +325,8 @@ class FrameClocks(StatefulProcessor):  # type: ignore[misc]
             for batch in self.matching.solved(iri, rows, clock):
                 yield batch.to_pandas()
             clocks[iri] = clock, now
-        risen = raise_idle((clock, now - since >= self.idle_ms) for clock, since in clocks.values())
+        idle = [(clock, now - since >= self.idle_ms) for clock, since in clocks.values()]
+        risen = raise_silent(idle, now, now, FileSourceSettings())
         for iri, (clock, since) in clocks.items():
             for batch in self.matching.marked(iri, clock):
                 yield batch.to_pandas()
@@ -330,19 +362,21 @@ def _by_stream(rows: Iterator[Any], names: Mapping[str, str]) -> dict[str, list[
 
 
 def _events(
-    iri: str, rows: Sequence[Row], counter: InstantCounter
+    iri: str, rows: Sequence[Row], counter: InstantCounter, time_unit: str | None
 ) -> tuple[EventBatch, list[BadInput]]:
     """The events of one stream's rows, with the rows' own k if given, and the bad rows."""
     events: list[tuple[int, str | None, Sequence[Triple]]] = []
     given: list[int | None] = []
     bad: list[BadInput] = []
+    times = TimeTerms.of_file(iri, time_unit or "ms", f"<{iri}>", bad.append)
     for _, time, k, event, graph in rows:
         try:
             if time is None:
                 raise InputError("event without a timestamp")
-            events.append((int(time), event, triples_of(graph)))
+            ms = int(time) if time_unit is None else times.given(int(time))
+            events.append((ms, event, triples_of(graph)))
             given.append(None if k is None else int(k))
-        except InputError as error:
+        except (InputError, UsageError) as error:
             bad.append(BadInput(f"<{iri}>", None, str(error), str(graph)[:300]))
     batch = batch_from_events(iri, events, counter)
     own = np.array([-1 if k is None else k for k in given], np.int32)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -19,21 +19,26 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
+from spaseq import thresholds
 from spaseq.errors import SpaseqError, UsageError
-from spaseq.kb.service_failure import RetryCount
 from spaseq.lang import ast
 from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import walk
-from spaseq.lift.cells import TABLE_ROWS, TableBlock, inner_name, variable_of
+from spaseq.lift.cells import inner_name, variable_of
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, time_field
 from spaseq.lift.lifted_events import EventMaker
+from spaseq.lift.row_blocks import TableBlock
 from spaseq.lift.row_groups import bounds
 from spaseq.lift.table_files import check_names
+from spaseq.lift.watched_casts import LostValue, bad_row
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.arrivals.tie_tables import PartTimes, TieTable
 from spaseq.runtime.job.job import Stats
+from spaseq.runtime.job.process_counts import ProcessCounts
 from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, TIES, SideRows, rows
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 
@@ -84,8 +89,8 @@ class FrameRows:
         maker = self.maker(self.options.predicates)
         maker.number_after(place)
 
-        def report(row: int, reason: str) -> None:
-            on_bad(BadInput(f"<{self.iri}>", None, reason))
+        def report(row: int, reason: str, lost: LostValue | None) -> None:
+            on_bad(bad_row(f"<{self.iri}>", None, reason, lost))
 
         for batch in tables(batches):
             for made in maker.lifted(TableBlock(batch, 1), report):
@@ -180,9 +185,12 @@ def lifted_solutions(given: LiftedFrame, solve: BoundedSolve, number: int) -> An
     frame = given.selected()
     task = FrameRowSolve(solve, given.rows, number)
     if given.order is not None:
-        count = frame.sparkSession.sparkContext.defaultParallelism
-        placed = _timed(frame, given, task).repartition(count, TIME)
-        frame = placed.sortWithinPartitions(TIME, _quoted(given.order)).drop(TIME)
+        count, by = frame.sparkSession.sparkContext.defaultParallelism, _quoted(given.order)
+        if given.rows.plan.others:  # a row has several times, so parts are in order of the column
+            frame = frame.repartitionByRange(count, by).sortWithinPartitions(by)
+        else:
+            placed = _timed(frame, given, task).repartition(count, TIME)
+            frame = placed.sortWithinPartitions(TIME, by).drop(TIME)
     return frame.mapInArrow(lambda batches: task.solved(batches), PACKS_DDL)
 
 
@@ -239,19 +247,19 @@ class PartSolve:
         """Rows of `PACKS`; a part that is `alone` needs no numbers of other parts' events."""
         part = (self.number + 1) * _MOST_PARTITIONS + self.place
         side, times = SideRows(PACKS, part), PartTimes(self.number, part)
-        stats, repeats, bad = Stats(), RetryCount(), list[BadInput]()
+        stats, process, bad = Stats(), ProcessCounts(), list[BadInput]()
         try:
             found = events(bad.append) if alone else times.watch(events(bad.append))
             for packs in self.solve.solved(self.iri, found, stats, bad.append, part):
                 yield packs
                 if bad:
-                    stats.bad += len(bad)
+                    stats.count_bad(bad)
                     yield side.batch(bad)
                     bad.clear()
         except SpaseqError as error:
             yield side.batch([error])
-        stats.bad += len(bad)
-        stats.repeated = repeats.take()
+        stats.count_bad(bad)
+        process.add_to(stats)
         yield side.batch([*bad, stats])
         for table in times.tables():
             yield self._for_all(table)
@@ -295,13 +303,41 @@ def events_of_stored(
     source: FrameRows, order: str | None, stored: Sequence[bytes], on_bad: OnBad
 ) -> Iterator[EventBatch]:
     """The events of tables in order of time; those of equal time in the order of a column."""
-    whole = pa.concat_tables(map(_table, stored))
+    whole, place = pa.concat_tables(map(_table, stored)), [*map(bytes, stored)]
     if order is not None:
         whole = whole.sort_by([(order, "ascending")])
+    if source.plan.others:
+        found = _united([*source.events(iter(whole.to_batches()), on_bad, place)])
+        in_time = found.take(np.argsort(found.time, kind="stable"))
+        yield replace(in_time, filtered=found.filtered)
+        return
     times = [batch.column(TIME) for batch in source.timed(iter(whole.to_batches()))]
     places = np.argsort(pa.chunked_array(times, pa.int64()).to_numpy(), kind="stable")
     ordered = whole.take(pa.array(places)).to_batches()
-    yield from source.events(iter(ordered), on_bad, [*map(bytes, stored)])
+    yield from source.events(iter(ordered), on_bad, place)
+
+
+def _united(batches: Sequence[EventBatch]) -> EventBatch:
+    """Events of rows that were lifted one by one, as one batch."""
+    codes: dict[str, int] = {}
+    own = [np.array([codes.setdefault(t, len(codes)) for t in b.terms], np.int32) for b in batches]
+    s, p, o = (
+        np.concatenate([code[getattr(b, name)] for b, code in zip(batches, own, strict=True)])
+        for name in "spo"
+    )
+    sizes = np.concatenate([np.diff(b.start) for b in batches])
+    return EventBatch(
+        batches[0].stream,
+        np.concatenate([b.time for b in batches]),
+        np.concatenate([b.k for b in batches]),
+        EventNames.concat([b.graph.read(np.arange(len(b))) for b in batches]),
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        s,
+        p,
+        o,
+        ListedTerms([*codes]),
+        filtered=sum(b.filtered for b in batches),
+    )
 
 
 def _table(stored: bytes) -> pa.Table:
@@ -310,12 +346,12 @@ def _table(stored: bytes) -> pa.Table:
 
 
 def tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of batches in batches of at least `TABLE_ROWS` rows, as far as there are some."""
+    """The rows of batches in batches of at least `table_rows` rows, as far as there are some."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
         if len(batch):
             held.append(batch)
-        if sum(map(len, held)) >= TABLE_ROWS:
+        if sum(map(len, held)) >= thresholds.current.table_rows:
             yield from _whole(held)
             held = []
     if held:
@@ -343,12 +379,12 @@ def _partition() -> int:
     return context.partitionId() if context else 0
 
 
-def _ignore(row: int, reason: str) -> None:
+def _ignore(row: int, reason: str, lost: LostValue | None) -> None:
     """The second pass reports bad rows."""
 
 
 def _reads_row_number(plan: LiftPlan) -> bool:
-    terms = [*(term for triple in plan.template for term in triple.terms), plan.graph]
+    terms = plan.terms
     found = {t.name for t in terms if isinstance(t, ast.Var)}
     found |= {n.name for e in plan.elements for n in walk(e) if isinstance(n, ast.Var)}
     return ROW_NUMBER in found

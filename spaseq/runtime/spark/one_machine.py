@@ -12,8 +12,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from spaseq import thresholds
 from spaseq.runtime.arrivals.input_splits import InputSplit, bounded_splits
-from spaseq.runtime.arrivals.tie_numbering import earlier
+from spaseq.runtime.arrivals.tie_numbering import TimeExtent, earlier
 from spaseq.runtime.spark.rows.block_files import Blocks, RowRun, StoredRow
 from spaseq.runtime.spark.rows.packs import part_of
 from spaseq.runtime.spark.rows.run_files import StoredPiece
@@ -26,11 +27,6 @@ from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 Given = TypeVar("Given")
 T = TypeVar("T")
 
-FEW_ROWS = 256
-"""To divide so few rows of a query among tasks saves less time than a further stage 2 takes."""
-
-MOST_ROWS = 4096
-"""With many queries, the most rows of a query that are not divided."""
 
 SHARE = 4
 """With many queries, each has at most this part of the rows of a task."""
@@ -81,12 +77,12 @@ def found_in_files(spark: Any, solve: BoundedSolve, directory: Path, time_scan: 
     splits = bounded_splits(solve.streams, time_scan=time_scan)
     tasks = FileTasks(solve, str(directory), _ends(splits))
     solved = _each(spark, tasks.solved, splits)
-    ties = earlier(s.extent for s in solved if s.extent is not None)
+    ties = earlier(s.extent for s in solved if s.numbers)
     messages = [block for s in solved for block in s.messages]
     if any(s.failed for s in solved):
         return FoundRows(messages, [], [])
     parts = _parts(chain.from_iterable(s.pieces for s in solved), solve.parts)
-    sequenced = _each(spark, _with_ties(tasks, ties), parts)
+    sequenced = _each(spark, _with_ties(tasks, ties, [s.extent for s in solved]), parts)
     messages += [block for s in sequenced for block in s.messages]
     return FoundRows(
         messages,
@@ -104,8 +100,10 @@ def _ends(splits: Iterable[InputSplit]) -> dict[int, tuple[int, int]]:
     return found
 
 
-def _with_ties(tasks: FileTasks, ties: Mapping[int, Any]) -> Callable[[list[StoredPiece]], Any]:
-    return lambda pieces: tasks.sequenced(pieces, ties)
+def _with_ties(
+    tasks: FileTasks, ties: Mapping[int, Any], extents: Sequence[TimeExtent]
+) -> Callable[[list[StoredPiece]], Any]:
+    return lambda pieces: tasks.sequenced(pieces, ties, extents)
 
 
 def _parts(pieces: Iterable[StoredPiece], parts: int) -> list[list[StoredPiece]]:
@@ -121,7 +119,10 @@ def _undivided(pieces: Sequence[StoredPiece], parts: int) -> Iterator[StoredPiec
     of_query: dict[int, list[StoredPiece]] = {}
     for piece in pieces:
         of_query.setdefault(piece.query, []).append(piece)
-    few = max(FEW_ROWS, min(MOST_ROWS, _rows(pieces) // (SHARE * parts)))
+    few = max(
+        thresholds.current.task_rows,
+        min(thresholds.current.divided_rows, _rows(pieces) // (SHARE * parts)),
+    )
     turn = 0
     for query, own in of_query.items():
         if _rows(own) <= few:

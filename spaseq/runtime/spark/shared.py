@@ -78,7 +78,7 @@ def take_message(job: Job, message: Message) -> None:
         case Stats():
             add_stats(job.stats, message)
         case BadInput():
-            job.on_bad(message)
+            job.report_bad(message)
         case LateEvent():
             job.on_late(message)
         case SpaseqError():
@@ -91,13 +91,18 @@ def add_stats(total: Stats, part: Stats) -> None:
     total.triples += part.triples
     total.matches += part.matches
     total.answers = _summed(total.answers, part.answers)
+    total.changes = _summed(total.changes, part.changes)
     total.query_seconds = _summed(total.query_seconds, part.query_seconds)
     total.suppressed += part.suppressed
+    total.add_muted(part.muted)
     total.bad += part.bad
+    total.lost = _summed(total.lost, part.lost)
+    total.first_lost = {**part.first_lost, **total.first_lost}
     total.filtered += part.filtered
     total.skipped_groups += part.skipped_groups
     total.late += part.late
     total.repeated += part.repeated
+    total.bad_geometries += part.bad_geometries
     total.add_solutions(part.solutions)
     for stage, seconds in part.stages.items():
         total.add(stage, seconds)

@@ -16,6 +16,37 @@ export function answerNode(answer, knowledge) {
     details(answer, start), knowledge ? used(knowledge) : null);
 }
 
+// What an answer says, in one line: its values by name, or the statements that it makes.
+export function said(answer) {
+  const parts = answer.bindings
+    ? Object.entries(answer.bindings).slice(0, 12).map(([name, value]) => [name, brief(value)])
+    : statements(answer.graph || []);
+  const words = parts.map(([name, value]) =>
+    el("span", { class: "pair" }, el("span", { class: "quiet" }, name ? `${shown(name, 40)} ` : ""), data(value, 80)));
+  return words.length ? words : [el("span", { class: "quiet" }, `${events(answer.trace.length)} matched`)];
+}
+
+// Triples as (predicate, object); each subject is named once.
+function statements(graph) {
+  let before = null;
+  return graph.slice(0, 12).flatMap(({ subject, predicate, object }) => {
+    const name = subject.type === "uri" ? brief(subject) : "";
+    const begin = name && name !== before ? [["", name]] : [];
+    before = name || before;
+    return [...begin, [local(predicate.value), brief(object)]];
+  });
+}
+
+// A term in a few words: the end of an IRI, a point as latitude and longitude, or a value.
+function brief(value) {
+  if (value == null) return "\u2013";
+  if (Array.isArray(value)) return value.map(brief).join(", ");
+  if (value.type === "triple") return "a statement";
+  if (value.type === "uri") return local(value.value) || value.value;
+  const point = value.datatype?.endsWith("#wktLiteral") && value.value.match(/POINT\s*\(\s*(\S+)\s+(\S+)\s*\)/i);
+  return point ? `${point[2]}, ${point[1]}` : value.value;
+}
+
 const events = (count) => `${count} event${count === 1 ? "" : "s"}`;
 
 function timeline(answer, start, end) {
@@ -118,7 +149,7 @@ function details(answer, start) {
     el("td", {}, step.gpm),
     el("td", { class: "number" }, `+${span(Date.parse(step.time) - start)}`),
     el("td", {}, time(step.time)),
-    el("td", {}, data(step.event ?? "blank graph")),
+    el("td", {}, step.event ? data(step.event) : el("span", { class: "quiet" }, "without a name")),
     el("td", {}, data(step.stream))));
   return el("details", {}, el("summary", {}, "Events"),
     el("div", { class: "wide" },

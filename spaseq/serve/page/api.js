@@ -53,5 +53,17 @@ export const put = async (name, text, from) => {
   return { added: response.status === 201, ...(await response.json()) };
 };
 
+export const feed = async (asked) => {
+  const given = Object.entries(asked).filter(([, value]) => value);
+  const text = await (await request(`answers?${new URLSearchParams(given)}`)).text();
+  return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+};
+
+export const acknowledge = (id, note) =>
+  json(`answers/${id}/acknowledge`, { method: "POST", body: JSON.stringify({ note }) });
+
+export const enable = (name, enabled) =>
+  request(of(name), { method: "PATCH", body: JSON.stringify({ enabled }) });
+
 export const login = (token) =>
   request("login", { method: "POST", body: new URLSearchParams({ token }) });

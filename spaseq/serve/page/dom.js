@@ -42,8 +42,8 @@ export function say(node, text) {
 export function keep(parent, items, key, make, update) {
   const had = new Map([...parent.children].map((node) => [node.dataset.key, node]));
   let place = parent.firstElementChild;
-  for (const item of items) {
-    const name = String(key(item));
+  for (const [number, item] of items.entries()) {
+    const name = String(key(item, number));
     let node = had.get(name);
     if (node) had.delete(name);
     else {
@@ -75,10 +75,11 @@ export function perSecond(rate) {
   return rate < 10 ? `${rate.toFixed(1)}/s` : `${short(rate)}/s`;
 }
 
-// An xsd:dateTime without its T and Z.
+// An xsd:dateTime with a space for its T, and its zone: UTC for Z and for none.
 export function time(text) {
   if (text == null) return "\u2013";
-  return text.replace("T", " ").replace("Z", "");
+  const [, moment, zone] = text.match(/^(.*?)(Z|[+-]\d\d:\d\d)?$/);
+  return `${moment.replace("T", " ")} ${!zone || zone === "Z" ? "UTC" : zone}`;
 }
 
 export function span(ms) {
@@ -92,6 +93,26 @@ export function span(ms) {
 
 export function button(text, on, attributes = {}) {
   return el("button", { type: "button", onclick: on, ...attributes }, text);
+}
+
+// Asks for a note; null if it is given up.
+export function noted(question, action) {
+  return new Promise((resolve) => {
+    const note = el("input", { id: "note", maxlength: "1000", autocomplete: "off", autofocus: true });
+    const dialog = el("dialog", { "aria-labelledby": "question" },
+      el("form", { method: "dialog" },
+        el("p", { id: "question" }, question),
+        el("label", { for: "note" }, "Note (may be empty)"), note,
+        el("div", { class: "actions" },
+          el("button", { value: "yes", class: "primary" }, action),
+          el("button", { value: "no", formnovalidate: true }, "Cancel"))));
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      resolve(dialog.returnValue === "yes" ? note.value : null);
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+  });
 }
 
 // Asks before something is done that cannot be undone.

@@ -48,7 +48,7 @@ export function editor(name) {
     el("div", { class: "text" }, numbers, text),
     verdict, found.node, error,
     el("div", { class: "actions" }, save,
-      el("a", { class: "button", href: name ? `#/query/${name}` : "#/" }, "Cancel"),
+      el("a", { class: "button", href: name ? `#/query/${name}` : "#/queries" }, "Cancel"),
       el("span", { class: "quiet" }, "Ctrl+Enter saves")));
   let timer = 0;
   let asked = 0;

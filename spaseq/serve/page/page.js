@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { el, say } from "./dom.js";
 import { editor } from "./editor.js";
+import { feedView } from "./feed.js";
 import { Rates } from "./rates.js";
 import { queriesView } from "./queries.js";
 import { queryView } from "./query.js";
@@ -20,7 +21,8 @@ let view = null;
 let timer = 0;
 
 const ROUTES = [
-  [/^#?\/?$/, () => queriesView(), "queries"],
+  [/^#?\/?$/, () => feedView(), "feed"],
+  [/^#\/queries$/, () => queriesView(), "queries"],
   [/^#\/streams$/, () => streamsView(), "streams"],
   [/^#\/new$/, () => editor(null), "new"],
   [/^#\/query\/([\w.-]+)$/, (name) => queryView(name), "queries"],
@@ -30,7 +32,7 @@ const ROUTES = [
 function route() {
   const found = ROUTES.map(([pattern, make, at]) => [location.hash.match(pattern), make, at])
     .find(([match]) => match);
-  const [match, make, at] = found || [[], () => queriesView(), "queries"];
+  const [match, make, at] = found || [[], () => feedView(), "feed"];
   if (!found) location.replace("#/");
   open(make(...match.slice(1)), at);
 }
@@ -82,7 +84,7 @@ function tell(text, hint = "") {
 const gone = (message) => ({
   title: "Gone", still: true,
   node: el("section", {}, el("h1", {}, "There is nothing here"), el("p", {}, message),
-    el("p", {}, el("a", { href: "#/" }, "All queries"))),
+    el("p", {}, el("a", { href: "#/queries" }, "All queries"))),
 });
 
 function askToken() {

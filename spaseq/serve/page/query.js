@@ -3,26 +3,28 @@
 import * as api from "./api.js";
 import { answerNode } from "./answers.js";
 import { automaton, flat } from "./automaton.js";
-import { behind, waits } from "./streams.js";
 import { button, confirmed, el, grouped, keep, perSecond, say, short, shown, time } from "./dom.js";
 import { findings } from "./findings.js";
 import { statePill } from "./queries.js";
 
 const ANSWERS = 20;
 const DRAW_MS = 400;
+const WINDOWS = 10;
 
 export function queryView(name) {
   const head = el("div", { class: "title" }, el("h1", {}, name));
   const pill = el("span", { "aria-live": "polite" });
+  const pause = button("Pause", act(() => api.enable(name, pause.dataset.is === "paused")));
   const restart = button("Restart", act(() => api.restart(name)), { hidden: true });
   const error = el("p", { class: "error", role: "alert" });
-  head.append(pill, el("div", { class: "actions" }, restart,
+  head.append(pill, el("div", { class: "actions" }, restart, pause,
     el("a", { class: "button", href: `#/edit/${name}` }, "Edit"),
     button("Remove", act(removed), { class: "danger" })));
   const facts = el("dl", { class: "facts" });
   const picture = el("div");
   const states = el("tbody");
   const streams = el("p", { class: "quiet" });
+  const waits = waitsPart();
   const text = el("pre", { class: "code", tabindex: "0" });
   const found = findings();
   const plan = el("p", { class: "quiet" });
@@ -37,7 +39,7 @@ export function queryView(name) {
         ["State", "Streams", "Partial matches", "Taken"].map((t, i) =>
           el("th", { scope: "col", class: i > 1 ? "number" : null }, t)))),
       states))),
-    whyPart(name), answers.node,
+    waits.node, whyPart(name), answers.node,
     el("h2", {}, "Query"), found.node, text, plan);
   let drawn = null;
   let drawnText = null;
@@ -56,7 +58,7 @@ export function queryView(name) {
   async function removed() {
     if (!(await confirmed(`Remove the query ${name}? Its partial matches are lost.`, "Remove"))) return;
     await api.remove(name);
-    location.hash = "#/";
+    location.hash = "#/queries";
   }
 
   async function update(known) {
@@ -66,10 +68,15 @@ export function queryView(name) {
       pill.replaceChildren(statePill(query.state));
     }
     restart.hidden = query.state !== "failed";
+    pause.hidden = !["running", "paused"].includes(query.state);
+    pause.dataset.is = query.state;
+    say(pause, query.state === "paused" ? "Run again" : "Pause");
     if (query.reason) say(error, `It has failed: ${shown(query.reason, 400)}`);
     else if (error.textContent.startsWith("It has failed")) say(error, "");
     showFacts(facts, [
       ["Answers", grouped(query.answers)],
+      ["Muted", query.muted ? grouped(query.muted) : ""],
+      ["Withheld", query.withheld ? grouped(query.withheld) : ""],
       ["Rate", perSecond(known.answered.of(name))],
       ["Partial matches", short(waiting(query))],
       ["Window", query.plan?.window?.text || "\u2013"],
@@ -82,6 +89,7 @@ export function queryView(name) {
       keep(states, flat(query.automaton), (s) => s.id, stateRow, fillState);
     }
     say(streams, streamWords(query, known));
+    waits.update(query.waiting, known.streams);
     answers.update();
   }
 
@@ -131,14 +139,39 @@ function fillState(node, state) {
 }
 
 function streamWords(query, known) {
-  const found = waits([query], known.streams);
-  const words = known.streams.filter((stream) => query.streams.includes(stream.iri)).map((stream) => {
-    const wait = found.get(stream.name);
-    if (!wait.queries.length) return stream.name;
-    const far = wait.gap === Infinity ? "no watermark yet" : `${behind(wait)} behind`;
-    return `${stream.name} (${far}: the query waits for it)`;
-  });
+  const words = query.streams.map((iri) => nameOf(iri, known.streams));
   return words.length ? `Reads ${words.join(", ")}.` : "";
+}
+
+const nameOf = (iri, streams) => streams.find((stream) => stream.iri === iri)?.name || shown(iri, 80);
+
+// What comes when time passes: windows that will close, answers that are held, and for whom.
+function waitsPart() {
+  const words = el("p", { class: "quiet" });
+  const times = el("ul", { class: "closes" });
+  const more = el("p", { class: "quiet" });
+  const node = el("div", { id: "waits", hidden: true }, el("h2", {}, "Waits"), words, times, more);
+
+  function update(waiting, streams) {
+    node.hidden = !waiting;
+    if (!waiting) return;
+    const { windows } = waiting;
+    say(words, waitWords(waiting, streams));
+    keep(times, windows.slice(0, WINDOWS), (_, i) => i, () => el("li"),
+      (item, { closes }) => say(item, time(closes)));
+    times.hidden = !windows.length;
+    say(more, windows.length > WINDOWS ? `and ${windows.length - WINDOWS} more that are next` : "");
+  }
+  return { node, update };
+}
+
+function waitWords({ windows, held, streams: behind }, streams) {
+  const words = [];
+  const names = behind.map((iri) => nameOf(iri, streams)).join(", ");
+  if (held) words.push(`${grouped(held)} ${held > 1 ? "answers are" : "answer is"} held.`);
+  if (names) words.push(`It waits for the watermark of ${names}.`);
+  if (windows.length) words.push("If nothing further happens, windows close with an answer at:");
+  return words.join(" ") || "For nothing: no answer is held, and time alone brings none.";
 }
 
 function whyPart(name) {
@@ -160,7 +193,9 @@ function whyPart(name) {
   };
   return el("div", {}, el("h2", {}, "Why not?"),
     el("form", { class: "row", onsubmit: asked }, ask,
-      el("label", { for: "why-event", class: "hidden" }, "Event"), event), report);
+      el("label", { for: "why-event", class: "hidden" }, "Event"), event), report,
+    el("p", { class: "quiet" }, "It looks at all events that are still logged, also at those from before the query came. ",
+      "So it may count more than the query has seen."));
 }
 
 function answersPart(name, reads) {

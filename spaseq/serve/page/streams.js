@@ -1,39 +1,39 @@
-// The streams: rates, watermarks, lag, and whom everybody waits for.
+// The streams: rates, watermarks, lag, and which queries wait for them.
 
 import { data, el, grouped, keep, perSecond, say, shown, span, time } from "./dom.js";
 
-// Who waits for whom: by the name of a stream, the queries that wait for it, and how far it is
-// behind the newest stream of a query (ms; infinite before its first watermark).
-export function waits(queries, streams) {
-  const found = new Map(streams.map((stream) => [stream.name, { queries: [], gap: null }]));
+// How far each stream is behind the newest one of a query, by its name (ms; infinite before its
+// first watermark).
+function gaps(queries, streams) {
+  const found = new Map();
   for (const query of queries) {
     const own = streams.filter((stream) => query.streams.includes(stream.iri));
-    if (own.length < 2) continue;
     const marks = own.map((s) => (s.watermark == null ? -Infinity : Date.parse(s.watermark)));
-    const [least, newest] = [Math.min(...marks), Math.max(...marks)];
-    if (newest === -Infinity) continue;
-    own.forEach((stream, i) => {
-      const wait = found.get(stream.name);
-      wait.gap = Math.max(wait.gap ?? 0, newest - marks[i]);
-      if (marks[i] === least && least < newest) wait.queries.push(query.name);
-    });
+    const newest = Math.max(...marks);
+    if (own.length < 2 || newest === -Infinity) continue;
+    own.forEach(({ name }, i) => found.set(name, Math.max(found.get(name) ?? 0, newest - marks[i])));
   }
   return found;
 }
 
-export function behind({ gap }) {
+function behind(gap) {
   if (gap == null) return "\u2013";
   return gap === Infinity ? "no watermark yet" : gap ? span(gap) : "0 s";
 }
 
-function waitWords(found, queries) {
-  const waited = [...found].filter(([, wait]) => wait.queries.length);
-  if (!waited.length) return "No stream keeps a query waiting.";
-  const joining = queries.filter((query) => query.streams.length > 1).length;
-  if (waited.length === 1 && waited[0][1].queries.length === joining) {
-    return `Everybody waits for ${waited[0][0]}.`;
-  }
-  return waited.map(([name, { queries: some }]) => {
+// The names of the queries that have waited for a stream for a minute, by its IRI.
+function waits({ waiting = [] }) {
+  const found = new Map();
+  for (const { query, stream } of waiting) found.set(stream, [...(found.get(stream) || []), query]);
+  return found;
+}
+
+function waitWords(found, queries, streams) {
+  if (!found.size) return "No query has waited for a stream for a minute.";
+  const running = queries.filter((query) => query.state === "running").length;
+  return [...found].map(([iri, some]) => {
+    const name = shown(streams.find((stream) => stream.iri === iri)?.name || iri, 80);
+    if (running > 1 && some.length === running) return `Everybody waits for ${name}.`;
     const who = some.length > 3 ? `${grouped(some.length)} queries wait` : `${some.join(", ")} ${some.length > 1 ? "wait" : "waits"}`;
     return `${who} for ${name}.`;
   }).join(" ");
@@ -53,7 +53,7 @@ export function streamsView() {
     body);
   const node = el("section", {}, el("h1", {}, "Streams"), words,
     el("div", { class: "wide" }, table), empty,
-    el("p", { class: "quiet" }, "A query waits for the slowest of its streams: a match may still need an event of it. ",
+    el("p", { class: "quiet" }, "Answers and windows wait for the slowest stream of their query: a match may still need an event of it. ",
       "Late events came behind the watermark; duplicate ones were dropped, as their graph had been seen before (dedup); bad messages were no events."));
 
   function row(stream) {
@@ -64,17 +64,17 @@ export function streamsView() {
       kinds.map((kind) => el("td", { class: kind || null })));
   }
 
-  function update({ queries, streams, accepted }) {
-    const found = waits(queries, streams);
+  function update({ queries, streams, accepted, health }) {
+    const [found, gap] = [waits(health), gaps(queries, streams)];
     keep(body, streams, (s) => s.name, row, (node, stream) => {
-      const [, rate, curve, count, lag, mark, gap, late, duplicate, bad, source] = node.children;
-      node.classList.toggle("slowest", found.get(stream.name).queries.length > 0);
+      const [, rate, curve, count, lag, mark, far, late, duplicate, bad, source] = node.children;
+      node.classList.toggle("slowest", found.has(stream.iri));
       say(rate, perSecond(accepted.of(stream.name)));
       curve.replaceChildren(accepted.curve(stream.name));
       say(count, grouped(stream.accepted));
       say(lag, grouped(stream.lag));
       say(mark, time(stream.watermark));
-      say(gap, behind(found.get(stream.name)));
+      say(far, behind(gap.get(stream.name)));
       say(late, grouped(stream.late));
       say(duplicate, grouped(stream.duplicates));
       say(bad, grouped(stream.bad));
@@ -84,7 +84,7 @@ export function streamsView() {
     });
     table.hidden = !streams.length;
     empty.hidden = streams.length > 0;
-    say(words, waitWords(found, queries));
+    say(words, waitWords(found, queries, streams));
   }
   return { title: "Streams", node, update };
 }

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from spaseq.automaton.batch.row_store import Chunk, RowStore
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.run.runs import Row
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import TermColumn, text_array
+from spaseq.rdf.columns.term_columns import TermColumn
 
 GPMS = [GpmColumns(("x", "y")), GpmColumns(("y",))]
 
@@ -35,7 +36,7 @@ def chunk(numbers: list[int]) -> Chunk:
         np.array(times, np.int64),
         np.array(ks, np.int32),
         np.array([gpm for gpm, _ in made], np.int32),
-        text_array(names),
+        EventNames.of(names),
         values,
     )
     return Chunk(np.array(numbers, np.int64), rows)

@@ -47,6 +47,9 @@ def events(sequence: str, keys: int, size: int = 300) -> list[Event]:
         ("((A AND N) | (A: N)); B", "20 SECONDS TUMBLING"),
         ("A: N!: (B AND C)", "30 SECONDS"),
         ("(A AND N); B", "9 EVENTS"),
+        ("(A AND B); C", "20 SECONDS"),
+        ("A: (N AND B AND L)", "15 SECONDS"),
+        ("A: X!: (N AND B)", "20 SECONDS"),
         ("X!; (A AND N); B", "20 SECONDS"),
     ],
 )
@@ -75,7 +78,7 @@ def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
     [
         ("A; (B AND C)", "the matches of a bracket with AND compete after `;`"),
         ("A: (B & C)", "a bracket with & may take several solutions of one event"),
-        ("(A AND B); C", "AND has an operand .* that looks at another"),
+        ("(B AND A); C", "AND has an operand .* that looks at a later one"),
         ("(A; N AND N); B", "AND has an operand of several steps"),
     ],
 )

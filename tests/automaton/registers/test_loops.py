@@ -22,7 +22,7 @@ from tests.automaton.keyed_streams import (
     solutions,
     stream,
 )
-from tests.sizes import first_of
+from tests.sizes import first_of, first_rows_of
 
 STEPS = {
     **KEYED,
@@ -117,14 +117,19 @@ def loop_query(sequence: str, within: str) -> str:
 
 def answers_of_both(compiled: QueryPlan, python: QueryPlan, events: list[Event]) -> list[Answer]:
     """The answers, which are the same by both evaluators, in pieces and after a restart."""
-    return agreed(compiled, python, events, pieces=[37, 1], restarts=[len(events) // 2])
+    return agreed(compiled, python, events, pieces=[37, *[1] * 8], restarts=[len(events) // 2])
 
 
-@pytest.mark.parametrize("size", first_of([(300, 1), (400, 1), (400, 3)], 1), ids=str)
-@pytest.mark.parametrize(("sequence", "within"), OWN + GREEDY + LAST + UNTIL + RUNNING)
+@pytest.mark.parametrize("size", first_of([(200, 1), (400, 1), (400, 3)], 1), ids=str)
+@pytest.mark.parametrize(
+    ("sequence", "within"),
+    [row for rows in (OWN, GREEDY, LAST, UNTIL, RUNNING) for row in first_rows_of(rows, 4)],
+)
 def test_long_streams(sequence: str, within: str, size: tuple[int, int]) -> None:
     """`size` is the number of events and the number of keys."""
     length, keys = size
+    if sequence == "A; (R+ UNTIL OVER; E)+; C":
+        length = 400  # fewer have no answers
     compiled, python = plans(loop_query(sequence, within))
     events = stream(sorted(used(sequence)), length, keys, 5, ties=True)
     assert answers_of_both(compiled, python, events)
@@ -208,7 +213,7 @@ TABLE = {
 
 @pytest.mark.parametrize(("sequence", "answers"), TABLE.items())
 def test_the_table_of_loops(sequence: str, answers: str) -> None:
-    """Every sequence of the table in docs/language.md#loops that has no bracket with `|`."""
+    """Every sequence of the table in docs/meaning.md#loops that has no bracket with `|`."""
     gpms, events = letters("a b1 b2 x b3 c", "ABCX")
     compiled, python = plans(query(sequence, {n: g for n, g in gpms.items() if n in sequence}))
     found = answers_of_both(compiled, python, events)

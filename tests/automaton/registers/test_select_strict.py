@@ -10,6 +10,7 @@ from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.compile import compile_query
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Event, query, run
+from tests.automaton.cases import plans as every_plan
 from tests.automaton.keyed_streams import (
     ODD,
     agreed,
@@ -41,7 +42,7 @@ def strict(sequence: str, within: str = "40 SECONDS", rest: str = "") -> str:
 )
 def test_long_streams(sequence: str, within: str, keys: int) -> None:
     compiled, python = plans(strict(sequence, within))
-    events = stream(sorted(used(sequence)), 900, keys, 5, ties=True)
+    events = stream(sorted(used(sequence)), 500, keys, 5, ties=True)
     assert agreed(compiled, python, events)
 
 
@@ -77,3 +78,38 @@ def test_operands_that_may_alternate() -> None:
     evaluator = compile_query(strict("A; (B AND C)")).sequence.evaluator
     assert evaluator.name == "registers"
     assert "the operands of `AND` may alternate" in evaluator.reason
+
+
+def pairs(count: int, keys: bool = False) -> list[Event]:
+    """An A each hour, and a B half a second later; with `keys`, each pair has a key of its own."""
+    hour, events = 3_600_000, list[Event]()
+    for i in range(count):
+        key = f"<k{i if keys else 0}>"
+        events.append(Event(hour * i, 0, 0, {"A": [{"a": "<a>", "k": key}]}))
+        events.append(Event(hour * i + 500, 0, 0, {"B": [{"b": "<b>", "k": key}]}))
+    return events
+
+
+@pytest.mark.parametrize("sequence", ["A; B", "(A; N!; B)+", "A; B++", "A; (B | A; B)"])
+def test_more_instants_than_the_evaluators_keep(sequence: str) -> None:
+    """Each match is judged while the instants of its window are known."""
+    gpms = {n: f"?{n.lower()} :k ?k" for n in "ABN" if n in sequence}
+    text = query(sequence, gpms, "10 SECONDS", "STRICT *", rest="AFTER MATCH SKIP PAST LAST EVENT")
+    for plan in every_plan(text).values():
+        assert len(run(plan, pairs(600))[0]) == 600
+
+
+def test_partitions_that_are_dropped_in_a_batch() -> None:
+    gpms = {"A": "?a :k ?k", "B": "?b :k ?k", "N": "?n :k ?k FILTER(?n != ?a)"}
+    text = query("(N, B)!; A; B", gpms, "10 SECONDS", "STRICT *", "PARTITION BY (?k)")
+    for plan in every_plan(text).values():
+        assert len(run(plan, pairs(200, keys=True))[0]) == 200
+
+
+def test_loops_that_may_be_empty() -> None:
+    """`D, E{0,2}+` without any E is D alone."""
+    gpms = {"D": "?d :is ?x", "E": "?e :is ?y"}
+    text = query("D, E{0,2}+", gpms, "10 SECONDS", "STRICT *")
+    events = [Event(3_600_000 * i, 0, 0, {"D": [{"d": "<d>", "x": "<x>"}]}) for i in range(1500)]
+    for plan in every_plan(text).values():
+        assert len(run(plan, events)[0]) == 1500

@@ -19,7 +19,7 @@ PAGE = [
     ("A: B: C", "a1 b1 c · a1 b2 c · a2 b1 c · a2 b2 c"),
     ("A: B+: C", "a1 b1 b2 c · a1 b1 c · a1 b2 c · a2 b1 b2 c · a2 b1 c · a2 b2 c"),
 ]
-"""Examples of docs/language.md#operators, in the order of docs/language.md#order-of-answers."""
+"""Examples of docs/meaning.md#operators, in the order of docs/meaning.md#order-of-answers."""
 
 MORE = [
     ("a b1 x b2 c", "A, B+, C", ""),
@@ -68,7 +68,7 @@ def test_loops(stream: str, sequence: str, expected: str) -> None:
     names = {name: "[] :is []" for name in "ABCX" if name in sequence.replace("UNTIL", "")}
     _, events = letters(stream, "ABCX")
     found = plans(query(sequence, names))
-    assert {"compact", "compiled-compact"} <= found.keys()
+    assert {"registers", "compiled-compact"} <= found.keys()
     for plan in found.values():
         answers, _ = run(plan, events)
         assert sorted(words(answers, stream)) == sorted(expected.split(" · ") if expected else [])
@@ -113,7 +113,7 @@ def test_other_greedy_loops_in_last_place_need_registers(sequence: str) -> None:
         )
 
 
-@pytest.mark.parametrize("evaluator", ["compact", "compiled-chain", "compiled-compact"])
+@pytest.mark.parametrize("evaluator", ["compiled-chain", "compiled-compact"])
 @pytest.mark.parametrize(("sequence", "expected"), PAGE, ids=[s for s, _ in PAGE])
 def test_language_examples(sequence: str, expected: str, evaluator: str) -> None:
     gpms, events = letters(STREAM)
@@ -130,7 +130,7 @@ def test_small_streams(stream: str, sequence: str, expected: str) -> None:
     names = dict.fromkeys("ABC", "[] :is []")
     _, events = letters(stream)
     found = plans(query(sequence, _used(names, sequence)))
-    assert "compact" in found
+    assert "compiled-compact" in found
     for plan in found.values():
         answers, _ = run(plan, events)
         assert sorted(words(answers, stream)) == sorted(expected.split(" · ") if expected else [])
@@ -204,7 +204,6 @@ def test_two_solutions_of_an_event_are_never_in_one_match() -> None:
     ("sequence", "evaluator"),
     [
         ("A: B: C", "compiled-chain"),
-        ("A: B+: C", "compact"),
         ("A: B+: C", "compiled-compact"),
         ("A; B+; D*; C", "compiled-compact"),
     ],
@@ -224,19 +223,6 @@ def test_what_is_held_does_not_grow_with_the_stream(sequence: str, evaluator: st
     assert max(sizes) < 2.2 * sizes[0]
 
 
-def test_the_compact_evaluator_holds_no_more_of_a_plain_sequence_as_the_stream_goes_on() -> None:
-    """Sizes rise and fall as old nodes are dropped; the peak of each half is about the same."""
-    gpms, events = letters("a b b d " * 5000, "ABCD")
-    text = query("A: B: C", _used(gpms, "A: B: C"), "50 EVENTS")
-    plan = compile_query(text, options=CompileOptions(evaluator="compact"))
-    stage, sizes = SequenceStage(plan, StageOptions(limit_per_event=1)), []
-    for start in range(0, 20_000, 1_000):
-        stage.push(batch(plan, events[start : start + 1_000]))
-        stage.advance(events[start + 999].time)
-        sizes.append(len(stage.snapshot()))
-    assert max(sizes[10:]) < 1.2 * max(sizes[:10])
-
-
 def test_a_snapshot_of_one_evaluator_does_not_fit_another() -> None:
     gpms, _ = letters(STREAM)
     found = plans(query("A: B: C", gpms))
@@ -246,7 +232,7 @@ def test_a_snapshot_of_one_evaluator_does_not_fit_another() -> None:
 def _many(count: int, strategy: str = "") -> tuple[object, list[Event]]:
     gpms, events = letters("a " + "b " * count + "c")
     plan = compile_query(query("A: B+: C", gpms, select=f"{strategy} *"))
-    assert plan.sequence.evaluator.name in ("compact", "compiled-compact")
+    assert plan.sequence.evaluator.name == "compiled-compact"
     return plan, events
 
 

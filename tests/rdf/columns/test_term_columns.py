@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_codec import SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, distinct, text_array
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, distinct
 
 TEXTS = st.one_of(st.none(), st.sampled_from(["<a:x>", "<a:y>", '"z"', '"ü"@de', "_:b"]))
 LISTS = st.lists(TEXTS, max_size=12)
@@ -73,7 +75,7 @@ def solutions(x: list[str | None], time: int = 0) -> SolutionBatch:
         np.arange(time, time + n),
         np.arange(n, dtype=np.int32),
         np.zeros(n, np.int32),
-        text_array([f"x:{i}" if i % 2 else None for i in range(n)]),
+        EventNames.of([f"x:{i}" if i % 2 else None for i in range(n)]),
         {"x": TermColumn.of(x), "y": TermColumn.unbound(n)},
         {"y": NumberColumn(np.arange(n) / 4, np.ones(n, np.int8))},
     )
@@ -84,16 +86,16 @@ def rows_of(batch: SolutionBatch) -> list[tuple[object, ...]]:
     ints = (batch.stream, batch.time, batch.k, batch.gpm)
     numbers = batch.numbers["y"].value.tolist(), batch.numbers["y"].kind.tolist()
     terms = batch.texts("x"), batch.texts("y")
-    columns = *(c.tolist() for c in ints), batch.event.to_pylist(), *terms, *numbers
+    columns = *(c.tolist() for c in ints), batch.event.texts(), *terms, *numbers
     return list(zip(*columns, strict=True))
 
 
 @given(LISTS)
 def test_a_batch_through_arrow(x: list[str | None]) -> None:
     batch = solutions(x)
-    table = batch.to_arrow(COLUMNS)
-    assert table.schema.equals(SolutionBatch.schema(COLUMNS))
-    assert rows_of(SolutionBatch.from_arrow(table, COLUMNS)) == rows_of(batch)
+    table = SolutionCodec(COLUMNS).batch(batch)
+    assert table.schema.equals(SolutionCodec(COLUMNS).schema)
+    assert rows_of(SolutionCodec(COLUMNS).rows(table)) == rows_of(batch)
     assert rows_of(pickle.loads(pickle.dumps(batch.compact()))) == rows_of(batch)
 
 
@@ -114,7 +116,7 @@ def test_batches_joined_and_cut(
 def test_no_rows(batches: list[SolutionBatch]) -> None:
     none = SolutionBatch.concat(batches, COLUMNS)
     assert len(none) == 0
-    assert rows_of(SolutionBatch.from_arrow(none.to_arrow(COLUMNS), COLUMNS)) == []
+    assert rows_of(SolutionCodec(COLUMNS).decode(SolutionCodec(COLUMNS).encode(none))) == []
 
 
 @given(st.lists(st.integers(-5, 40)), st.sampled_from([np.int32, np.int64]))

@@ -112,8 +112,8 @@ def test_names_of_graphs() -> None:
     names = BufferGraphNames(terms, terms.find(["<http://e/1>", "_:b", "<http://e/2>"]))
     assert list(names) == ["http://e/1", None, "http://e/2"]
     assert list(names[1:]) == [None, "http://e/2"]
-    assert names.strings(np.array([2, 1])).to_pylist() == ["http://e/2", None]
-    assert pickle.loads(pickle.dumps(names)) == ["http://e/1", None, "http://e/2"]
+    assert names.read(np.array([2, 1])).texts() == ["http://e/2", None]
+    assert pickle.loads(pickle.dumps(names)).texts() == ["http://e/1", None, "http://e/2"]
 
 
 def test_an_arena_comes_back_when_nobody_has_its_terms() -> None:

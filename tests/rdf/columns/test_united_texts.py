@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
-from spaseq.rdf.columns import united_texts
 from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.rdf.columns.united_texts import UnitedTexts
+from tests.thresholds import Force
 
 FIRST = TermColumn.of(["a", "b", "c"])
 SECOND = TermColumn.of(["c", None, "d", "a"])
@@ -36,8 +34,8 @@ def test_a_column_without_texts_may_come_first() -> None:
     assert united.joined([NONE, SECOND]).texts() == [None, None, "c", None, "d", "a"]
 
 
-def test_texts_of_arrays_that_have_gone_do_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(united_texts, "MOST", 4)
+def test_texts_of_arrays_that_have_gone_do_not_stay(force: Force) -> None:
+    force("united_arrays=4")
     united = UnitedTexts()
     for i in range(20):
         found = united.joined([FIRST, TermColumn.of([f"{i}"])])

@@ -1,18 +1,18 @@
-"""Assembly of quads into events, and the times of events (docs/language.md#formats)."""
+"""Assembly of quads into events, and the times of events (docs/lookup.md#formats)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf import readers
 from spaseq.rdf.lines import chunks
 from tests.rdf.streams import TIME, XSD, Event, at, read, write
+from tests.thresholds import forced
 
 G1, G2, G3 = ("<http://e/1>", "<http://e/2>", "<http://e/3>")
 NO_TIME = "event without a timestamp"
@@ -232,9 +232,11 @@ def test_batches_and_blocks_do_not_show(
     rows: list[Row], batch: int, block: int, batch_rows: int
 ) -> None:
     text = "".join(row.line(i) for i, row in enumerate(rows))
-    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chunks, "CHUNK_BYTES", block)
-        patch.setattr(readers, "BATCH_ROWS", batch_rows)
+    with (
+        TemporaryDirectory() as folder,
+        patch.object(chunks, "CHUNK_BYTES", block),
+        forced(f"batch_rows={batch_rows}"),
+    ):
         events, _ = read(write(Path(folder) / "s.nq", text), batch_events=batch)
     assert [(e.graph, len(e.triples), e.time) for e in events] == by_definition(rows)
     written = [row.line(i).split(" ")[2] for i, row in enumerate(rows) if row.kind == "quad"]

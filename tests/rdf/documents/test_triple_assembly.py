@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from spaseq.rdf.events.open_event import LOST_QUAD
 from spaseq.rdf.readers import ArrivalClock, StreamOptions, read_stream
 from tests.rdf.streams import STREAM, TIME, at, events_of, read, write
 
@@ -49,8 +50,9 @@ def test_an_event_without_a_time_is_reported(tmp_path: Path) -> None:
 def test_a_malformed_line_keeps_its_place(tmp_path: Path) -> None:
     text = stamp(1) + "wrong\n" + stamp(2) + triple(2)
     events, bad = read(write(tmp_path / "s.nt", text), triples_per_event=2)
-    assert [(e.time, len(e.triples)) for e in events] == [(1000, 1), (2000, 2)]
-    assert [b.line for b in bad] == [2]
+    assert [(e.time, len(e.triples)) for e in events] == [(2000, 2)]
+    assert [(b.line, b.reason) for b in bad if b.line == 1] == [(1, LOST_QUAD)]
+    assert [b.line for b in bad if b.line != 1] == [2]
 
 
 def test_an_event_of_malformed_lines_is_no_event(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf.events import count_history
 from spaseq.rdf.events.count_history import SortedRun
 from spaseq.rdf.events.instants import InstantCounter
+from tests.thresholds import Force, forced
 
 
 def by_definition(times: list[int]) -> list[int]:
@@ -34,8 +34,7 @@ BATCHES = st.lists(
 
 @given(BATCHES, st.sampled_from([1, 4, 100]), st.integers(0, 2**12 - 1))
 def test_k_in_any_order(batches: list[list[int]], spill: int, singly: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(count_history, "SPILL_ROWS", spill)
+    with forced(f"spilled_rows={spill}"):
         counter = InstantCounter()
         got: list[int] = []
         for i, batch in enumerate(batches):
@@ -46,8 +45,8 @@ def test_k_in_any_order(batches: list[list[int]], spill: int, singly: int) -> No
     assert got == by_definition([time for batch in batches for time in batch])
 
 
-def test_files_that_start_over_keep_their_ties(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(count_history, "SPILL_ROWS", 64)
+def test_files_that_start_over_keep_their_ties(force: Force) -> None:
+    force("spilled_rows=64")
     counter = InstantCounter()
     for file in range(3):
         for first in range(0, 1000, 100):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from spaseq.rdf.in_memory.plain_triples import plain_triples
 from spaseq.rdf.terms.vocabulary import RDF, XSD
+from tests.sizes import sizes
 
 IRIS = [
     "<http://e/s>",
@@ -59,11 +60,15 @@ def parsed(text: str) -> list[tuple[str, ...]] | None:
     return [(str(q.subject), str(q.predicate), str(q.object)) for q in quads]
 
 
-@given(st.lists(lines, max_size=3).map("".join))
-@settings(max_examples=1500, deadline=None)
-def test_what_is_read_at_once_is_what_a_parser_reads(text: str) -> None:
-    found = plain_triples(text)
-    assert found is None or found == parsed(text)
+@sizes(300, 1500)
+def test_what_is_read_at_once_is_what_a_parser_reads(examples: int) -> None:
+    @settings(max_examples=examples, database=None)
+    @given(st.lists(lines, max_size=3).map("".join))
+    def check(text: str) -> None:
+        found = plain_triples(text)
+        assert found is None or found == parsed(text)
+
+    check()
 
 
 @pytest.mark.parametrize("end", ["\n", ""])

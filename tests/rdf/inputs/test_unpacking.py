@@ -6,11 +6,15 @@ import gzip
 import io
 import random
 import zlib
+from pathlib import Path
 
 import pytest
 
 from spaseq.limits import Limits
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.inputs.unpacking import UnpackedFile
+from spaseq.rdf.readers import read_stream
 
 TEXT = b"".join(b"line %d of %d\n" % (i, i * i * 7919 % 104729) for i in range(20_000))
 PACKED = gzip.compress(TEXT)
@@ -74,10 +78,44 @@ def test_a_cut_file_loses_nothing_before_the_cut(size: int) -> None:
     assert error == f"the .gz ends at byte {size}, within its data"
 
 
-def test_garbage_after_a_member_is_damage() -> None:
-    found, error = unpacked(PACKED + b"garbage")
-    assert found == TEXT
-    assert error == f"the .gz is damaged at about byte {len(PACKED) + 1}: incorrect header check"
+@pytest.mark.parametrize("behind", [b"g", b"garbage", b"\0\0garbage"])
+def test_bytes_behind_a_member_are_no_damage(behind: bytes) -> None:
+    file = UnpackedFile(io.BytesIO(PACKED + behind), Limits())
+    assert file.read() == TEXT
+    assert file.after_end == len(PACKED) + behind.count(b"\0")
+
+
+TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
+LONG = "<http://www.w3.org/2001/XMLSchema#long>"
+FORMATS = {
+    "s.nq.gz": f'<g:{{0}}> {TIME} "{{0}}"^^{LONG} .\n<s:> <p:> "a" <g:{{0}}> .\n',
+    "s.trig.gz": f'<g:{{0}}> {TIME} "{{0}}"^^{LONG} . <g:{{0}}> {{{{ <s:> <p:> "a" }}}}\n',
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_bytes_behind_a_gz_lose_no_event(tmp_path: Path, name: str) -> None:
+    text = "".join(FORMATS[name].format(i) for i in range(20))
+    (tmp_path / name).write_bytes(gzip.compress(text.encode()) + b"garbage")
+    bad: list[BadInput] = []
+    found = read_stream(StreamOptions("s:", (str(tmp_path / name),)), bad.append)
+    assert sum(map(len, found)) == 20
+    (only,) = bad
+    assert "behind its end are not read" in only.reason
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_bound_on_inflation_loses_no_event_that_it_lets_through(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text goes beyond the bound with its last bytes, so all of it is read."""
+    monkeypatch.setattr("spaseq.rdf.inputs.unpacking._FREE_BYTES", 1000)
+    text = "".join(FORMATS[name].format(i) for i in range(20))
+    (tmp_path / name).write_bytes(gzip.compress(text.encode()))
+    bad: list[BadInput] = []
+    options = StreamOptions("s:", (str(tmp_path / name),), limits=Limits(inflation=1))
+    assert sum(map(len, read_stream(options, bad.append))) == 20
+    assert not bad
 
 
 def test_inflation_is_bounded_after_64_mib() -> None:

@@ -14,6 +14,7 @@ from spaseq.rdf.columns.quad_block import BlockBuilder
 from spaseq.rdf.documents.event_buffer import EventBuffer
 from spaseq.rdf.documents.graph_assembly import GraphAssembly
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.lines import chunks, cuts
 from spaseq.rdf.lines.line_parser import parse_nquads_line
@@ -37,7 +38,8 @@ class Reference:
     def of(cls, text: str) -> Reference:
         bad: list[BadInput] = []
         buffer = EventBuffer(STREAM, InstantCounter(), made_up_labels=False)
-        assembly = GraphAssembly(buffer, "s.nq", GENERATED_AT_TIME, bad.append)
+        times = TimeTerms("http://e/s", "ms", pytest.fail)
+        assembly = GraphAssembly(buffer, "s.nq", GENERATED_AT_TIME, times, bad.append)
         builder = BlockBuilder()
         for number, line in enumerate(text.splitlines(), start=1):
             for s, p, o, g in parse_nquads_line(line.encode()):
@@ -150,7 +152,7 @@ def test_only_the_predicates_asked_for_are_kept(tmp_path: Path) -> None:
         '<http://e/s> <http://e/q> "2" <http://e/1> .',
         f"<http://e/1> {TIME} {at(1)} <http://e/1> .",
         '<http://e/s> <http://e/q> "3" <http://e/2> .',
-        '<http://e/s> <http://e/q> "\\x" <http://e/2> .',
+        '<http://e/s> <http://e/q> "\\x" <http://e/3> .',
         f"<http://e/2> {TIME} {at(2)} .",
     ]
     path = write(tmp_path / "s.nq", "\n".join(lines))
@@ -181,6 +183,6 @@ def test_events_of_statements_across_chunks(
     lines[20:20] = ["# comment", "", "  "]
     path = write(tmp_path / "s.nt", "\r\n".join(lines))
     whole = read(path, triples_per_event=3)
-    assert len(whole[0]) == 13
+    assert len(whole[0]) == 12
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 300)
     assert read(path, triples_per_event=3, threads=threads) == whole

@@ -167,7 +167,7 @@ def test_a_label_stands_for_another_node_in_each_message(tmp_path: Path) -> None
 def test_only_an_announcement_or_the_name_allows_messages(tmp_path: Path) -> None:
     text = quads("a", 1) + "MESSAGE\n" + quads("b", 2)
     events, bad = read(write(tmp_path / "s.nq", text))
-    assert (len(events), [one.line for one in bad]) == (2, [3])
+    assert (len(events), sorted(one.line or 0 for one in bad)) == (0, [1, 3, 4])
     events, bad = read(write(tmp_path / "s.rdfm", text))
     assert (len(events), bad) == (2, [])
 

@@ -1,4 +1,4 @@
-"""Times of events by docs/language.md#events-and-streams and XML Schema part 2."""
+"""Times of events by docs/meaning.md#events-and-streams and XML Schema part 2."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def collected(diagram: Json) -> tuple[dict[str, int], dict[str, set[int]]]:
     return waiting, counts
 
 
-@pytest.mark.parametrize("evaluator", [None, "registers", "compact", "compiled-compact"])
+@pytest.mark.parametrize("evaluator", [None, "registers", "compiled-compact"])
 @pytest.mark.parametrize(("sequence", "text", "waiting", "counts"), SEQUENCES)
 def test_counts(
     sequence: str,

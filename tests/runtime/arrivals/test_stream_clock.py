@@ -1,4 +1,4 @@
-"""Lateness and instants of a followed stream (docs/language.md#instants; lateness per stream)."""
+"""Lateness and instants of a followed stream (docs/meaning.md#instants; lateness per stream)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 
 
@@ -21,7 +22,7 @@ def events(*times: int, first: int = 0) -> EventBatch:
         "http://s",
         np.array(times, np.int64),
         np.zeros(n, np.int32),
-        [f"http://e/{first + i}" for i in range(n)],
+        EventNames.of([f"http://e/{first + i}" for i in range(n)]),
         np.arange(n + 1, dtype=np.int64),
         codes,
         codes,

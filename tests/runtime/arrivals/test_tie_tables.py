@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import text_array
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.runtime.arrivals import tie_tables
@@ -23,14 +23,14 @@ def events(times: list[int]) -> EventBatch:
     size, none = len(times), np.empty(0, np.int32)
     k, start = np.zeros(size, np.int32), np.zeros(size + 1, np.int64)
     time = np.array(times, np.int64)
-    return EventBatch("s", time, k, [None] * size, start, none, none, none, ListedTerms([]))
+    return EventBatch("s", time, k, EventNames.none(size), start, none, none, none, ListedTerms([]))
 
 
 def solutions(times: list[int]) -> SolutionBatch:
     """A solution for each event of a part, numbered as if there were no other parts."""
     time, zeros = np.array(times, np.int64), np.zeros(len(times), np.int32)
     k = InstantCounter().assign(time)
-    return SolutionBatch(zeros, time, k, zeros, text_array([None] * len(times)), {})
+    return SolutionBatch(zeros, time, k, zeros, EventNames.of([None] * len(times)), {})
 
 
 def test_a_table_keeps_its_times_and_counts_as_bytes() -> None:

@@ -21,7 +21,7 @@ from spaseq.options import FileSourceSettings, PlanningOptions, ServiceOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.deliveries import SinkSettings
-from spaseq.runtime.live.live_engine import LiveStream
+from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.standing_run import StandingOptions, StandingRun
 from spaseq.sources.broker_stream import BrokerStream
 from tests.runtime.live.live_jobs import IRI, QUERY, events
@@ -96,7 +96,7 @@ def main(directory: Path, url: str, count: int) -> None:
         return commit(log)
 
     SegmentLog.commit = killed  # type: ignore[method-assign]
-    running.feed(events(count))
+    running.feed(events(count)[: count // 2])  # the others come after the kill
     running.settle()
 
 

@@ -9,15 +9,15 @@ import sys
 import time
 from pathlib import Path
 
+from spaseq import back_off
 from spaseq.algebra.answers import Answer
-from spaseq.connectors import base
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.runtime.live.answer_records import LoggedAnswer
 from spaseq.runtime.live.deliveries import Deliveries, SinkSettings
 
 
 def main(directory: Path, count: int, sinks: dict[str, str]) -> None:
-    base.FIRST_PAUSE, base.MOST_PAUSE = 0.05, 0.2
+    back_off.FIRST_PAUSE, back_off.MOST_PAUSE = 0.05, 0.2
     log = SegmentLog(directory / "answers")
     settings = {name: SinkSettings(to) for name, to in sinks.items()}
     deliveries = Deliveries(directory, log, settings, lambda text: print(text, flush=True))

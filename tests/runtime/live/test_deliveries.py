@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from spaseq import back_off
 from spaseq.algebra.answers import Answer
-from spaseq.connectors import base
 from spaseq.errors import RunError, UsageError
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.runtime.live import outlets
@@ -26,8 +26,8 @@ from tests.runtime.live.live_jobs import lines
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "FIRST_PAUSE", 0.05)
-    monkeypatch.setattr(base, "MOST_PAUSE", 0.1)
+    monkeypatch.setattr(back_off, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(back_off, "MOST_PAUSE", 0.1)
 
 
 @pytest.fixture

@@ -63,3 +63,36 @@ def test_a_source_that_fails_or_is_away_is_a_problem_until_it_is_back(tmp_path: 
     intake.stop()
     intake.join()
     log.close()
+
+
+class Faulty(MessageSource):
+    """Has a fault that nobody expected, at first; then it brings a message."""
+
+    attempts = 0
+
+    def __init__(self) -> None:
+        super().__init__(Address("faulty", "h", "x"))
+
+    def read(self, intake: Intake) -> None:
+        Faulty.attempts += 1
+        if Faulty.attempts == 1:
+            raise UnicodeEncodeError("latin-1", "ł", 0, 1, "ordinal not in range(256)")
+        intake.offer([Message(b"m", 0, UNNUMBERED)])
+        while not intake.stopped:
+            time.sleep(0.01)
+
+
+def test_a_fault_of_a_source_stops_this_source_for_a_while(tmp_path: Path) -> None:
+    notes, log = list[str](), StreamLog(tmp_path / "log")
+    Faulty.attempts = 0
+    intake = StreamIntake(Faulty(), log, lambda: None, notes.append, again=Faulty)
+    until(lambda: "UnicodeEncodeError" in intake.problem)
+    assert intake.drain() == []
+    until(lambda: Faulty.attempts == 2 and intake.problem == "")
+    assert [message.payload for block in intake.drain() for message in block] == [b"m"]
+    (note,) = notes
+    assert note.startswith("faulty://h/x: a fault: UnicodeEncodeError(")
+    assert note.endswith("; trying again")
+    intake.stop()
+    intake.join()
+    log.close()

@@ -29,3 +29,11 @@ def test_a_state_has_the_fields_that_it_was_saved_with(tmp_path: Path) -> None:
     for other in ([1, 2, 3], {"engine": []}, {**saved.as_value(), "more": 1}):
         with pytest.raises(RunError, match="not one that this version"):
             SavedRun.of_value(other)
+
+
+def test_a_note_holds_bytes(tmp_path: Path) -> None:
+    directory = LiveDirectory.open(tmp_path / "state", {})
+    note = {"points": [[b"\xff", {"a": b"", "b": [b"\xff", None]}]], "saved": {"n": 1}}
+    directory.save_note(note)
+    assert directory.note() == note
+    directory.release()

@@ -16,7 +16,8 @@ from spaseq.options import FileSourceSettings, StateLimits
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job, LateEvent
-from spaseq.runtime.live.live_engine import LiveEngine, LiveStream
+from spaseq.runtime.live.live_engine import LiveEngine
+from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.pushed import Tolerated
 from spaseq.sinks.answer_json import answer_json
 from spaseq.sources.broker_stream import BrokerStream

@@ -48,7 +48,7 @@ def server(tmp_path: Path) -> Iterator[NatsServer]:
         yield server
 
 
-def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
+def until(done: Callable[[], bool], seconds: float = 300.0) -> None:
     end = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < end

@@ -23,19 +23,19 @@ from spaseq.logs.messages import UNNUMBERED, Message
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.logs.stream_log import StreamLog
 from spaseq.options import FileSourceSettings, PlanningOptions, RuntimeOptions, StateLimits
-from spaseq.plan import families
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live import live_loop
 from spaseq.runtime.live.deliveries import SinkSettings
-from spaseq.runtime.live.live_engine import LiveStream
+from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.past_points import HistoryGone
 from spaseq.runtime.live.standing_run import StandingOptions, StandingRun, UnknownQuery
 from spaseq.sinks.answer_json import answer_json
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.sources.files import FileSource
 from tests.runtime.live.live_jobs import IRI, QUERY, events, expected_lines, job_of, lines
-from tests.sizes import first_of
+from tests.sizes import first_rows_of
+from tests.thresholds import Force
 
 OTHER = "http://example/other"
 NAMES = "abc"
@@ -113,7 +113,7 @@ def test_a_query_sees_the_events_from_its_point_on(tmp_path: Path, server: Serve
     assert server.run.put("a", QUERY) == "added"
     server.feed(given[:80])
     assert server.run.put("b", QUERY) == "added"
-    assert server.run.put("b", f"# the same\n{QUERY}") == "unchanged"
+    assert server.run.put("b", f"# the same\n{QUERY}") == "told"
     server.feed(given[80:])
     (tmp_path / "b").mkdir()
     whole = expected_lines(tmp_path, given)
@@ -209,7 +209,7 @@ def test_a_query_beyond_its_limit_fails_alone_and_can_begin_anew(
     assert any("query a has failed" in problem for problem in server.run.problems())
     server.kill()
     server = Server(tmp_path, StandingOptions(sync_ms=0))
-    assert [view.state for view in server.run.queries()] == ["failed", "running"]
+    until(lambda: [view.state for view in server.run.queries()] == ["failed", "running"])
     server.run.restart("a")
     assert server.run.problems() == []
     assert server.run.put("a", QUERY) == "unchanged"
@@ -254,15 +254,22 @@ class Span(NamedTuple):
     end: int = 0
 
 
-@pytest.mark.parametrize("seed", first_of(range(4), 1))
+@pytest.mark.parametrize(
+    ("seed", "count"), first_rows_of([(0, 150), *((seed, 300) for seed in range(4))], 1)
+)
 @pytest.mark.parametrize("fewest", [2, 8])
 def test_kills_change_nothing(
-    tmp_path: Path, seed: int, fewest: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    seed: int,
+    count: int,
+    fewest: int,
+    monkeypatch: pytest.MonkeyPatch,
+    force: Force,
 ) -> None:
     """Queries run by themselves, or as a family of two or more."""
-    monkeypatch.setattr(families, "FEWEST", fewest)
+    force(f"family_queries={fewest}")
     save_every(0.05, monkeypatch)
-    killed_at_random(tmp_path, seed, 300, AT_ONCE)
+    killed_at_random(tmp_path, seed, count, AT_ONCE)
 
 
 def killed_at_random(tmp_path: Path, seed: int, count: int, options: StandingOptions) -> None:

@@ -6,13 +6,15 @@ import json
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tests.connectors.nats_server import NatsServer, serving
-from tests.runtime.live.live_jobs import QUERY, events, expected_lines, lines
+from tests.runtime.live.live_jobs import IRI, QUERY, event, events, expected_lines, lines
 from tests.runtime.live.test_live_run import until
 
 ON_SPARK = (pytest.mark.spark, pytest.mark.thorough)
@@ -63,6 +65,10 @@ class Watched:
     def lines(self, name: str) -> list[str]:
         return [line for line in lines(self.out) if json.loads(line)["query"] == name]
 
+    def has(self, name: str, count: int) -> None:
+        """Wait for at least some answers of a query, or for the end of the run."""
+        until(lambda: len(self.lines(name)) >= count or self._process.poll() is not None)
+
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
@@ -99,6 +105,31 @@ def test_files_come_change_and_go(
     rest = expected_lines(tmp_path / "rest", given[100:])
     assert run.lines("a") == expected
     assert run.lines("b") == [line.replace('"q"', '"b"') for line in rest]
+
+
+KEYED = f"""PREFIX : <http://example/> SELECT ?x WITHIN 1 SECONDS PARTITION BY (?x)
+FROM STREAM S <{IRI}> WHERE {{ SEQ(A : B : C)
+  DEFINE GPM A ON S {{ ?x :is "hot" }} DEFINE GPM B ON S {{ ?x :is "warm" }}
+  DEFINE GPM C ON S {{ ?x :is "cold" }} }}"""
+KEYS = 600
+
+
+@pytest.mark.thorough
+def test_many_keys_go_on_after_restarts(tmp_path: Path, server: NatsServer, queries: Path) -> None:
+    """Each key is hot, warm and cold within 0.8 s, twice; runs end within both."""
+    (queries / "a.rq").write_text(KEYED)
+    given = [
+        event(i, i * 400 // KEYS, f"x{i % KEYS}", ("hot", "warm", "cold")[i // KEYS % 3])
+        for i in range(6 * KEYS)
+    ]
+    given += [event(6 * KEYS, 60_000, "end", "none")]
+    for begin, end in pairwise([0, 4 * KEYS, 5 * KEYS + 50, len(given)]):
+        run = Watched(tmp_path, server, queries)
+        server.publish("road.loops", given[begin:end])
+        run.has("a", 2 * KEYS if end == len(given) else 50)
+        run.stop()
+    found = Counter(json.loads(line)["bindings"]["x"]["value"] for line in run.lines("a"))
+    assert found == {f"http://example/x{key}": 2 for key in range(KEYS)}, run.told()
 
 
 @pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=ON_SPARK)])

@@ -14,6 +14,7 @@ from spaseq.limits import Limits
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.spark import bounded as spark_runtime
 from tests.runtime.machines import HEAD, KEYED, NORTH, SOUTH, answers_in_process, job_of, nquads
+from tests.thresholds import Force
 
 pytestmark = pytest.mark.spark
 
@@ -73,20 +74,26 @@ def test_bad_input_is_reported_and_the_rest_is_used(spark: Any, paths: list[Path
         file.write("this is no quad\n")
     job = job_of(paths, on_bad=bad.append)
     answers = list(spark_runtime.run(job, spark=spark))
-    assert [(b.file, b.line) for b in bad] == [(str(paths[0]), 2 * len(NORTH) + 1)]
-    assert job.stats.bad == 1
+    last = 2 * len(NORTH)  # the end of the event before, which counts as bad, too
+    assert [(b.file, b.line) for b in bad] == [(str(paths[0]), n) for n in (last + 1, last)]
+    assert job.stats.bad == 2
     assert answers == answers_in_process(job_of(paths))
 
 
 def test_executors_obey_the_limits_of_reading(spark: Any, paths: list[Path]) -> None:
+    whole = paths[0].read_text().splitlines(keepends=True)
+    paths[0].write_text("".join(whole[:-2]))  # the first bad line costs the event before it
     expected = answers_in_process(job_of(paths))
+    paths[0].write_text("".join(whole))
     nested = "<a:s> <a:p> " + "<<( <a:s> <a:p> " * 10_000 + "<a:o>" + " )>>" * 10_000 + " ."
     literal = '<a:s> <a:p> "' + "x" * 2000 + '" <a:g> .'
     event = "".join(f"<a:s{i:06}> <a:p> <a:o> <a:g> .\n" for i in range(4000))
     stamp = "<a:g> <http://www.w3.org/ns/prov#generatedAtTime> "
     stamp += '"1"^^<http://www.w3.org/2001/XMLSchema#long> .'
     with paths[0].open("a") as file:
-        file.write(f"{nested}\n{literal}\n{'0' * 400_000}\n{event}{stamp}\n")
+        file.write(f"{nested}\n{literal}\n{'0' * 400_000}\n")
+        file.write("<a:s> <a:p> <a:o> <a:h> .\n" + stamp.replace("<a:g>", "<a:h>") + "\n")
+        file.write(f"{event}{stamp}\n")
     bad: list[BadInput] = []
     limits = Limits(line_bytes=300_000, literal_bytes=1000, event_bytes=100_000)
     assert (
@@ -94,10 +101,12 @@ def test_executors_obey_the_limits_of_reading(spark: Any, paths: list[Path]) -> 
     )
     first = 2 * len(NORTH) + 1
     assert sorted((b.line, b.reason.partition(";")[0]) for b in bad) == [
+        (first - 1, "event that has lost a quad to a line that cannot be read"),
         (first, "triple terms are nested more than 200 deep"),
         (first + 1, "a literal of 2000 bytes"),
         (first + 2, "a line of 400000 bytes"),
-        (first + 3, "an event of more than 100000 bytes, the limit (--max-event)"),
+        (first + 3, "event that has lost a quad to a line that cannot be read"),
+        (first + 5, "an event of more than 100000 bytes, the limit (--max-event)"),
     ]
 
 
@@ -128,11 +137,11 @@ def test_a_query_with_245_optionals_is_answered(spark: Any, paths: list[Path]) -
 
 
 def test_the_collector_does_not_look_at_many_plans_in_a_run(
-    spark: Any, paths: list[Path], monkeypatch: pytest.MonkeyPatch
+    spark: Any, paths: list[Path], force: Force
 ) -> None:
     gc.unfreeze()  # earlier tests may have left runs that are not over
     before = gc.get_freeze_count()
-    monkeypatch.setattr(spark_runtime, "MANY", 2)
+    force("many_queries=2")
     batches = spark_runtime.run_batches(job_of(paths), spark=spark)
     next(batches)
     assert gc.get_freeze_count() > before

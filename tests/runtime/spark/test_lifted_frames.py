@@ -93,6 +93,55 @@ def test_rows_of_equal_time_are_in_the_order_of_the_column(spark: Any) -> None:
     }
 
 
+SEVERAL = f"""{PREFIXES}CONSTRUCT {{
+  GRAPH ?e {{ ?who :price ?low }} ?e prov:generatedAtTime ?at .
+  GRAPH ?f {{ ?who :price ?price ; prov:generatedAtTime ?then }} }}
+WHERE {{
+  BIND(IRI(CONCAT("http://e/n/", STR(?id))) AS ?e) BIND(IRI(CONCAT("http://e/m/", STR(?id))) AS ?f)
+  BIND(IRI(CONCAT("http://e/", ?name)) AS ?who)
+  FILTER(?price > 0)
+}}"""
+
+
+def several_events() -> pa.Table:
+    """Rows of two events each, many at equal times, given in reverse."""
+    rows = [
+        {"id": n, "name": "x", "low": n * 7 % 5, "price": n * 3 % 4, "at": at(n // 2 % 3),
+         "then": at(n % 3)}
+        for n in range(12)
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows[::-1])
+
+
+def test_rows_of_several_events(spark: Any, tmp_path: Path) -> None:
+    table = several_events()
+    ordered = {"S": spaseq.Lifted(table.sort_by("id"), SEVERAL)}
+    frame = spark.createDataFrame(table).repartition(3)
+    found = on_spark(spark, RISE, {"S": frame}, lifts={"S": SEVERAL}, order={"S": "id"})
+    assert found == here(RISE, ordered)
+    assert len(found) > 20
+    pq.write_table(table.sort_by("id"), tmp_path / "t.parquet")
+    scanned = spark.read.parquet(str(tmp_path / "t.parquet"))
+    assert on_spark(spark, RISE, {"S": scanned}, lifts={"S": SEVERAL}) == found
+    (tmp_path / "arriving").mkdir()
+    for n, start in enumerate((0, 6)):
+        pq.write_table(table.slice(start, 6), tmp_path / "arriving" / f"{n}.parquet")
+    stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path / "arriving"))
+    given = {"lifts": {"S": SEVERAL}, "order": {"S": "id"}, "checkpoint": tmp_path / "state"}
+    query = (
+        answers(spark, RISE, {"S": stream}, **given)
+        .writeStream.format("memory")
+        .queryName("several_events")
+        .option("checkpointLocation", str(tmp_path / "spark"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    final = [answer for answer in found if answer[1] < int(at(2).timestamp() * 1000)]
+    assert plain(spark.table("several_events").collect()) == final
+    assert final
+
+
 EACH = """PREFIX : <http://e/>
 SELECT ?price WITHIN 1 HOURS FROM STREAM S <http://e/s> SEQ (A) {
   DEFINE GPM A ON S { ?who :price ?price }
@@ -180,7 +229,7 @@ def test_bad_rows_are_rows_of_sides(spark: Any) -> None:
     found = answers(spark, RISE, {"S": frame}, lifts={"S": LIFT}, sides=True).collect()
     assert len([row for row in found if row.bad is None]) == 1
     assert [(row.bad.file, row.bad.reason) for row in found if row.bad is not None] == [
-        ("<http://e/s>", "the event's name is unbound")
+        ("<http://e/s>", "the event's name is unbound: ?e has no value, field id is empty")
     ]
     with pytest.raises(InputError, match="unbound"), errors():
         answers(spark, RISE, {"S": frame}, lifts={"S": LIFT}, strict=True).collect()

@@ -23,6 +23,7 @@ from spaseq.sources import file_splits
 from spaseq.sources.files import FileSource
 from spaseq.stages.query_units import QueryUnits
 from tests.runtime.machines import IRIS, Row, answers_in_process, nquads
+from tests.thresholds import Force
 
 MEMBERS = 8
 """Queries of a family, each of which asks for events with one value."""
@@ -139,24 +140,22 @@ def busy(seconds: int) -> list[Row]:
     ]
 
 
-def test_few_rows_are_not_divided_among_tasks(
-    tasks: Tasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_rows_are_not_divided_among_tasks(tasks: Tasks, tmp_path: Path, force: Force) -> None:
     job = job_of(tmp_path / "stream.nq", busy(16))
     expected = tasks.answers(job)
     assert len(tasks.jobs[1]) == 1
-    monkeypatch.setattr(one_machine, "FEW_ROWS", 0)
+    force("task_rows=0")
     tasks.jobs.clear()
     assert tasks.answers(job) == expected != []
     assert len(tasks.jobs[1]) == 2
 
 
 def test_tasks_take_turns_with_many_queries_that_are_not_divided(
-    tasks: Tasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tasks: Tasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, force: Force
 ) -> None:
     """Eight queries by themselves have as many rows each, and each task has four of them."""
-    monkeypatch.setattr("spaseq.plan.families.FEWEST", MEMBERS + 1)
-    monkeypatch.setattr(one_machine, "FEW_ROWS", 0)
+    force(f"family_queries={MEMBERS + 1}")
+    force("task_rows=0")
     rows: list[Row] = [(t, f"m{m}", w, v) for t, m, w, _ in busy(2) for v in range(MEMBERS)]
     job = job_of(tmp_path / "stream.nq", rows)
     assert tasks.answers(job) == answers_in_process(job)
@@ -165,7 +164,7 @@ def test_tasks_take_turns_with_many_queries_that_are_not_divided(
 
 
 def test_stage_2_is_made_only_if_a_match_is_possible(
-    tasks: Tasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tasks: Tasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, force: Force
 ) -> None:
     """Queries by themselves, whose rows all reach the task."""
     asked = list[bool]()
@@ -176,7 +175,7 @@ def test_stage_2_is_made_only_if_a_match_is_possible(
 
     told = sequence_stage.leave_out_hopeless
     monkeypatch.setattr(sequence_stage, "leave_out_hopeless", noted)
-    monkeypatch.setattr("spaseq.plan.families.FEWEST", MEMBERS + 1)
+    force(f"family_queries={MEMBERS + 1}")
     rows: list[Row] = [(0, "m1", "starts", 1), (0, "m1", "starts", 3), *MATCH]
     assert len(tasks.answers(job_of(tmp_path / "stream.nq", rows))) == 1
     assert sorted(asked) == [False, True]

@@ -1,4 +1,4 @@
-"""Negated steps in first and last place: their solutions by slot, and the check of matches."""
+"""Negated steps that are checked on matches: their solutions by slot, and the check."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ def note_rows(
     k: Int32s,
     number: int,
     negated: int,
-    is_last: bool,
     places: Int64s,
     found: Int64s,
     base: int,
     following: int,
-    pointer: Int64s,
+    before: Int64s,
+    after: Int64s,
 ) -> int:
-    """Add the solutions of a negated GPM, and note for each row where a check of it begins.
+    """Add the solutions of a negated GPM, and note for each row between which of them it lies.
 
     Args:
         slot, gpm, time_ms, k, number: the columns of `OrderedRows`.
-        negated: the negated GPM. is_last: whether it stands in last place.
+        negated: the negated GPM.
         places: [slots, 2]; found: [N, FOUND_COLUMNS] with room for all of them. See their columns.
         base, following: the ids of the first solution in `found` and of the next one.
-        pointer: [n] written: the id of the latest solution before the row's instant, or for a step
-            in last place up to that instant; below `base` if there is none.
+        before, after: [n] written: the id of the latest solution before the row's instant, and up
+            to that instant; below `base` if there is none.
 
     Returns: the id of the next solution.
     """
@@ -56,9 +56,8 @@ def note_rows(
         while end < n and slot[end] == here and time_ms[end] == now and k[end] == k[first]:
             end += 1
         latest = places[here, LATEST]
-        if not is_last:
-            for row in range(first, end):
-                pointer[row] = latest
+        for row in range(first, end):
+            before[row] = latest
         for row in range(first, end):
             if gpm[row] == negated:
                 at = following - base
@@ -71,9 +70,8 @@ def note_rows(
                 latest = following
                 following += 1
         places[here, LATEST] = latest
-        if is_last:
-            for row in range(first, end):
-                pointer[row] = latest
+        for row in range(first, end):
+            after[row] = latest
         first = end
     return following
 
@@ -94,6 +92,7 @@ def drop_violated(
     pointer: Int64s,
     slot: Int64s,
     bound: Int64s,
+    since: Int64s,
     is_last: bool,
     places: Int64s,
     found: Int64s,
@@ -106,9 +105,11 @@ def drop_violated(
     """Write 0 for the matches beside which a negated step matches.
 
     Args:
-        pointer: [m] where the check begins: of the first row of each match, or of the last row for
-            a step in last place. See `note_rows`.
+        pointer: [m] where the check begins: `before` of the row behind the step, or for a step in
+            last place `after` of the last row. See `note_rows`.
         slot: [m].
+        since: [m] the check ends at this solution; below `base` if at none. It is `after` of the
+            row in front of a step between two steps.
         bound: [m] the earliest time (ms) of a solution in the window; for a step in last place the
             latest one.
         is_last, places, found, base: as `note_rows` takes them.
@@ -126,7 +127,7 @@ def drop_violated(
                     break
                 x = found[x - base, FOLLOWING]
         else:
-            while x >= base and found[x - base, TIME] >= bound[i]:
+            while x >= base and x > since[i] and found[x - base, TIME] >= bound[i]:
                 if _passes(test, own, x - base, matched, i):
                     kept[i] = 0
                     break

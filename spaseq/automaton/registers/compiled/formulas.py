@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from spaseq.algebra.groups import constant_text
+from spaseq.algebra.constants import constant_text
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.compiled.arrays import Float64s
 from spaseq.expr.compile import Options, compile_term

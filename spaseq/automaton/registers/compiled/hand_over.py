@@ -8,7 +8,7 @@ from spaseq.automaton.batch.match_builder import MatchBuilder
 from spaseq.automaton.batch.outer_checks import OuterNegations
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.program.nfa import Acceptance, Edge, Program
-from spaseq.automaton.program.outer_steps import outer_negations
+from spaseq.automaton.program.outer_steps import OuterNegation, outer_negations
 from spaseq.automaton.registers.closings import without_greedy_ends
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.run_state import RunState, WaitingPath
@@ -16,7 +16,7 @@ from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
 from spaseq.automaton.run.event_rows import GpmRow
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.partition_evaluator import PartitionMatch
+from spaseq.automaton.run.partition_match import PartitionMatch
 from spaseq.automaton.run.runs import Obligation
 
 
@@ -84,7 +84,7 @@ class _HandOver:
     def _waiting_matches(self, outer: OuterNegations) -> None:
         """The matches that wait for the close of their windows."""
         last = [
-            n.number
+            n
             for n in outer_negations(without_greedy_ends(self._machine.program))
             if n.is_last and n.number is not None
         ]
@@ -100,12 +100,18 @@ class _HandOver:
                 begin = end
 
     def _match(
-        self, trace: tuple[GpmRow, ...], origin: int, close: int, last: list[int]
+        self, trace: tuple[GpmRow, ...], origin: int, close: int, last: list[OuterNegation]
     ) -> PartitionMatch:
         singles, lists = self._builder.bindings(trace)
         (_, (_, time, k, _, _)), (_, (_, last_time, last_k, _, _)) = trace[0], trace[-1]
         first, end = (time, k), (last_time, last_k)
-        pending = tuple([Obligation(n, end, None) for n in last])
+        pending = tuple(
+            [
+                Obligation(n.number, end, None)
+                for n in last
+                if n.number is not None and (n.beside is None or trace[-1][0] in n.beside)
+            ]
+        )
         return PartitionMatch(first, end, origin, trace, singles, lists, pending, close)
 
 

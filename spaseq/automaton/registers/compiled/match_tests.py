@@ -1,4 +1,4 @@
-"""Writing the tests of negated steps in first and last place into arrays."""
+"""Writing the tests of negated steps that are checked on matches into arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spaseq.automaton.batch.kernels.comparisons import CODES
-from spaseq.automaton.batch.outer_checks import NO_GPM, OuterCheck, OuterChecks
+from spaseq.automaton.batch.outer_checks import NO_GPM, OuterCheck, OuterChecks, beside_of
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.registers.compilable_runs import TestedNegation
 from spaseq.automaton.registers.compiled.edge_tests import EdgeTests, Number
@@ -36,7 +36,12 @@ def _check(
     own = [*dict.fromkeys(t.left for t in tests if not t.left_in_run)]
     gpm = NO_GPM if negation.tests is None else step.take.gpm
     return OuterCheck(
-        gpm, step.is_last, _table(tests, own, matched), tuple(map(numbers.index, own))
+        gpm,
+        step.is_last,
+        _table(tests, own, matched),
+        tuple(map(numbers.index, own)),
+        step.place,
+        beside_of(step),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from spaseq.algebra.answers import Instant
+from spaseq import thresholds
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
 from spaseq.automaton.batch.live_closings import closing_states
 from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
@@ -36,21 +36,13 @@ from spaseq.automaton.registers.compiled.run_tables import run_tables
 from spaseq.automaton.run.event_rows import EventRows, GpmRow, known_double
 from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, Wanted
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
+from spaseq.automaton.run.matches import SequenceMatch
 from spaseq.compiled.arrays import Bytes, Float64s, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.number_kinds import KINDS, OTHER
-from spaseq.records import record
 
 T = TypeVar("T")
-
-_LEAST_ROWS = 65_536
-_LEAST_KEYS = 256
-"""Below these numbers of kept solutions and of keys, nothing is swept."""
-
-_LEAST_WRITTEN = 4096
-"""The same number of solutions before a snapshot, which is written."""
 
 
 _EVER = -(2**63)
@@ -87,26 +79,16 @@ def _noting_last(
 _Double: TypeAlias = Callable[[str | None], tuple[float, int]]
 """Gives the (float64, kind) of a term, or of None where a variable is unbound."""
 
+_RowNumber: TypeAlias = tuple[int, str, int | None, _Double]
+"""How a number of a single solution is computed from its terms.
+
+It has the index in `RunTables.numbers`, or -1; its name if it is compared by value, or ""; the
+column, None for a constant; and what makes the number.
+"""
+
 
 def _double(text: str | None) -> tuple[float, int]:
     return (np.nan, OTHER) if text is None else known_double(text)
-
-
-def _double_value(text: str | None) -> float:
-    return np.nan if text is None else known_double(text)[0]
-
-
-@record
-class _RowNumbers:
-    """How the numbers of a single solution of one GPM are computed from its terms.
-
-    `numbers` has (index in `RunTables.numbers`, column, float64 of a term), `compared` has (name,
-    column, float64 and kind of a term) for numbers that are compared by value. The column is None
-    for a constant.
-    """
-
-    numbers: Sequence[tuple[int, int | None, Callable[[str | None], float]]] = ()
-    compared: Sequence[tuple[str, int | None, _Double]] = ()
 
 
 class RunSequencer:
@@ -133,10 +115,10 @@ class RunSequencer:
         self._times = [
             (i, n.offset_ms) for i, n in enumerate(tables.numbers) if n.offset_ms is not None
         ]
-        self._row_numbers = [*map(self._row_numbers_of, machine.gpms), _RowNumbers()]  # BARE last
+        self._row_numbers = [*map(self._row_numbers_of, machine.gpms), []]  # BARE last
         self._outer = OuterNegations(tables.outer, window, True) if tables.outer else None
         self._waits = self._outer is not None or bool(tables.closings)
-        self._most_rows, self._most_keys = _LEAST_ROWS, _LEAST_KEYS
+        self._most_rows = self._most_keys = 0  # twice what the last sweep has left
         self._lowest: int | None = None  # least measure of a match that may end from now on
         self._python: PartitionSequencer | None = None
         self._prepared: tuple[SolutionBatch, SolutionBatch] | None = None  # rows, with formulas
@@ -161,20 +143,22 @@ class RunSequencer:
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[SequenceMatch]:
         """Process a few events that came one by one, like `run`."""
-        if self._python is None and events:
-            kinds = self._new_kinds(events)
-            if kinds:
-                self._check_kinds(kinds)
-            if self._accumulation.numbers and not self._accumulation.holds_of(
-                self._accumulated(events), self._totals
-            ):
-                self._hand_over()
         if self._python is not None:
             return self._python.run_events(events, watermark)
         if not events:
             return self._closed(watermark)
-        taken, framed = self._frame.rows_of(events)
-        found = self._advanced(taken, framed, self._numbers_of(taken))
+        rows, framed = self._frame.rows_of(events)
+        kinds = dict[str, set[int]]()
+        numbers = self._numbers_of(rows, kinds)
+        if kinds:
+            self._check_kinds(kinds)
+        if self._accumulation.numbers and not self._accumulation.holds_of(
+            self._accumulated(events), self._totals
+        ):
+            self._hand_over()
+        if self._python is not None:
+            return self._python.run_events(events, watermark)
+        found = self._advanced(rows, framed, numbers)
         return chain(found, self._closed(watermark)) if self._waits else found
 
     @property
@@ -257,9 +241,14 @@ class RunSequencer:
                 piece.close = window.close(piece.ends[:, 1])
                 yield from self._builder.matches(piece)
 
-    def consecutive(self, key: PartitionKey, instants: Iterable[Instant]) -> bool:
-        """True: under SELECT STRICT the program finds no other matches."""
-        return True
+    @property
+    def next_close(self) -> int | None:
+        """The time (ms) before which no match comes without further rows; None: none comes."""
+        if self._python is not None:
+            return self._python.next_close
+        if self._tables.closings and not self._counted and self._runs.alive(_EVER).any():
+            return _EVER  # the runs do not tell
+        return None if self._outer is None else self._outer.waiting.next_close
 
     def live_runs(self) -> int:
         """How many runs wait."""
@@ -288,17 +277,17 @@ class RunSequencer:
             waiting[places.target[step.id]] += count
         if self._outer is not None:
             waiting += closing_states(self._outer.waiting, self._builder, places, wanted)
-        return LiveStates(program, +waiting, self._machine.work.taken_so_far(wanted))
+        return LiveStates(program, +waiting, self._machine.counts.taken_so_far(wanted))
 
     def snapshot(self) -> object:
         """The state of all parts, for a snapshot."""
         if self._python is not None:
             return True, self._python.snapshot()
-        beyond = len(self._builder.store) - (self._most_rows - _LEAST_ROWS)
-        if beyond > _LEAST_WRITTEN and self._lowest is not None:
+        beyond = len(self._builder.store) - self._most_rows
+        if beyond > thresholds.current.written_rows and self._lowest is not None:
             self._sweep(self._lowest)
         parts = self._parts()
-        counts = self._most_rows, self._most_keys
+        counts = self._most_rows, self._most_keys, self._lowest
         return False, (counts, [part.snapshot() for part in parts])
 
     def restore(self, state: object) -> None:
@@ -309,7 +298,8 @@ class RunSequencer:
             self._python = PartitionSequencer(self._machine)
             self._python.restore(kept)
             return
-        (self._most_rows, self._most_keys), states = kept
+        (self._most_rows, self._most_keys, *lowest), states = kept
+        self._lowest = lowest[0] if lowest else None  # older snapshots have none
         for part, kept_part in zip(self._parts(), states, strict=True):
             part.restore(kept_part)
 
@@ -347,19 +337,6 @@ class RunSequencer:
             found[number.name] = kinds
         return found
 
-    def _new_kinds(self, events: Sequence[EventRows]) -> dict[str, set[int]]:
-        """The kinds of the numbers of a few events that have not been seen yet."""
-        seen, new = self._seen.kinds, dict[str, set[int]]()
-        for event in events:
-            for gpm, values in event.solutions:
-                for name, column, double in self._row_numbers[gpm].compared:
-                    text = None if column is None else values[column]
-                    if text is not None or column is None:
-                        kind = double(text)[1]
-                        if kind not in seen[name]:
-                            new.setdefault(name, set()).add(kind)
-        return new
-
     def _advanced(
         self, solutions: SolutionBatch | list[GpmRow], rows: OrderedRows, numbers: Float64s
     ) -> Iterator[SequenceMatch]:
@@ -391,13 +368,15 @@ class RunSequencer:
         advanced = self._runs.advance(rows, numbers, taken, pace)
         pieces = _noting_last(advanced, rows.number, last)
         yield from matches(pieces if outer is None else map(outer.checked, pieces))
-        self._machine.work.take(rows.gpm, taken | last)
+        self._machine.counts.take(rows.gpm, taken | last)
         if outer is not None:
             outer.end(taken)
         self._builder.end(taken)
         self._lowest = int(rows.lowest[-1])
         kept, keys = len(self._builder.store), len(self._frame.keys)
-        if kept > self._most_rows or keys > self._most_keys:
+        sizes = thresholds.current
+        more_rows, more_keys = kept - self._most_rows, keys - self._most_keys
+        if more_rows > sizes.forgotten_rows or more_keys > sizes.forgotten_keys:
             self._sweep(self._lowest)
 
     def _numbers(self, rows: SolutionBatch) -> Float64s:
@@ -416,44 +395,42 @@ class RunSequencer:
             return self._terms[number.variable].numbers([column], len(rows))
         return rows.numbers[number.name].value
 
-    def _numbers_of(self, rows: Sequence[GpmRow]) -> Float64s:
-        """`_numbers` for solutions that came one by one."""
-        numbers = np.empty((len(self._tables.numbers), len(rows)))
+    def _numbers_of(self, rows: Sequence[GpmRow], new_kinds: dict[str, set[int]]) -> Float64s:
+        """`_numbers` for solutions that came one by one; adds kinds that are new, by name."""
+        numbers, seen = np.empty((len(self._tables.numbers), len(rows))), self._seen.kinds
         numbers.fill(np.nan)
-        for j, (gpm, row) in enumerate(rows):
-            values = row[4]
-            for i, column, value in self._row_numbers[gpm].numbers:
-                numbers[i, j] = value(None if column is None else values[column])
+        for j, (gpm, (*_, values)) in enumerate(rows):
+            for i, name, column, double in self._row_numbers[gpm]:
+                text = None if column is None else values[column]
+                value, kind = double(text)
+                if i >= 0:
+                    numbers[i, j] = value
+                if name and kind not in seen[name] and (text is not None or column is None):
+                    new_kinds.setdefault(name, set()).add(kind)
         for i, offset_ms in self._times:
             numbers[i] = [row[1] + offset_ms for _, row in rows]
         return numbers
 
-    def _row_numbers_of(self, gpm: GpmColumns) -> _RowNumbers:
+    def _row_numbers_of(self, gpm: GpmColumns) -> list[_RowNumber]:
         columns: dict[str, int | None] = {v: i for i, v in enumerate(gpm.variables)}
         columns[""] = None  # a constant has no variable
-        numbers = [
-            (i, columns[n.variable], self._value(n))
-            for i, n in enumerate(self._tables.numbers)
-            if n.variable in columns and not n.measure
-        ]
-        compared = [
-            (n.name, columns[n.variable], self._double(n))
-            for n in self._seen.numbers
+        places = {n: i for i, n in enumerate(self._tables.numbers) if not n.measure}
+        return [
+            (
+                places.get(n, -1),
+                n.name if n in self._seen.numbers else "",
+                columns[n.variable],
+                self._double(n),
+            )
+            for n in dict.fromkeys([*places, *self._seen.numbers])
             if n.variable in columns
         ]
-        return _RowNumbers(numbers, compared)
 
     def _double(self, number: Number) -> _Double:
-        return _double if number.formula is None else self._formulas[number].of
-
-    def _value(self, number: Number) -> Callable[[str | None], float]:
         if number.by_term:
             terms = self._terms[number.variable]
-            return lambda text: terms.number((text,))
-        if number.formula is None:
-            return _double_value
-        double = self._double(number)
-        return lambda text: double(text)[0]
+            return lambda text: (terms.number((text,)), OTHER)
+        return _double if number.formula is None else self._formulas[number].of
 
     # --- memory -----------------------------------------------------------------------------------
 
@@ -476,8 +453,8 @@ class RunSequencer:
         for variable, used in self._terms_in_use().items():
             terms = self._terms[variable]
             terms.release([n for n in range(terms.bound) if n not in used])
-        self._most_rows = 2 * len(self._builder.store) + _LEAST_ROWS
-        self._most_keys = 2 * len(self._frame.keys) + _LEAST_KEYS
+        self._most_rows = 2 * len(self._builder.store)
+        self._most_keys = 2 * len(self._frame.keys)
 
     def _terms_in_use(self) -> dict[str, set[int]]:
         """The numbers of terms that partial matches, or checks of matches, may still compare."""

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.automaton.batch.frame import OrderedRows
-from spaseq.automaton.batch.match_builder import PIECE, EnumeratedMatches
+from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.compiled.threshold_steps import threshold_steps
@@ -29,9 +30,6 @@ from spaseq.records import record
 
 _RUNS, _POOL, _SLOTS = 4096, 4096, 16
 """Room at the start."""
-
-_TIED = 1024
-"""Rows that are left to the register kernel from an instant with two solutions of a step on."""
 
 
 @record
@@ -59,6 +57,7 @@ class RunState:
         "_counted",
         "_cursor",
         "_ends",
+        "_few",
         "_matched",
         "_program",
         "_progress",
@@ -71,7 +70,7 @@ class RunState:
     def __init__(self, tables: RunTables, counted: int = -1) -> None:
         self._tables, self._counted = tables, counted
         self._program: Arrays = tuple(tables.program)
-        # The fields of `RunArrays`, `WaitingArrays` and `ArrivalArrays`.
+        # The fields of `RunArrays`, `WaitingArrays` (all but `few`) and `ArrivalArrays`.
         self._runs: Arrays = (
             np.empty((_RUNS, kernel.TIME + tables.timed), np.int64),
             np.empty((_RUNS, len(tables.registers))),
@@ -82,6 +81,7 @@ class RunState:
             np.full(_POOL, NO_THRESHOLD),
             np.empty(_POOL, np.int32),
         )
+        self._few = np.array([thresholds.current.heap_runs], np.int64)
         self._arrivals = _room_for_arrivals(64)
         self._cursor = np.zeros(kernel.CURSOR, np.int64)
         self._cursor[kernel.TOP] = 1
@@ -90,7 +90,7 @@ class RunState:
         self._thresholds = None
         if tables.is_threshold_sequence:
             self._thresholds = threshold_steps(tables.program, len(tables.registers))
-        ahead = kernel.AHEAD
+        ahead = int(thresholds.current.prepared_rows)
         self._ahead: Arrays = np.empty(ahead, np.int64), np.empty(ahead), np.empty(ahead, np.int32)
         self.grow(_SLOTS)
 
@@ -114,7 +114,7 @@ class RunState:
         until = len(rows) if self._thresholds is None else 0  # rows for the register kernel
         full = kernel.MATCHED_FULL
         while full != kernel.DONE or (pace is not None and pace.goes_on):
-            used = int(cursor[kernel.USED])
+            used = 0 if pace is None else int(cursor[kernel.USED])
             full = self._go_on(rows, number, until, taken, None if pace is None else pace.room)
             need, matches = int(cursor[kernel.NEED]), int(cursor[kernel.MATCHES])
             if pace is not None:
@@ -123,7 +123,7 @@ class RunState:
                     rows = pace.look(int(cursor[kernel.ROW]))
                     continue
             if full == kernel.TIED:
-                until = min(int(cursor[kernel.ROW]) + _TIED, len(rows))
+                until = min(int(cursor[kernel.ROW]) + thresholds.current.tied_rows, len(rows))
             elif full == kernel.ARRIVALS_FULL:
                 self._arrivals = _room_for_arrivals(2 * need)
             elif full == kernel.RUNS_FULL:
@@ -131,7 +131,9 @@ class RunState:
                 self._make_room_for_runs(need, len(rows) - row, int(rows.lowest[row]))
             elif full == kernel.POOL_FULL:
                 self.make_room_for_waiting(need)
-            elif full != kernel.DONE and (len(self._matched) < PIECE or not matches):
+            elif full != kernel.DONE and (
+                len(self._matched) < thresholds.current.enumerated_rows or not matches
+            ):
                 self._matched = _resized(self._matched, 2 * (len(self._matched) + need))
                 self._ends = _resized(self._ends, 2 * len(self._ends))
             elif matches:
@@ -177,7 +179,7 @@ class RunState:
             self._counted,
             self._program,
             runs,
-            self._waiting,
+            self._waiting_arrays,
             self._progress,
             self._arrivals,
             outputs,
@@ -198,7 +200,7 @@ class RunState:
             steps.source,
             steps.threshold_register,
             runs,
-            self._waiting,
+            self._waiting_arrays,
             self._ahead,
             outputs,
             self._cursor,
@@ -229,7 +231,7 @@ class RunState:
         self._collect(lowest)
         used, size = int(self._cursor[kernel.USED]), len(self._runs[0])
         # `collect` visits all runs and blocks, so the next time comes when a third is added.
-        blocks = len(WaitingArrays(*self._waiting).block)
+        blocks = len(WaitingArrays(*self._waiting_arrays).block)
         enough = used + need + max((used + need + blocks) // 3, rows, _RUNS)
         if enough > size:
             self._runs = tuple(_resized(a, enough) for a in self._runs)
@@ -248,7 +250,7 @@ class RunState:
         collect(
             self._tables.program.edge,
             self._runs,
-            self._waiting,
+            self._waiting_arrays,
             self._progress,
             previous,
             self._cursor,
@@ -276,7 +278,7 @@ class RunState:
             cursor[kernel.MATCHED] = cursor[kernel.MATCHES] = 0
             outputs = self._matched, self._ends, cursor
             edge = self._tables.program.edge
-            full = close_windows(edge, self._runs, self._waiting, lowest, *outputs)
+            full = close_windows(edge, self._runs, self._waiting_arrays, lowest, *outputs)
             matches = int(cursor[kernel.MATCHES])
             if matches:
                 yield EnumeratedMatches(
@@ -301,9 +303,14 @@ class RunState:
         return node
 
     @property
+    def _waiting_arrays(self) -> Arrays:
+        """The fields of `WaitingArrays`."""
+        return (*self._waiting, self._few)
+
+    @property
     def _counts(self) -> Array:
         """How many runs wait in each block."""
-        counts: Array = WaitingArrays(*self._waiting).block[:, kernel.COUNT]
+        counts: Array = WaitingArrays(*self._waiting_arrays).block[:, kernel.COUNT]
         return counts
 
     def idle(self) -> Bools:
@@ -343,7 +350,7 @@ class RunState:
     def _drop(self, pace: Pace, members: list[Member]) -> None:
         """Drop the waiting runs of members of a family that have exceeded the limit."""
         if members:
-            blocks = WaitingArrays(*self._waiting).block
+            blocks = WaitingArrays(*self._waiting_arrays).block
             own = blocks.reshape(len(self._progress), self._edges, kernel.BLOCK_COLUMNS)
             for column in (kernel.COUNT, kernel.HEAPED, kernel.EXPIRED):
                 own[pace.slots_of(members), :, column] = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from spaseq.algebra.groups import constant_text
+from spaseq.algebra.constants import constant_text
 from spaseq.expr.temporal import Duration
 from spaseq.expr.values import decode
 from spaseq.lang import ast

@@ -40,7 +40,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     ProgramArrays,
     RunArrays,
 )
-from spaseq.automaton.registers.kernels.waiting_blocks import FEW, drop_expired, settle
+from spaseq.automaton.registers.kernels.waiting_blocks import drop_expired, settle
 from spaseq.automaton.registers.kernels.waiting_heaps import remove_least, sift_up
 from spaseq.compiled.arrays import Float64s, Int32s, Int64s
 from spaseq.compiled.decorators import as_nonnegative, device_function, inlined_device_function
@@ -140,7 +140,7 @@ def offer_in_turn(batch: BatchArrays, block: int, e: int, offered: Offered, coun
         The number of arrivals, `count` before.
     """
     edge, arrivals, node = batch.program.edge, batch.arrivals, batch.runs.node
-    blocks, _, thresholds, runs = batch.waiting
+    blocks, _, thresholds, runs, _ = batch.waiting
     place, kept = as_nonnegative(blocks[block, PLACE]), 0
     stays, inclusive = edge[e, KIND] == ANY, edge[e, INCLUSIVE] != 0
     first_test, end_test = edge[e, TESTS], edge[e + 1, TESTS]
@@ -175,7 +175,7 @@ def offer_to_heap(batch: BatchArrays, block: int, e: int, offered: Offered, coun
 def _visit_heap(batch: BatchArrays, block: int, e: int, offered: Offered, count: int) -> int:
     """`offer_to_heap` where runs stay: visit the heap from the top down."""
     edge, arrivals, stack = batch.program.edge, batch.arrivals, batch.arrivals.stack
-    blocks, _, thresholds, runs = batch.waiting
+    blocks, _, thresholds, runs, _ = batch.waiting
     place, size = as_nonnegative(blocks[block, PLACE]), blocks[block, COUNT]
     inclusive, gap_ms = edge[e, INCLUSIVE] != 0, batch.program.gap_ms[e]
     expired, left = 0, 1
@@ -210,7 +210,7 @@ def _take_from_heap(batch: BatchArrays, block: int, e: int, offered: Offered, co
     Runs that fail another test wait behind the heap's end and are put back.
     """
     edge, arrivals = batch.program.edge, batch.arrivals
-    blocks, _, thresholds, runs = batch.waiting
+    blocks, _, thresholds, runs, _ = batch.waiting
     place, size = as_nonnegative(blocks[block, PLACE]), blocks[block, COUNT]
     inclusive, gap_ms = edge[e, INCLUSIVE] != 0, batch.program.gap_ms[e]
     end, back = place + size, 0
@@ -232,7 +232,7 @@ def _take_from_heap(batch: BatchArrays, block: int, e: int, offered: Offered, co
         thresholds[place + size], runs[place + size] = thresholds[at], runs[at]
         sift_up(thresholds, runs, place, size)
         size += 1
-    if 4 * size > FEW:
+    if 4 * size > batch.waiting.few[0]:
         blocks[block, COUNT] = size
     else:
         settle(batch.waiting, block, size)
@@ -252,7 +252,7 @@ def offer_several(
         The number of arrivals, `count` before.
     """
     edge, arrivals, first = batch.program.edge, batch.arrivals, offered.row
-    blocks, _, thresholds, runs = batch.waiting
+    blocks, _, thresholds, runs, _ = batch.waiting
     place, kept = as_nonnegative(blocks[block, PLACE]), 0
     stays, inclusive = edge[e, KIND] == ANY, edge[e, INCLUSIVE] != 0
     for i in range(place, place + blocks[block, COUNT]):
@@ -297,7 +297,7 @@ def end_waiting(
 
     Runs that began before the measure `lowest` stay.
     """
-    blocks, _, thresholds, runs = batch.waiting
+    blocks, _, thresholds, runs, _ = batch.waiting
     if first_test == end_test and lowest == EVER:
         blocks[block, COUNT] = 0
         blocks[block, HEAPED] = 0

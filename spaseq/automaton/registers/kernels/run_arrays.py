@@ -121,6 +121,8 @@ class WaitingArrays(NamedTuple):
     """[P] the number that a solution must exceed to be taken. NaN lies in front of each block."""
     run: Int32s
     """[P] the run that waits."""
+    few: Int64s
+    """[1] a block with fewer waiting runs is no heap: it is searched one by one."""
 
 
 # Columns of `block`: where it begins in the pool, how many runs wait, for how many there is room,
@@ -204,7 +206,3 @@ class AheadArrays(NamedTuple):
     """[m] the number that must exceed the thresholds of the runs."""
     visited: Int32s
     """[m] the row of the solution."""
-
-
-AHEAD = 512
-"""Rows that the threshold-sequence kernel prepares at a time, few enough for the cache."""

@@ -57,7 +57,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     WaitingArrays,
 )
 from spaseq.automaton.registers.kernels.run_nodes import length_of, write_match, write_run
-from spaseq.automaton.registers.kernels.waiting_blocks import FEW, enter, make_room, settle
+from spaseq.automaton.registers.kernels.waiting_blocks import enter, make_room, settle
 from spaseq.automaton.registers.kernels.waiting_heaps import remove_least
 from spaseq.compiled.arrays import Arrays, Float64s, Int32s, Int64s
 from spaseq.compiled.decorators import (
@@ -240,7 +240,7 @@ def advance_threshold_sequence(
     rows, waiting = RowArrays(*row_arrays), WaitingArrays(*waiting_arrays)
     slot, gpm, start, lowest = rows.slot, rows.gpm, rows.start, rows.lowest
     node, register = run_arrays
-    blocks, _, threshold, run = waiting
+    blocks, _, threshold, run, _ = waiting
     taken, matched, ends = outputs
     prepared = AheadArrays(*ahead)
     assume(node.shape[1] == TIME)
@@ -265,7 +265,6 @@ def advance_threshold_sequence(
         code, level = as_nonnegative(prepared.code[place]), prepared.level[place]
         block = as_nonnegative(code >> PLACE_BITS)
         kind = code & 3
-        end = as_nonnegative(blocks[block, PLACE] + blocks[block, COUNT])
         if kind == BEGINS:
             s = as_nonnegative(gpm[row] + 1)
             if used == sizes:
@@ -290,6 +289,7 @@ def advance_threshold_sequence(
             continue
         s, floor, inclusive = as_nonnegative(gpm[row] + 1), lowest[row], code & IS_INCLUSIVE != 0
         place = as_nonnegative(blocks[block, PLACE])
+        end = as_nonnegative(place + blocks[block, COUNT])
         heaped = blocks[block, HEAPED] != 0 and end > place
         while True:
             at = place if heaped else as_nonnegative(end - 1)
@@ -335,7 +335,7 @@ def advance_threshold_sequence(
                 remove_least(threshold, run, place, as_nonnegative(end - place))
                 heaped = end > place
         left = as_nonnegative(end - place)
-        if blocks[block, HEAPED] and 4 * left <= FEW:
+        if blocks[block, HEAPED] and 4 * left <= waiting.few[0]:
             settle(waiting, block, left)
         else:
             blocks[block, COUNT] = left

@@ -1,6 +1,6 @@
 """Blocks of waiting runs in their pool: to enter, to thin out, to grow, to compact.
 
-A block holds the runs that wait at one edge for one slot. Once FEW runs wait, and a threshold
+A block holds the runs that wait at one edge for one slot. Once `few` runs wait, and a threshold
 decides which of them a solution satisfies, the block is a heap.
 """
 
@@ -26,9 +26,6 @@ from spaseq.compiled.decorators import (
     lean_kernel,
 )
 
-FEW = 32
-"""A block with fewer waiting runs is searched one by one."""
-
 NO_THRESHOLD = np.nan
 
 
@@ -39,7 +36,7 @@ def settle(waiting: WaitingArrays, block: int, count: int) -> None:
     blocks[block, COUNT] = count
     blocks[block, EXPIRED] = 0
     if blocks[block, HEAPED]:
-        if 2 * count > FEW:
+        if 2 * count > waiting.few[0]:
             heapify(waiting.threshold, waiting.run, place, count)
         else:
             blocks[block, HEAPED] = 0
@@ -85,7 +82,7 @@ def make_room(
     for i in range(count):
         threshold[top + 1 + i], run[top + 1 + i] = threshold[place + i], run[place + i]
     blocks[block, PLACE], blocks[block, CAPACITY] = top + 1, size
-    if indexed and count >= FEW and not blocks[block, HEAPED]:
+    if indexed and count >= waiting.few[0] and not blocks[block, HEAPED]:
         blocks[block, HEAPED] = 1
         heapify(threshold, run, top + 1, count)
     return 1 + size

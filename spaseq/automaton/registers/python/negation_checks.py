@@ -8,13 +8,14 @@ from itertools import chain
 from typing import TypeAlias
 
 from spaseq.algebra.answers import Instant
-from spaseq.automaton.program.nfa import Action, Automaton
+from spaseq.automaton.program.counters import Action
+from spaseq.automaton.program.nfa import Automaton
 from spaseq.automaton.registers.python.candidate_queue import CandidateQueue
 from spaseq.automaton.registers.python.event_history import EventHistory, between, search_start
 from spaseq.automaton.registers.python.run_stepping import RunStepper, start_of
 from spaseq.automaton.registers.python.surroundings import surroundings
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.partition_evaluator import PartitionMatch, RowsByGpm
+from spaseq.automaton.run.partition_match import PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import (
     Duty,
     LeftLoop,
@@ -51,7 +52,6 @@ class NegationChecks:
 
         `around` is the view of `match` on its surroundings if `match` belongs to a negated step.
         """
-        self._machine.work.searches += 1
         if isinstance(duty, LeftLoop):
             return self._goes_on(match, duty, around)
         return self._matches(match, duty, around)

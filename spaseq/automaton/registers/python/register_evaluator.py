@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.nfa import Acceptance, BracketLabel, Edge, TakeLabel
@@ -21,7 +21,7 @@ from spaseq.automaton.registers.python.run_stepping import RunStepper, start_of
 from spaseq.automaton.run.arena import Arena
 from spaseq.automaton.run.live_states import StateKey, StatePlaces
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.partition_evaluator import PartitionMatch, RowsByGpm
+from spaseq.automaton.run.partition_match import PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import (
     Duty,
     Groups,
@@ -50,7 +50,6 @@ class RegisterEvaluator:
         "_trace",
         "_waiting",
         "last_time",
-        "suppressed",
     )
 
     def __init__(self, machine: Machine) -> None:
@@ -59,10 +58,9 @@ class RegisterEvaluator:
         self._lists: ListNodes = Arena()
         self._waiting = WaitingRuns()
         self._history: EventHistory = []
-        self._instants: list[tuple[Instant, int]] = []  # with their measures, if asked for
+        self._instants: list[tuple[Instant, int]] = []  # with their measures, for SELECT STRICT
         self._position = 0  # events so far
         self.last_time = -(2**63)
-        self.suppressed = 0  # the engine applies the limit to the matches
         self._set_up()
         self._stepper.wait(start_of(machine.program.automaton), self._waiting)
         self._limit = 2 * self._waiting.added + 1024
@@ -132,8 +130,7 @@ class RegisterEvaluator:
         taking, label, values = self._machine.takes[inner.id], inner.label, row[4]
         assert isinstance(label, TakeLabel)
         groups, obligations = self._after(run, edge)
-        if run.first is None:
-            obligations += tuple(Obligation(n, None, None) for n in edge.negations)
+        obligations += tuple(Obligation(n, run.last, None) for n in edge.negations)
         bound = {v: x for c, v in taking.singles if (x := values[c]) is not None}
         instant = row[1], row[2]
         return Run(
@@ -159,8 +156,9 @@ class RegisterEvaluator:
     def step(self, instant: Instant, rows: RowsByGpm, events: int) -> list[PartitionMatch]:
         """Process the solutions of one instant.
 
-        `events` is how many of the partition's events have this instant. Negations in last place
-        are left to `pending`; all others have been checked.
+        `events` is how many of the partition's events have this instant, which is later than all
+        before. Negations in last place are left to `pending`; all others have been checked. The
+        limit on partial matches, if there is one, is told how many were made.
         """
         moment = self._moment(instant, events)
         program = self._machine.program
@@ -169,7 +167,7 @@ class RegisterEvaluator:
             kept = {g: r for g, r in rows.items() if g in program.replayed}
             if kept or program.strict:
                 self._history.append((instant, moment, kept))
-        if self._machine.keep_instants:
+        if self._machine.checks_strict:
             self._instants.append((instant, moment.reach))
         self._trace.mark(moment.start)
         self._lists.mark(moment.start)
@@ -184,7 +182,7 @@ class RegisterEvaluator:
             # A run in a bracket may stand for the match of the first operand, too.
             self._machine.waiting.room -= 2 * (waiting.added - added + len(waiting.strict))
         if self._trace.end > before:
-            self._machine.work.take_nodes(self._trace.since(before))
+            self._machine.counts.take_nodes(self._trace.since(before))
         matches = [m for run in queue.complete for m in self._matches(run, moment)]
         self._forget(moment)
         return matches
@@ -206,12 +204,19 @@ class RegisterEvaluator:
         for end in self._stepper.ends(run):
             ended = self._stepper.ended(run, end.actions)
             match = self._checks.match_of(ended)
+            if self._machine.checks_strict and not self._is_consecutive(match):
+                continue
             match.pending = self._stepper.duties(run, end)
             if match.pending:
                 assert not isinstance(window, Counted)
                 match.close = window.close(run.origin)
             if not any(self._checks.is_violated(match, o) for o in ended.obligations):
                 yield match
+
+    def _is_consecutive(self, match: PartitionMatch) -> bool:
+        """Whether no instant of the partition lies between those of a match that ends now."""
+        mine = sorted({(row[1], row[2]) for _, row in match.trace})
+        return [instant for instant, _ in self._instants[-len(mine) :]] == mine
 
     def holds_pending(self, match: PartitionMatch) -> bool:
         """Whether the negations in last place of a match hold; its window has closed."""
@@ -230,7 +235,8 @@ class RegisterEvaluator:
         if history and len(history) % 256 == 0:
             del history[: bisect_left(history, keep, key=lambda p: p[1].reach)]
         if len(self._instants) % 1024 == 1023:
-            del self._instants[: bisect_left(self._instants, keep, key=lambda i: i[1])]
+            oldest = moment.reach - horizon
+            del self._instants[: bisect_left(self._instants, oldest, key=lambda i: i[1])]
         if self._waiting.added > self._limit:
             self._sweep(moment)
 
@@ -276,19 +282,14 @@ class RegisterEvaluator:
         moment = MeasuredInstant(now, reach, reach)
         return (wait for wait in self._waiting if self._stepper.is_alive(wait.run, moment))
 
-    def consecutive(self, instants: Iterable[Instant]) -> bool:
-        """Whether instants of events here follow each other without another one between."""
-        mine = sorted(set(instants))
-        start = bisect_left(self._instants, mine[0], key=lambda i: i[0])
-        return [i for i, _ in self._instants[start : start + len(mine)]] == mine
-
     def __getstate__(self) -> dict[str, object]:
         made_again = ("_checks", "_stepper")
         return {name: getattr(self, name) for name in self.__slots__ if name not in made_again}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         for name, value in state.items():
-            setattr(self, name, value)
+            if name in self.__slots__:  # earlier versions had more
+                setattr(self, name, value)
         self._set_up()
 
 

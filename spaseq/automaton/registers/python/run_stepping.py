@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from spaseq.automaton.program.counters import Action
 from spaseq.automaton.program.nfa import (
     Acceptance,
-    Action,
     Automaton,
     BracketLabel,
     Edge,
@@ -29,7 +29,7 @@ from spaseq.automaton.registers.python.event_history import EventHistory, replay
 from spaseq.automaton.registers.python.taking import Taker
 from spaseq.automaton.run.coming_rows import ComingRows
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.partition_evaluator import NO_VALUES, RowsByGpm
+from spaseq.automaton.run.partition_match import NO_VALUES, RowsByGpm
 from spaseq.automaton.run.runs import (
     BracketFrame,
     ChoicePoint,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.partition_evaluator import PartitionMatch
+from spaseq.automaton.run.partition_match import PartitionMatch
 from spaseq.automaton.run.runs import Obligation, Outside, Row
 from spaseq.automaton.run.scoping import TraceNodes, trace_of
 

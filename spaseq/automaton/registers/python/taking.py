@@ -50,7 +50,6 @@ class Taker:
     ) -> Run | None:
         """The run that follows from one row; None if a join or a condition fails."""
         run, edge = wait.run, wait.edge
-        self._machine.work.candidates += 1
         values = row[4]
         fresh: dict[str, str] = {}
         for column, variable in taking.singles:
@@ -92,12 +91,8 @@ class Taker:
         self, wait: WaitingRun, row: Row, conditions: tuple[Callable[[Env], bool], ...]
     ) -> bool:
         """Whether all conditions hold."""
-        env, work = self._seen(wait, row), self._machine.work
-        for condition in conditions:
-            work.conditions += 1
-            if not condition(env):
-                return False
-        return True
+        env = self._seen(wait, row)
+        return all(condition(env) for condition in conditions)
 
     def _seen(self, wait: WaitingRun, row: Row) -> TakeEnv:
         """The variables as a FILTER sees them while a waiting run takes a row."""

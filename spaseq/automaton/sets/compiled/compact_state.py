@@ -130,7 +130,7 @@ class ActiveLists(Generic[S]):
 
     def _make_room_for_states(self) -> None:
         """Make room for every state known so far."""
-        states, words = len(self._tables.move), self._tables.words
+        states, words = len(self._tables.states), self._tables.words
         before = self._entry_of.shape[1]
         if states > before:
             size = 2 * states

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.program.nfa import Program
@@ -18,14 +19,11 @@ from spaseq.automaton.sets.compiled.compact_state import ActiveLists
 from spaseq.automaton.sets.compiled.move_tables import MoveTables
 from spaseq.automaton.sets.compiled.set_nodes import SetNodes
 from spaseq.automaton.sets.kernels import set_arrays
-from spaseq.automaton.sets.python import match_enumerator
 from spaseq.automaton.sets.python.determinise import DeterministicAutomaton
 from spaseq.automaton.sets.python.expand import expand
 from spaseq.automaton.sets.python.maximal import MaximalAutomaton, MaximalState
 from spaseq.compiled.arrays import Array, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-
-_LEAST = 4096
 
 Ranks = Callable[[Int64s], Int64s]
 """The ranks of rows, given by ascending number, in the order of positions."""
@@ -46,7 +44,7 @@ class MaximalMatches:
         self._streams = streams
         automaton = MaximalAutomaton(DeterministicAutomaton(expand(program)))
         self._tables = MoveTables(automaton.initial, gpms * streams, self._moved)
-        self._window, self._most = np.empty((0, 6), np.int64), _LEAST
+        self._window, self._most = np.empty((0, 6), np.int64), 0  # twice what was left last
 
     def _moved(
         self, state: MaximalState, letters: int
@@ -70,9 +68,9 @@ class MaximalMatches:
         new[:, _LETTER] = np.where(rows.gpm < 0, -1, rows.gpm * self._streams + stream)
         new[:, _START] = rows.start
         self._window = np.concatenate([self._window, new])
-        if len(self._window) > self._most:
+        if len(self._window) - self._most > thresholds.current.window_rows:
             self._window = self._window[self._window[:, _START] >= rows.lowest[0]]
-            self._most = 2 * len(self._window) + _LEAST
+            self._most = 2 * len(self._window)
 
     # --- one end ----------------------------------------------------------------------------------
 
@@ -81,12 +79,12 @@ class MaximalMatches:
     ) -> EnumeratedMatches | None:
         """The maximal matches of the roots of one end; None if there are too many to compare."""
         found: list[tuple[Int64s, int]] = []
-        for piece in nodes.matches(roots, lowest, match_enumerator.FEW + 1):
+        for piece in nodes.matches(roots, lowest, thresholds.current.few_matches + 1):
             begin = 0
             for end, origin, _ in piece.ends.tolist():
                 found.append((piece.rows[begin:end].copy(), origin))
                 begin = end
-            if len(found) > match_enumerator.FEW:
+            if len(found) > thresholds.current.few_matches:
                 return None
         kept = _uncontained([rows for rows, _ in found], ranks)
         chosen = [match for match, is_kept in zip(found, kept, strict=True) if is_kept]

@@ -7,24 +7,25 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.automaton.batch.frame import OrderedRows
-from spaseq.automaton.batch.match_builder import PIECE, EnumeratedMatches
+from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.sets.kernels import enumerate_matches as enumeration
 from spaseq.automaton.sets.kernels import preference
 from spaseq.automaton.sets.kernels import set_arrays as kernel
-from spaseq.automaton.sets.python.compact_set import EVER, NIL, CompactSet
 from spaseq.compiled.arrays import Bytes, Float64s, Int64s
 from spaseq.compiled.growth import grown
 from spaseq.rdf.columns.term_columns import distinct
 
+FIRST = kernel.EVER + 1
+"""The least measure at which a window begins. Nodes that are forgotten begin at EVER, before it."""
+
 _NODES, _ROOTS, _FEW = 256, 1024, 64
-_MARKED_EVERY, _MARKS = 64, 32
+_MARKS = 32
 _YES, _NO = np.ones(1, np.uint8), np.zeros(1, np.uint8)
 ROOT = 2
 """Column of `ends` in enumerated matches: the root of the match."""
-_SPARSE = 8
-"""A ring shrinks if it has this many times the room that it needed."""
 
 
 class SetNodes:
@@ -169,15 +170,15 @@ class SetNodes:
         `start` [n] are the measures of the rows, which are numbered from `number` on.
         """
         end = self.next
-        if end - since > _MARKED_EVERY:
-            step = max(_MARKED_EVERY, (end - since) // _MARKS)
+        if end - since > thresholds.current.marked_nodes:
+            step = max(thresholds.current.marked_nodes, (end - since) // _MARKS)
             nodes = np.arange(since + step, end, step)
             rows = self.array[nodes & (len(self.array) - 1), kernel.ROW]
             is_row = rows != kernel.UNION  # the nodes before them are no later
             measures = start[rows[is_row] - number]
             self._marks += zip(measures.tolist(), nodes[is_row].tolist(), strict=True)
         before_last = self._marks[-2][1] if len(self._marks) > 1 else self.base
-        if self._marks and self._marks[-1][1] - before_last < _MARKED_EVERY:
+        if self._marks and self._marks[-1][1] - before_last < thresholds.current.marked_nodes:
             self._marks.pop()
         self._marks.append((int(start[-1]), end))
 
@@ -192,10 +193,10 @@ class SetNodes:
         gone = bisect_left(self._marks, floor, key=lambda mark: mark[0])
         self.cursor[kernel.BASE] = self._marks[gone - 1][1]
         del self._marks[:gone]
-        if self.base - self._swept <= self.used + _NODES:
+        if self.base - self._swept - self.used <= thresholds.current.forgotten_nodes:
             return False
         self._swept = self.base
-        if len(self.array) > _SPARSE * max(self._most, _NODES):
+        if len(self.array) // max(self._most, _NODES) > thresholds.current.shrunk_rings:
             self._resize(2 * self._most)
         self._most = 0
         return True
@@ -232,33 +233,32 @@ class SetNodes:
             if full == enumeration.STACK_FULL:
                 self._stack = grown(self._stack, 2 * len(self._stack))
                 self._path = grown(self._path, 2 * len(self._path))
-            elif full == enumeration.MATCHES_FULL and (len(self._rows) < PIECE or not matches):
+            elif full == enumeration.MATCHES_FULL and (
+                len(self._rows) < thresholds.current.enumerated_rows or not matches
+            ):
                 self._rows = grown(self._rows, 2 * max(len(self._rows), len(self._path)))
                 self._ends = grown(self._ends, 2 * len(self._ends))
             elif matches:
                 yield EnumeratedMatches(self._rows[:size], self._ends[:matches])
                 cursor[1:3] = 0
 
-    def view(self, roots: list[int], floor: int) -> tuple[CompactSet, list[int]]:
-        """A `CompactSet` of the nodes that some roots reach, and the roots in it.
+    def count(self, roots: list[int], floor: int) -> int:
+        """How many matches of some disjoint roots lie in the window, however large the number.
 
-        It has no rows: counting needs none.
+        It visits each node of the window once.
         """
         mark = np.zeros(self.used, np.uint8)
         alive = self._alive(roots, floor)
         mark[np.array(alive, np.int64) - self.base] = 1
         kernel.mark_reachable(self.array, self.base, floor, mark)
         places = np.flatnonzero(mark)
-        matches = CompactSet()
-        matches.floor = floor
-        of = {NIL: NIL}
-        for place, (before, rest, start, number) in zip(
+        counts = {kernel.NIL: 1}  # by node; no row before: one match
+        for node, (before, rest, *_) in zip(
             (places + self.base).tolist(), self.kept()[places].tolist(), strict=True
         ):
-            of[place] = len(matches.nodes)
-            kind = kernel.UNION if number == kernel.UNION else 0
-            matches.nodes.append((of.get(before, NIL), of.get(rest, NIL), start, kind, None))
-        return matches, [of[r] for r in alive]
+            more = 0 if rest == kernel.NIL else counts.get(rest, 0)  # 0: out of the window
+            counts[node] = counts[before] + more
+        return sum(counts[root] for root in alive)
 
     def preferred(
         self, roots: Int64s, ends: Int64s, lowest: Int64s, rank: Int64s, smallest_decides: bool
@@ -271,7 +271,7 @@ class SetNodes:
         numbers = self.kept()[:, kernel.ROW]
         ranks = rank[np.searchsorted(self.row_numbers(), numbers)]  # of no meaning for a union
         scratch = np.full((self.used, preference.SCRATCH), -1, np.int64)
-        sets = np.full((self.used + 1, 2), EVER, np.int64)
+        sets = np.full((self.used + 1, 2), kernel.EVER, np.int64)
         sets[preference.NOTHING, preference.EARLIER] = preference.NOTHING
         chosen, chosen_ends = np.empty_like(roots), np.empty_like(ends)
         cursor, greatest = np.zeros(4, np.int64), SetNodes()

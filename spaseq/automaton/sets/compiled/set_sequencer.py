@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from spaseq.algebra.answers import Instant
+from spaseq import thresholds
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
 from spaseq.automaton.batch.live_closings import closing_states
 from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
@@ -24,19 +24,15 @@ from spaseq.automaton.program.outer_steps import outer_negations
 from spaseq.automaton.run.event_rows import EventRows, GpmRow
 from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, Wanted
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
+from spaseq.automaton.run.matches import SequenceMatch
 from spaseq.automaton.sets.compiled.maximal_matches import MaximalMatches
-from spaseq.automaton.sets.compiled.set_nodes import ROOT, SetNodes
-from spaseq.automaton.sets.kernels.set_arrays import EVER
+from spaseq.automaton.sets.compiled.set_nodes import FIRST, ROOT, SetNodes
 from spaseq.automaton.sets.python.conjunctions import Letters
-from spaseq.automaton.sets.python.counting import count
 from spaseq.automaton.sets.python.expand import WaitName, Waits
 from spaseq.automaton.sets.python.live_waits import states_of
 from spaseq.compiled.arrays import Bools, Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
-
-_LEAST_KEYS = 256
 
 T = TypeVar("T")
 
@@ -93,8 +89,8 @@ class SetSequencer:
         self._builder = MatchBuilder(machine)
         self._outer = _outer_negations(machine)
         self._maximal = _maximal(machine)
-        self._most_keys = _LEAST_KEYS
-        self._lowest = EVER  # least measure of a match that may end from now on
+        self._most_keys = 0  # twice what the last sweep has left
+        self._lowest = FIRST  # least measure of a match that may end from now on
         self.suppressed = 0
 
     def run(self, rows: SolutionBatch, watermark: int) -> Iterable[SequenceMatch]:
@@ -153,9 +149,10 @@ class SetSequencer:
             for piece in self._outer.closed(until):
                 yield from self._builder.matches(piece)
 
-    def consecutive(self, key: PartitionKey, instants: Iterable[Instant]) -> bool:
-        """True: the automaton itself applies SELECT STRICT."""
-        return True
+    @property
+    def next_close(self) -> int | None:
+        """The time (ms) before which no match comes without further rows; None: none comes."""
+        return None if self._outer is None else self._outer.waiting.next_close
 
     def live_runs(self) -> int:
         """How many sets of partial matches wait."""
@@ -178,7 +175,7 @@ class SetSequencer:
                 waiting[key] += live
         if self._outer is not None:
             waiting += closing_states(self._outer.waiting, self._builder, places, wanted)
-        return LiveStates(program, +waiting, self._machine.work.taken_so_far(wanted))
+        return LiveStates(program, +waiting, self._machine.counts.taken_so_far(wanted))
 
     def snapshot(self) -> object:
         """The state for a snapshot."""
@@ -187,12 +184,13 @@ class SetSequencer:
             parts.append(self._outer.snapshot())
         if self._maximal is not None:
             parts.append(self._maximal.snapshot())
-        return parts, self._most_keys, self.suppressed
+        return parts, self._most_keys, self.suppressed, self._lowest
 
     def restore(self, state: object) -> None:
         """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
-        (own, frame, store, *more), self._most_keys, self.suppressed = state
+        (own, frame, store, *more), self._most_keys, self.suppressed, *lowest = state
+        self._lowest = lowest[0] if lowest else FIRST  # older snapshots have none
         self._state.restore(own)
         self._frame.restore(frame)
         self._builder.restore(store)
@@ -234,7 +232,7 @@ class SetSequencer:
             if len(roots):
                 yield from matches(roots)
             taken = nodes.taken_rows(before, rows.number, len(rows))
-            self._machine.work.take(rows.gpm, taken)
+            self._machine.counts.take(rows.gpm, taken)
             if outer is not None:
                 taken = taken.copy()
                 outer.end(taken)
@@ -262,7 +260,7 @@ class SetSequencer:
                 kept = distinct(np.concatenate([kept, self._outer.row_numbers()]))
                 self._outer.keep(kept)
             self._builder.store.keep(kept)
-        if len(self._frame.keys) > self._most_keys:
+        if len(self._frame.keys) - self._most_keys > thresholds.current.forgotten_keys:
             idle = np.flatnonzero(self._state.idle(floor))
             if self._outer is not None:
                 idle = np.intersect1d(idle, self._outer.idle(self._frame.keys.bound, floor))
@@ -270,7 +268,7 @@ class SetSequencer:
             self._state.release(released)
             if self._outer is not None:
                 self._outer.release(released)
-            self._most_keys = 2 * len(self._frame.keys) + _LEAST_KEYS
+            self._most_keys = 2 * len(self._frame.keys)
 
     # --- matches ----------------------------------------------------------------------------------
 
@@ -352,7 +350,7 @@ class SetSequencer:
             given += more
             sizes += np.bincount(piece.ends[:, ROOT], minlength=len(roots))
         if (sizes > limit).any():
-            size = count(*nodes.view(roots[:, 0].tolist(), int(lowest[roots[0, 1]])))
+            size = nodes.count(roots[:, 0].tolist(), int(lowest[roots[0, 1]]))
         else:
             size = int(sizes.sum())
         self.suppressed += max(size - limit, 0)
@@ -373,7 +371,7 @@ def _maximal(machine: Machine) -> MaximalMatches | None:
 
 def _outer_negations(machine: Machine) -> OuterNegations | None:
     """The checks of negated steps in first and last place; None if there are none."""
-    steps = [(n.take.gpm, n.is_last) for n in outer_negations(machine.program)]
+    steps = outer_negations(machine.program)
     if not steps:
         return None
     return OuterNegations(plain_checks(steps, len(machine.gpms)), machine.window, False)

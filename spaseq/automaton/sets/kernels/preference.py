@@ -1,6 +1,6 @@
 """SELECT NEXT and LAST on a compact set, without enumerating what is not selected.
 
-It is `sets.python.preferred` for the nodes of the kernels (docs/language.md#selection). The
+It is `sets.python.preferred` for the nodes of the kernels (docs/meaning.md#selection). The
 greatest match of an output node adds the position of its row to the greatest match of the node
 before. The greatest match of a union is the greater of its two. So each node of the window is
 visited once for each instant at which matches end. A set of positions is a linked list, the last

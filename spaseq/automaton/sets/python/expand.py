@@ -25,9 +25,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias, cast
 
-from spaseq.automaton.program.counters import Counts, RepeatBounds
+from spaseq.automaton.program.counters import Action, Counts, RepeatBounds
 from spaseq.automaton.program.nfa import (
-    Action,
     Automaton,
     BracketLabel,
     Edge,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
 
-from spaseq.automaton.program.counters import Counts, RepeatBounds, counts_after
-from spaseq.automaton.program.nfa import Action
+from spaseq.automaton.program.counters import Action, Counts, RepeatBounds, counts_after
 from spaseq.records import record
 
 Stops: TypeAlias = tuple[tuple[int, bool], ...]

@@ -12,10 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from spaseq.automaton.run.partition_evaluator import RowsByGpm
-from spaseq.automaton.run.runs import Row
-from spaseq.automaton.sets.python.active_states import ActiveStates
-from spaseq.automaton.sets.python.compact_set import CompactSet
 from spaseq.automaton.sets.python.determinise import (
     DeterministicAutomaton,
     DeterministicState,
@@ -52,22 +48,6 @@ class MaximalAutomaton:
         ] = {}
         self._moves: dict[tuple[MaximalState, frozenset[Letter]], Move[MaximalState]] = {}
         self.initial = self._state(below.initial, below.initial, None)
-
-    def matches(self, instants: Iterable[tuple[int, RowsByGpm]]) -> tuple[CompactSet, list[int]]:
-        """The maximal matches that end at the last instant of a window.
-
-        `instants` are all instants of the window, as measures with rows by GPM. Returns a compact
-        set and its roots.
-        """
-        matches, roots = CompactSet(), list[int]()
-        states = ActiveStates(self.initial)
-        for start, rows in instants:
-            lettered: dict[Letter, list[Row]] = {}
-            for gpm, solutions in rows.items():
-                for row in solutions:
-                    lettered.setdefault((gpm, row[0]), []).append(row)
-            roots = states.advance(matches, start, lettered, frozenset(lettered))
-        return matches, roots
 
     def move(self, state: MaximalState, letters: frozenset[Letter]) -> Move[MaximalState]:
         """The move of a state at an instant with rows of these letters."""

@@ -17,7 +17,8 @@ from spaseq.connectors.kafka_consumer import Extent
 from spaseq.connectors.kafka_ranges import TopicAway
 from spaseq.errors import RunError
 from spaseq.options import FileSourceSettings
-from spaseq.runtime.arrivals.stream_clock import StreamClock, raise_idle
+from spaseq.runtime.arrivals.passing_time import raise_silent
+from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.runtime.arrivals.time_counts import TimeCounts
 from spaseq.runtime.arrivals.topics.range_ends import RangeEnds, earlier_ties
 from spaseq.runtime.arrivals.topics.topic_batch import (
@@ -120,7 +121,7 @@ class TopicPlanner:
             self._arrivals(number, before.topics[number], extents[number], (at, max_bytes))
             for number in range(len(self._topics))
         ]
-        topics = self._without_idle(topics, at)
+        topics = self._without_idle(topics, at, before.at)
         planned = [self._marked(n, topic, before, at) for n, topic in enumerate(topics)]
         if not any(planned_one[1] for planned_one in planned):
             return before
@@ -263,7 +264,9 @@ class TopicPlanner:
         known = [mark for mark in marks if mark is not None]
         return min(known) if known and len(known) == count else None
 
-    def _without_idle(self, topics: Sequence[TopicArrivals], at: int) -> list[TopicArrivals]:
+    def _without_idle(
+        self, topics: Sequence[TopicArrivals], at: int, before: int
+    ) -> list[TopicArrivals]:
         """The arrivals, with raised watermarks of idle partitions."""
         idle_ms = self._settings.idle_ms
         clocks = [
@@ -273,7 +276,8 @@ class TopicPlanner:
         if idle_ms is not None:
             parts = chain.from_iterable(topic.partitions for topic in topics)
             pairs = zip(chain.from_iterable(clocks), parts, strict=True)
-            raise_idle((clock, at - part.since >= idle_ms) for clock, part in pairs)
+            given = [(clock, at - part.since >= idle_ms) for clock, part in pairs]
+            raise_silent(given, at, before, self._settings)
         return [
             replace(
                 topic,

@@ -22,6 +22,7 @@ from itertools import repeat
 from typing import Any, Protocol, TextIO
 
 from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.automaton.program.window import Counted
 from spaseq.connectors import is_sink
 from spaseq.connectors.address import Address
 from spaseq.connectors.kafka_ranges import TopicRanges
@@ -105,7 +106,7 @@ def follow(
         stop: once set, the run ends after the present batch.
 
     Yields:
-        (number of the query, answer), each query's in order (docs/language.md#order-of-answers).
+        (number of the query, answer), each query's in order (docs/meaning.md#order-of-answers).
 
     Raises:
         UsageError: the checkpoint belongs to another job, or a stream has an end.
@@ -113,10 +114,7 @@ def follow(
         RunError: a limit is exceeded, or Spark fails.
     """
     job = replace(job, streams=followed_streams(job))
-    check_topics(job, options.arrivals)
-    for stream in job.streams:
-        if isinstance(stream, GrowingFiles):
-            stream.check()
+    _check(job, options)
     checkpoint = Checkpoint.open(
         options.checkpoint, job, options.arrivals.delay_ms, options.buckets
     )
@@ -192,7 +190,7 @@ class _FileOutput(OutputPositions):
         resumed = checkpoint.resumed
         begins = out == "-" or not resumed or begins_now(out, form, columns)
         self._lines = standard_lines() if out == "-" else _opened(out, resumed)
-        file = self._lines.__enter__()
+        self._file = file = self._lines.__enter__()
         super().__init__(
             checkpoint.directory, {**sides, **({} if out == "-" else {os.path.abspath(out): file})}
         )
@@ -203,6 +201,11 @@ class _FileOutput(OutputPositions):
     def write(self, plan: QueryPlan, answer: Answer) -> None:
         """Take an answer of a batch."""
         self._sink.write(plan.identity.name, answer)
+
+    def end(self, batch: int) -> None:
+        """The batch has all its answers: who reads them from a pipe gets them now."""
+        self._file.flush()
+        super().end(batch)
 
     def __exit__(self, *given: Any) -> None:
         self._lines.__exit__(*given)
@@ -222,7 +225,18 @@ def followed_streams(job: Job) -> tuple[GrowingFiles | BrokerStream, ...]:
     Raises:
         UsageError: one of them has an end, or cannot be read on Spark.
     """
-    return tuple(stream.followed() for stream in job.streams)
+    found = (stream.followed() for stream in job.streams)
+    return tuple(own for own in found if isinstance(own, GrowingFiles | BrokerStream))
+
+
+def _check(job: Job, options: FollowOptions) -> None:
+    """Find out early what cannot be followed; as `check_topics`."""
+    if options.rebuild:
+        raise UsageError("--rebuild is for runs through logs: local ones, and those of brokers")
+    check_topics(job, options.arrivals)
+    for stream in job.streams:
+        if isinstance(stream, GrowingFiles):
+            stream.check()
 
 
 def check_topics(job: Job, settings: FileSourceSettings) -> None:
@@ -285,6 +299,9 @@ def following_output(
     ship_functions()
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
     followed = followed_streams(job)
+    windows = (plan.sequence.window for plan in job.plans)
+    horizon = max((w.horizon for w in windows if not isinstance(w, Counted)), default=0)
+    settings = replace(settings, horizon_ms=horizon)
     files = [stream for stream in followed if isinstance(stream, GrowingFiles)]
     topics = [stream for stream in followed if isinstance(stream, BrokerStream)]
     groups = QueryGroups.of(checkpoint.units(job.plans))

@@ -16,16 +16,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from spaseq import thresholds
 from spaseq.algebra.answer_batch import PIECE, AnswerBatch, AnswerNames, Runs
 from spaseq.algebra.answers import Answer, TraceItem
-from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_codec import SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.stages.columnar_order import RowRanks, can_be_ordered, in_order
 
 Answers: TypeAlias = AnswerBatch | list[Answer]
 
-ENOUGH = 2**18
-"""About this many solutions of answers are merged at a time."""
 
 _COLUMNS, _VALUES = b"c", b"v"
 _NAMES = b"names"
@@ -68,7 +67,7 @@ def answer_of_value(value: Any) -> Answer:
 def _columns(answers: AnswerBatch) -> bytes:
     """Two Arrow streams: the rows, and for each answer the numbers of its rows."""
     names = answers.names
-    rows = answers.rows.to_arrow(SolutionColumns(names.variables))
+    rows = SolutionCodec(SolutionColumns(names.variables)).batch(answers.rows)
     rows = rows.replace_schema_metadata({_NAMES: json.dumps(astuple(names))})
     runs = {"solutions": _lists(answers.solutions)}
     if answers.trace is not answers.solutions:
@@ -87,8 +86,8 @@ def _batch(data: memoryview) -> AnswerBatch:
     names = AnswerNames(*map(tuple, json.loads(rows.schema.metadata[_NAMES])))
     solutions = _runs(runs.column("solutions"))
     trace = _runs(runs.column("trace")) if "trace" in runs.schema.names else solutions
-    variables = SolutionColumns(names.variables)
-    return AnswerBatch(names, SolutionBatch.from_arrow(rows, variables), solutions, trace)
+    codec = SolutionCodec(SolutionColumns(names.variables))
+    return AnswerBatch(names, codec.rows(rows), solutions, trace)
 
 
 def _lists(runs: Runs) -> pa.Array:
@@ -107,11 +106,11 @@ def merged(found: Iterable[tuple[int, Answers]]) -> Iterator[Answers]:
     """The answers of one query in order, from blocks of all tasks.
 
     `found` has the answers of each block, and the time at which the first one ends (ms), ascending.
-    About `ENOUGH` solutions are in memory, or the blocks that overlap.
+    About `thresholds.current.ordered_answers` solutions are in memory, or the blocks that overlap.
     """
     held: list[Answers] = []
     for time, block in found:
-        if sum(map(_size, held)) >= ENOUGH:
+        if sum(map(_size, held)) >= thresholds.current.ordered_answers:
             places = [_place(answers, time) for answers in held]
             ready = [_part(a, 0, n) for a, n in zip(held, places, strict=True) if n]
             held = [_part(a, n, len(a)) for a, n in zip(held, places, strict=True) if n < len(a)]

@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from spaseq import thresholds
 from spaseq.runtime.spark.rows.run_files import disk_errors
-
-BLOCK_ROWS = 500
-"""The most rows of a block."""
 
 
 class Blocks(NamedTuple):
@@ -90,8 +88,9 @@ class RowFile:
 
     def append(self, query: int, order: Sequence[str], payload: Sequence[bytes]) -> None:
         """Append rows of a query, in order."""
-        for start in range(0, len(order), BLOCK_ROWS):
-            part = slice(start, start + BLOCK_ROWS)
+        rows = thresholds.current.answer_rows
+        for start in range(0, len(order), rows):
+            part = slice(start, start + rows)
             place = self.file.append((order[part], payload[part]))
             if self.runs and self.runs[-1].query == query and self._last <= order[start]:
                 place = place._replace(begin=self.runs.pop().blocks.begin)

@@ -12,20 +12,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.compiled.arrays import Int32s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.records import record
 from spaseq.runtime.spark.rows.stage_rows import buckets
-
-RUN_ROWS = 200_000
-"""At most this many solutions are sorted at a time."""
-
-BUCKET_ROWS = 4_096
-"""A run has about this many solutions for each bucket, if that is not more than `RUN_ROWS`."""
-
-PIECE_ROWS = 16_384
-"""The most rows of a piece: in a stream that is out of order, smaller pieces overlap less."""
 
 
 @record
@@ -55,7 +47,7 @@ class BucketRuns:
         columns: the query's.
         key: the variables by which stage 2 is split, or None.
         count: the number of buckets of stage 2.
-        fewest: a run has at least this many solutions, if that is not more than `RUN_ROWS`.
+        fewest: a run has at least this many solutions, if that is not more than `memory_rows`.
     """
 
     def __init__(
@@ -63,7 +55,8 @@ class BucketRuns:
     ) -> None:
         self._columns, self._key = columns, key
         self._count = 1 if key is None else count
-        self._enough = min(RUN_ROWS, max(fewest, BUCKET_ROWS * self._count))
+        self._most = thresholds.current.memory_rows
+        self._enough = min(self._most, max(fewest, thresholds.current.bucket_rows * self._count))
         self._held: list[SolutionBatch] = []
         self._rows = 0
         self._end = 0  # the greatest time held
@@ -72,7 +65,7 @@ class BucketRuns:
     def add(self, solutions: SolutionBatch) -> Iterator[BucketRun]:
         """Take solutions, at least one; the last run, if it has ended."""
         in_order = self._held and solutions.time.min() >= self._end
-        if self._rows >= (self._enough if in_order else RUN_ROWS):
+        if self._rows >= (self._enough if in_order else self._most):
             yield from self.rest()
         latest = int(solutions.time.max())
         self._end = max(self._end, latest) if self._held else latest
@@ -103,6 +96,7 @@ class BucketRuns:
 def _pieces(run: SolutionBatch, bucket: Int32s) -> Iterator[Piece]:
     edges = [0, *(np.flatnonzero(bucket[1:] != bucket[:-1]) + 1).tolist(), len(bucket)]
     for first, last in pairwise(edges):
-        for start in range(first, last, PIECE_ROWS):
-            end = min(start + PIECE_ROWS, last)
+        size = min(thresholds.current.sorted_rows, last - first)
+        for start in range(first, last, size):
+            end = min(start + size, last)
             yield Piece(int(bucket[first]), int(run.time[start]), start, end)

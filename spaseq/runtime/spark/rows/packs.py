@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_codec import SolutionCodec
 from spaseq.runtime.spark.rows.bucket_runs import BucketRun, BucketRuns
-from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PACKS, pack, rows
+from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PACKS, rows
 
 
 class Packer:
@@ -33,8 +34,8 @@ class Packer:
         parts: int,
         split: int = NO_SPLIT,
     ) -> None:
-        self._columns, self._query, self._parts = plan.patterns.columns, query, parts
-        self._split, self._runs = split, BucketRuns(self._columns, key, count)
+        self._codec, self._query, self._parts = SolutionCodec(plan.patterns.columns), query, parts
+        self._split, self._runs = split, BucketRuns(plan.patterns.columns, key, count)
 
     def add(self, solutions: SolutionBatch) -> Iterator[pa.RecordBatch]:
         """Take solutions; rows of the last run, if it has ended."""
@@ -53,7 +54,7 @@ class Packer:
             bucket=[p.bucket for p in run.pieces],
             part=[part_of(self._query, p.bucket, self._parts) for p in run.pieces],
             time=[p.time for p in run.pieces],
-            payload=[pack(run.rows.take(slice(p.start, p.end)), self._columns) for p in run.pieces],
+            payload=[self._codec.encode(run.rows.take(slice(p.start, p.end))) for p in run.pieces],
         )
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from spaseq.errors import RunError
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_codec import SolutionCodec
 from spaseq.runtime.spark.rows.bucket_runs import BucketRun
 
 
@@ -52,9 +53,7 @@ class RunFile:
             if self._file is None:
                 self._file = pa.OSFile(str(self._path), "wb")
             begin = self._file.tell()
-            batch = run.rows.to_arrow(plan.patterns.columns)
-            with pa.ipc.new_stream(self._file, batch.schema) as writer:
-                writer.write_batch(batch)
+            SolutionCodec(plan.patterns.columns).write(run.rows, self._file)
             place = str(self._path), begin, self._file.tell() - begin
         return [StoredPiece(query, p.bucket, p.time, split, *place, p.start, p.end)
                 for p in run.pieces]  # fmt: skip
@@ -87,8 +86,7 @@ class RunReader:
                 self._files[piece.file] = pa.memory_map(piece.file)
             self._files[piece.file].seek(piece.offset)
             data = self._files[piece.file].read_buffer(piece.size)
-        with pa.ipc.open_stream(data) as reader:
-            return SolutionBatch.from_arrow(reader.read_next_batch(), self._columns)
+        return SolutionCodec(self._columns).decode(data)
 
 
 @contextmanager

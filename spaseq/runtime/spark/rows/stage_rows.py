@@ -29,7 +29,6 @@ from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.compiled.arrays import Int32s, UInt64s
 from spaseq.errors import SpaseqError
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.runtime.job.job import LateEvent, Stats
@@ -53,6 +52,9 @@ OVERLAP = -3
 
 TIES = -4
 """`query` of rows that hold a `TieTable`; they come before all others, in order of time."""
+
+END = -5
+"""`query` of rows that hold a split's `TimeExtent`, for the greatest time of all streams."""
 
 PARTIAL = 2**30
 """Added to the number of a query in the rows of its partial matches, which come after answers."""
@@ -129,30 +131,6 @@ class SideRows:
         for zero in ("part", "bucket", "reader", "time", "split", "stream", "partition"):
             given[zero] = 0
         return rows(self._schema, len(messages), **given)
-
-
-def pack(solutions: SolutionBatch, columns: SolutionColumns) -> bytes:
-    """Solutions as Arrow bytes."""
-    batch = solutions.to_arrow(columns)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return bytes(sink.getvalue())
-
-
-def unpack(data: bytes, columns: SolutionColumns, *, check: bool = False) -> SolutionBatch:
-    """The inverse of `pack`.
-
-    Args:
-        data: the bytes.
-        columns: as for `pack`.
-        check: look at every offset and index; pa.ArrowInvalid if one is wrong.
-    """
-    with pa.ipc.open_stream(data) as reader:
-        batch = reader.read_next_batch()
-        if check:
-            batch.validate(full=True)
-        return SolutionBatch.from_arrow(batch, columns)
 
 
 def answer_rows(query: int, answers: Sequence[Answer]) -> pa.RecordBatch:

@@ -9,6 +9,7 @@ and reads only the part of the log that they have not seen.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,18 +19,20 @@ from typing import Any, ClassVar, TypeAlias
 
 import pandas as pd
 
+from spaseq import thresholds
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError, SpaseqError
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.kb.service_failure import RetryCount
 from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions, StateLimits
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_codec import SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.records import record
 from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, QueryGroups
 from spaseq.runtime.job.job import Stats
+from spaseq.runtime.job.process_counts import ProcessCounts
 from spaseq.runtime.job.state_limits import check_size, too_many_waiting
 from spaseq.runtime.spark.rows.stage_rows import (
     OUTPUT,
@@ -37,7 +40,6 @@ from spaseq.runtime.spark.rows.stage_rows import (
     SideRows,
     answer_rows,
     partial_rows,
-    unpack,
 )
 from spaseq.runtime.spark.stages.followed_patterns import NEVER, PACKED
 from spaseq.runtime.spark.stages.held_solutions import HeldSolutions, NewPack
@@ -50,9 +52,6 @@ STATE_FORMAT = 3
 and written again as this one."""
 
 CHUNK_BYTES = 2**20
-LOG_BYTES = 2**20
-"""A log of fewer bytes, and of at most `LOG_ENTRIES` entries, is not replaced by a snapshot."""
-LOG_ENTRIES = 500
 
 TOPICS = "topics"
 """The directory of a checkpoint with what is known of partitions at Kafka."""
@@ -132,7 +131,9 @@ class Entry:
     def push(self, stage: GroupStage, *, check: bool = False) -> None:
         """Give the stage the solutions; `check` is for an entry that was stored."""
         for query, pack in self.packs:
-            stage.push(query, unpack(pack, stage.plans[query].patterns.columns, check=check))
+            stage.push(
+                query, SolutionCodec(stage.plans[query].patterns.columns).decode(pack, check=check)
+            )
 
     def advance(self, stage: GroupStage) -> list[tuple[int, Sequence[Answer]]]:
         """The answers, by query, that the entry's watermarks make final."""
@@ -154,7 +155,9 @@ class Entry:
     def solutions(self, query: int, stage: GroupStage) -> SolutionBatch:
         """The solutions of a query in this entry."""
         columns = stage.plans[query].patterns.columns
-        own = [unpack(pack, columns) for reader, pack in self.packs if reader == query]
+        own = [
+            SolutionCodec(columns).decode(pack) for reader, pack in self.packs if reader == query
+        ]
         return SolutionBatch.concat(own, columns)
 
 
@@ -281,7 +284,10 @@ class BucketState:
         meta.version += 1
         meta.log_bytes += len(data)
         entries = meta.version - meta.first + 1
-        long = meta.log_bytes > max(LOG_BYTES, meta.snapshot_bytes) or entries > LOG_ENTRIES
+        long = (
+            meta.log_bytes > max(thresholds.current.log_bytes, meta.snapshot_bytes)
+            or entries > thresholds.current.log_entries
+        )
         if long or renewed:
             self._replace(meta, stage.snapshot())
         else:
@@ -389,10 +395,10 @@ class Buckets:
         warm: WarmStage,
         side: SideRows,
     ) -> Iterator[pd.DataFrame]:
-        start, repeats = time.perf_counter(), RetryCount()
-        stage, suppressed = warm.stage, warm.stage.suppressed
+        start, process = time.perf_counter(), ProcessCounts()
+        stage, suppressed, muted = warm.stage, warm.stage.suppressed, Counter(warm.stage.muted)
         before, marks_before = state.times(meta), list(meta.marks)
-        came = _Came.of(rows, meta.marks)
+        came = _Arrivals.of(rows, meta.marks)
         held = HeldSolutions(state.chunks, state.columns, Path(self.directory, TOPICS))
         packs, knowledge = came.packs, came.knowledge
         if self.has_topics:
@@ -416,7 +422,8 @@ class Buckets:
             state.meta.update(meta.row())
         bad, warm.bad[:] = list(warm.bad), []
         stats.bad, stats.suppressed = len(bad), stage.suppressed - suppressed
-        stats.repeated = repeats.take()
+        stats.add_muted(Counter(stage.muted) - muted)
+        process.add_to(stats)
         for unit, runs in stage.live_runs().items():
             stats.live_runs[stage.plans[unit].identity.name] = runs
         stats.state_bytes[state.group.title(state.units)] = meta.size + held.size
@@ -447,7 +454,7 @@ class Buckets:
 
 
 @record
-class _Came:
+class _Arrivals:
     """What a batch brings to a bucket, besides the watermarks.
 
     Attributes:
@@ -463,7 +470,7 @@ class _Came:
     knowledge: str
 
     @classmethod
-    def of(cls, rows: Iterator[pd.DataFrame], marks: list[int]) -> _Came:
+    def of(cls, rows: Iterator[pd.DataFrame], marks: list[int]) -> _Arrivals:
         """The contents of rows of `PACKED`; moves the marks on."""
         packs, unnumbered, ties, knowledge = [], list[NewPack](), dict[int, str](), ""
         names = ("reader", "stream", "partition", "time", "ties", "payload")

@@ -13,16 +13,17 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from spaseq import thresholds
 from spaseq.errors import SpaseqError
-from spaseq.kb.service_failure import RetryCount
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, TimeExtent
 from spaseq.runtime.job.job import Stats
+from spaseq.runtime.job.process_counts import ProcessCounts
 from spaseq.runtime.spark.rows.block_files import BlockFile, Blocks, RowFile, RowRun, StoredRow
-from spaseq.runtime.spark.rows.bucket_runs import RUN_ROWS, BucketRuns
+from spaseq.runtime.spark.rows.bucket_runs import BucketRuns
 from spaseq.runtime.spark.rows.run_files import RunFile, RunReader, StoredPiece
 from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PARTIAL
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver
@@ -33,12 +34,14 @@ from spaseq.stages.hopeless_rows import possible_rows
 class SolvedSplit(NamedTuple):
     """What stage 1 made of a split.
 
-    `messages` are blocks of messages in order. `failed` says that one of them is an error.
+    `messages` are blocks of messages in order. `failed` says that one of them is an error. The
+    extent `numbers` events of equal time, unless the split was scanned for its times.
     """
 
     pieces: list[StoredPiece]
     messages: list[Blocks]
-    extent: TimeExtent | None
+    extent: TimeExtent
+    numbers: bool
     failed: bool
 
 
@@ -64,7 +67,7 @@ class FileTasks:
     def solved(self, split: InputSplit) -> SolvedSplit:
         """Stage 1 of a split."""
         self.solve.kernels.take()
-        stats, bad, repeats, failed = Stats(), list[BadInput](), RetryCount(), False
+        stats, bad, counts, failed = Stats(), list[BadInput](), ProcessCounts(), False
         extent = TimeExtent(split.stream, split.number)
         pieces: list[StoredPiece] = []
         messages: list[Blocks] = []
@@ -73,16 +76,16 @@ class FileTasks:
                 for some in self._pieces(split, extent, stats, bad):
                     pieces += some
                     if bad:
-                        stats.bad += len(bad)
+                        stats.count_bad(bad)
                         messages.append(file.append(bad))
                         bad.clear()
             except SpaseqError as error:
                 failed = True
                 messages.append(file.append([error]))
-            stats.bad += len(bad)
-            stats.repeated = repeats.take()
+            stats.count_bad(bad)
+            counts.add_to(stats)
             messages.append(file.append([*bad, stats]))
-        return SolvedSplit(pieces, messages, None if split.time_scanned else extent, failed)
+        return SolvedSplit(pieces, messages, extent, not split.time_scanned, failed)
 
     def _pieces(
         self, split: InputSplit, extent: TimeExtent, stats: Stats, bad: list[BadInput]
@@ -108,7 +111,9 @@ class FileTasks:
     def _runs(self, unit: int) -> BucketRuns:
         """Runs of a unit. Those of families are longer: only rows of the first one are left out."""
         units, columns = self.solve.units, self.solve.units.plans[unit].patterns.columns
-        fewest = RUN_ROWS // len(units.families) if unit in units.families else 0
+        fewest = (
+            thresholds.current.memory_rows // len(units.families) if unit in units.families else 0
+        )
         return BucketRuns(columns, units.key(unit), self.solve.buckets, fewest)
 
     def _leave_out(
@@ -125,14 +130,21 @@ class FileTasks:
             rows.keep(lambda own: possible_rows(plan, own, after, before))
 
     def sequenced(
-        self, pieces: Sequence[StoredPiece], ties: Mapping[int, EarlierTies]
+        self,
+        pieces: Sequence[StoredPiece],
+        ties: Mapping[int, EarlierTies],
+        extents: Sequence[TimeExtent] = (),
     ) -> Sequenced:
-        """Stage 2 of the pieces of some queries and buckets, in order."""
+        """Stage 2 of the pieces of some queries and buckets, in order.
+
+        `extents` are those of all splits.
+        """
         self.solve.kernels.take()
-        solve, stats, bad, repeats = self.solve, Stats(), list[BadInput](), RetryCount()
+        solve, stats, bad, counts = self.solve, Stats(), list[BadInput](), ProcessCounts()
         task = SequenceTask(
             solve.units, stats, solve.options, solve.knowledge, bad.append, dict(ties)
         )
+        task.note_ends(extents)
         with (
             closing(BlockFile(self._new("answers"))) as answers,
             closing(RowFile(BlockFile(self._new("partial")))) as partial,
@@ -150,8 +162,8 @@ class FileTasks:
                         found.append(StoredRow(number, place, answers.append(block)))
             except SpaseqError as error:
                 messages.append(file.append([error]))
-            stats.bad += len(bad)
-            stats.repeated = repeats.take()
+            stats.count_bad(bad)
+            counts.add_to(stats)
             messages.append(file.append([*bad, stats]))
             return Sequenced(found, partial.runs, messages)
 

@@ -14,12 +14,13 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from spaseq import thresholds
 from spaseq.compiled.arrays import Int64s
 from spaseq.errors import SpaseqError
-from spaseq.kb.service_failure import RetryCount
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_codec import SolutionCodec
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.records import record
 from spaseq.runtime.arrivals.arrived_splits import ArrivedSplit, StreamProgress, read_slice
@@ -27,7 +28,8 @@ from spaseq.runtime.arrivals.stream_clock import late_events
 from spaseq.runtime.arrivals.topics.topic_batch import TopicSplit
 from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.job.job import LateEvent, Stats
-from spaseq.runtime.spark.rows.stage_rows import SideRows, buckets, pack, rows
+from spaseq.runtime.job.process_counts import ProcessCounts
+from spaseq.runtime.spark.rows.stage_rows import SideRows, buckets, rows
 from spaseq.runtime.spark.stages.pattern_stage import Solver
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.runtime.spark.stages.topic_events import TopicEvents
@@ -52,8 +54,6 @@ PACKED_DDL = (
     " `order` string, payload binary"
 )
 
-HELD_ROWS = 100_000
-"""A task packs about this many solutions at a time."""
 
 NEVER = -(2**63) + 1
 """The watermark of a stream before its first event."""
@@ -88,7 +88,7 @@ class FollowSolve:
             events, partition = TopicEvents(split, source), split.partition
         else:
             events = _ArrivedEvents(split, source)
-        stats, found, repeats = Stats(), list[BadInput | LateEvent](), RetryCount()
+        stats, found, process = Stats(), list[BadInput | LateEvent](), ProcessCounts()
         try:
             for solutions in self._solved(split, events, stats, found):
                 if found:
@@ -99,7 +99,7 @@ class FollowSolve:
                 yield from self._topic_read(events, split)
         except SpaseqError as error:
             yield side.batch([error])
-        stats.repeated = repeats.take()
+        process.add_to(stats)
         yield side.batch([*found, stats])
 
     def _solved(
@@ -112,7 +112,7 @@ class FollowSolve:
         """(unit, solutions) of a split, many solutions at a time."""
 
         def on_bad(bad: BadInput) -> None:
-            stats.bad += 1
+            stats.count_bad([bad])
             found.append(bad)
 
         def in_time() -> Iterator[EventBatch]:
@@ -134,7 +134,7 @@ class FollowSolve:
         for unit, solutions in solver.solve(in_time()):
             own = held.setdefault(unit, [])
             own.append(solutions.compact())  # drops the text that was read
-            if sum(map(len, own)) >= HELD_ROWS:
+            if sum(map(len, own)) >= thresholds.current.packed_rows:
                 yield together(unit)
         for unit in sorted(held):
             yield together(unit)
@@ -190,7 +190,7 @@ def packed(
     bucket = buckets(solutions, group.key(groups.units), count)
     for b in np.unique(bucket).tolist():
         mine = solutions.take(np.flatnonzero(bucket == b))
-        payload = pack(mine, columns)
+        payload = SolutionCodec(columns).encode(mine)
         whose = {"query": group.first, "bucket": b, "reader": unit}
         place = {"stream": group.streams.index(iri), "partition": partition}
         yield rows(PACKED, 1, **whose, **place, time=0, ties="", payload=payload)

@@ -16,10 +16,10 @@ import numpy as np
 
 from spaseq.errors import RunError
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_codec import SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.runtime.arrivals.time_counts import TimeCounts
 from spaseq.runtime.arrivals.topics.range_ends import RangeEnds
-from spaseq.runtime.spark.rows.stage_rows import pack, unpack
 from spaseq.storage.safe_pickles import dump_plain, load_plain
 
 HELD = 2
@@ -97,7 +97,9 @@ class HeldSolutions:
             if each.first >= marks[each.stream]:
                 kept.append(each)
                 continue
-            solutions = unpack(self._read(each.number), self.columns(each.reader), check=True)
+            solutions = SolutionCodec(self.columns(each.reader)).decode(
+                self._read(each.number), check=True
+            )
             early = solutions.time < marks[each.stream]
             found = solutions.take(np.flatnonzero(early))
             earlier = numbers.get(each.stream, {}).get(each.partition)
@@ -108,7 +110,7 @@ class HeldSolutions:
                 rest = solutions.take(np.flatnonzero(~early))
                 kept.append(self._write(each.number, each[1:4], rest))
         for pack_ in added:
-            solutions = unpack(pack_.payload, self.columns(pack_.reader))
+            solutions = SolutionCodec(self.columns(pack_.reader)).decode(pack_.payload)
             kept.append(self._write(next_number, pack_[:3], solutions))
             next_number += 1
         self.size = sum(each.size for each in kept)
@@ -138,7 +140,7 @@ class HeldSolutions:
         return HeldPack(number, stream, partition, reader, first, last, len(data))
 
     def _packed(self, reader: int, solutions: SolutionBatch) -> bytes:
-        return pack(solutions, self.columns(reader))
+        return SolutionCodec(self.columns(reader)).encode(solutions)
 
 
 def _numbered(solutions: SolutionBatch, earlier: TimeCounts | None) -> SolutionBatch:

@@ -14,7 +14,6 @@ import pyarrow as pa
 from spaseq.compiled import mode
 from spaseq.errors import SpaseqError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.kb.service_failure import RetryCount
 from spaseq.lang.depth import make_room_for_any
 from spaseq.limits import Limits
 from spaseq.options import StageOptions
@@ -25,8 +24,9 @@ from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import TimeExtent
 from spaseq.runtime.job.job import Stats
+from spaseq.runtime.job.process_counts import ProcessCounts
 from spaseq.runtime.spark.rows.packs import Packer
-from spaseq.runtime.spark.rows.stage_rows import EXTENT, NO_SPLIT, PACKS, SideRows, rows
+from spaseq.runtime.spark.rows.stage_rows import END, EXTENT, NO_SPLIT, PACKS, SideRows, rows
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.sources.base import Source
 from spaseq.stages.collection_pause import collection_paused
@@ -63,7 +63,7 @@ class Solver:
             self._stats.triples += batch.triples
             self._stats.filtered += batch.filtered
             self._stats.skipped_groups += batch.skipped_groups
-            index = VerticalPartition(batch, readers=len(self._matchers))  # which all queries share
+            index = VerticalPartition(batch)  # which all queries share
             start = time.perf_counter()
             with collection_paused():
                 idle = self._joint.idle(index)
@@ -76,7 +76,7 @@ class Solver:
                 title = self._units.plans[unit].identity.title
                 self._stats.add_work("graph patterns", title, time.perf_counter() - start)
                 if len(solutions):
-                    self._stats.count_unit(self._units, unit, solutions)
+                    self._stats.count_unit(self._units.unit_plan(unit), solutions)
                     yield unit, solutions
 
     def _timed(self, events: Iterator[EventBatch]) -> Iterator[EventBatch]:
@@ -116,23 +116,25 @@ class BoundedSolve:
 
     def _read(self, split: InputSplit) -> Iterator[pa.RecordBatch]:
         side = SideRows(PACKS, split.number)
-        stats, bad, repeats = Stats(), list[BadInput](), RetryCount()
+        stats, bad, process = Stats(), list[BadInput](), ProcessCounts()
         extent = TimeExtent(split.stream, split.number)
         try:
             for packs in self._packs(split, extent, stats, bad.append):
                 if bad:
                     yield side.batch(bad)
-                    stats.bad += len(bad)
+                    stats.count_bad(bad)
                     bad.clear()
                 yield packs
         except SpaseqError as error:
             yield side.batch([error])
-        stats.bad += len(bad)
-        stats.repeated = repeats.take()
+        stats.count_bad(bad)
+        process.add_to(stats)
         yield side.batch([*bad, stats])
+        part, data = np.arange(self.parts, dtype=np.int32), [extent.data()] * self.parts
         if not split.time_scanned:
-            part, data = np.arange(self.parts, dtype=np.int32), [extent.data()] * self.parts
             yield rows(PACKS, self.parts, part=part, query=EXTENT, payload=data)
+        if self.options.open_end:
+            yield rows(PACKS, self.parts, part=part, query=END, payload=data)
 
     def _packs(
         self, split: InputSplit, extent: TimeExtent, stats: Stats, on_bad: OnBad

@@ -13,13 +13,14 @@ from typing import Any
 import pyarrow as pa
 
 from spaseq.errors import SpaseqError
-from spaseq.kb.service_failure import RetryCount
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.records import record
 from spaseq.runtime.job.chaining import RegisteredStream, levels, queries_read
 from spaseq.runtime.job.job import Stats
+from spaseq.runtime.job.process_counts import ProcessCounts
 from spaseq.runtime.spark.rows.stage_rows import (
+    END,
     EXTENT,
     OUTPUT,
     PACKS,
@@ -47,7 +48,7 @@ class RegisteredSolve:
         iri = self.solve.units.queries[self.query].identity.register
         assert iri is not None
         side, stats = SideRows(PACKS, SOURCE + self.query), Stats()
-        bad, repeats = list[BadInput](), RetryCount()
+        bad, process = list[BadInput](), ProcessCounts()
         try:
             events = _events(iri, batches)
             yield from self.solve.solved(iri, events, stats, bad.append)
@@ -56,7 +57,8 @@ class RegisteredSolve:
             for _ in batches:  # read to the end, as Spark expects
                 pass
         # These events are not input of the run, so they are not counted.
-        counts = Stats(bad=len(bad), repeated=repeats.take(), stages=stats.stages)
+        counts = Stats(bad=len(bad), stages=stats.stages)
+        process.add_to(counts)
         counts.solutions = stats.solutions
         yield side.batch([*bad, counts])
 
@@ -90,7 +92,9 @@ def chained_output(
     reads = queries_read(plans)
     inputs, outputs = [keep(solutions)], []
     for level in levels(plans):
-        fed = _union([frame.where(frame["query"].isin([TIES, EXTENT, *level])) for frame in inputs])
+        fed = _union(
+            [frame.where(frame["query"].isin([END, TIES, EXTENT, *level])) for frame in inputs]
+        )
         output = keep(sequence(fed))
         outputs.append(output)
         read = [number for number in level if any(number in others for others in reads)]

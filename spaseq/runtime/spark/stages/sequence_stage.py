@@ -7,25 +7,28 @@ The packs of a partition come sorted by query, bucket and least time. The task p
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from spaseq import thresholds
 from spaseq.errors import SpaseqError
-from spaseq.kb.service_failure import RetryCount
 from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_codec import SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, Overlap, TimeExtent, earlier
 from spaseq.runtime.arrivals.tie_tables import OtherTies, TieMerge, TieTable
 from spaseq.runtime.job.job import Stats
+from spaseq.runtime.job.process_counts import ProcessCounts
 from spaseq.runtime.spark.rows.stage_rows import (
+    END,
     EXTENT,
     OUTPUT,
     OVERLAP,
@@ -35,7 +38,6 @@ from spaseq.runtime.spark.rows.stage_rows import (
     answer_rows,
     partial_rows,
     rows,
-    unpack,
 )
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.stages.held_answers import HeldAnswers
@@ -49,8 +51,6 @@ Ties: TypeAlias = EarlierTies | OtherTies
 SOURCE = 2**31
 """The order of side rows: this stage comes after all streams."""
 
-ADVANCE_ROWS = 65_536
-"""About this many solutions are processed at a time: every step costs, most with many keys."""
 
 _PLACE = ("bucket", "time", "split")
 
@@ -84,12 +84,12 @@ class _Group:
         self._begin()
         return self.stage.advance(watermark)
 
-    def close(self, plan: QueryPlan) -> FoundAnswers:
-        """The remaining answers; all rows have come."""
+    def close(self, plan: QueryPlan, open_end: int | None) -> FoundAnswers:
+        """The remaining answers; all rows have come. `open_end` is as for `SequenceStage`."""
         if self.waiting is not None and not leave_out_hopeless(plan, self.waiting):
             return {}
         self._begin()
-        return self.stage.close()
+        return self.stage.close(open_end)
 
     def _begin(self) -> None:
         """Let the stage have the rows that wait."""
@@ -114,6 +114,7 @@ class SequenceTask:
     _group: _Group | None = None
     _extents: list[TimeExtent] = field(default_factory=list)
     _merge: TieMerge = field(default_factory=TieMerge)
+    _end: int | None = None  # the greatest time of all streams, if their end closes no window
 
     def __post_init__(self) -> None:
         self._columns = {n: plan.patterns.columns for n, plan in self.units.plans.items()}
@@ -129,15 +130,24 @@ class SequenceTask:
             if (query == EXTENT).any():
                 found = batch.filter(pa.array(query == EXTENT)).column("payload").to_pylist()
                 self._extents += [TimeExtent.of(data) for data in found]
+            if (query == END).any():
+                found = batch.filter(pa.array(query == END)).column("payload").to_pylist()
+                self.note_ends(map(TimeExtent.of, found))
             if (query == SIDE).any():
                 yield batch.filter(pa.array(query == SIDE)).select(OUTPUT.names)
             for row in np.flatnonzero(query >= 0).tolist():
                 place, payload = batch.slice(row, 1), batch.column("payload")[row].as_py()
                 bucket, first, split = (place.column(n)[0].as_py() for n in _PLACE)
                 columns = self._columns[int(query[row])]
-                solutions = unpack(payload, columns)
+                solutions = SolutionCodec(columns).decode(payload)
                 yield from self.take(int(query[row]), bucket, first, split, solutions)
         yield from self.close()
+
+    def note_ends(self, extents: Iterable[TimeExtent]) -> None:
+        """Take note of the times of splits, if the end of the streams closes no window."""
+        known = [self._end, *(extent.last for extent in extents)]
+        if self.options.open_end:
+            self._end = max((time for time in known if time is not None), default=None)
 
     def take(
         self, unit: int, bucket: int, first: int, split: int, solutions: SolutionBatch
@@ -154,7 +164,7 @@ class SequenceTask:
             group = self._group = _Group(unit, bucket, stage, held, waiting)
         began = time.perf_counter()
         answers: FoundAnswers = {}
-        if group.rows >= ADVANCE_ROWS:
+        if group.rows >= thresholds.current.advanced_rows:
             answers = group.advance(first - 1)  # later packs begin no earlier
         group.push(self._numbered(split, solutions))
         yield from self._out(group, answers, began)
@@ -172,8 +182,9 @@ class SequenceTask:
             return
         start = time.perf_counter()
         group, self._group = self._group, None
-        answers = group.close(self.units.plans[group.unit])
+        answers = group.close(self.units.plans[group.unit], self._end)
         self.stats.suppressed += group.stage.suppressed
+        self.stats.add_muted(group.stage.muted)
         yield from self._out(group, answers, start)
         if group.held is not None:
             for query in self.units.members(group.unit):
@@ -185,8 +196,7 @@ class SequenceTask:
         batches = []
         for query, pieces in found.items():
             for answers in pieces:
-                title = self.units.queries[query].identity.title
-                self.stats.count_answers(title, len(answers))
+                self.stats.count_made(self.units.queries[query], len(answers))
                 if group.held is not None:
                     group.held.add(query, answers)
                 elif answers:
@@ -207,7 +217,7 @@ def run_sequences(
 ) -> Iterator[pa.RecordBatch]:
     """For `mapInArrow`: sorted rows of `PACKS` to rows of `OUTPUT`."""
     stats, side, bad = Stats(), SideRows(OUTPUT, SOURCE), list[BadInput]()
-    repeats = RetryCount()
+    counts = ProcessCounts()
     try:
         yield from SequenceTask(units, stats, options, knowledge, bad.append).rows(batches)
     except SpaseqError as error:
@@ -216,8 +226,8 @@ def run_sequences(
     except Overlap:
         yield rows(OUTPUT, 1, query=OVERLAP, order="", payload=b"")
         _exhaust(batches)
-    stats.bad += len(bad)
-    stats.repeated = repeats.take()
+    stats.count_bad(bad)
+    counts.add_to(stats)
     yield side.batch([*bad, stats])
 
 

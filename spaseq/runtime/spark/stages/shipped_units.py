@@ -12,9 +12,10 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from spaseq import thresholds
 from spaseq.records import record
 from spaseq.runtime.spark.rows.run_files import disk_errors
-from spaseq.stages.collection_pause import MANY, collection_paused, hide_for_good
+from spaseq.stages.collection_pause import collection_paused, hide_for_good
 from spaseq.stages.query_units import QueryUnits
 
 MOST_KEPT = 2
@@ -72,7 +73,7 @@ def _unpickled(name: str, data: bytes | Path) -> QueryUnits:
     if units is None:
         with collection_paused():
             units = pickle.loads(data if isinstance(data, bytes) else data.read_bytes())
-        if len(units.queries) >= MANY:
+        if len(units.queries) >= thresholds.current.many_queries:
             hide_for_good()  # a worker collects garbage after each task
     _kept[name] = units  # the last one is the latest
     while len(_kept) > MOST_KEPT:

@@ -22,30 +22,28 @@ from spaseq.compiled import mode
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.errors import RunError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.depth import make_room_for_any
 from spaseq.logs.messages import MessageColumns
 from spaseq.options import StageOptions
 from spaseq.plan.families import Family
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.spelled_texts import text_arrays
-from spaseq.rdf.columns.term_columns import TextArray
+from spaseq.rdf.columns.solution_codec import SolutionCodec
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.records import record
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.runtime.spark.rows.answer_blocks import blocks
-from spaseq.runtime.spark.rows.stage_rows import buckets, pack, unpack
+from spaseq.runtime.spark.rows.stage_rows import buckets
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.sources.broker_stream import BrokerStream
-from spaseq.stages.family_stage import FamilyPatterns, FamilySequence
+from spaseq.stages.family_patterns import UnitPatterns, patterns_of
 from spaseq.stages.joint_patterns import JointPatterns
-from spaseq.stages.late_sequence import LateSequence
-from spaseq.stages.query_units import UnitPatterns
-from spaseq.stages.unit_sequence import QuerySequence, UnitSequence
+from spaseq.stages.unit_sequence import UnitSequence
 
 JUDGED = -1
 """The block of solutions whose events are judged and numbered already."""
@@ -103,6 +101,18 @@ class TaskMessages:
     counted: Bools | None = None
 
 
+class JudgedEvents(NamedTuple):
+    """What the driver has decided of the events of a block.
+
+    Attributes:
+        k: int32[n], -1 for events that do not count.
+        time: int64[n], ms; None if the times are as they were read.
+    """
+
+    k: Int32s
+    time: Int64s | None
+
+
 class BatchOutline(NamedTuple):
     """What the driver needs of a batch of events to judge them, and to count them.
 
@@ -114,7 +124,7 @@ class BatchOutline(NamedTuple):
     """
 
     time: Int64s
-    names: TextArray
+    names: EventNames
     triples: int
     filtered: int
 
@@ -174,6 +184,7 @@ class StepResult(NamedTuple):
         answers: (number of the query in the unit, time of the first answer, block of answers).
         partials: partial matches whose windows have closed.
         suppressed: answers beyond the limit since the unit began.
+        muted: by the title of a query, answers that MUTE has left out since then.
         live: partial matches that wait.
         exceeded: by number of the query in the unit, when there were too many of them.
         waits: whether answers may come without further solutions.
@@ -188,6 +199,7 @@ class StepResult(NamedTuple):
     answers: Sequence[tuple[int, int, bytes]] = ()
     partials: Sequence[PartialAnswer] = ()
     suppressed: int = 0
+    muted: Mapping[str, int] = {}
     live: int = 0
     exceeded: Mapping[int, Excess] = {}
     waits: bool = False
@@ -219,10 +231,10 @@ class StandingTasks:
         return self._workshop().solved(pickle.loads(data))
 
     def stepped(self, data: bytes) -> list[StepResult]:
-        """Stage 2 of pickled steps, and of what numbers events by block."""
+        """Stage 2 of pickled steps, and of the judged events by block."""
         workshop = self._workshop()
-        steps, numbers = pickle.loads(data)
-        return [workshop.stepped(step, numbers) for step in steps]
+        steps, judged = pickle.loads(data)
+        return [workshop.stepped(step, judged) for step in steps]
 
     def _workshop(self) -> Workshop:
         global _present
@@ -286,16 +298,20 @@ class Workshop:
         """The solutions of a definition's graph patterns."""
         found = self._patterns.get(number)
         if found is None:
-            found = self._patterns[number] = self._new_patterns(self.definition(number))
+            found = self._patterns[number] = self._new_patterns(number)
         return found.match(events, index)
 
-    def _new_patterns(self, definition: Definition) -> UnitPatterns:
-        knowledge, limits = self.knowledge, self.options.limits
+    def _new_patterns(self, number: int) -> UnitPatterns:
+        unit = self._unit(number)
+        joint = JointPatterns() if unit.family is None else self._joint
+        return patterns_of(unit, self.knowledge, self._bad.append, self.options.limits, joint)
+
+    def _unit(self, number: int) -> UnitPlan:
+        """The plans of a definition."""
+        definition = self.definition(number)
         if isinstance(definition, QueryDefinition):
-            return PatternStage(definition.plan, knowledge, self._bad.append, limits)
-        plans = MemberPlans(self, definition.plans)
-        given = knowledge, self._bad.append, limits, self._joint
-        return FamilyPatterns(definition.family, plans, *given)
+            return UnitPlan({0: definition.plan})
+        return UnitPlan(MemberPlans(self, definition.plans), definition.family)
 
     def _taken_bad(self) -> list[BadInput]:
         found = [*self._bad]
@@ -304,16 +320,18 @@ class Workshop:
 
     # --- stage 2 ----------------------------------------------------------------------------------
 
-    def stepped(self, step: StageStep, numbers: Mapping[int, Int32s]) -> StepResult:
-        """Do a step; `numbers` has by block the k of each event, -1 for those that do not count."""
+    def stepped(self, step: StageStep, judged: Mapping[int, JudgedEvents]) -> StepResult:
+        """Do a step; `judged` has the events of each block."""
         began, stats = time.perf_counter(), Stats()
         try:
             sequence = self._stage(step)
             for block, data in step.packs:
-                rows = unpack(data, self.definition(step.definition).plan.patterns.columns)
+                rows = SolutionCodec(self.definition(step.definition).plan.patterns.columns).decode(
+                    data
+                )
                 if block != JUDGED:
-                    rows = _judged(rows, numbers[block])
-                self._count(step.definition, rows, stats)
+                    rows = _judged(rows, judged[block])
+                stats.count_unit(self._unit(step.definition), rows)
                 sequence.push(rows)
             found = sequence.advance(step.watermark)
             answers = [
@@ -335,6 +353,7 @@ class Workshop:
             answers,
             partials,
             sequence.suppressed,
+            sequence.muted,
             sequence.stage.live_runs(),
             sequence.exceeded(),
             sequence.stage.waits(),
@@ -347,23 +366,12 @@ class Workshop:
         kept = self._kept.pop((step.unit, step.bucket), None)
         if kept is not None and kept[:2] == (step.definition, step.version):
             return kept[2]
-        sequence = self._new_sequence(self.definition(step.definition))
+        sequence = UnitSequence(
+            self._unit(step.definition), self.options, self.knowledge, self._bad.append
+        )
         if step.state is not None:
             sequence.stage.restore(step.state)
         return sequence
-
-    def _new_sequence(self, definition: Definition) -> UnitSequence:
-        how = self.options, self.knowledge, self._bad.append
-        if isinstance(definition, QueryDefinition):
-            return QuerySequence(0, LateSequence(definition.plan, *how))
-        return FamilySequence(definition.family, MemberPlans(self, definition.plans), *how)
-
-    def _count(self, number: int, rows: SolutionBatch, stats: Stats) -> None:
-        definition = self.definition(number)
-        if isinstance(definition, QueryDefinition):
-            stats.count_solutions(definition.plan, rows)
-        elif len(rows):
-            stats.count_family(definition.family, MemberPlans(self, definition.plans), rows)
 
 
 _present: Workshop | None = None
@@ -425,17 +433,19 @@ class _Matching:
                 bucket = buckets(rows, reader.key, reader.buckets)
                 for number in np.unique(bucket).tolist():
                     own = rows.take(np.flatnonzero(bucket == number))
-                    yield unit, number, pack(own, columns)
+                    yield unit, number, SolutionCodec(columns).encode(own)
 
 
 def _outline(batch: EventBatch) -> BatchOutline:
-    (names,) = text_arrays([batch.names(np.arange(len(batch)))])
+    names = batch.names(np.arange(len(batch)))
     return BatchOutline(batch.time, names, batch.triples, batch.filtered)
 
 
-def _judged(rows: SolutionBatch, numbers: Int32s) -> SolutionBatch:
-    """The solutions on events that count, numbered."""
-    k = numbers[rows.k]
+def _judged(rows: SolutionBatch, events: JudgedEvents) -> SolutionBatch:
+    """The solutions on events that count, numbered, at their events' times."""
+    if events.time is not None:
+        rows = replace(rows, time=events.time[rows.k])
+    k = events.k[rows.k]
     if (k >= 0).all():
         return replace(rows, k=k)
     kept = np.flatnonzero(k >= 0)

@@ -6,16 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spaseq.compiled.arrays import Int64s
+from spaseq.connectors.heartbeat_messages import by_kind, is_heartbeat
 from spaseq.connectors.kafka_ranges import TopicRanges
-from spaseq.logs.messages import arrived_at
+from spaseq.logs.messages import MessageColumns, arrived_at
+from spaseq.options import FileSourceSettings
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.runtime.arrivals.arrived_splits import before_horizon
-from spaseq.runtime.arrivals.horizon import Horizon
+from spaseq.runtime.arrivals.horizon import Horizon, event_horizon
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.runtime.arrivals.time_counts import TimeCounts
 from spaseq.runtime.arrivals.topics.range_ends import RangeEnd, RangeEnds
 from spaseq.runtime.arrivals.topics.topic_batch import TopicSplit
+from spaseq.runtime.live.arrival_times import arrival_times
+from spaseq.runtime.live.given_heartbeats import take_heartbeats
+from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.sources.broker_stream import BrokerStream
 
@@ -49,19 +54,34 @@ class TopicEvents:
         )
         for some in topic.messages(split.partition, split.begin, split.end):
             self._size += int(some.payload.sizes.sum())
-            for batch in events.read(self._source, arrived_at(some, split.at), on_bad):
-                admitted = before_horizon(batch, self._horizon(batch), self.clock, name, on_bad)
-                judged, lateness = self.clock.judge(admitted)
-                self._times.append(admitted.time[lateness == 0])
-                yield judged, lateness
+            for part in by_kind(arrived_at(some, split.at)):
+                if is_heartbeat(part.media_type[0]):
+                    self._take_heartbeats(part, on_bad)
+                    continue
+                for batch in events.read(self._source, part, on_bad):
+                    yield self._judged_batch(batch, on_bad)
+
+    def _judged_batch(self, batch: EventBatch, on_bad: OnBad) -> tuple[EventBatch, Int64s]:
+        """The events of a batch that are not too far ahead, each with how late it is (ms)."""
+        at, horizon, clock = self._split.at, self._horizon(batch), self.clock
+        times = arrival_times(batch.time, at, clock.least, horizon, clock.latest)
+        name = self._source.describe()
+        admitted = before_horizon(batch.with_time(times), horizon, clock, name, on_bad)
+        judged, lateness = clock.judge(admitted, at)
+        self._times.append(admitted.time[lateness == 0])
+        return judged, lateness
+
+    def _take_heartbeats(self, messages: MessageColumns, on_bad: OnBad) -> None:
+        """Take messages that are heartbeats."""
+        source, split = self._source, self._split
+        settings = FileSourceSettings(max_ahead_ms=split.max_ahead_ms)
+        stream = LiveStream(source.iri, source, settings)
+        take_heartbeats(stream, messages, self.clock, on_bad)
 
     def _horizon(self, batch: EventBatch) -> Horizon:
-        """The horizon of messages; the first event of a partition starts its clock."""
-        latest = self.clock.latest
-        if latest is None and len(batch):
-            latest = int(batch.time[0])
-        start = self._split.at if latest is None else max(self._split.at, latest)
-        return Horizon(start, self._split.max_ahead_ms)
+        """The horizon of messages."""
+        split = self._split
+        return event_horizon(self.clock.latest, split.at, batch.time, split.max_ahead_ms)
 
     def store(self) -> None:
         """Keep what is known now for the next batch; RunError if it cannot be written."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pickle
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from spaseq.compiled import mode
-from spaseq.compiled.arrays import Int32s
 from spaseq.options import StageOptions
 from spaseq.runtime.live.live_engine import EngineLost
-from spaseq.runtime.pushed_units import Unit
+from spaseq.runtime.pushed_units import PushedUnit
 from spaseq.runtime.spark.session.early_workers import LIKE_DATAFRAMES, worker_variables
 from spaseq.runtime.spark.session.failures import spark_errors
 from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.runtime.spark.stages.standing_tasks import (
     JUDGED,
+    JudgedEvents,
     SolvedBlock,
     StageStep,
     StandingTasks,
@@ -25,9 +25,18 @@ from spaseq.runtime.spark.stages.standing_tasks import (
 )
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
 from spaseq.runtime.spark.standing.definition_shelf import DefinitionShelf
-from spaseq.runtime.spark.standing.remote_stages import RemoteSequence
 
 T = TypeVar("T")
+
+
+@runtime_checkable
+class SteppedSequence(Protocol):
+    """Stage 2 of a unit, whose steps run on workers."""
+
+    number: int
+
+    def steps(self, watermark: int) -> Iterable[StageStep]:
+        """What workers must do to advance it to a watermark (ms)."""
 
 
 class StageJobs:
@@ -42,7 +51,7 @@ class StageJobs:
         shelf: the definitions of units.
         buckets: into how many parts stage 2 of a unit with a key is split.
         batch: the number of the present batch.
-        numbers: by block of the batch the k of each event, -1 for events that do not count.
+        judged: by block of the batch what the driver has decided of its events.
         used: gives the numbers of the definitions that units have.
         report: told of every result of stage 2 that a unit takes.
     """
@@ -53,11 +62,11 @@ class StageJobs:
         self.buckets: int = spark.sparkContext.defaultParallelism
         self.shelf = DefinitionShelf(spark.sparkContext)
         self.batch = 0
-        self.numbers: dict[int, Int32s] = {}
+        self.judged: dict[int, JudgedEvents] = {}
         self.used: Callable[[], Collection[int]] = list
         self.report: Callable[[StepResult], None] = _ignored
-        self._due: dict[int, tuple[Unit, int]] = {}  # units without results, and watermarks
-        self._silent: dict[int, Unit] = {}  # units that have not told others their answers
+        self._due: dict[int, tuple[PushedUnit, int]] = {}  # units without results, and watermarks
+        self._silent: dict[int, PushedUnit] = {}  # units that have not told others their answers
         self._results: dict[int, list[StepResult]] = {}
         self._lost: Exception | None = None
 
@@ -84,13 +93,13 @@ class StageJobs:
 
     # --- stage 2 ----------------------------------------------------------------------------------
 
-    def begin(self, due: Mapping[Unit, int]) -> None:
+    def begin(self, due: Mapping[PushedUnit, int]) -> None:
         """Learn to which watermark (ms) each unit advances in this batch, in reading order."""
         self.batch += 1
         self._due = {_number(unit): (unit, watermark) for unit, watermark in due.items()}
         self._silent = {_number(unit): unit for unit in due}
 
-    def results(self, sequence: RemoteSequence) -> list[StepResult]:
+    def results(self, sequence: SteppedSequence) -> list[StepResult]:
         """The results of a unit; units ask in reading order, and tell others before the next asks.
 
         The first one that asks lets all units run whose streams are complete. So queries that read
@@ -104,17 +113,17 @@ class StageJobs:
         self._silent.pop(sequence.number, None)
         return [] if self._lost else self._results.pop(sequence.number, [])
 
-    def _ready(self) -> Iterable[tuple[Unit, int]]:
+    def _ready(self) -> Iterable[tuple[PushedUnit, int]]:
         silent = {iri for unit in self._silent.values() for iri in _made(unit)}
         for number, (unit, watermark) in [*self._due.items()]:
             if silent.isdisjoint(unit.queries[0].plan.inputs.streams):
                 del self._due[number]
                 yield unit, watermark
 
-    def _run(self, ready: Sequence[tuple[Unit, int]]) -> None:
+    def _run(self, ready: Sequence[tuple[PushedUnit, int]]) -> None:
         steps = [step for unit, mark in ready for step in _sequence(unit).steps(mark)]
         parts = [
-            (own, {n: self.numbers[n] for step in own for n, _ in step.packs if n != JUDGED})
+            (own, {n: self.judged[n] for step in own for n, _ in step.packs if n != JUDGED})
             for own in _shares(steps, self.buckets)
         ]
         for results in self._each(lambda tasks: tasks.stepped, parts):
@@ -143,16 +152,16 @@ def _ignored(result: StepResult) -> None:
     pass
 
 
-def _sequence(unit: Unit) -> RemoteSequence:
-    assert isinstance(unit.stage, RemoteSequence)
+def _sequence(unit: PushedUnit) -> SteppedSequence:
+    assert isinstance(unit.stage, SteppedSequence)
     return unit.stage
 
 
-def _number(unit: Unit) -> int:
+def _number(unit: PushedUnit) -> int:
     return _sequence(unit).number
 
 
-def _made(unit: Unit) -> list[str]:
+def _made(unit: PushedUnit) -> list[str]:
     """The streams that a unit's queries register."""
     made = (query.plan.identity.register for query in unit.queries)
     return [iri for iri in made if iri is not None]

@@ -16,16 +16,17 @@ from typing import Any
 import numpy as np
 
 from spaseq.algebra.answers import Answer
-from spaseq.compiled.arrays import Indices, Int64s
+from spaseq.connectors.heartbeat_messages import is_heartbeat
 from spaseq.logs.messages import MessageColumns
 from spaseq.logs.stream_records import Entry
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.term_columns import TextArray, take_texts
+from spaseq.rdf.inputs.message_options import ARRIVAL
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.live.live_engine import LiveEngine, LiveStream, in_turn
+from spaseq.runtime.live.live_engine import LiveEngine, in_turn
+from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.pushed import Tolerated
 from spaseq.runtime.spark.session.failures import spark_errors
 from spaseq.runtime.spark.session.spark_session import session
@@ -33,6 +34,7 @@ from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.runtime.spark.shared import add_stats, ship_functions, store_knowledge
 from spaseq.runtime.spark.stages.standing_tasks import (
     BatchOutline,
+    JudgedEvents,
     ReadPiece,
     SolvedBlock,
     StepResult,
@@ -41,7 +43,7 @@ from spaseq.runtime.spark.stages.standing_tasks import (
 from spaseq.runtime.spark.standing.remote_stages import (
     RemotePatterns,
     RemoteSequence,
-    SparkEvaluation,
+    SparkStageFactory,
 )
 from spaseq.runtime.spark.standing.stage_jobs import StageJobs
 from spaseq.scratch import ScratchDirectory
@@ -116,11 +118,11 @@ class StandingEngine(LiveEngine):
         self._ahead: deque[tuple[int, int, ReadPiece]] = deque()
         super().__init__(job, streams, limits, tolerated)
 
-    def _evaluation(self) -> SparkEvaluation:
+    def _evaluation(self) -> SparkStageFactory:
         job = self._job
         self._jobs = StageJobs(self._spark, self._stored, self._options)
         self._jobs.used, self._jobs.report = self._definitions, self._report
-        return SparkEvaluation(job.knowledge, self._options, job.take_bad, self._jobs)
+        return SparkStageFactory(job.knowledge, self._options, job.take_bad, self._jobs)
 
     def _definitions(self) -> set[int]:
         """The definitions that units have."""
@@ -155,10 +157,10 @@ class StandingEngine(LiveEngine):
         taken, self._taken = self._taken, []
         blocks = [*self._blocks(taken)]
         solved = self._jobs.solved(blocks)
-        self._judge(taken, solved)
+        self._judge(taken, blocks, solved)
         self._hand_on(blocks, solved)
         found = super().advance()
-        self._jobs.numbers.clear()
+        self._jobs.judged.clear()
         self._jobs.check()
         return found
 
@@ -178,7 +180,10 @@ class StandingEngine(LiveEngine):
                 yield replace(whole, pieces=pieces)
 
     def _judge(
-        self, taken: Sequence[tuple[str, Sequence[Entry]]], solved: Sequence[SolvedBlock]
+        self,
+        taken: Sequence[tuple[str, Sequence[Entry]]],
+        blocks: Sequence[TaskMessages],
+        solved: Sequence[SolvedBlock],
     ) -> None:
         """Find the events that count, and number them."""
         for number, block in enumerate(solved):
@@ -186,7 +191,10 @@ class StandingEngine(LiveEngine):
             for piece in block.pieces:
                 self._ahead.append((number, first, piece))
                 first += sum(len(batch.time) for batch in piece.batches)
-            self._jobs.numbers[number] = np.full(first, -1, np.int32)
+            k = np.full(first, -1, np.int32)
+            has_time = blocks[number].source.options.messages.time != ARRIVAL
+            time = None if has_time else np.empty(first, np.int64)
+            self._jobs.judged[number] = JudgedEvents(k, time)
             self._job.stats.add("graph patterns", block.seconds)
         for iri, entries in taken:
             super().take(iri, entries)
@@ -208,7 +216,10 @@ class StandingEngine(LiveEngine):
     def _match(self, batch: EventBatch) -> None:
         """Note which events count; workers have matched them."""
         if len(batch):
-            self._jobs.numbers[int(batch.p[0])][batch.s] = batch.k
+            events = self._jobs.judged[int(batch.p[0])]
+            events.k[batch.s] = batch.k
+            if events.time is not None:
+                events.time[batch.s] = batch.time
 
     def _hand_on(self, blocks: Sequence[TaskMessages], solved: Sequence[SolvedBlock]) -> None:
         """Give the solutions to the units that go on."""
@@ -236,35 +247,13 @@ class StandingEngine(LiveEngine):
         for number, (block, found) in enumerate(zip(blocks, solved, strict=True)):
             if not found.failures:
                 continue
-            counted = self._jobs.numbers[number] >= 0
+            counted = self._jobs.judged[number].k >= 0
             readers = tuple(r for r in block.readers if r.unit in found.failures)
             if counted.all():
                 yield number, found._replace(packs=[])
             else:
                 own = replace(block, readers=readers, counted=counted)
                 yield number, self._jobs.solved([own])[0]
-
-
-class _Names:
-    """The names of events, as `EventBatch.graph` wants them."""
-
-    def __init__(self, texts: TextArray) -> None:
-        self._texts = texts
-
-    def __len__(self) -> int:
-        return len(self._texts)
-
-    def __getitem__(self, event: int) -> str | None:
-        found: str | None = self._texts[event].as_py()
-        return found
-
-    def take(self, events: Indices | Int64s) -> Any:
-        """The names of some events."""
-        return _Names(take_texts(self._texts, events))
-
-    def strings(self, events: Indices) -> TextArray:
-        """The names of some events as an Arrow array."""
-        return take_texts(self._texts, events)
 
 
 def _stand_in(iri: str, batch: BatchOutline, block: int, first: int) -> EventBatch:
@@ -275,12 +264,11 @@ def _stand_in(iri: str, batch: BatchOutline, block: int, first: int) -> EventBat
     """
     n = len(batch.time)
     numbers = np.arange(first, first + n, dtype=np.int32)
-    names: Any = _Names(batch.names)
     block_numbers, none = np.full(n, block, np.int32), np.zeros(n, np.int32)
     starts = np.arange(n + 1, dtype=np.int64)
     further = batch.triples - n, batch.filtered
     triples = numbers, block_numbers, none
-    return EventBatch(iri, batch.time, none, names, starts, *triples, (), *further)
+    return EventBatch(iri, batch.time, none, batch.names, starts, *triples, (), *further)
 
 
 def _size(entry: Entry) -> int:
@@ -292,7 +280,7 @@ def _cut(entries: Sequence[Entry], size: int) -> Iterator[tuple[MessageColumns, 
     pieces: list[MessageColumns] = []
     held = 0
     for run in in_turn(entries):
-        if not isinstance(run, MessageColumns):
+        if not isinstance(run, MessageColumns) or is_heartbeat(run.media_type[0]):
             continue
         ends = held + np.cumsum(run.payload.sizes)
         for piece in run.split(np.flatnonzero(np.diff(ends // size)) + 1):

@@ -33,6 +33,9 @@ pytestmark = pytest.mark.spark
 
 LONG_AFTER: tuple[Row, ...] = ((900_000, "m9", "starts", 0),)
 
+LOST = '<a:s> <a:p> "\\q" <a:lost> .\n'
+"""A line that cannot be read, of an event without any other line."""
+
 
 @pytest.fixture
 def incoming(tmp_path: Path) -> tuple[Path, Path]:
@@ -84,7 +87,7 @@ def test_late_events_and_bad_input_are_reported_and_left_out(
     spark: Any, tmp_path: Path, incoming: tuple[Path, Path]
 ) -> None:
     north, south = incoming
-    put(north / "1.nq", nquads([(0, "m1", "starts", 5), *LONG_AFTER], "n") + "no quad\n")
+    put(north / "1.nq", nquads([(0, "m1", "starts", 5), *LONG_AFTER], "n") + LOST)
     rows = [(9000, "m2", "starts", 1), (6000, "m1", "stops", 1), (5999, "m1", "stops", 2)]
     put(south / "1.nq", nquads([*rows, *LONG_AFTER], "s"))
     late: list[LateEvent] = []
@@ -153,7 +156,7 @@ def test_a_batch_that_was_not_finished_is_written_once(
 ) -> None:
     north, south = incoming
     out, checkpoint = tmp_path / "out.jsonl", tmp_path / "checkpoint"
-    put(north / "1.nq", nquads([*NORTH, *LONG_AFTER], "n") + "no quad\n")
+    put(north / "1.nq", nquads([*NORTH, *LONG_AFTER], "n") + LOST)
     put(south / "1.nq", nquads([*SOUTH, *LONG_AFTER], "s"))
 
     class Interrupted(Exception):

@@ -12,9 +12,10 @@ from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.plan.query_plan import EvaluatorName
-from spaseq.runtime.spark.rows import answer_blocks
 from spaseq.runtime.spark.rows.answer_blocks import answers_of, blocks, merged
 from tests.sinks.test_answer_batches import QUERIES, found_by, stream
+from tests.sizes import first_of
+from tests.thresholds import Force
 
 CASES = [(name, text) for name, texts in QUERIES.items() for text in texts]
 
@@ -35,13 +36,13 @@ def test_a_block_has_the_answers(evaluator: EvaluatorName, text: str) -> None:
             assert [*found] == [*batch] and time == batch[0].end[0]
 
 
-@pytest.mark.parametrize("enough", [1, 20, 10**6])
+@pytest.mark.parametrize("enough", first_of([20, 1, 10**6], 1))
 @pytest.mark.parametrize(("evaluator", "text"), CASES)
 def test_blocks_of_several_tasks_are_merged(
-    evaluator: EvaluatorName, text: str, enough: int, monkeypatch: pytest.MonkeyPatch
+    evaluator: EvaluatorName, text: str, enough: int, force: Force
 ) -> None:
     """Each task has some answers, as columns or one by one, in pieces that overlap."""
-    monkeypatch.setattr(answer_blocks, "ENOUGH", enough)
+    force(f"ordered_answers={enough}")
     for number in range(6):
         random, made, expected = Random(number), list[tuple[int, bytes]](), list[Answer]()
         for batch in columns_of(evaluator, text, number):

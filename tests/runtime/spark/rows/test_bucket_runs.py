@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.runtime.spark.rows import bucket_runs
 from spaseq.runtime.spark.rows.bucket_runs import BucketRuns
 from tests.runtime.machines import job_of
 from tests.runtime.spark.rows.test_run_files import solutions
+from tests.thresholds import Force
 
 
 def late(rows: SolutionBatch) -> SolutionBatch:
@@ -32,8 +30,6 @@ def test_rows_are_left_out_if_all_of_them_are_there(tmp_path: Path) -> None:
     assert times(tmp_path) == []
 
 
-def test_no_row_is_left_out_after_a_run_has_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bucket_runs, "RUN_ROWS", 1)
+def test_no_row_is_left_out_after_a_run_has_ended(tmp_path: Path, force: Force) -> None:
+    force("memory_rows=1")
     assert times(tmp_path, [1, 2], [5, 20]) == [1, 2, 5, 20]

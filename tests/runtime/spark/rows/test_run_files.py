@@ -10,9 +10,10 @@ import pytest
 
 from spaseq.errors import RunError
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.event_names import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
-from spaseq.runtime.spark.rows.block_files import BLOCK_ROWS, BlockFile, RowFile, RowRun
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
+from spaseq.runtime.spark.rows.block_files import BlockFile, RowFile, RowRun
 from spaseq.runtime.spark.rows.bucket_runs import BucketRuns
 from spaseq.runtime.spark.rows.run_files import RunFile, RunReader, StoredPiece
 from tests.runtime.machines import job_of
@@ -32,7 +33,7 @@ def solutions(plan: QueryPlan, times: Sequence[int]) -> SolutionBatch:
         np.array(times, np.int64),
         zeros,
         zeros,
-        text_array([f"e{t}" for t in times]),
+        EventNames.of([f"e{t}" for t in times]),
         dict.fromkeys(columns.variables, keys),
         dict.fromkeys(columns.numbers, NumberColumn(np.arange(n) / 2, np.zeros(n, np.int8))),
     )
@@ -41,7 +42,7 @@ def solutions(plan: QueryPlan, times: Sequence[int]) -> SolutionBatch:
 def texts(rows: SolutionBatch) -> list[tuple[int, object, object]]:
     values = [rows.texts(variable) for variable in sorted(rows.values)]
     keys = zip(*values, strict=True)
-    return list(zip(rows.time.tolist(), rows.event.to_pylist(), keys, strict=True))
+    return list(zip(rows.time.tolist(), rows.event.texts(), keys, strict=True))
 
 
 def stored(path: Path, plan: QueryPlan, batches: Sequence[Sequence[int]]) -> list[StoredPiece]:
@@ -80,7 +81,7 @@ def test_a_directory_that_is_gone_is_an_error_that_names_it(
 
 def test_rows_are_in_runs_as_long_as_they_are_in_order(tmp_path: Path) -> None:
     file = RowFile(BlockFile(tmp_path / "answers"))
-    many = [f"{n:06}" for n in range(2 * BLOCK_ROWS + 1)]
+    many = [f"{n:06}" for n in range(2 * 500 + 1)]
     file.append(0, many, [order.encode() for order in many])
     file.append(0, ["2"], [b"x"])
     file.append(0, ["1"], [b"y"])

@@ -18,11 +18,12 @@ from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions, StateLimits
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.solution_codec import SolutionCodec
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.spark.following.failed_queries import until_failure
-from spaseq.runtime.spark.rows.stage_rows import items_of, pack
+from spaseq.runtime.spark.rows.stage_rows import items_of
 from spaseq.runtime.spark.stages.bucket_state import Buckets
 from spaseq.stages.query_units import QueryUnits
 from tests.runtime.machines import HEAD, IRIS
@@ -54,7 +55,7 @@ def frames(plan: QueryPlan, cuts: Sequence[int]) -> Iterator[pd.DataFrame]:
             (-1, stream, 0, mark, "", b"") for stream in range(len(plan.inputs.streams))
         ]
         if len(found):
-            rows.append((0, 0, 0, 0, "", pack(found, plan.patterns.columns)))
+            rows.append((0, 0, 0, 0, "", SolutionCodec(plan.patterns.columns).encode(found)))
         names = ["reader", "stream", "partition", "time", "ties", "payload"]
         yield pd.DataFrame(rows, columns=names)
 

@@ -12,6 +12,7 @@ from spaseq.kb.cache import NO_CACHE
 from spaseq.kb.load import load_kb
 from spaseq.kb.refresh import KbWatch
 from spaseq.options import ServiceOptions
+from spaseq.rdf.columns.solution_codec import SolutionCodec
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
@@ -19,7 +20,7 @@ from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.following.kb_refresh import Refresh
-from spaseq.runtime.spark.rows.stage_rows import SIDE, unpack
+from spaseq.runtime.spark.rows.stage_rows import SIDE
 from spaseq.runtime.spark.shared import store_knowledge
 from spaseq.runtime.spark.stages.followed_patterns import FollowSolve
 from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
@@ -71,7 +72,7 @@ class Driven:
         for rows in self.solve.run(b for part in parts for b in self.source.read(part)):
             for row in rows.to_pylist():
                 if row["query"] != SIDE and row["reader"] >= 0:
-                    solutions = unpack(row["payload"], self.plan.patterns.columns)
+                    solutions = SolutionCodec(self.plan.patterns.columns).decode(row["payload"])
                     found += solutions.values["name"].objects().tolist()
         return found
 

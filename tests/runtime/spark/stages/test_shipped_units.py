@@ -12,6 +12,7 @@ from spaseq.errors import RunError
 from spaseq.runtime.spark.stages import shipped_units
 from spaseq.runtime.spark.stages.shipped_units import MOST_KEPT, ShippedUnits
 from spaseq.stages.query_units import QueryUnits
+from tests.thresholds import Force
 
 
 def units(*kinds: str) -> QueryUnits:
@@ -49,11 +50,11 @@ def test_other_plans_are_others() -> None:
 
 @pytest.mark.parametrize("most", [1, 3])
 def test_the_collector_does_not_look_at_many_plans(
-    most: int, monkeypatch: pytest.MonkeyPatch
+    most: int, monkeypatch: pytest.MonkeyPatch, force: Force
 ) -> None:
     hidden: list[int] = []
     monkeypatch.setattr(shipped_units, "hide_for_good", lambda: hidden.append(1))
-    monkeypatch.setattr(shipped_units, "MANY", most)
+    force(f"many_queries={most}")
     pickle.loads(pickle.dumps(ShippedUnits.of_units(units("a", "b"))))
     assert bool(hidden) == (most < 3)
 

@@ -12,7 +12,7 @@ from spaseq.api.prepare import StandingPlanner, load_knowledge
 from spaseq.errors import RunError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.logs.messages import Message, MessageColumns
-from spaseq.logs.stream_records import Entry, Partitions, Raised
+from spaseq.logs.stream_records import Entry, Heartbeat, Partitions
 from spaseq.options import (
     FileSourceSettings,
     KnowledgeOptions,
@@ -20,18 +20,19 @@ from spaseq.options import (
     ServiceOptions,
     StageOptions,
 )
-from spaseq.plan import families
 from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.message_options import MessageOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job, LateEvent
-from spaseq.runtime.live.live_engine import EngineLost, LiveEngine, LiveStream
+from spaseq.runtime.live.live_engine import EngineLost, LiveEngine
+from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.pushed import Tolerated
 from spaseq.runtime.spark.standing import definition_shelf, standing_engine
 from spaseq.runtime.spark.standing.standing_engine import SparkEngines
 from spaseq.sinks.answer_json import answer_json
 from spaseq.sources.broker_stream import BrokerStream
 from tests.runtime.live.live_jobs import event
+from tests.thresholds import Force
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
@@ -175,7 +176,7 @@ def entries(seed: int, count: int) -> list[tuple[str, Entry]]:
         if number == count // 2:
             found.append((IRIS["S"], Partitions(2)))
         if number > count // 2 and chance.random() < 0.05:
-            found.append((IRIS["S"], Raised(1, ARRIVAL + ms)))
+            found.append((IRIS["S"], Heartbeat(1, ARRIVAL + ms)))
     return found
 
 
@@ -221,12 +222,12 @@ def test_answers_are_those_of_an_engine_in_this_process(
 
 @pytest.mark.parametrize("seed", range(4))
 def test_queries_that_come_and_go_and_restarts_change_nothing(
-    spark: Any, knowledge: KnowledgeBase, seed: int, monkeypatch: pytest.MonkeyPatch
+    spark: Any, knowledge: KnowledgeBase, seed: int, monkeypatch: pytest.MonkeyPatch, force: Force
 ) -> None:
     monkeypatch.setattr(definition_shelf, "MOST", 2)
     monkeypatch.setattr(standing_engine, "_BLOCK", (300, 2000))
     if seed % 2:
-        monkeypatch.setattr(families, "FEWEST", 2)
+        force("family_queries=2")
     both = Both(knowledge, limit=1 if seed == 3 else None)
     fed_at_random(both, seed, 300)
     both.check()

@@ -1,0 +1,1 @@
+"""Alert templates: a separate process makes of an answer the body that a receiver wants."""

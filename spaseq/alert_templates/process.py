@@ -1,0 +1,85 @@
+"""The process that renders the templates of one sink: a line of JSON in, a line of JSON out.
+
+The first line has the template; the others an answer and its query each. It ends with its input. It
+ends itself if a template takes far too long, so that nothing is left of a server that was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+_LONGEST_S = 15.0
+_MOST_TEXT = 4_000_000  # characters of what a template makes
+
+
+def main() -> None:
+    """Answer each line."""
+    try:
+        from spaseq.alert_templates.rendering import environment, shown
+    except ImportError as error:
+        _say(
+            {"error": f"{error.name} is not installed: pip install '.[serve]' in a clone of spaseq"}
+        )
+        return
+    _say({})
+    given = json.loads(sys.stdin.readline())
+    _limit_memory(int(given["memory"]))
+    found: list[Any] = []
+
+    def compiled() -> None:
+        found.append(environment(given["ending"]).from_string(given["source"]))
+
+    def rendered() -> str:
+        answer, query = shown(asked["answer"]), asked["query"]
+        text: str = found[0].render(answer=answer, query=query, vars=given["vars"])
+        if given["ending"] == "json":
+            json.loads(text)
+        return text
+
+    _say(_reply(compiled))
+    for line in sys.stdin:
+        asked = json.loads(line)
+        _say(_reply(rendered))
+
+
+def _reply(do: Callable[[], str | None]) -> dict[str, object]:
+    """What something gives, or why it fails."""
+    signal.setitimer(signal.ITIMER_REAL, _LONGEST_S)
+    try:
+        text = do() or ""
+    except MemoryError:
+        return {"error": "it needs more memory than a template may have"}
+    except json.JSONDecodeError as error:
+        return {"error": f"what it makes is no JSON: {error}"}
+    except RecursionError:
+        return {"error": "it calls itself too often"}
+    except Exception as error:
+        line = getattr(error, "lineno", None)
+        place = f"line {line}: " if line else ""
+        return {"error": f"{place}{type(error).__name__}: {error}"[:500]}
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    if len(text) > _MOST_TEXT:
+        return {"error": f"it makes more than {_MOST_TEXT:,} characters"}
+    return {"text": text}
+
+
+def _limit_memory(size: int) -> None:
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
+def _say(reply: Mapping[str, object]) -> None:
+    sys.stdout.write(f"{json.dumps(reply)}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

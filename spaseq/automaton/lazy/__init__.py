@@ -1,1 +1,0 @@
-"""Rare-first evaluation with a Tree NFA; see the README beside this file."""

@@ -1,0 +1,105 @@
+"""`spaseq init`: a first query over one's own files, with a lift, a test and a configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from spaseq.errors import InputError
+from spaseq.first_steps.first_files import files_of
+from spaseq.first_steps.first_rules import first_rule
+from spaseq.first_steps.sampled_events import sampled_events
+from spaseq.first_steps.sampled_rows import sampled_rows
+from spaseq.first_steps.samples import Sample
+from spaseq.lift.table_formats import TABLE_EXTENSIONS, table_format
+from spaseq.storage.new_directory import check_new
+
+_EXAMPLE = """sensor,at,level
+north,2026-01-05T09:00:00Z,7.5
+south,2026-01-05T09:01:00Z,3.0
+north,2026-01-05T09:05:00Z,8.25
+south,2026-01-05T09:06:00Z,2.5
+"""
+
+_POSTED = {
+    ".json": "application/json",
+    ".jsonld": "application/ld+json",
+    ".trig": "application/trig",
+}
+"""The media types of files that a server does not read as they grow."""
+
+_EVENTS = (".nq", ".nquads", ".trig", ".jsonld", ".rdfm", ".ndjsonld", ".jelly")
+
+
+@click.command(context_settings={"max_content_width": 100})
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--from",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="CSV, TSV, JSON, JSON lines, Parquet, Arrow, N-Quads, TriG or JSON-LD. Repeatable: the "
+    "query is about the first file.",
+)
+def init(directory: Path, files: tuple[Path, ...]) -> None:
+    """Write a first query with answers over your own files.
+
+    Looks at the first rows of each FILE, and writes into the new directory DIR: a lift with the
+    types that it found, a query, a test with two rows, a knowledge base, and a configuration of
+    `spaseq serve`. Without FILE there is a small example.
+    """
+    try:
+        check_new(directory)
+        samples = [_sample(file) for file in files]
+        (directory / "queries").mkdir(parents=True, exist_ok=True)
+        if not samples:
+            (directory / "levels.csv").write_text(_EXAMPLE)
+            samples = [_sample(directory / "levels.csv")]
+        for name, text in files_of(samples, first_rule(samples[0]), directory).items():
+            (directory / name).write_text(text, "utf-8")
+    except OSError as error:
+        raise InputError(f"{error.filename or directory}: {error.strerror or error}") from None
+    _tell(directory, samples[0])
+
+
+def _sample(file: Path) -> Sample:
+    if table_format(file.name) is not None:
+        return sampled_rows(file)
+    if not file.name.lower().removesuffix(".gz").endswith(_EVENTS):
+        raise InputError(
+            f"{file}: a name that ends in one of {' '.join([*TABLE_EXTENSIONS, *_EVENTS])} is "
+            "expected; save a spreadsheet as CSV, and triples without graphs as N-Quads, a named "
+            "graph for each event"
+        )
+    if not file.name.lower().endswith((".jsonld", ".jsonld.gz")):
+        return sampled_events(file)
+    try:
+        return sampled_events(file)
+    except InputError:  # its objects are in no named graphs
+        return sampled_rows(file)
+
+
+def _tell(directory: Path, sample: Sample) -> None:
+    """What there is now, and what to type next."""
+    query, lift = directory / "queries/first.rq", directory / f"{sample.name}.lift.rq"
+    lifted = "" if sample.is_rdf else f" --lift {lift}"
+    known = f" --kb {directory / 'kb.ttl'}" if "OPTIONAL" in query.read_text("utf-8") else ""
+    stream = f"--stream {sample.name}={sample.path_in(directory)}"
+    if sample.csv:
+        stream += f" --csv {sample.name}={sample.csv}"
+    if sample.time_predicate is not None:
+        stream += f" --time-predicate {sample.time_predicate}"
+    click.echo(f"Wrote {directory}: {', '.join(sorted(p.name for p in directory.iterdir()))}")
+    if sample.records is not None:
+        click.echo(f"{sample.name}.jsonl has the objects of {sample.path}, each on a line.")
+    click.echo("Next:")
+    click.echo(f"  spaseq run {query} {stream}{lifted}{known} --runtime local --format csv")
+    click.echo(f"  spaseq test {directory / 'queries'}")
+    click.echo(f"  spaseq serve {directory / 'spaseq.toml'}")
+    file = sample.path_in(directory)
+    media = next((m for ending, m in _POSTED.items() if file.lower().endswith(ending)), None)
+    if media is not None:
+        posted = f"--data-binary @{file} http://127.0.0.1:8787/streams/{sample.name}"
+        click.echo(f"  curl -H 'Content-Type: {media}' {posted}")

@@ -1,0 +1,133 @@
+"""FILTERs that compare two places: a relation of GeoSPARQL, or a distance with a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from itertools import islice
+
+from spaseq.algebra import nodes as n
+from spaseq.algebra.constant_parts import is_constant
+from spaseq.algebra.constants import constant_text
+from spaseq.algebra.groups import conjuncts
+from spaseq.algebra.scope import certain, possible
+from spaseq.expr.uses import is_volatile
+from spaseq.expr.values import decode
+from spaseq.lang import ast
+from spaseq.lang.variables import expression_variables
+from spaseq.places.units import METRES
+from spaseq.places.vocabulary import GEOF, RELATIONS
+from spaseq.records import record
+
+_APART = frozenset({"sfDisjoint", "ehDisjoint", "rcc8dc", "sfEquals", "ehEquals"})
+"""Relations that shapes without a common point may have; empty shapes are equal."""
+
+_NEARER = {"<": False, "<=": True}
+_FURTHER = {">": False, ">=": True}
+
+
+@record
+class PlaceTest:
+    """A test of two places.
+
+    Attributes:
+        name: the relation's or `distance`.
+        first, second: what the places are.
+        metres: the limit of a distance, which the distance may have if `also_equal`.
+    """
+
+    name: str
+    first: ast.Expr
+    second: ast.Expr
+    metres: float = 0.0
+    also_equal: bool = False
+
+    def __str__(self) -> str:
+        return f"geof:{self.name}"
+
+
+def place_test(expr: ast.Expr) -> PlaceTest | None:
+    """The test that a condition is, if a spatial index can answer it; None for others."""
+    match expr:
+        case ast.FunctionCall(ast.Iri(iri), (first, second)) if iri.startswith(GEOF):
+            name = iri.removeprefix(GEOF)
+            return PlaceTest(name, first, second) if name in RELATIONS - _APART else None
+        case ast.Compare(op, ast.FunctionCall() as call, limit) if op in _NEARER:
+            return _distance_test(call, limit, _NEARER[op])
+        case ast.Compare(op, limit, ast.FunctionCall() as call) if op in _FURTHER:
+            return _distance_test(call, limit, _FURTHER[op])
+    return None
+
+
+def _distance_test(call: ast.FunctionCall, limit: ast.Expr, equal: bool) -> PlaceTest | None:
+    name = call.function.value.removeprefix(GEOF)
+    if name not in ("distance", "metricDistance") or not isinstance(limit, ast.Literal):
+        return None
+    match call.args:
+        case (first, second):
+            unit: float | None = 1.0
+        case (first, second, ast.Iri(iri)):
+            unit = METRES.get(iri)
+        case _:
+            return None
+    number = decode(constant_text(limit))
+    if unit is None or isinstance(number, bool) or not isinstance(number, int | float):
+        try:
+            number = float(number)  # type: ignore[arg-type]  # Decimal and Float
+        except (TypeError, ValueError):
+            return None
+    return None if unit is None else PlaceTest("distance", first, second, number * unit, equal)
+
+
+@record
+class PlaceJoin:
+    """A place test between two parts of a pattern: `asking` on one, `indexed` on the other."""
+
+    test: PlaceTest
+    asking: ast.Expr
+    indexed: ast.Expr
+
+    @property
+    def indexed_first(self) -> bool:
+        return self.indexed is self.test.first
+
+
+def place_join(expr: ast.Expr, asking: Set[str], indexed: Set[str]) -> PlaceJoin | None:
+    """The join by a condition of two parts that bind these variables; None if it is none."""
+    test = place_test(expr)
+    if test is None or is_volatile(expr):
+        return None
+    for one, other in ((test.first, test.second), (test.second, test.first)):
+        left, right = expression_variables(one), expression_variables(other)
+        if left and right and left <= asking and right <= indexed:
+            return PlaceJoin(test, one, other)
+    return None
+
+
+def place_joins(pattern: n.Pattern) -> Iterator[PlaceJoin]:
+    """The joins by place between parts of a pattern that read the event and GRAPH blocks."""
+    if isinstance(pattern, n.Filter) and not is_constant(pattern):
+        parts = list(_operands(pattern.pattern))
+        asking = frozenset[str]().union(*(possible(p) for p in parts if not is_constant(p)))
+        for condition in conjuncts([pattern.expr]):
+            joins = (
+                place_join(condition, asking, certain(part))
+                for part in parts
+                if is_constant(part) and possible(part).isdisjoint(asking)
+            )
+            yield from islice((join for join in joins if join is not None), 1)
+    for part in n.children(pattern):
+        yield from place_joins(part)
+
+
+def _operands(pattern: n.Pattern) -> Iterator[n.Pattern]:
+    match pattern:
+        case n.Join(left, right):
+            yield from _operands(left)
+            yield from _operands(right)
+        case n.Filter(pattern=inner):
+            yield from _operands(inner)
+        case n.Extend(n.Join(left, right), variable, expr) if is_constant(right):
+            yield n.Extend(left, variable, expr)
+            yield right
+        case _:
+            yield pattern

@@ -1,0 +1,77 @@
+"""The first events of a user's RDF file: their predicates with types."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from spaseq.diagnosis.time_predicates import misplaced_time, time_predicate
+from spaseq.errors import InputError
+from spaseq.first_steps.field_type import FieldType
+from spaseq.first_steps.found_types import INTEGER, NUMBER, TEXT
+from spaseq.first_steps.samples import Sample, Seen
+from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.terms.term import split_literal
+from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME, XSD
+from spaseq.sources import source_of
+
+_EVENTS = 2000
+_NUMBERS = ("integer", "decimal", "double", "float", "int", "long")
+_IRI = FieldType("iri", ".*", "{0}")
+
+
+def sampled_events(path: Path) -> Sample:
+    """The first events of a file.
+
+    Raises:
+        InputError: none of them has a time, or it cannot be read.
+    """
+    predicate, bad = None, list[BadInput]()
+    seen, types = _seen(path, GENERATED_AT_TIME, bad)
+    if not seen:
+        predicate = time_predicate(str(path))
+        if predicate is not None:
+            seen, types = _seen(path, predicate, [])
+    if not seen:
+        found = misplaced_time(str(path)) or (bad[0].reason if bad else None)
+        reason = "" if found is None else f": {found}"
+        raise InputError(f"no named graph of {path} has a time, so none is an event{reason}")
+    return Sample(str(path), tuple(seen[:_EVENTS]), types, (), time_predicate=predicate)
+
+
+def _seen(
+    path: Path, time_predicate: str, bad: list[BadInput]
+) -> tuple[list[Seen], dict[str, FieldType]]:
+    """The first events whose times are those of a predicate, and the types of the other ones."""
+    options = StreamOptions("http://example/s", (str(path),), time_predicate=time_predicate)
+    source = source_of([str(path)], options)
+    source.check()
+    seen: list[Seen] = []
+    types: dict[str, FieldType] = {}
+    for batch in source.open(bad.append):
+        for place in range(len(batch)):
+            rows = range(int(batch.start[place]), int(batch.start[place + 1]))
+            columns = batch.s, batch.p, batch.o
+            triples = [tuple(str(batch.terms[c[row]]) for c in columns) for row in rows]
+            values: dict[str, Any] = {}
+            for _, predicate, term in triples:
+                kind, value = _value(term)
+                if predicate not in types or types[predicate] is kind:
+                    values.setdefault(predicate[1:-1], value)
+                    types.setdefault(predicate, kind)
+            turtle = "\n".join(f"{s} {p} {o} ." for s, p, o in triples)
+            seen.append(Seen(len(seen) + 1, int(batch.time[place]), values, turtle))
+        if len(seen) >= _EVENTS:
+            break
+    return seen, {p[1:-1]: kind for p, kind in types.items() if p[1:-1] != time_predicate}
+
+
+def _value(term: str) -> tuple[FieldType, Any]:
+    """(type, value) of a term; a term that is no literal is its own value."""
+    if not term.startswith('"'):
+        return _IRI, term
+    text, datatype, _ = split_literal(term)
+    local = str(datatype).removeprefix(XSD)
+    kind = INTEGER if local == "integer" else NUMBER if local in _NUMBERS else TEXT
+    return kind, kind.value(text) if kind is not TEXT else term

@@ -1,0 +1,156 @@
+"""The first rows of a user's file: their fields with types, and the field of the time."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, cast
+
+from spaseq.errors import InputError
+from spaseq.first_steps.event_kinds import event_kinds
+from spaseq.first_steps.field_type import FieldType
+from spaseq.first_steps.flat_rows import FlatRows, Row, flat_rows
+from spaseq.first_steps.found_types import text_of, type_of
+from spaseq.first_steps.json_records import json_records, lines_of
+from spaseq.first_steps.samples import EventKind, Sample, Seen
+from spaseq.lift.delimited_rows import DelimitedRows
+from spaseq.lift.row_blocks import RowBlock, TableBlock
+from spaseq.lift.table_formats import DELIMITED, TableFormat, table_format
+from spaseq.limits import DEFAULT_LIMITS
+from spaseq.rdf.inputs.csv_dialect import CsvDialect
+from spaseq.rdf.terms.term import split_literal
+
+_ROWS, _FIELDS = 2000, 30
+_DAY = re.compile(r"[0-9]{4}_[0-9]{2}_[0-9]{2}|[0-9]{1,2}_[0-9]{1,2}_[0-9]{4}")
+_START = 2**20
+"""The bytes that tell an encoding."""
+
+
+def sampled_rows(path: Path) -> Sample:
+    """The events of the first rows of a file.
+
+    Raises:
+        InputError: it has no rows, or cannot be read.
+    """
+    flat, records, csv = _read(path)
+    rows = flat.rows
+    columns: dict[str, list[Any]] = {}
+    for row in rows:
+        for name, value in row.items():
+            columns.setdefault(name, []).append(value)
+    types = {name: type_of(name, values) for name, values in columns.items()}
+    types = dict([*types.items()][:_FIELDS])
+    if not types:
+        raise InputError(f"{path} has no rows with values")
+    kinds = event_kinds(types, columns, flat)
+    seen = (
+        Seen(number, time, _values(row, types), row)
+        for number, whole in enumerate(rows, 1)
+        for row, time in _events(whole, number, types, kinds)
+    )
+    found = tuple(each for each in seen if each.time is not None)
+    if not found:
+        raise InputError(f"no row of {path} has a readable time in {kinds[0].time}")
+    return Sample(str(path), found, types, kinds, flat.names, records, csv)
+
+
+def _events(
+    row: Row, number: int, types: Mapping[str, FieldType], kinds: tuple[EventKind, ...]
+) -> Iterator[tuple[Row, int | None]]:
+    """(fields, time in ms) of each event of a row."""
+    if len(kinds) == 1:
+        yield row, _time(row, number, types, kinds[0])
+        return
+    for kind in kinds:
+        if kind.time in row:
+            own = {name: row[name] for name in (*kind.fields, kind.time) if name in row}
+            yield own, _time(row, number, types, kind)
+
+
+def _time(row: Row, number: int, types: Mapping[str, FieldType], kind: EventKind) -> int | None:
+    """The time (ms) of a row's event: that of a field, or of a date and a time of day."""
+    if kind.time is None:
+        return number * 1000
+    parts = [name for name in (kind.time, kind.clock) if name is not None]
+    found = [types[n].value(text_of(row[n])) for n in parts if n in row]
+    return sum(found) if len(found) == len(parts) and None not in found else None
+
+
+def _values(row: Row, types: Mapping[str, FieldType]) -> dict[str, Any]:
+    found = {n: types[n].value(text_of(v)) for n, v in row.items() if n in types}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _read(path: Path) -> tuple[FlatRows, str | None, str]:
+    """The rows; JSON lines of them, if a document lists them; what `--csv` says of the file."""
+    form = table_format(path.name)
+    if form in DELIMITED:
+        dialect = CsvDialect("\t" if form is TableFormat.TSV else None, encoding=_encoding(path))
+        said = [] if dialect.is_utf8 else [f"encoding={dialect.encoding}"]
+        rows = [*islice(_delimited(path, dialect), _ROWS)]
+        if rows and any(_DAY.match(name) for name in rows[0]):  # no name, but the first row's time
+            said.append("header=false")
+            rows = [*islice(_delimited(path, replace(dialect, header=False)), _ROWS)]
+        return FlatRows(rows), None, ",".join(said)
+    if form in (TableFormat.PARQUET, TableFormat.ARROW):
+        return _present(_table(path, form)), None, ""
+    found = json_records(path, _ROWS)
+    records = None if found.field is None else lines_of(found.objects)
+    return _present(found.objects[:_ROWS]), records, ""
+
+
+def _present(values: Iterable[Mapping[str, Any]]) -> FlatRows:
+    flat = flat_rows(values)
+    rows = [{name: v for name, v in row.items() if v is not None} for row in flat.rows]
+    return replace(flat, rows=rows)
+
+
+def _opened(path: Path) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+
+
+def _encoding(path: Path) -> str:
+    """The encoding of a text: UTF-8, unless its start is none."""
+    with _opened(path) as data:
+        start = data.read(_START)
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return "cp1252"  # which spreadsheets write on Windows
+    return "utf-8"
+
+
+def _delimited(path: Path, dialect: CsvDialect) -> Iterator[Row]:
+    with _opened(path) as data:
+        rows = DelimitedRows(data, dialect, DEFAULT_LIMITS, str(path))
+        if rows.names[0].startswith("sep_"):
+            raise InputError(f"{path} begins with a line sep=, which only Excel reads: remove it")
+        names = [n for n in rows.names if n and rows.names.count(n) == 1]
+        for block in rows.blocks(frozenset(names), lambda *_: None):
+            cells = block.rows(frozenset(names)) if isinstance(block, TableBlock) else block
+            assert isinstance(cells, RowBlock)
+            for place in range(len(cells)):
+                terms = {name: cells.columns[name][place] for name in names}
+                yield {n: split_literal(t)[0] for n, t in terms.items() if isinstance(t, str)}
+
+
+def _table(path: Path, form: TableFormat | None) -> Iterator[Mapping[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.feather as feather
+    import pyarrow.parquet as parquet
+
+    try:
+        if form is TableFormat.PARQUET:
+            batches = parquet.ParquetFile(path).iter_batches(_ROWS)
+        else:
+            batches = iter(feather.read_table(path).to_batches(_ROWS))
+        yield from next(batches, pa.RecordBatch.from_pylist([])).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"cannot read {path}: {error}") from None

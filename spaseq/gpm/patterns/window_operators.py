@@ -1,0 +1,143 @@
+"""Evaluation of graph patterns on window events: EVENT, and aggregates that are exact."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spaseq.algebra import nodes as n
+from spaseq.budget import current_budget
+from spaseq.compiled.arrays import Int64s
+from spaseq.expr.compile import Options
+from spaseq.expr.exact_aggregates import EXACT
+from spaseq.expr.temporal import moment_of_ms
+from spaseq.expr.values import encode
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.graphs.window_partition import WindowContent, WindowPartition, ranges
+from spaseq.gpm.patterns.active_graph import ActiveGraph
+from spaseq.gpm.patterns.operators import PatternOperators
+from spaseq.gpm.patterns.services import Services
+from spaseq.gpm.solutions import modifiers
+from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.plan.query_plan import PatternEvaluation
+from spaseq.rdf.terms.term import iri_text
+
+_PLACE = n.RESERVED + "@"
+"""How the variables begin that hold the place of a block's event in the window."""
+
+_ORDERED = ("SAMPLE", "GROUP_CONCAT")
+
+
+class WindowOperators(PatternOperators):
+    """Evaluates patterns on window events; the source is a `WindowPartition`.
+
+    Aggregates do not depend on the order of their operands, or go by the order of the events.
+    """
+
+    def __init__(
+        self,
+        knowledge: KnowledgeBase,
+        options: Options,
+        evaluation: PatternEvaluation,
+        services: Services | None = None,
+    ) -> None:
+        super().__init__(knowledge, options, evaluation, services)
+        self._places = True
+
+    def for_pattern(self, pattern: n.Pattern) -> None:
+        """Note whether places of events matter to a pattern."""
+        self._places = _needs_order(pattern)
+
+    def _evaluate(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
+        match pattern:
+            case n.EventBlock():
+                assert isinstance(active.source, WindowPartition)
+                return self._events(pattern, active.source)
+            case n.EventName():
+                assert isinstance(active.source, VerticalPartition)
+                return _named(pattern, active.source)
+            case n.Group(inner, keys, aggregates):
+                found = self.solutions(inner, active.alone())
+                if any(own.function in _ORDERED for _, own in aggregates):
+                    found = _in_order(found)
+                events, options = active.events, self._options
+                return modifiers.grouped(found, keys, aggregates, events, options, EXACT)
+        return super()._evaluate(pattern, active)
+
+    def _events(self, pattern: n.EventBlock, window: WindowPartition) -> Solutions:
+        """The solutions on the events of each window event, added up."""
+        content = window.content
+        found: Solutions = content.source.remembered(
+            pattern, lambda: self._of_content(pattern, content)
+        )
+        assert found.event is not None
+        first = np.searchsorted(found.event, window.member)
+        sizes = np.searchsorted(found.event, window.member, "right") - first
+        current_budget().spend(int(sizes.sum()))
+        rows = ranges(first, sizes)
+        taken = found.take(rows)
+        owner: Int64s = np.repeat(window.owner, sizes)
+        solutions = Solutions(len(rows), owner, taken.columns, found.lexicon)
+        if not self._places:
+            return solutions
+        places = [f'"{place:012}"' for place in range(len(content.stream))]
+        codes = found.lexicon.encode(places)[np.repeat(window.member, sizes)]
+        return solutions.with_column(f"{_PLACE}{pattern.number:06}", codes)
+
+    def _of_content(self, pattern: n.EventBlock, content: WindowContent) -> Solutions:
+        source = content.source
+        active = ActiveGraph(source, len(source.batch))
+        found = active.spread(self.solutions(pattern.pattern, active))
+        if pattern.stream is not None and found.event is not None:
+            own = [i for i, name in enumerate(content.names) if name == pattern.stream]
+            found = found.take(np.isin(content.stream[found.event], own))
+        return found
+
+    def _passing(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
+        apart = WindowOperators(
+            self._knowledge, self._options, self._evaluation, self.services.apart()
+        )
+        return apart.solutions(pattern, active)
+
+
+def _needs_order(pattern: n.Pattern) -> bool:
+    if isinstance(pattern, n.Group) and any(a.function in _ORDERED for _, a in pattern.aggregates):
+        return True
+    return any(map(_needs_order, n.children(pattern)))
+
+
+def _named(pattern: n.EventName, source: VerticalPartition) -> Solutions:
+    """The names and times of events; none of an event without an IRI if its name is asked for."""
+    batch = source.batch
+    events = np.arange(len(batch), dtype=np.int64)
+    names = batch.graph.read(events).texts()
+    if pattern.event is not None:
+        events = np.array([i for i in events.tolist() if names[i] is not None], np.int64)
+    columns = {}
+    for variable in dict.fromkeys(pattern.variables):
+        is_name = variable == pattern.event
+        texts = [
+            iri_text(names[i] or "") if is_name else encode(moment_of_ms(int(batch.time[i])))
+            for i in events.tolist()
+        ]
+        columns[variable] = source.lexicon.encode(texts)
+    return Solutions(len(events), events, columns, source.lexicon)
+
+
+def _in_order(found: Solutions) -> Solutions:
+    """The solutions in the order of SAMPLE and GROUP_CONCAT: by places, then by terms."""
+    places = sorted(v for v in found.columns if v.startswith(_PLACE))
+    shown = sorted(v for v in found.columns if not n.is_reserved(v))
+    keys = [_text_ranks(found, v) for v in (*places, *shown)]
+    if found.event is not None:
+        keys.insert(0, found.event)
+    return found.take(np.lexsort(keys[::-1])) if keys else found
+
+
+def _text_ranks(found: Solutions, variable: str) -> Int64s:
+    """The rank of each solution's term by its N-Triples text; unbound comes first."""
+    codes, which = np.unique(found.columns[variable], return_inverse=True)
+    texts = ["" if code < 0 else found.lexicon[code] for code in codes.tolist()]
+    ranks = np.empty(len(texts), np.int64)
+    ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+    return ranks[which.reshape(-1)]

@@ -1,0 +1,239 @@
+"""The operators of the algebra over one event, whose solutions are Python dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+from spaseq import thresholds
+from spaseq.algebra import nodes as n
+from spaseq.algebra.scope import possible, visible
+from spaseq.expr.compile import Options, compile_filter, compile_term, is_volatile
+from spaseq.expr.env import DictEnv, Env
+from spaseq.expr.uses import calls_functions
+from spaseq.gpm.evaluator import GpmEvaluator
+from spaseq.gpm.patterns.exists import Existence
+from spaseq.gpm.single_event.event_graph import (
+    EventGraph,
+    Operator,
+    Solution,
+    are_compatible,
+)
+from spaseq.gpm.single_event.event_pattern import EventPattern, EventTest
+from spaseq.gpm.single_event.known_parts import known_table
+from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.lang import ast
+from spaseq.lang.variables import exists_uses, expression_variables
+
+Partners: TypeAlias = Callable[[Solution, EventGraph], "Sequence[Solution]"]
+"""Joins one solution with those of an operand on an event."""
+
+
+class EventOperators:
+    """Makes the operators of graph patterns; paths, sub-SELECTs and endpoints need columns.
+
+    `calls` says whether a condition or a BIND calls a function, so that it may exceed a limit.
+    """
+
+    def __init__(self, evaluator: GpmEvaluator, options: Options, most: int) -> None:
+        """
+        Args:
+            evaluator: of the whole pattern.
+            options: for its expressions.
+            most: the solutions that a pattern may have before conditions are tested.
+        """
+        self._evaluator, self.options, self.most = evaluator, options, most
+        self.calls = False
+
+    @property
+    def indexes_places(self) -> bool:
+        """Whether joins by place ask an index."""
+        return self._evaluator.evaluation.places
+
+    def pattern(self) -> EventPattern:
+        """The evaluator's own pattern."""
+        return self._joined(self._evaluator.pattern)
+
+    def constant(self, pattern: n.Pattern) -> Solutions | None:
+        """The solutions of a part that reads no event and asks no endpoint; None for others."""
+        return self._evaluator.constant(pattern)
+
+    def _joined(self, pattern: n.Pattern) -> EventPattern:
+        parts = self._evaluator.parts(pattern)
+        self.calls |= any(calls_functions(c.expr) for c in parts.conditions)
+        return EventPattern(parts, self)
+
+    def operator(self, pattern: n.Pattern) -> Operator | None:
+        """The solutions of a part on an event; None if it needs columns."""
+        known = self.constant(pattern)
+        if known is not None:
+            return _listed(known)
+        match pattern:
+            case n.BGP() | n.Join() | n.Filter():
+                joined = self._joined(pattern)
+                return joined.solutions if joined.is_whole else None
+            case n.Union(left, right):
+                return self._union(left, right)
+            case n.Minus(left, right):
+                return self._minus(left, right)
+            case n.LeftJoin(left, right, expr):
+                return self._left_join(left, right, expr)
+            case n.Extend(inner, variable, expr):
+                return self._extended(inner, variable, expr)
+        return None
+
+    def _union(self, left: n.Pattern, right: n.Pattern) -> Operator | None:
+        first, second = self.operator(left), self.operator(right)
+        if first is None or second is None:
+            return None
+        one, other = first, second
+        return lambda graph: [*one(graph), *other(graph)]
+
+    def _partners(self, right: n.Pattern) -> Partners | None:
+        """What joins a solution with those of an operand; None if that needs columns."""
+        table = known_table(self.constant(right))
+        if table is not None:
+            return table.joined
+        operator = self.operator(right)
+        return None if operator is None else partial(_joined_with, operator)
+
+    def _minus(self, left: n.Pattern, right: n.Pattern) -> Operator | None:
+        first, second = self.operator(left), self._shared_partner(right)
+        if first is None or second is None:
+            return None
+        solutions, is_removed = first, second
+        return lambda graph: [one for one in solutions(graph) if not is_removed(one, graph)]
+
+    def _shared_partner(self, right: n.Pattern) -> EventTest | None:
+        """Whether a compatible solution of an operand shares a variable with one."""
+        table = known_table(self.constant(right))
+        if table is not None:
+            known = table
+            return lambda one, graph: bool(known.shared(one) and known.joined(one, graph))
+        operator = self.operator(right)
+        if operator is None:
+            return None
+        others = operator
+        return lambda one, graph: any(
+            one.keys() & other.keys() and are_compatible(one, other) for other in others(graph)
+        )
+
+    def _left_join(
+        self, left: n.Pattern, right: n.Pattern, expr: ast.Expr | None
+    ) -> Operator | None:
+        first, second = self.operator(left), self._partners(right)
+        test = None if expr is None else self.test(expr)
+        if first is None or second is None or (test is None and expr is not None):
+            return None
+        solutions, partners = first, second
+
+        def run(graph: EventGraph) -> Sequence[Solution]:
+            found = list[Solution]()
+            for one in solutions(graph):
+                both = partners(one, graph)
+                if test is not None:
+                    both = [own for own in both if test(own, graph)]
+                found += both or [one]
+            return found
+
+        return run
+
+    def _extended(self, inner: n.Pattern, variable: str, expr: ast.Expr) -> Operator | None:
+        """BIND; the blank nodes of BNODE and what is random are made in columns."""
+        if is_volatile(expr) or exists_uses(expr):
+            return None
+        operator = self.operator(inner)
+        if operator is None:
+            return None
+        solutions, term = operator, compile_term(expr, self.options)
+        self.calls |= calls_functions(expr)
+
+        def run(graph: EventGraph) -> Sequence[Solution]:
+            found = list[Solution]()
+            for solution in solutions(graph):
+                text = term(DictEnv(solution))
+                found.append(solution if text is None else {**solution, variable: text})
+            return found
+
+        return run
+
+    def test(self, expr: ast.Expr) -> EventTest | None:
+        """The test of a condition on an event; None if it needs columns."""
+        if is_volatile(expr):
+            return None
+        self.calls |= calls_functions(expr)
+        uses = exists_uses(expr)
+        if not uses:
+            plain = compile_filter(expr, self.options)
+            return lambda solution, _: plain(DictEnv(solution))
+        patterns = {id(use): self._existence(use) for use in uses}
+        known = {key: own for key, own in patterns.items() if own is not None}
+        return _ExistsTest(expr, self.options, known) if len(known) == len(patterns) else None
+
+    def _existence(self, use: ast.Exists) -> _Existence | None:
+        """EXISTS on an event; None if it needs columns."""
+        own = Existence.of(use, self.options.schema)
+        if own.substituted:
+            return None
+        partners = self._partners(own.pattern)
+        test = None if own.condition is None else self.test(own.condition)
+        if partners is None or (test is None and own.condition is not None):
+            return None
+        names = visible(possible(own.pattern))
+        if own.condition is not None:
+            names |= expression_variables(own.condition)
+        return _Existence(partners, test, names)
+
+
+def _joined_with(operator: Operator, one: Solution, graph: EventGraph) -> Sequence[Solution]:
+    """A solution joined with those of an operand."""
+    return [{**one, **other} for other in operator(graph) if are_compatible(one, other)]
+
+
+def _listed(found: Solutions) -> Operator | None:
+    """The solutions of a part that reads no event, if they are few."""
+    if found.size > thresholds.current.known_pairs:
+        return None
+    texts = {
+        name: [None if code < 0 else found.lexicon[code] for code in found.column(name).tolist()]
+        for name in found.columns
+    }
+    solutions = [
+        {name: text for name in texts if (text := texts[name][row]) is not None}
+        for row in range(found.size)
+    ]
+    return lambda _: solutions
+
+
+class _Existence:
+    """The pattern of one EXISTS: `names` are the variables that it looks at from outside."""
+
+    __slots__ = ("_names", "_partners", "_test")
+
+    def __init__(self, partners: Partners, test: EventTest | None, names: frozenset[str]) -> None:
+        self._partners, self._test, self._names = partners, test, names
+
+    def holds(self, env: Env, graph: EventGraph) -> bool:
+        """Whether the pattern has a solution that is compatible with the bindings."""
+        texts = ((name, env.value(name)) for name in self._names)
+        outside = {name: text for name, text in texts if text is not None}
+        both = self._partners(outside, graph)
+        return any(self._test is None or self._test(own, graph) for own in both)
+
+
+class _ExistsTest:
+    """A condition with EXISTS, whose patterns are known by the identity of their nodes."""
+
+    def __init__(self, expr: ast.Expr, options: Options, patterns: dict[int, _Existence]) -> None:
+        self._patterns = patterns
+        self._graph = EventGraph(())
+        self._test = compile_filter(expr, replace(options, exists=self._holds))
+
+    def _holds(self, use: ast.Exists, env: Env) -> bool:
+        return self._patterns[id(use)].holds(env, self._graph)
+
+    def __call__(self, solution: Solution, graph: EventGraph) -> bool:
+        self._graph = graph
+        return self._test(DictEnv(solution))

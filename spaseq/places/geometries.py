@@ -1,0 +1,227 @@
+"""Literals as geometries: reading `geo:wktLiteral` and `geo:geoJSONLiteral`, and writing them.
+
+Each distinct literal is read once as long as it is in a bounded cache. A literal that is no
+geometry, or an invalid one, is counted whenever a function meets it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import shapely
+
+from spaseq.compiled.arrays import Float64s, Indices
+from spaseq.places.bad_geometries import BadGeometryCount
+from spaseq.places.reference_systems import (
+    DEFAULT,
+    ReferenceSystem,
+    moved,
+    reference_system,
+    swapped,
+)
+from spaseq.places.vocabulary import GEO_JSON, WKT
+from spaseq.rdf.columns.term_columns import TextArray
+from spaseq.rdf.terms.term import literal_text, split_literal
+from spaseq.records import record
+
+_CRS = re.compile(r"\s*<([^<>\s]*)>\s*")
+_KEPT = 1 << 16
+_EMPTY = shapely.GeometryCollection()
+_TYPES = frozenset(
+    ("Point", "MultiPoint", "LineString", "MultiLineString", "Polygon", "MultiPolygon")
+) | {"GeometryCollection"}
+
+
+class BadGeometry(ValueError):
+    """A term is no geometry, or an invalid one. It counts when it is raised."""
+
+
+@record
+class Geometry:
+    """A literal's geometry: `shape` has its easting or longitude first, in any literal."""
+
+    shape: Any
+    system: ReferenceSystem = DEFAULT
+    datatype: str = WKT
+
+    def within_plane_of(self, system: ReferenceSystem) -> Any:
+        """The shape in the plane of a system; ValueError if a coordinate has no place there."""
+        found = moved(self.shape, self.system, system)
+        if found is not self.shape and not np.isfinite(shapely.get_coordinates(found)).all():
+            raise ValueError("a coordinate lies outside of the other coordinate reference system")
+        return found
+
+    def with_shape(self, shape: Any) -> str:
+        """The literal of another shape in the same plane, of the same kind as this one."""
+        if self.datatype == GEO_JSON:
+            return written_as_json(shape)
+        return written(shape, self.system)
+
+
+_cache: dict[str, Geometry | str] = {}
+
+
+def geometry(term: str) -> Geometry:
+    """The geometry of a literal, given as N-Triples text.
+
+    Raises:
+        BadGeometry: it has none.
+    """
+    found = _cache.get(term)
+    if found is None:
+        if len(_cache) >= _KEPT:
+            _cache.clear()
+        found = _cache[term] = _read(term)
+    if isinstance(found, str):
+        BadGeometryCount.total += 1
+        raise BadGeometry(found)
+    return found
+
+
+def geometry_or_none(term: str | None) -> Geometry | None:
+    """The same with None for a term without one."""
+    try:
+        return None if term is None else geometry(term)
+    except BadGeometry:
+        return None
+
+
+def _read(term: str) -> Geometry | str:
+    """The geometry, or why there is none."""
+    if term[:1] != '"':
+        return f"{term} is no geometry"
+    lexical, datatype, _ = split_literal(term)
+    try:
+        if datatype == WKT:
+            found = _of_wkt(lexical)
+        elif datatype == GEO_JSON:
+            found = Geometry(_of_json(lexical), DEFAULT, GEO_JSON)
+        else:
+            return "neither a geo:wktLiteral nor a geo:geoJSONLiteral"
+    except (ValueError, shapely.errors.ShapelyError) as error:
+        return str(error)
+    shape = found.shape
+    if not np.isfinite(shapely.get_coordinates(shape)).all():
+        return "a coordinate is not a finite number"
+    if shapely.get_dimensions(shape) > 0 and not shapely.is_valid(shape):
+        return str(shapely.is_valid_reason(shape))
+    shapely.prepare(shape)
+    return found
+
+
+def _of_wkt(lexical: str) -> Geometry:
+    prefix = _CRS.match(lexical)
+    system = reference_system(prefix[1]) if prefix else DEFAULT
+    text = lexical[prefix.end() :] if prefix else lexical
+    if text.strip() and not text.rstrip().upper().endswith((")", "EMPTY")):
+        raise ValueError("text behind the geometry")  # which older versions of GEOS pass over
+    shape = shapely.from_wkt(text) if text.strip() else _EMPTY
+    return Geometry(swapped(shape) if system.swapped else shape, system)
+
+
+def _of_json(lexical: str) -> Any:
+    if not lexical.strip():
+        return _EMPTY
+    found = json.loads(lexical)
+    if not isinstance(found, dict) or found.get("type") not in _TYPES:
+        raise ValueError("no geometry object of GeoJSON")
+    return shapely.from_geojson(lexical)
+
+
+# --- many at once ---------------------------------------------------------------------------------
+
+_BEFORE, _AFTER = '"POINT(', f')"^^<{WKT}>'
+
+
+def _points(terms: TextArray) -> tuple[Indices, Float64s]:
+    """(rows, their coordinates [n, 2]) of points that are written in the usual way."""
+    tidy = pc.replace_substring(terms, "POINT (", "POINT(", max_replacements=1)
+    usual = pc.and_(pc.starts_with(tidy, _BEFORE), pc.ends_with(tidy, _AFTER))
+    rows = np.flatnonzero(usual.to_numpy(zero_copy_only=False))
+    inner = tidy.take(pa.array(rows)).cast(pa.large_binary())
+    inner = pc.binary_slice(inner, len(_BEFORE), -len(_AFTER)).cast(pa.large_string())
+    two = np.flatnonzero(pc.equal(pc.count_substring(inner, " "), 1).to_numpy(False))
+    numerals = pc.split_pattern(inner.take(pa.array(two)), " ").flatten()
+    try:
+        places = numerals.cast(pa.float64()).to_numpy().reshape(-1, 2)
+    except pa.ArrowInvalid:
+        return np.empty(0, np.intp), np.empty((0, 2))
+    finite = np.isfinite(places).all(axis=1)
+    return rows[two[finite]], places[finite]
+
+
+@record
+class GeometryColumn:
+    """The geometries of n distinct terms.
+
+    `shapes` is an object array [n] with None for terms that are no geometry. `systems` are the
+    systems that occur, `system` int8 [n] the index of each geometry's.
+    """
+
+    shapes: Any
+    systems: tuple[ReferenceSystem, ...]
+    system: Any
+
+    @classmethod
+    def of(cls, terms: Sequence[str | None] | TextArray) -> GeometryColumn:
+        """Read terms; points in CRS84 are read all at once, and are not kept."""
+        shapes = np.full(len(terms), None, object)
+        if isinstance(terms, pa.Array | pa.ChunkedArray):
+            rows, places = _points(terms)
+            shapes[rows] = shapely.points(places)
+            others = np.ones(len(terms), np.bool_)
+            others[rows] = False
+            left = np.flatnonzero(others)
+            rest = terms.take(pa.array(left)).to_pylist()
+        else:
+            left, rest = np.arange(len(terms)), list(terms)
+        systems, system = [DEFAULT], np.zeros(len(terms), np.int16)
+        numbers = {DEFAULT.plane: 0}
+        for i, found in zip(left.tolist(), map(geometry_or_none, rest), strict=True):
+            if found is not None:
+                shapes[i] = found.shape
+                plane = found.system.plane
+                if plane not in numbers:
+                    numbers[plane] = len(systems)
+                    systems.append(found.system)
+                system[i] = numbers[plane]
+        return cls(shapes, tuple(systems), system)
+
+    def in_plane(self, number: int, target: ReferenceSystem) -> Any:
+        """The shapes [n] of one of the systems, in the plane of another one.
+
+        None for shapes of other systems, and for those with a coordinate that has no place there.
+        """
+        own = self.systems[number]
+        if own.plane == target.plane and len(self.systems) == 1:
+            return self.shapes
+        rows = np.flatnonzero((self.system == number) & (self.shapes != None))  # noqa: E711
+        found = np.full(len(self.shapes), None, object)
+        shapes = moved(self.shapes[rows], own, target)
+        if own.plane != target.plane and len(rows):
+            corners, which = shapely.get_coordinates(shapes, return_index=True)
+            shapes[np.unique(which[~np.isfinite(corners).all(axis=1)])] = None
+        found[rows] = shapes
+        return found
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def written(shape: Any, system: ReferenceSystem = DEFAULT) -> str:
+    """The `geo:wktLiteral` of a shape; the system is named unless it is CRS84."""
+    text = shapely.to_wkt(swapped(shape) if system.swapped else shape, rounding_precision=-1)
+    if system.iri != DEFAULT.iri:
+        text = f"<{system.iri}> {text}"
+    return literal_text(text, WKT)
+
+
+def written_as_json(shape: Any) -> str:
+    """The `geo:geoJSONLiteral` of a shape in CRS84."""
+    return literal_text(shapely.to_geojson(shape), GEO_JSON)

@@ -1,0 +1,102 @@
+"""Queries that read graphs whose value changes in time (docs/meaning.md#knowledge-that-changes).
+
+Stage 1 hands the events of such a query on as they are. Stage 2 matches them when they stand in
+order, with the value that each graph has at an event's time. A query that maintains a graph is like
+one that registers a stream: its readers read the stream of its changes, too, and wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+from spaseq.algebra import nodes as n
+from spaseq.algebra.deferral import core
+from spaseq.algebra.graph_changes import changes_of
+from spaseq.algebra.mapping import mapped
+from spaseq.errors import UsageError
+from spaseq.plan.query_plan import ChangingGraphs, QueryPlan, Signature, StageKey
+from spaseq.rdf.columns.solution_columns import SolutionColumns
+
+HANDED_ON = n.RESERVED + "graph"
+"""The variable that holds an event which stage 1 hands on, as a literal."""
+
+_KEY = StageKey(None, "graphs that change are read when the events stand in order")
+
+
+def connected(plans: Sequence[QueryPlan], outside: Collection[str] = ()) -> tuple[QueryPlan, ...]:
+    """The plans of a run, each reading the graphs that change as such.
+
+    Args:
+        plans: all queries of the run.
+        outside: the IRIs of graphs that something else changes.
+    """
+    maintained = {plan.maintained for plan in plans if plan.maintained is not None}
+    changing = {*maintained, *outside}
+    if not changing:
+        return tuple(plans)
+    return tuple(_reading(plan, changing, maintained) for plan in plans)
+
+
+def _reading(plan: QueryPlan, changing: Collection[str], maintained: Collection[str]) -> QueryPlan:
+    graphs = tuple(iri for iri in plan.inputs.kbs if iri in changing)
+    if not graphs or plan.changing is not None:
+        return plan
+    if plan.inputs.windows:
+        raise UsageError(
+            f"query {plan.identity.title} has windows, and reads <{graphs[0]}>, which changes: "
+            "windows read graphs that stay as they are"
+        )
+    makers = tuple(iri for iri in graphs if iri in maintained)
+    streams = tuple(map(changes_of, makers))
+    inputs, patterns = plan.inputs, plan.patterns
+    columns = patterns.columns
+    return replace(
+        plan,
+        changing=ChangingGraphs(
+            graphs,
+            makers,
+            tuple(_candidates(gpm.pattern, graphs) for gpm in patterns.gpms),
+            _looks_at_every_event(plan),
+        ),
+        inputs=replace(
+            inputs,
+            streams=(*inputs.streams, *streams),
+            stream_names=(*inputs.stream_names, *streams),
+            predicates=(*inputs.predicates, *(None for _ in streams)),
+        ),
+        patterns=replace(
+            patterns,
+            columns=SolutionColumns((*columns.variables, HANDED_ON), columns.numbers),
+            evaluation=replace(patterns.evaluation, virtual=False),
+        ),
+        sequence=replace(plan.sequence, key=_KEY),
+        shaped=None,
+        is_member=False,
+        signature=_signed(plan.signature, (*graphs, *streams)),
+    )
+
+
+def _looks_at_every_event(plan: QueryPlan) -> bool:
+    return plan.sequence.needs_instants or bool(plan.patterns.memberships)
+
+
+def _candidates(pattern: n.Pattern, graphs: Collection[str]) -> n.Pattern:
+    """A pattern that has a solution on each event on which `pattern` may have one."""
+
+    def without(part: n.Pattern) -> n.Pattern:
+        if isinstance(part, n.Graph) and not _is_constant(part, graphs):
+            return n.UNIT
+        return mapped(part, without)
+
+    return without(core(pattern))
+
+
+def _is_constant(part: n.Graph, graphs: Collection[str]) -> bool:
+    return isinstance(part.name, str) and part.name[1:-1] not in graphs
+
+
+def _signed(signature: Signature, read: Iterable[str]) -> Signature:
+    text = "\n".join([signature.fingerprint, "changing", *read])
+    return replace(signature, fingerprint=sha256(text.encode()).hexdigest())

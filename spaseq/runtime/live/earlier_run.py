@@ -1,0 +1,175 @@
+"""What an earlier run with the same directory has left: its state, its logs, and a note about both.
+
+The note says what a run must know besides the state, and from which point of the logs the state can
+be made anew. It is JSON, which later versions read. A state of another format is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spaseq.errors import RunError, UsageError
+from spaseq.logs.segment_log import SegmentLog
+from spaseq.logs.stream_log import StreamLog
+from spaseq.runtime.live.answer_log import AnswerLog
+from spaseq.runtime.live.changing_queries import ChangingQueries
+from spaseq.runtime.live.endpoint_log import EndpointLog
+from spaseq.runtime.live.live_directory import LiveDirectory
+from spaseq.runtime.live.live_engine import LiveEngine
+from spaseq.runtime.live.replay_points import Reach, ReplayPoint, ReplayPoints, reaches
+from spaseq.runtime.live.saved_run import SavedRun
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """How the state of an earlier run is made anew.
+
+    Attributes:
+        point: where the logs are read from.
+        to: the run when its state was saved, with counts in the place of the engine's state. The
+            answers up to there are logged.
+    """
+
+    point: ReplayPoint
+    to: SavedRun
+
+
+class EarlierRun:
+    """What there is to go on from.
+
+    Args:
+        directory: of the run.
+        streams: the logs of the streams, by IRI.
+        others: the other logs, by the field of `SavedRun` with a place in them.
+        rebuilds: whether the state is made anew from the logs, whatever is saved.
+
+    Attributes:
+        state: the saved state; None if there is none that can be used.
+        replay: how it can be made anew without answers; None if that is not needed, or cannot be.
+        points: the points from which it can be made anew later.
+
+    Raises:
+        UsageError: a log ends before the place to which the state has read it.
+        RunError: the state or the note is damaged.
+    """
+
+    def __init__(
+        self,
+        directory: LiveDirectory,
+        streams: Mapping[str, StreamLog],
+        others: Mapping[str, SegmentLog],
+        rebuilds: bool,
+    ) -> None:
+        self._directory, self._streams, self._others = directory, streams, others
+        self.state: SavedRun | None = None
+        self.replay: Replay | None = None
+        self.points = ReplayPoints()
+        if rebuilds:
+            directory.forget_state()  # so that a later run goes on with that
+        value, note = directory.state(), directory.note()
+        to: SavedRun | None = None
+        if note is not None:
+            to, self.points = _of_note(note)
+        if value is not None:
+            self.state = SavedRun.of_value(value)
+        saved = self.state or to
+        mistake = None if saved is None else self._mistake(saved)
+        if mistake is not None:
+            if not rebuilds:
+                raise UsageError(mistake)
+            directory.forget_note()
+            to, self.points = None, ReplayPoints()
+        first = self.points.first
+        if self.state is None and to is not None and first is not None and self._has(first):
+            self.replay = Replay(first, to)
+        elif self.state is None:
+            self.points = ReplayPoints()
+
+    def _mistake(self, saved: SavedRun) -> str | None:
+        """Which log does not go with a saved state, if one does not."""
+        for iri, log in self._streams.items():
+            if saved.places.get(iri, 0) > log.log.end:
+                return self._text(saved.places[iri], log.log, f"the log of stream <{iri}>")
+        for name, other in self._others.items():
+            if getattr(saved, name) > other.end:
+                return self._text(getattr(saved, name), other, f"the log of {name}")
+        return None
+
+    def _text(self, place: int, log: SegmentLog, what: str) -> str:
+        return (
+            f"{self._directory.path / 'state'} goes with {place} records of {what}, but "
+            f"{log.directory} ends after {log.end}: it was deleted, or an older copy was restored. "
+            "Restore both from the same copy, or start with --rebuild, which makes the state anew "
+            "from the logs as they are"
+        )
+
+    def _has(self, point: ReplayPoint) -> bool:
+        """Whether the logs still have all that comes after a point."""
+        logs = {iri: log.log for iri, log in self._streams.items()}
+        return all(log.first <= point.places.get(iri, 0) <= log.end for iri, log in logs.items())
+
+
+def other_logs(
+    answers: AnswerLog, endpoints: EndpointLog, queries: ChangingQueries
+) -> dict[str, SegmentLog]:
+    """The logs besides those of streams, by the field of `SavedRun` with a place in them."""
+    changes = {} if queries.log is None else {"changes": queries.log.log}
+    return {"answers": answers.log, "endpoints": endpoints.log, **changes}
+
+
+def check_knowledge(
+    saved: SavedRun, knowledge: str, logs: Mapping[str, StreamLog], path: Path
+) -> None:
+    """UsageError if there are messages that another knowledge base than this one is for."""
+    is_other = saved.knowledge != knowledge
+    if is_other and any(saved.places.get(iri, 0) < log.log.end for iri, log in logs.items()):
+        raise UsageError(
+            f"{path}: the knowledge base has changed, and the run before this one was killed "
+            "before it had evaluated all messages. Start it with the knowledge base as it was, "
+            "stop it, and then change the knowledge base"
+        )
+
+
+def note_of(saved: SavedRun, counts: list[Any], points: ReplayPoints) -> dict[str, Any]:
+    """The note that goes with a saved state; `counts` are the engine's."""
+    return {"saved": {**saved.as_value(), "engine": counts}, "points": points.as_values()}
+
+
+def point_of(
+    places: Mapping[str, int], engine: LiveEngine, queries: ChangingQueries, endpoints: int
+) -> ReplayPoint:
+    """The point between two batches at which a run is.
+
+    Args:
+        places: the next record of each stream's log, by IRI.
+        engine: of the run.
+        queries: of the run.
+        endpoints: the next record of the log of endpoints.
+    """
+    return ReplayPoint(
+        dict(places),
+        engine.streams_as_json(),
+        {iri: counts.accepted for iri, counts in engine.counts.items()},
+        queries.changed,
+        endpoints,
+        queries.as_values(),
+        [(q.plan.identity.title, q.failure) for q in engine.queries.queries if q.failure],
+    )
+
+
+def reaches_of(engine: LiveEngine) -> list[Reach]:
+    """How far back the states of an engine's queries reach."""
+    plans = [query.plan for query in engine.queries.queries if query.failure is None]
+    marks = {iri: engine.watermark(iri) for iri in engine.counts}
+    return reaches(plans, marks, {iri: c.accepted for iri, c in engine.counts.items()})
+
+
+def _of_note(note: Any) -> tuple[SavedRun, ReplayPoints]:
+    """The inverse of `note_of`."""
+    try:
+        return SavedRun.of_value(note["saved"]), ReplayPoints.of_values(note["points"])
+    except (TypeError, KeyError) as error:
+        raise RunError(f"the note about the state of the run is damaged: {error}") from error

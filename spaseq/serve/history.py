@@ -1,0 +1,130 @@
+"""Who did what: an audit trail, and the versions of the queries, in files of the data directory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from spaseq.rdf.terms.times import format_time
+from spaseq.sinks.line_file import append_line
+
+What: TypeAlias = Literal[
+    "put", "delete", "edit", "rollback", "pause", "enable", "start", "kb", "acknowledge"
+]
+"""What a line of the audit trail can be about."""
+
+BY_FILE, BY_SERVER = "file", "server"
+"""Who it was, if it was no request."""
+
+_LARGEST, _KEPT = 64_000_000, 10
+_VERSIONS = 100
+
+
+def digest_of(text: str | None) -> str | None:
+    """The hash of what a line is about; None if there was nothing."""
+    return None if text is None else hashlib.sha256(text.encode()).hexdigest()
+
+
+class Audit:
+    """`audit.jsonl`: it begins anew at 64 MB, and the last ten stay. Any thread may write."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path, self._lock = directory / "audit.jsonl", threading.Lock()
+
+    def note(
+        self, who: str, what: What, target: str, before: str | None, after: str | None
+    ) -> None:
+        """Write a line; it is on disk when this returns.
+
+        Args:
+            who: did it.
+            what: was done.
+            target: to what.
+            before: the text that was there.
+            after: the text that is there now.
+
+        Raises:
+            RunError: the disk is full, or fails.
+        """
+        line = {"time": now_text(), "who": who, "what": what, "target": target}
+        line_text = json.dumps({**line, "before": digest_of(before), "after": digest_of(after)})
+        with self._lock:
+            self._turn()
+            append_line(self._path, line_text)
+
+    def _turn(self) -> None:
+        if not self._path.exists() or self._path.stat().st_size < _LARGEST:
+            return
+        for number in range(_KEPT - 1, 0, -1):
+            older = self._path.with_name(f"audit.{number}.jsonl")
+            if older.exists():
+                older.replace(self._path.with_name(f"audit.{number + 1}.jsonl"))
+        self._path.replace(self._path.with_name("audit.1.jsonl"))
+
+
+class Versions:
+    """The texts that each query has had, the newest hundred; any thread may use it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory, self._lock = directory / "versions", threading.Lock()
+
+    def of(self, name: str) -> list[dict[str, Any]]:
+        """The versions of a query, the oldest first; empty if there never was one."""
+        try:
+            lines = self._path(name).read_text("utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+        return [json.loads(line) for line in lines if line.endswith("}")][-_VERSIONS:]
+
+    def text(self, name: str, version: int) -> str | None:
+        """The text of a version; None if it is unknown."""
+        found = [own["text"] for own in self.of(name) if own["version"] == version]
+        return str(found[0]) if found else None
+
+    def add(self, name: str, who: str, text: str) -> None:
+        """Keep a text, unless it is the newest; RunError if the disk is full."""
+        with self._lock:
+            known = self.of(name)
+            if known and known[-1]["text"] == text:
+                return
+            number = known[-1]["version"] + 1 if known else 1
+            self._directory.mkdir(exist_ok=True)
+            line = {"version": number, "time": now_text(), "who": who, "text": text}
+            append_line(self._path(name), json.dumps(line))
+
+    def _path(self, name: str) -> Path:
+        return self._directory / f"{name}.jsonl"
+
+
+class Acknowledgements:
+    """Which answers somebody has taken note of, in `acknowledged.jsonl`; any thread may use it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path, self._lock = directory / "acknowledged.jsonl", threading.Lock()
+        self._known: dict[str, dict[str, str]] = {}
+        if self._path.exists():
+            for line in self._path.read_text("utf-8").splitlines():
+                if line.endswith("}"):  # else a killed server has written half of it
+                    found = json.loads(line)
+                    self._known[found.pop("id")] = found
+
+    def of(self, answer: str) -> dict[str, str] | None:
+        """When and by whom an answer was acknowledged; None if it was not."""
+        return self._known.get(answer)
+
+    def add(self, answer: str, who: str, note: str) -> dict[str, str]:
+        """Acknowledge an answer; RunError if the disk is full."""
+        found = {"time": now_text(), "who": who, "note": note}
+        with self._lock:
+            append_line(self._path, json.dumps({"id": answer, **found}))
+            self._known[answer] = found
+        return found
+
+
+def now_text() -> str:
+    """The time now, as `xsd:dateTime` in UTC."""
+    return format_time(int(time.time() * 1000))

@@ -1,0 +1,138 @@
+"""Matches events with graphs that change: the part of stage 2 between order and sequence.
+
+Rows come in order of instants, each an event that stage 1 handed on, or a change of a graph. At one
+time changes from outside come first, then answers of queries that maintain a graph, by the query's
+name, then events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+from typing import TypeAlias
+
+import numpy as np
+
+from spaseq.algebra.graph_changes import change_of
+from spaseq.gpm.handed_on import graph_of
+from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.kb.changing_graph import ChangingGraph
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.versions import versions_of
+from spaseq.limits import Limits
+from spaseq.plan.changing_graphs import HANDED_ON
+from spaseq.plan.query_plan import ChangingGraphs, QueryPlan
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_tables import ExtendedTerms
+from spaseq.rdf.in_memory.program_events import batch_at
+from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.terms.term import Triple
+
+GraphsState: TypeAlias = "tuple[int, dict[str, list[Triple]]]"
+"""The time (ms) of the last changes from outside, and the triples of each graph."""
+
+_NEVER = -(2**63)
+
+
+class ChangingKnowledge:
+    """The graphs that a query reads, as they are at the time of its last row.
+
+    Args:
+        plan: a query that reads graphs that change.
+        knowledge: what each graph has before the first change, and its versions from outside.
+        on_bad: as for `PatternStage`.
+        limits: as for `PatternStage`.
+    """
+
+    def __init__(
+        self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad, limits: Limits
+    ) -> None:
+        assert plan.changing is not None
+        self._changing: ChangingGraphs = plan.changing
+        self._plan = replace(plan, changing=None)
+        self._on_bad, self._limits = on_bad, limits
+        self._streams = plan.inputs.streams
+        self._first = len(self._streams) - len(self._changing.makers)
+        self._begin(knowledge)
+
+    def _begin(self, knowledge: KnowledgeBase) -> None:
+        graphs = self._changing.graphs
+        self._knowledge = knowledge
+        self._terms = ExtendedTerms(knowledge.terms)
+        self._graphs = {
+            iri: ChangingGraph(self._terms, knowledge.graphs.get(iri, {})) for iri in graphs
+        }
+        found = ((time, iri, name) for iri in graphs for time, name in versions_of(knowledge, iri))
+        self._versions = sorted(found)
+        self._times = np.array([time for time, _, _ in self._versions], np.int64)
+        self._done = 0  # versions that have come
+        self._stage: PatternStage | None = None  # of the graphs as they are now
+
+    def current(self) -> KnowledgeBase:
+        """The knowledge base as it is now."""
+        graphs = {iri: graph.relations() for iri, graph in self._graphs.items()}
+        known = self._knowledge
+        own = {iri: g for iri, g in known.graphs.items() if iri in self._plan.inputs.kbs}
+        return replace(known, terms=self._terms, graphs={**own, **graphs})
+
+    def matched(self, rows: SolutionBatch) -> SolutionBatch:
+        """The solutions on the events among some rows; rows come after all rows before."""
+        parts = [*self.steps(rows)]
+        return SolutionBatch.concat(parts, self._plan.patterns.columns)
+
+    def steps(self, rows: SolutionBatch) -> Iterator[SolutionBatch]:
+        """The solutions, in pieces: the graphs are as they are for a piece when it is given."""
+        is_event = rows.stream < self._first
+        makers = np.zeros(len(rows), np.int64)  # the rank of each change's query
+        changes = np.flatnonzero(~is_event)
+        names = rows.event.take(changes).strings().to_pylist()
+        makers[changes] = np.unique(names, return_inverse=True)[1]
+        order = np.lexsort((rows.k, makers, rows.stream, is_event, rows.time))
+        time = rows.time[order]
+        since = np.searchsorted(self._times, time, side="right")  # versions that have come then
+        keys = zip(since.tolist(), is_event[order].tolist(), strict=True)
+        for (come, events), some in groupby(enumerate(keys), key=lambda item: item[1]):
+            places = order[[place for place, _ in some]]
+            self._catch_up(come)
+            if events:
+                yield self._solutions(rows.take(places))
+            else:
+                self._change(rows.take(places))
+
+    def _catch_up(self, come: int) -> None:
+        """Take the first versions from outside."""
+        for _, iri, name in self._versions[self._done : come]:
+            self._graphs[iri].replace(self._knowledge.graphs[name])
+            self._stage = None
+        self._done = max(self._done, come)
+
+    def _change(self, rows: SolutionBatch) -> None:
+        """Take answers of queries that maintain graphs."""
+        for stream, literal in zip(rows.stream.tolist(), rows.texts(HANDED_ON), strict=True):
+            graph = self._graphs[self._changing.makers[stream - self._first]]
+            if graph.apply(change_of(graph_of(literal or ""))):
+                self._stage = None
+
+    def _solutions(self, rows: SolutionBatch) -> SolutionBatch:
+        """The solutions on events, with the graphs as they are now."""
+        if self._stage is None:
+            self._stage = PatternStage(self._plan, self.current(), self._on_bad, self._limits)
+        found = []
+        for stream in np.unique(rows.stream).tolist():
+            own = rows.take(np.flatnonzero(rows.stream == stream))
+            graphs = [graph_of(literal or "") for literal in own.texts(HANDED_ON)]
+            events = batch_at(self._streams[stream], own.time, own.k, own.event, graphs)
+            found.append(self._stage.match(events))
+        return SolutionBatch.concat(found, self._plan.patterns.columns)
+
+    def snapshot(self) -> GraphsState:
+        """The graphs now, for `restore`."""
+        return self._done, {iri: graph.triples() for iri, graph in self._graphs.items()}
+
+    def restore(self, state: GraphsState) -> None:
+        """Go on from a snapshot."""
+        self._done, graphs = state
+        for iri, triples in graphs.items():
+            self._graphs[iri].restore(triples)
+        self._stage = None

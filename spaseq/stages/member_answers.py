@@ -1,0 +1,153 @@
+"""The answers of a family's members, each made by the member's own rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from spaseq import thresholds
+from spaseq.algebra.answer_batch import AnswerBatch
+from spaseq.algebra.answers import Answer
+from spaseq.automaton.run.after_match import AfterMatchFilter
+from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
+from spaseq.errors import RunError
+from spaseq.lang.shapes import QUERY, is_made
+from spaseq.plan.families import Family, row_of
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.stages.answer_filters import AnswerFilters, LeftOutCounts
+from spaseq.stages.answers import Projection
+
+_MemberSkips: TypeAlias = dict[int, tuple[dict[PartitionKey, AfterMatchFilter], LeftOutCounts]]
+"""By a member's number: its filters of AFTER MATCH, and how many answers were left out."""
+
+
+class MemberAnswers:
+    """In the place of a query's `AnswerFilters`: one for each member that has had a match."""
+
+    def __init__(self, family: Family, plans: Mapping[int, QueryPlan]) -> None:
+        self.family, self._plans, self.name = family, plans, family.plan.identity.name
+        self._place = len(family.plan.sequence.partition) - 1  # of the member's number
+        self._filters: dict[int, AnswerFilters] = {}
+        self._suppressed = 0  # by members that have gone
+        self._gone: set[int] = set()  # members that still have a row
+        self._found: dict[int, list[Sequence[Answer]]] = {}
+
+    def with_limit(self, limit: int | None) -> MemberAnswers:
+        """The same object, told what `AnswerFilters` is told."""
+        self._limit = limit
+        return self
+
+    def answers(self, matches: Iterable[SequenceMatch]) -> list[Answer]:
+        """No answers: `take` gives them."""
+        of_row: dict[str, list[SequenceMatch]] = {}
+        for match in matches:
+            of_row.setdefault(match.solutions[0].singles[self._place][1], []).append(match)
+        for term, own in of_row.items():
+            for number in self.owners(term):
+                self.name = self._plans[number].identity.name
+                answers = self._of(number).answers(own)
+                if answers:
+                    self._found.setdefault(number, []).append(answers)
+        self.name = self.family.plan.identity.name
+        return []
+
+    def of_columns(self, answers: AnswerBatch) -> Sequence[Answer]:
+        """No answers: `take` gives them."""
+        column = answers.column(QUERY)  # each member's answers stand together
+        names = answers.names
+        own_names = replace(names, projected=_own(names.projected), singles=_own(names.singles))
+        answers = replace(answers, names=own_names)
+        starts = np.flatnonzero(np.diff(column.codes, prepend=-1))
+        terms = column.texts(starts)
+        # A batch of columns has a fixed cost, so a member with few answers gets them one by one.
+        each = len(answers) // max(1, len(starts))
+        made = [*answers] if each < thresholds.current.member_answers else answers
+        ends = [*starts[1:].tolist(), len(answers)]
+        for term, begin, end in zip(terms, starts.tolist(), ends, strict=True):
+            assert term is not None
+            own = made[begin:end] if isinstance(made, list) else made.part(begin, end)
+            for number in self.owners(term):
+                self._found.setdefault(number, []).append(own)
+        return []
+
+    @property
+    def too_many(self) -> Callable[[int], RunError]:
+        """Makes the error of too many answers, in the name of the family."""
+        return Projection(self.family.plan).too_many
+
+    def take(self) -> dict[int, list[Sequence[Answer]]]:
+        """The answers since the last call, by the number of the query."""
+        found, self._found = self._found, {}
+        return found
+
+    def forget(self, number: int) -> None:
+        """Let go of what is known of a member."""
+        filters = self._filters.pop(number, None)
+        self._suppressed += 0 if filters is None else filters.suppressed
+        self._found.pop(number, None)
+        self._gone.add(number)
+
+    def use(self, family: Family) -> None:
+        """Go on with other members of the family."""
+        self.family = family
+        self._gone.clear()
+
+    def is_of(self, number: int, key: PartitionKey) -> bool:
+        """Whether a partition is one of a member."""
+        term = key[self._place]
+        return term is not None and number in self.owners(term)
+
+    def owners(self, term: str) -> list[int]:
+        """The members of a row of the table."""
+        return [n for n in self.family.owners[row_of(term)] if n not in self._gone]
+
+    @property
+    def suppressed(self) -> int:
+        """The number of answers beyond the limit so far."""
+        return self._suppressed + sum(f.suppressed for f in self._filters.values())
+
+    @property
+    def muted(self) -> Mapping[str, int]:
+        """By the title of a member: the number of answers that MUTE has left out so far."""
+        return {title: n for own in self._filters.values() for title, n in own.muted.items()}
+
+    def snapshot(self) -> tuple[_MemberSkips, LeftOutCounts]:
+        """What the filters of each member keep, and the count of members that have gone."""
+        return {n: own.snapshot() for n, own in self._filters.items()}, self._suppressed
+
+    def restore(self, skips: _MemberSkips, left_out: LeftOutCounts) -> None:
+        """Go on from a snapshot."""
+        assert isinstance(left_out, int)
+        self._suppressed = left_out
+        rows = {n: row for row, owners in enumerate(self.family.owners) for n in owners}
+        for number, own in skips.items():
+            if number in rows:
+                self._of(number).restore(*own)
+            else:  # it has gone since
+                self._suppressed += own[1][0] if isinstance(own[1], tuple) else own[1]
+
+    def _of(self, number: int) -> AnswerFilters:
+        filters = self._filters.get(number)
+        if filters is None:
+            plan = self._answer_plan(self._plans[number])
+            filters = self._filters[number] = AnswerFilters(plan, self._limit)
+        return filters
+
+    def _answer_plan(self, plan: QueryPlan) -> QueryPlan:
+        """What the answers of a member ask its plan for, with the evaluator of the family."""
+        first, evaluator = self.family.first, self.family.plan.sequence.evaluator
+        return replace(
+            first,
+            identity=plan.identity,
+            answers=plan.answers,
+            expressions=plan.expressions,
+            sequence=replace(first.sequence, evaluator=evaluator),
+        )
+
+
+def _own(names: Iterable[str]) -> tuple[str, ...]:
+    """The names without those that the family has made."""
+    return tuple(name for name in names if not is_made(name))

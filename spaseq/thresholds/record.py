@@ -1,0 +1,221 @@
+"""`Thresholds`: every size that chooses between two ways to the same answers, or drops state.
+
+Each has a value, a unit and the reason for the value. *Least* is the smallest value that makes
+sense: what lies behind the threshold then happens with almost any input. *Never* is a value that
+no input reaches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field, fields
+from typing import Any
+
+from spaseq.records import record
+
+NEVER = 2**40
+"""No input reaches it, and a few times as much is still an int64."""
+
+
+@record
+class Threshold:
+    """What is known of one threshold.
+
+    `unit` is what the value counts; `why` is the measurement behind the value, or its reason.
+    """
+
+    value: int
+    unit: str
+    why: str
+    least: int
+    never: int
+
+
+def _of(value: int, unit: str, why: str, least: int = 1, never: int = NEVER) -> Any:
+    return field(default=value, metadata={"entry": Threshold(value, unit, why, least, never)})
+
+
+@record
+class Thresholds:
+    """The values, by name."""
+
+    # State that evaluators drop once it is behind the window. Sweeping when the state has doubled
+    # costs each entry a constant; the value only spares small states the sweep.
+    forgotten_rows: int = _of(
+        65_536, "rows", "register runs: solutions kept before a sweep, a few MB"
+    )
+    forgotten_keys: int = _of(
+        256,
+        "keys",
+        "compiled evaluators and AFTER MATCH: partitions kept before idle ones are released",
+    )
+    written_rows: int = _of(
+        4096, "rows", "register runs: a snapshot sweeps first, as what it keeps is written"
+    )
+    forgotten_nodes: int = _of(
+        256, "nodes", "compact sets and register runs in Python: nodes kept before dead ones go"
+    )
+    marked_nodes: int = _of(
+        64, "nodes", "compact sets: distance of the marks at which nodes can be dropped"
+    )
+    shrunk_rings: int = _of(
+        8, "times", "compact sets: the room of a ring beside the nodes in use before it shrinks"
+    )
+    window_rows: int = _of(
+        1024, "rows", "outer negations and SELECT MAX: solutions kept beside those of the window"
+    )
+
+    # Evaluators.
+    few_matches: int = _of(
+        32, "matches", "selected by comparing all pairs; more without enumerating them", 0
+    )
+    remembered_solutions: int = _of(
+        1024, "solutions", "kept as objects for the next match that takes them", 2
+    )
+    limit_room: int = _of(
+        64, "matches", "with less room to the limit of waiting matches, one instant at a time", 1
+    )
+    recent_rows: int = _of(
+        1024, "rows", "of single events that are kept as they are before half become columns"
+    )
+    joined_rows: int = _of(1024, "rows", "of chunks that are joined; larger ones are not copied")
+    joined_chunks: int = _of(8, "chunks", "that are joined at a time", 2)
+    rows_one_by_one: int = _of(4, "rows", "of a chunk that are read one by one, not as columns", 0)
+    enumerated_rows: int = _of(
+        2048, "rows", "of matches at a time: few enough for the cache, many enough for arrays"
+    )
+    heap_runs: int = _of(
+        32, "runs", "that wait at one edge for one key: more are a heap, which few do not repay", 1
+    )
+    tied_rows: int = _of(
+        1024, "rows", "left to the general kernel where two solutions of an instant tie"
+    )
+    prepared_rows: int = _of(
+        512,
+        "rows",
+        "that the threshold-sequence kernel prepares at a time: they fit the cache",
+        1,
+        2**16,
+    )
+    sparse_codes: int = _of(
+        16, "times", "terms in a table for each row that uses some: beyond, codes are sorted", 0
+    )
+
+    # Queries that are evaluated together, and their graph patterns.
+    family_queries: int = _of(
+        8, "queries", "of one shape that make a family: fewer run by themselves", 2
+    )
+    template_queries: int = _of(8, "queries", "in no family that are evaluated together")
+    template_uses: int = _of(2, "patterns", "of a template that are evaluated once")
+    template_events: int = _of(
+        1024, "events", "of which a template gets a part, if few concern it", 0
+    )
+    joint_rows: int = _of(
+        1_000_000, "rows", "of families matched together, or of lone queries, in a batch", 0
+    )
+    probed_events: int = _of(256, "events", "that tell how many solutions a batch may have")
+    budget_parts: int = _of(
+        16, "parts", "in which a batch is evaluated that exceeds the limit of events", 2, 2**16
+    )
+    narrowed_rows: int = _of(
+        8, "rows", "of a GRAPH block for all events: more are narrowed to those that join", 0
+    )
+
+    # Stage 2.
+    single_events: int = _of(
+        64, "events", "pushed together that are run one by one; more as columns", 0
+    )
+    columnar_matches: int = _of(
+        64,
+        "matches",
+        "of a batch whose answers are made one by one, as columns have a fixed cost; columns take "
+        "37 % off a run with many answers, 11 % off fifty queries over each event",
+    )
+    order_table: int = _of(
+        2**25, "entries", "of the table that orders answers in columns: 256 MB of int64"
+    )
+    member_answers: int = _of(1024, "answers", "of a family's member that are made one by one")
+    family_rows: int = _of(
+        200_000, "rows", "of a family that are matched at a time: memory that is reused"
+    )
+    family_events: int = _of(64, "events", "the fewest of a family that are matched at a time")
+    sorted_rows: int = _of(16_384, "rows", "smaller batches are joined to chunks of this size")
+    chunk_rows: int = _of(262_144, "rows", "the most in a chunk of rows that came in order")
+    memory_rows: int = _of(200_000, "rows", "in a sorter's memory before they become a run")
+    memory_bytes: int = _of(
+        256 * 2**20, "bytes", "of all sorters' runs in memory, before runs are written"
+    )
+    merged_runs: int = _of(8, "runs", "that rows are merged from, before they are sorted")
+    held_answers: int = _of(200_000, "answers", "of a family in memory before they are written")
+    many_queries: int = _of(64, "queries", "whose plans are hidden from Python's garbage collector")
+    built_matches: int = _of(4096, "matches", "partial ones that are built at a time")
+    short_traces: int = _of(
+        8, "events", "of a partial match whose parts are all looked up, and not the longest only", 0
+    )
+    repeated_rows: int = _of(
+        2,
+        "rows",
+        "of a family for each event and GPM from which common columns are kept once: in "
+        "families with many answers 40 % less memory and 9 % less time",
+    )
+    longest_rest: int = _of(64, "batches", "without trying what did not pay off before", 0)
+    hopeless_rows: int = _of(64, "rows", "with fewer, looking for hopeless ones costs more")
+    hopeless_query: int = _of(4096, "rows", "of a single query that are looked at")
+    hopeless_family: int = _of(4096, "rows", "of a family that are put together as they are")
+    waiting_family: int = _of(1024, "rows", "of a family in a batch, which may wait for a match")
+    waiting_query: int = _of(64, "rows", "of a single query in a batch, which may wait", 0)
+    waiting_rows: int = _of(8192, "rows", "that wait before the evaluator gets them", 0)
+    waiting_batches: int = _of(32, "batches", "that wait before they are put together")
+
+    # Reading and lifting.
+    few_texts: int = _of(16, "texts", "of a batch that are made one by one, not as an array", 0)
+    few_terms: int = _of(8, "terms", "of a column made one by one; thrice if most repeat", 0)
+    few_pairs: int = _of(64, "pairs", "of a variable and its text that are made one by one", 0)
+    united_arrays: int = _of(
+        256, "arrays", "of texts that are united once: some may be of one batch only", 1
+    )
+    spilled_rows: int = _of(
+        65_536, "rows", "of times of equal events in Python before they are packed"
+    )
+    batch_rows: int = _of(2**20, "rows", "read before the stages get them: their work is spread")
+    batch_bytes: int = _of(2**27, "bytes", "read before the stages get them")
+    document_bytes: int = _of(2**24, "bytes", "of a document's quads that are events at a time")
+    lifted_rows: int = _of(64, "rows", "or messages that are lifted one by one, not as columns", 0)
+    lifted_table_rows: int = _of(512, "rows", "of a table that are lifted one by one")
+    block_rows: int = _of(8192, "rows", "of text or of a program that are lifted at a time")
+    table_rows: int = _of(262_144, "rows", "of a table that are lifted at a time", 1, 2**31 - 1)
+    few_rows: int = _of(16, "rows", "for which expressions are computed one by one", 0)
+    summed_rows: int = _of(32, "rows", "from which numbers are read as arrays", 1)
+    computed_rows: int = _of(128, "rows", "computed between two looks at the clock and the limits")
+
+    # Graph patterns.
+    known_pairs: int = _of(64, "pairs", "of an event and a known part that are joined at once", 0)
+    event_pairs: int = _of(100_000, "pairs", "compared for one event before arrays do it", 0)
+    remembered_results: int = _of(4096, "results", "of events that come again")
+    remembered_bytes: int = _of(
+        256 * 2**20, "bytes", "of solutions that queries over one batch share", 0
+    )
+    path_steps: int = _of(2**16, "steps", "of a search of paths before components pay off", 0)
+    path_overlap: int = _of(8, "visits", "of each place before a search goes by component", 0)
+    path_pairs: int = _of(4, "pairs", "for each node before one search per node finds them all", 0)
+    closure_pairs: int = _of(
+        2**20, "pairs", "of nodes of a path over a KB that are kept for all batches: 16 MB", 0
+    )
+
+    # Spark.
+    advanced_rows: int = _of(65_536, "rows", "of a bucket before its stage goes on")
+    packed_rows: int = _of(100_000, "rows", "of a task in memory before they are packed")
+    log_bytes: int = _of(
+        2**20, "bytes", "of a bucket's log, and as many as the snapshot, before a new snapshot", 0
+    )
+    log_entries: int = _of(500, "entries", "of a bucket's log before a new snapshot", 1)
+    ordered_answers: int = _of(2**18, "solutions", "of answers in memory while blocks are merged")
+    bucket_rows: int = _of(
+        4096, "rows", "for each bucket before a run of them ends, if later ones come after it"
+    )
+    answer_rows: int = _of(500, "answers", "of a task that are written as one block")
+    task_rows: int = _of(256, "rows", "the fewest for which a task of its own pays off", 0)
+    divided_rows: int = _of(4096, "rows", "from which on a query is divided among tasks", 0)
+
+
+ENTRIES: dict[str, Threshold] = {one.name: one.metadata["entry"] for one in fields(Thresholds)}
+"""Each threshold by name."""

@@ -1,0 +1,375 @@
+"""Makes window events of events, and evaluates the GPMs that stand on windows.
+
+The operator stands between stage 1 and the sequence. It takes rows in order of time; what holds the
+content of windows leaves, and the solutions of GPMs on window events come in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from spaseq.algebra.correlation import EVENT
+from spaseq.algebra.substitution import substituted
+from spaseq.compiled.arrays import Int64s
+from spaseq.expr.temporal import moment_of_ms
+from spaseq.expr.values import encode
+from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
+from spaseq.gpm.graphs.window_partition import WindowPartition
+from spaseq.gpm.pattern_stage import SolutionRows, distinct_solutions, without_private
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.plan.query_plan import EachEventExtent, GpmPlan, QueryPlan, WindowPlan, WindowSource
+from spaseq.plan.window_plans import NOW
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad, over_limit, warn
+from spaseq.rdf.terms.times import format_time
+from spaseq.windows.union_uses import reads_union
+from spaseq.windows.window_events import WindowEvent, WindowGraphs
+from spaseq.windows.window_runs import EVER, ContentEvent, WindowRun, run_of
+
+MOST_TOGETHER = 100_000
+"""How many events of windows are evaluated together; an event counts in each of its windows."""
+
+Key = tuple[str, ...]
+Solution = tuple[str | None, ...]
+
+
+class WindowOperator:
+    """The windows of one query.
+
+    Rows come in order of time, all rows of one time together or in order of instants.
+    """
+
+    def __init__(
+        self,
+        plan: QueryPlan,
+        knowledge: KnowledgeBase,
+        on_bad: OnBad = warn,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._plan, self._on_bad, self._limits = plan, on_bad, limits
+        self._windows = plan.inputs.windows
+        self._partition = plan.sequence.partition
+        self.graphs = WindowGraphs(plan)
+        self._runs: dict[tuple[int, Key], WindowRun] = {}
+        self._before: dict[tuple[int, int, Key], dict[Solution, None]] = {}
+        self._reached = -EVER
+        self.use(knowledge)
+
+    def use(self, knowledge: KnowledgeBase) -> None:
+        """From now on evaluate with this knowledge base."""
+        self._knowledge = knowledge.only(self._plan.inputs.kbs)
+        self._evaluators: dict[int, GpmEvaluator] = {}
+
+    @property
+    def has_tied_instants(self) -> bool:
+        """Whether an event may make a window event of an earlier instant than its own or another's.
+
+        Then all events of one time must come together.
+        """
+        return any(
+            isinstance(own.extent, EachEventExtent) and (self._partition or len(own.streams) > 1)
+            for own in self._windows
+        )
+
+    @property
+    def next_due(self) -> int | None:
+        """The time (ms) of the next window event, if no further event comes; None: never."""
+        return min(
+            (due for run in self._runs.values() if (due := run.next_due) is not None), default=None
+        )
+
+    def advance(self, rows: SolutionBatch, until: int) -> SolutionBatch:
+        """The rows for the sequence; no more rows come at or before the time `until` (ms)."""
+        is_content = rows.gpm >= len(self._plan.patterns.gpms)
+        content = np.flatnonzero(is_content)
+        found: dict[int, list[WindowEvent]] = {}
+        if len(content):
+            until = max(until, int(rows.time[content].max()))
+        for number, key, event in self._events(rows.take(content)):
+            for window in self._of_content(number):
+                run = self._run(window, key)
+                found.setdefault(window, []).extend(WindowEvent(key, c) for c in run.add(event))
+        for (window, key), run in [*self._runs.items()]:
+            found.setdefault(window, []).extend(WindowEvent(key, c) for c in run.due(until))
+            if run.is_idle:
+                del self._runs[window, key]
+        given = [rows.take(np.flatnonzero(~is_content)), *self._bare(rows.take(content))]
+        for window in sorted(found):
+            events = sorted(found[window], key=lambda own: own.closed[:2])
+            given += (self._rows(window, some) for some in _together(events))
+        parts = [part for part in given if len(part)]
+        return SolutionBatch.concat(parts, self._plan.patterns.columns)
+
+    def close(self) -> SolutionBatch:
+        """The rows of all windows that the end of the streams closes."""
+        return self.advance(SolutionBatch.empty(self._plan.patterns.columns), EVER)
+
+    # --- content ----------------------------------------------------------------------------------
+
+    def _events(self, rows: SolutionBatch) -> Iterator[tuple[int, Key, ContentEvent]]:
+        """(number of the content, partition, event) in the order of events."""
+        if not len(rows):
+            return
+        texts = [rows.texts(v) for v in self._partition]
+        keys = zip(*texts, strict=True) if texts else ((),) * len(rows)
+        numbers = (rows.gpm - len(self._plan.patterns.gpms)).tolist()
+        places = rows.time.tolist(), rows.k.tolist(), rows.stream.tolist()
+        columns: tuple[list[Any], ...] = (*places, rows.event.texts(), rows.texts(EVENT))
+        events = map(ContentEvent._make, zip(*columns, strict=True))
+        given: list[Any] = [*zip(numbers, keys, events, strict=True)]
+        yield from sorted(given, key=lambda own: self.graphs.order(own[2]))
+
+    def _of_content(self, number: int) -> Iterator[int]:
+        return (w for w, own in enumerate(self._windows) if own.content == number)
+
+    def _run(self, window: int, key: Key) -> WindowRun:
+        known = self._runs.get((window, key))
+        if known is None:
+            known = self._runs[window, key] = run_of(self._windows[window].extent)
+        return known
+
+    def _bare(self, content: SolutionBatch) -> list[SolutionBatch]:
+        """Bare rows of events that count. With partitions, stage 1 gives them."""
+        if not self._plan.sequence.needs_instants or self._partition or not len(content):
+            return []
+        contents = self._plan.patterns.contents
+        number = content.gpm - len(self._plan.patterns.gpms)
+        counted = np.zeros(len(content), np.bool_)
+        for i, own in enumerate(contents):
+            counted |= (number == i) & np.isin(content.stream, own.counted)
+        rows = content.take(np.flatnonzero(counted))
+        place = np.stack([rows.time, rows.k.astype(np.int64), rows.stream.astype(np.int64)])
+        rows = rows.take(np.sort(np.unique(place, axis=1, return_index=True)[1]))
+        unbound = dict.fromkeys(rows.values, TermColumn.unbound(len(rows)))
+        bare = np.full(len(rows), BARE, np.int32)
+        return [
+            SolutionBatch(rows.stream, rows.time, rows.k, bare, rows.event, unbound, rows.numbers)
+        ]
+
+    # --- solutions --------------------------------------------------------------------------------
+
+    def _rows(self, window: int, events: Sequence[WindowEvent]) -> SolutionBatch:
+        """The solutions of all GPMs on some events of a window, in order of instants."""
+        plan = self._plan
+        sources = [
+            (number, gpm, source)
+            for number, gpm in enumerate(plan.patterns.gpms)
+            for source in gpm.windows
+            if source.window == window
+        ]
+        union = any(reads_union(gpm, plan.expressions.schema) for _, gpm, _ in sources)
+        index = self.graphs.index(window, events, union)
+        rows = SolutionRows(plan, len(plan.inputs.streams) + window, index, {})
+        exceeding: dict[int, str] = {}
+        for number, gpm in dict.fromkeys((number, gpm) for number, gpm, _ in sources):
+            own = [source for i, _, source in sources if i == number]
+            found = self._solutions(number, gpm, index, events, exceeding)
+            found = self._changed(number, own, found, index, events)
+            rows.add(number, without_private(distinct_solutions(found), gpm.private))
+        if plan.sequence.needs_instants:
+            key = self._key_codes(index, events)
+            unseen = np.arange(len(events)) if self._partition else rows.unseen()
+            columns = {v: codes[unseen] for v, codes in key.items()}
+            rows.add(BARE, EventSolutions(unseen, columns, index.lexicon))
+        self._report(self._windows[window], events, exceeding)
+        return rows.batch()
+
+    def _report(
+        self, window: WindowPlan, events: Sequence[WindowEvent], exceeding: dict[int, str]
+    ) -> None:
+        for event, reason in sorted(exceeding.items()):
+            at = f"the window {window.name} at {format_time(events[event].closed.time)}"
+            self._on_bad(over_limit(self._plan.identity.name, reason, at))
+
+    def _evaluator(self, number: int) -> GpmEvaluator:
+        known = self._evaluators.get(number)
+        if known is None:
+            gpm = self._plan.patterns.gpms[number]
+            pattern = gpm.correlation.core if gpm.correlation else gpm.pattern
+            known = self._evaluators[number] = self._evaluator_of(pattern)
+        return known
+
+    def _evaluator_of(self, pattern: Any) -> GpmEvaluator:
+        plan = self._plan
+        given = plan.expressions, plan.patterns.evaluation, self._limits
+        return GpmEvaluator(pattern, self._knowledge, *given, on_windows=True)
+
+    def _solutions(
+        self,
+        number: int,
+        gpm: GpmPlan,
+        index: WindowPartition,
+        events: Sequence[WindowEvent],
+        exceeding: dict[int, str],
+    ) -> EventSolutions:
+        """The distinct solutions of a GPM on window events, which agree with the partitions."""
+        if gpm.needed and any(source.change for source in gpm.windows):
+            found = self._substituted(gpm, index, events, exceeding)
+        else:
+            evaluator = self._evaluator(number)
+            found = evaluator.evaluate(index)
+            exceeding.update(evaluator.take_exceeding())
+            self._report_failures(evaluator, gpm)
+        found = self._agreeing(found, index, events)
+        if gpm.correlation is not None:
+            columns = {v: found.columns[v] for v in gpm.certain}
+            found = distinct_solutions(EventSolutions(found.event, columns, found.terms))
+            texts = {e: self.graphs.text(self._number(index), events[e]) for e in set(found.event)}
+            codes = index.lexicon.encode([texts[e] for e in found.event])
+            columns = {**found.columns, EVENT: codes}
+            found = EventSolutions(found.event, columns, found.terms)
+        return distinct_solutions(found)
+
+    def _report_failures(self, evaluator: GpmEvaluator, gpm: GpmPlan) -> None:
+        """Report the graphs of the knowledge base at endpoints that gave no answer."""
+        for failed in evaluator.services.take_failures():
+            at = f"a window event of {gpm.name}"
+            self._on_bad(BadInput(failed.url, None, f"no answer: {failed.reason}", at))
+
+    def _number(self, index: WindowPartition) -> int:
+        return [own.name for own in self._windows].index(index.batch.stream)
+
+    def _substituted(
+        self,
+        gpm: GpmPlan,
+        index: WindowPartition,
+        events: Sequence[WindowEvent],
+        exceeding: dict[int, str],
+    ) -> EventSolutions:
+        """The solutions with the values of PARTITION BY and NOW put into the pattern."""
+        places: dict[tuple[tuple[str, str], ...], list[int]] = {}
+        for place, event in enumerate(events):
+            known = dict(zip(self._partition, event.key, strict=True))
+            known[NOW] = encode(moment_of_ms(event.closed.time))
+            places.setdefault(tuple((v, known[v]) for v in gpm.needed), []).append(place)
+        parts = list[EventSolutions]()
+        for values, some in places.items():
+            evaluator = self._evaluator_of(substituted(gpm.pattern, dict(values)))
+            own: Int64s = np.array(some, np.int64)
+            found = evaluator.evaluate(index.part(own))
+            exceeding.update((some[e], why) for e, why in evaluator.take_exceeding().items())
+            parts.append(EventSolutions(own[found.event], found.columns, found.terms))
+        return _in_order(parts, index)
+
+    def _key_codes(
+        self, index: WindowPartition, events: Sequence[WindowEvent]
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        """The codes of the partition's values for each window event."""
+        return {
+            v: index.lexicon.encode([event.key[i] for event in events])
+            for i, v in enumerate(self._partition)
+        }
+
+    def _agreeing(
+        self, found: EventSolutions, index: WindowPartition, events: Sequence[WindowEvent]
+    ) -> EventSolutions:
+        """The solutions that agree with their partition, which they bind."""
+        if not self._partition:
+            return found
+        columns = dict(found.columns)
+        agree = np.ones(len(found.event), np.bool_)
+        for v, codes in self._key_codes(index, events).items():
+            own = codes[found.event]
+            if v in columns:
+                agree &= (columns[v] == UNBOUND) | (columns[v] == own)
+            columns[v] = own
+        return EventSolutions(
+            found.event[agree], {v: c[agree] for v, c in columns.items()}, found.terms
+        )
+
+    def _changed(
+        self,
+        number: int,
+        sources: Sequence[WindowSource],
+        found: EventSolutions,
+        index: WindowPartition,
+        events: Sequence[WindowEvent],
+    ) -> EventSolutions:
+        """What the sources of a GPM on one window give: its solutions, the new or the gone ones."""
+        if all(source.change is None for source in sources):
+            return found
+        variables = sorted(found.columns)
+        wanted = {source.change for source in sources}
+        now: list[dict[Solution, None]] = [{} for _ in events]
+        columns = [[_text(found, c) for c in found.columns[v].tolist()] for v in variables]
+        solutions = zip(*columns, strict=True) if columns else [()] * len(found.event)
+        for event, solution in zip(found.event.tolist(), solutions, strict=True):
+            now[event][solution] = None
+        given: list[tuple[int, Solution]] = []
+        window = sources[0].window
+        for place, (event, own) in enumerate(zip(events, now, strict=True)):
+            before = self._before.pop((number, window, event.key), {})
+            chosen: dict[Solution, None] = dict(own) if None in wanted else {}
+            if "NEW" in wanted:
+                chosen.update(dict.fromkeys(s for s in own if s not in before))
+            if "GONE" in wanted:
+                chosen.update(dict.fromkeys(s for s in before if s not in own))
+            given += ((place, solution) for solution in chosen)
+            if own:
+                self._before[number, window, event.key] = own
+        encoded = {
+            v: _encoded(index, [solution[i] for _, solution in given])
+            for i, v in enumerate(variables)
+        }
+        places = np.array([place for place, _ in given], np.int64)
+        return EventSolutions(places, encoded, index.lexicon)
+
+    # --- state ------------------------------------------------------------------------------------
+
+    def snapshot(self) -> list[Any]:
+        """The state, for `restore` on an operator of the same plan."""
+        runs = [[window, key, run.snapshot()] for (window, key), run in self._runs.items()]
+        return [runs, [[*key, [*before]] for key, before in self._before.items()]]
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on from a state."""
+        runs, before = state
+        self._runs, self._before = {}, {}
+        for window, key, own in runs:
+            self._run(window, tuple(key)).restore(own)
+        for number, window, key, solutions in before:
+            self._before[number, window, tuple(key)] = dict.fromkeys(map(tuple, solutions))
+
+
+def _together(events: Sequence[WindowEvent]) -> Iterator[Sequence[WindowEvent]]:
+    """Window events in parts that are evaluated together."""
+    part: list[WindowEvent] = []
+    size = 0
+    for event in events:
+        if part and size + len(event.closed.content) > MOST_TOGETHER:
+            yield part
+            part, size = [], 0
+        part.append(event)
+        size += len(event.closed.content)
+    if part:
+        yield part
+
+
+def _text(found: EventSolutions, code: int) -> str | None:
+    return None if code < 0 else found.terms[code]
+
+
+def _encoded(index: WindowPartition, texts: Sequence[str | None]) -> np.ndarray[Any, Any]:
+    codes = np.full(len(texts), UNBOUND, np.int32)
+    bound = [i for i, text in enumerate(texts) if text is not None]
+    codes[bound] = index.lexicon.encode([text for text in texts if text is not None])
+    return codes
+
+
+def _in_order(parts: Sequence[EventSolutions], index: WindowPartition) -> EventSolutions:
+    """Solutions on different events, in order of events."""
+    event = np.concatenate([part.event for part in parts])
+    order = np.argsort(event, kind="stable")
+    names = dict.fromkeys(v for part in parts for v in part.columns)
+    columns = {
+        v: np.concatenate(
+            [part.columns.get(v, np.full(len(part.event), UNBOUND, np.int32)) for part in parts]
+        )[order]
+        for v in names
+    }
+    return EventSolutions(event[order], columns, index.lexicon)

@@ -1,0 +1,194 @@
+"""Graphs of the knowledge base that change (LANGUAGE section 9)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+
+import spaseq
+from spaseq.algebra.answers import Answer
+from spaseq.api.prepare import load_knowledge, plan_queries
+from spaseq.cli.main import cli
+from spaseq.errors import QueryError, UsageError
+from spaseq.options import KnowledgeOptions, PlanningOptions, StageOptions
+from spaseq.rdf.inputs.bad_input import warn
+from spaseq.runtime.pushed import PushedQueries
+from spaseq.runtime.stage_factory import StageFactory
+from tests.knowledge.cases import Case, cases, graph_of, knowledge, nt, queries, shown, streams_of
+from tests.knowledge.reference import GRAPH, E
+
+
+def changes(case: Case) -> dict[str, list[tuple[int, object]]]:
+    """What replaces the graph, for `kb_changes`."""
+    if not case.replaced:
+        return {}
+    return {GRAPH: [(time * 1000, graph_of(triples)) for time, triples in case.replaced]}
+
+
+def of_local(case: Case) -> Counter[object]:
+    """The answers of a bounded run."""
+    given = queries(case), streams_of(case), knowledge(case)
+    return shown([*spaseq.run(*given, runtime="local", kb_changes=changes(case))])
+
+
+def of_pushes(case: Case) -> Counter[object]:
+    """The answers when events are pushed one by one."""
+    found = []
+    with spaseq.Engine(queries(case), knowledge(case), kb_changes=changes(case)) as engine:
+        given = streams_of(case)
+        places = [(iri, event) for iri, events in given.items() for event in events]
+        for iri, event in sorted(places, key=lambda each: each[1].time):
+            found += engine.push(iri, event.graph, event.time)
+        found += engine.close()
+    return shown(found)
+
+
+def agrees(case: Case) -> None:
+    expected = case.expected()
+    assert of_local(case) == expected, case.query()
+    assert of_pushes(case) == expected, case.query()
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases())
+def test_runs_agree_with_an_evaluation_event_by_event(case: Case) -> None:
+    agrees(case)
+
+
+@pytest.mark.slow
+@settings(max_examples=5000, deadline=None)
+@given(cases())
+def test_many_runs_agree(case: Case) -> None:
+    agrees(case)
+
+
+def of_restarts(case: Case) -> Counter[object]:
+    """The answers when the run goes on from a snapshot after each event."""
+    plans = plan_queries(queries(case), PlanningOptions(), True, changing=changes(case))
+    base = load_knowledge(plans, knowledge(case), KnowledgeOptions(kb_changes=changes(case)))
+    how = StageFactory(base, StageOptions(), warn)
+    run, found = PushedQueries(plans, how), list[spaseq.Match]()
+
+    def take(answers: list[tuple[int, Answer]]) -> None:
+        found.extend(spaseq.Match(plans[n].identity.name, answer) for n, answer in answers)
+
+    counts: Counter[tuple[str, int]] = Counter()
+    for event in case.events:
+        iri, at = f"{E}{event.stream}", event.time * 1000
+        triples = [tuple(f"<{E}{t}>" for t in triple) for triple in event.triples]
+        run.push(run.match_event(iri, (at, counts[iri, at]), None, triples))
+        counts[iri, at] += 1
+        take(run.advance(at - 1))
+        state, run = run.snapshot(), PushedQueries(plans, how)
+        run.restore(state)
+    take(run.close())
+    return shown(found)
+
+
+@settings(max_examples=25, deadline=None)
+@given(cases())
+def test_restarts_change_nothing(case: Case) -> None:
+    assert of_restarts(case) == case.expected(), case.query()
+
+
+ALARMS = (5, 15, 20, 25)
+OWNERS = f"""PREFIX : <{E}>
+MAINTAIN GRAPH :owners AS DELETE {{ ?device :owner ?any }} INSERT {{ ?device :owner ?owner }}
+WITHIN 1 HOURS FROM STREAM Moves :moves
+WHERE {{ SEQ(A) DEFINE GPM A ON Moves {{ ?device :handedTo ?owner }} }}"""
+
+
+def reader(sequence: str) -> str:
+    """A query on alarms; each step asks for the owner."""
+    gpms = "\n".join(
+        f"DEFINE GPM {name} ON S {{ ?d :alarm ?x{name} GRAPH :owners {{ ?d :owner ?{name} }} }}"
+        for name in "AB"
+        if name in sequence
+    )
+    head = f"PREFIX : <{E}>\nSELECT * WITHIN 1 HOURS FROM STREAM S :s FROM NAMED :owners"
+    return f"{head} WHERE {{ SEQ({sequence}) {gpms} }}"
+
+
+@pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+def test_each_step_sees_the_owner_of_its_time(runtime: Literal["local", "spark"]) -> None:
+    given = {
+        f"{E}moves": [
+            spaseq.Event(nt([("d", "handedTo", who)]), time * 1000)
+            for time, who in [(10, "ann"), (20, "bob")]
+        ],
+        f"{E}s": [spaseq.Event(nt([("d", "alarm", '"x"')]), time * 1000) for time in ALARMS],
+    }
+    kb = {f"{E}owners": graph_of([("d", "owner", "eve")])}
+    asked = [reader("A"), reader("A; B"), OWNERS]
+    found: dict[str, list[str]] = {}
+    for match in spaseq.run(asked, given, kb, runtime=runtime):
+        owners = [match.bindings[v].n3()[len(E) + 1 : -1] for v in "AB" if v in match.bindings]
+        found.setdefault(match.query, []).append(f"{match.end:%S} {' '.join(owners)}")
+    assert found == {
+        "query1": ["05 eve", "15 ann", "20 bob", "25 bob"],
+        "query2": ["15 eve ann", "20 ann bob", "25 bob bob"],
+    }
+
+
+def test_queries_that_need_each_other_are_refused() -> None:
+    other = OWNERS.replace("FROM STREAM", "FROM NAMED :people FROM STREAM").replace(
+        "?device :handedTo ?owner", "?device :handedTo ?owner GRAPH :people { ?owner :in ?z }"
+    )
+    people = OWNERS.replace(":owners", ":people").replace(
+        "FROM STREAM", "FROM NAMED :owners FROM STREAM"
+    )
+    with pytest.raises(UsageError, match="in a circle"):
+        spaseq.run([other, people], {f"{E}moves": []}, {}, runtime="local")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (OWNERS.replace("GRAPH :owners", "GRAPH <owners>"), "takes an absolute IRI"),
+        (OWNERS.replace("FROM STREAM", "FROM NAMED :owners FROM STREAM"), "cannot read the graph"),
+        (OWNERS.replace("MAINTAIN", "REGISTER STREAM :out AS MAINTAIN"), "registers no stream"),
+        (OWNERS.split("DELETE")[0] + "WITHIN" + OWNERS.split("WITHIN")[1], "DELETE|INSERT"),
+    ],
+)
+def test_what_is_wrong_with_a_query_is_said(text: str, message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        spaseq.run(text, {}, {}, runtime="local")
+
+
+def test_a_version_from_outside_holds_from_its_time_on() -> None:
+    given = {f"{E}s": [spaseq.Event(nt([("d", "alarm", '"x"')]), t * 1000) for t in ALARMS]}
+    kb = {f"{E}owners": graph_of([("d", "owner", "eve")])}
+    versions = [(20_000, graph_of([("d", "owner", "bob")])), ("15000", graph_of([]))]
+    changes = {f"{E}owners": versions}
+    found = spaseq.run(reader("A"), given, kb, runtime="local", kb_changes=changes)
+    assert [f"{m.end:%S} {m.bindings['A'].n3()[-4:-1]}" for m in found] == [
+        "05 eve",
+        "20 bob",
+        "25 bob",
+    ]
+
+
+def test_a_time_that_is_none_is_refused() -> None:
+    with pytest.raises(UsageError, match="cannot change at 'soon'"):
+        spaseq.run(
+            reader("A"),
+            {f"{E}s": []},
+            {},
+            runtime="local",
+            kb_changes={f"{E}owners": [("soon", graph_of([]))]},
+        )
+
+
+def test_explain_says_which_graph_changes_and_how(tmp_path: Path) -> None:
+    files = [tmp_path / "owners.rq", tmp_path / "reads.rq"]
+    for file, text in zip(files, (OWNERS, reader("A")), strict=True):
+        file.write_text(text, "utf-8")
+    out = CliRunner().invoke(cli, ["explain", *map(str, files)]).output
+    assert f"maintains  <{E}owners>, and has no answers" in out
+    assert "  delete   ?device :owner ?any\n  insert   ?device :owner ?owner\n" in out
+    assert f"knowledge  <{E}owners>, as it is at each event's time" in out

@@ -1,0 +1,165 @@
+"""What an earlier run has left: logs older than the state are refused, other states made anew."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from spaseq.compile import compile_query
+from spaseq.errors import RunError, UsageError
+from spaseq.logs.segment_log import SegmentLog
+from spaseq.logs.stream_log import StreamLog
+from spaseq.runtime.live import live_directory
+from spaseq.runtime.live.live_engine import LiveEngine
+from spaseq.runtime.live.replay_points import Reach, ReplayPoint, ReplayPoints, reaches
+from spaseq.runtime.live.standing_run import StandingOptions
+from tests.runtime.live.live_jobs import IRI, QUERY, events, expected_lines, lines
+from tests.runtime.live.test_standing_run import Server, save_every
+from tests.sizes import first_rows_of
+
+REBUILD = StandingOptions(rebuilds=True)
+BRIEF = StandingOptions(retain_ms=0)
+BRIEFLY = QUERY.replace("5 SECONDS", "600 MILLISECONDS")
+ABSENT = BRIEFLY.replace("SEQ(A; B)", "SEQ(A; B!)")
+FIRST = BRIEFLY.replace("SEQ(A; B)", "SEQ(B!; A)")
+SETS = {"a": QUERY, "absent": ABSENT, "first": FIRST}
+
+
+def run(directory: Path, given: list[bytes], options: StandingOptions = BRIEF) -> list[str]:
+    """The answers in the output, after a run that got some events."""
+    server = Server(directory, options)
+    server.run.put("a", QUERY)
+    server.feed(given)
+    server.settle()
+    server.run.stop()
+    return lines(server.out)
+
+
+@pytest.mark.parametrize(
+    ("part", "is_older"),
+    first_rows_of(
+        [
+            *(("streams", False), ("streams", True), ("answers", False), ("queries", True)),
+            *(("answers", True), ("queries", False)),
+        ],
+        4,
+    ),
+)
+def test_a_log_older_than_the_state_is_refused(tmp_path: Path, part: str, is_older: bool) -> None:
+    given = events(120)
+    data = tmp_path / "state" / part
+    keeping = StandingOptions()
+    run(tmp_path, given[:40], keeping)
+    shutil.copytree(data, tmp_path / "older")
+    server = Server(tmp_path, keeping)
+    server.run.put("b", ABSENT)
+    server.feed(given[40:])
+    whole = server.lines("a")
+    server.run.stop()
+    shutil.rmtree(data)
+    if is_older:
+        shutil.copytree(tmp_path / "older", data)
+    with pytest.raises(UsageError, match="--rebuild") as caught:
+        Server(tmp_path, keeping)
+    assert str(tmp_path / "state" / "state") in str(caught.value)
+    assert str(data) in str(caught.value)
+    server = Server(tmp_path, REBUILD)
+    if part == "answers":
+        assert server.lines("a") == whole
+    elif part == "streams":
+        server.feed(given[40:] if is_older else given)
+        assert {*server.lines("a")} == {*whole}
+    server.run.stop()
+    Server(tmp_path, keeping).run.stop()
+
+
+def test_a_damaged_state_names_its_file(tmp_path: Path) -> None:
+    run(tmp_path, events(10))
+    (tmp_path / "state" / "state").write_bytes(b"\x80")
+    with pytest.raises(RunError, match="state is damaged"):
+        Server(tmp_path)
+    Server(tmp_path, REBUILD).run.stop()
+
+
+@pytest.mark.parametrize("kills", [False, True])
+def test_a_state_of_another_format_is_made_anew(
+    tmp_path: Path, kills: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No answer is lost or comes twice, with segments that are dropped behind the windows."""
+    save_every(0.1, monkeypatch)
+    small_segments(monkeypatch)
+    given, order = events(400, disorder_ms=300), list[str]()
+    for number, cut in enumerate(range(0, len(given), 100)):
+        monkeypatch.setattr(live_directory, "STATE_FORMAT", [number, number])
+        server = Server(tmp_path, BRIEF)
+        for name, text in SETS.items():
+            server.run.put(name, text)
+        for at in range(cut, min(cut + 100, len(given)), 5):
+            server.feed([b"".join(given[at : min(at + 5, cut + 100)])])
+        server.settle()
+        order += server.notes
+        server.kill() if kills else server.run.stop()
+    assert sum("was made anew" in note for note in order) == len(range(0, len(given), 100)) - 1
+    assert StreamLog(server.run._loop.directory.stream(IRI)).log.first > 0
+    found = [json.loads(line) for line in lines(server.out)]
+    for name, text in SETS.items():
+        (tmp_path / name).mkdir()
+        monkeypatch.setattr("tests.runtime.live.live_jobs.QUERY", text)
+        wanted = [json.loads(line) for line in expected_lines(tmp_path / name, given)]
+        own = [_plain(each) for each in found if each["query"] == name]
+        assert own == [_plain({**each, "query": name}) for each in wanted]
+        assert len(own) > 30
+
+
+def _plain(answer: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in answer.items() if key != "id"}
+
+
+def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each segment of a log have few records."""
+    monkeypatch.setattr(SegmentLog.__init__, "__defaults__", (2000, bytes))
+    monkeypatch.setattr(StreamLog.__init__, "__defaults__", (2000,))
+
+
+def test_a_killed_run_goes_on_making_its_state_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed while the state is made anew, the next run makes it anew from the same point."""
+    given = events(300)
+    run(tmp_path, given[:200])
+    monkeypatch.setattr(live_directory, "STATE_FORMAT", [0, 0])
+    with monkeypatch.context() as broken:
+        broken.setattr(LiveEngine, "take", _fail)
+        server = Server(tmp_path, BRIEF)
+        with pytest.raises(RunError, match="killed"):
+            until_it_ends(server.run.stop, server)
+    found = [_plain(json.loads(line)) for line in run(tmp_path, given[200:])]
+    wanted = [json.loads(line) for line in expected_lines(tmp_path, given)]
+    assert found == [_plain({**each, "query": "a"}) for each in wanted]
+
+
+def _fail(*_: object) -> None:
+    raise RunError("killed")
+
+
+def until_it_ends(stop: Callable[[], None], server: Server) -> None:
+    assert server.run.wait(30)
+    stop()
+
+
+def test_the_state_of_a_query_reaches_back_for_its_window() -> None:
+    sliding = compile_query(QUERY, "q")
+    counted = compile_query(QUERY.replace("5 SECONDS", "7 EVENTS"), "q")
+    assert reaches([sliding], {IRI: 20_000}, {IRI: 9}) == [Reach(14_999, None, {IRI: 9})]
+    assert reaches([counted], {IRI: 20_000}, {IRI: 9}) == [Reach(19_999, 7, {IRI: 9})]
+    assert reaches([sliding], {IRI: None}, {IRI: 0}) == [Reach(None, None, {IRI: 0})]
+    points = [ReplayPoint({}, [[], []], {IRI: n}, 0, 0, [], []) for n in (0, 2, 3)]
+    kept = ReplayPoints(points)
+    kept.drop(reaches([counted], {IRI: 20_000}, {IRI: 9}))
+    assert kept.first == points[1]
+    kept.drop(reaches([sliding], {IRI: None}, {IRI: 0}))
+    assert kept.first == points[1]

@@ -1,0 +1,1 @@
+"""Windows: streams of window events."""

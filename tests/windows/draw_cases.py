@@ -1,0 +1,253 @@
+"""Random queries over windows, and streams for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from random import Random
+
+from rdflib import XSD, Literal, URIRef
+from rdflib.term import Identifier
+
+from tests.oracle.model import Event, Streamset
+from tests.oracle.patterns import date_time, nt
+from tests.windows.window_oracle import Case, Extent, Level, S, Solutions, T, WindowEvent
+
+_V, _R = URIRef("http://e/v"), URIRef("http://e/r")
+Terms = Mapping[str, Identifier]
+Found = list[dict[str, Identifier]]
+
+
+def _pairs(events: Iterable[Event]) -> list[tuple[Identifier, Identifier]]:
+    """(?o, ?v) of `?o :v ?v` on each event, in order of events and then of terms."""
+    return [
+        (o, v)
+        for event in events
+        for o, v in sorted(
+            {(s, x) for s, p, x in event.graph if p == _V},
+            key=lambda pair: (nt(pair[0]), nt(pair[1])),
+        )
+    ]
+
+
+def _int(value: int) -> Literal:
+    return Literal(str(value), datatype=XSD.integer)
+
+
+def _number(v: Identifier) -> int:
+    return int(str(v))
+
+
+def _average(event: WindowEvent, mu: Terms) -> Found:
+    values = [_number(v) for _, v in _pairs(event.content)]
+    if not values:
+        return [{"ea": _int(0)}]
+    text = f"{Decimal(sum(values)) / Decimal(len(values)):f}"
+    return [{"ea": Literal(text, datatype=XSD.decimal)}]
+
+
+def _grouped(event: WindowEvent, mu: Terms) -> Found:
+    found: dict[Identifier, list[int]] = {}
+    for o, v in _pairs(event.content):
+        found.setdefault(o, []).append(_number(v))
+    return [
+        {"o": o, "c": _int(len(vs)), "s": _int(sum(vs))} for o, vs in found.items() if sum(vs) >= 3
+    ]
+
+
+def _union(event: WindowEvent, mu: Terms) -> Found:
+    return [{"o": o, "v": v} for o, v in set(_pairs(event.content))]
+
+
+def _each_of_s(event: WindowEvent, mu: Terms) -> Found:
+    return [
+        {"e": URIRef(own.iri), "t": date_time(own.instant[0]), "o": o}
+        for own in event.content
+        if own.stream == S and own.iri is not None
+        for o, v in _pairs([own])
+        if _number(v) >= 2
+    ]
+
+
+def _high(event: WindowEvent, mu: Terms) -> Found:
+    high = any(
+        _number(v) >= 3
+        for o, v in _pairs(event.content)
+        if mu.get("o", o) == o and mu.get("v", v) == v
+    )
+    return [{"b": Literal("high")}] if high else []
+
+
+def _rise(event: WindowEvent, mu: Terms) -> Found:
+    found = []
+    for first in event.content:
+        for second in event.content:
+            if first.instant[0] >= second.instant[0]:
+                continue
+            for o, v in _pairs([first]):
+                for p, w in _pairs([second]):
+                    if o == p and _number(v) < _number(w):
+                        found.append({"o": o, "v": v, "w": w})
+    return found
+
+
+def _extremes(event: WindowEvent, mu: Terms) -> Found:
+    pairs = _pairs(event.content)
+    if not pairs:
+        return []
+    values = [_number(v) for _, v in pairs]
+    texts = " ".join(str(v) for _, v in pairs)
+    return [{"m": _int(min(values)), "n": _int(max(values)), "g": Literal(texts), "z": pairs[0][1]}]
+
+
+def _optional(event: WindowEvent, mu: Terms) -> Found:
+    """?o of the union with :v 1, and, if there is one, a value of 3 or more of an event."""
+    found: Found = []
+    for o in {o for o, v in _pairs(event.content) if _number(v) == 1}:
+        high = [v for p, v in _pairs(event.content) if p == o and _number(v) >= 3]
+        high = [v for v in high if mu.get("h", v) == v]
+        found += [{"o": o, "h": v} for v in set(high)] or [{"o": o}]
+    return found
+
+
+def _missing(event: WindowEvent, mu: Terms) -> Found:
+    """?o with a value, and no event that says 2 of it."""
+    without = {o for o, v in _pairs(event.content) if _number(v) == 2}
+    return [{"o": o} for o in {o for o, _ in _pairs(event.content)} - without]
+
+
+def _partition(event: WindowEvent, mu: Terms) -> Found:
+    """The partition's value in a FILTER, if there is one, and how many events say it."""
+    if "r" not in mu:
+        return []
+    count = sum(any(p == _R and o == mu["r"] for _, p, o in e.graph) for e in event.content)
+    return [{"c": _int(count)}] if count else []
+
+
+def _counted(event: WindowEvent, mu: Terms) -> Found:
+    return [{"q": _int(len(_pairs(event.content)))}]
+
+
+PATTERNS: list[tuple[str, tuple[str, ...], Solutions]] = [
+    ("{ { SELECT (AVG(?v) AS ?ea) { EVENT { ?o :v ?v } } } }", ("ea",), _average),
+    (
+        "{ { SELECT ?o (COUNT(?v) AS ?c) (SUM(?v) AS ?s) { EVENT { ?o :v ?v } } GROUP BY ?o "
+        "HAVING (SUM(?v) >= 3) } }",
+        ("o", "c", "s"),
+        _grouped,
+    ),
+    ("{ ?o :v ?v }", ("o", "v"), _union),
+    (
+        "{ { SELECT ?e ?t ?o { EVENT ON S ?e AT ?t { ?o :v ?v FILTER(?v >= 2) } } } }",
+        ("e", "t", "o"),
+        _each_of_s,
+    ),
+    ('{ FILTER EXISTS { EVENT { ?o :v ?v FILTER(?v >= 3) } } BIND("high" AS ?b) }', ("b",), _high),
+    (
+        "{ { SELECT ?o ?v ?w { EVENT AT ?t1 { ?o :v ?v } EVENT AT ?t2 { ?o :v ?w } "
+        "FILTER(?t1 < ?t2 && ?v < ?w) } } }",
+        ("o", "v", "w"),
+        _rise,
+    ),
+    (
+        "{ { SELECT (MIN(?v) AS ?m) (MAX(?v) AS ?n) (GROUP_CONCAT(?v) AS ?g) (SAMPLE(?v) AS ?z) "
+        "{ EVENT { ?o :v ?v } } HAVING (COUNT(*) > 0) } }",
+        ("m", "n", "g", "z"),
+        _extremes,
+    ),
+    (
+        "{ ?o :v 1 OPTIONAL { { SELECT DISTINCT ?o ?h { EVENT { ?o :v ?h FILTER(?h >= 3) } } } } }",
+        ("o", "h"),
+        _optional,
+    ),
+    ("{ { SELECT ?o { ?o :v ?any MINUS { EVENT { ?o :v 2 } } } } }", ("o",), _missing),
+    ("{ { SELECT (COUNT(*) AS ?q) { EVENT { ?o :v ?v } } } }", ("q",), _counted),
+]
+
+OF_PARTITION = (
+    "{ { SELECT ?r (COUNT(*) AS ?c) { EVENT { ?x :r ?y FILTER(?y = ?r) } } GROUP BY ?r } }",
+    ("c",),
+    _partition,
+)
+
+SEQUENCES = ["A; B", "B; A", "A, B", "B, A", "A: B", "A; C", "A, C", "B; A; C", "A; N!; B"]
+SEQUENCES += ["B; A!; B", "A+; B", "B; A+", "B, A+, B", "(A & B)", "(A AND C)", "(A | B)", "A?; B"]
+SEQUENCES += ["B; A!", "A!; B", "A{2}", "A, A", "C; A"]
+
+
+def draw_extent(draw: Random) -> Extent:
+    match draw.choice(["panes", "panes", "panes", "each", "each", "session"]):
+        case "panes":
+            slide = draw.choice([500, 1000, 1000, 2000])
+            length = slide * draw.choice([1, 1, 2, 3]) if draw.random() < 0.8 else 700
+            return Extent("panes", length, slide, draw.choice([0, 0, 500]))
+        case "session":
+            return Extent("session", draw.choice([500, 1000, 1500]))
+        case _ if draw.random() < 0.5:
+            return Extent("each", count=draw.choice([1, 2, 3]))
+        case _:
+            return Extent("each", draw.choice([500, 1000, 2000]))
+
+
+def draw_case(draw: Random) -> Case:
+    partition = draw.random() < 0.35
+    names = ["W", "X"][: draw.choice([1, 1, 2])]
+    windows = {
+        name: (draw.choice([("S",), ("S",), ("S", "T")]), draw_extent(draw)) for name in names
+    }
+    single = draw.random() < 0.3
+    sequence = "A" if single else draw.choice(SEQUENCES)
+    levels = [_level("A", names[0], draw)]
+    if len(names) > 1:
+        levels.append(_level("C", names[1], draw))
+    room = ":x :r ?r . " if partition else ""
+    plain: dict[str, tuple[str, str]] = {}
+    if "B" in sequence:
+        text = draw.choice(["?p :v ?x", "?p :v ?x FILTER(?x >= 2)", "?o :v ?x"])
+        plain["B"] = draw.choice("ST"), f"{{ {room}{text} }}"
+    if "N" in sequence:
+        plain["N"] = draw.choice("ST"), f"{{ {room}?n :v 4 }}"
+    if "C" in sequence and len(names) < 2:
+        sequence = sequence.replace("C", "A")
+    if "C" not in sequence and len(names) > 1:
+        sequence = f"{sequence}; C" if "!" not in sequence else sequence
+        if "C" not in sequence:
+            windows = {names[0]: windows[names[0]]}
+            levels = levels[:1]
+    within = (
+        ""
+        if sequence == "A" and draw.random() < 0.5
+        else draw.choice(
+            ["WITHIN 2 SECONDS", "WITHIN 3 SECONDS", "WITHIN 1 HOURS", "WITHIN 0 SECONDS"]
+        )
+    )
+    if "!" not in sequence and draw.random() < 0.15:
+        within = f"WITHIN {draw.choice([3, 4, 6])} EVENTS"
+    return Case(windows, tuple(levels), plain, sequence, within, partition)
+
+
+def _level(name: str, window: str, draw: Random) -> Level:
+    text, variables, solutions = draw.choice(PATTERNS)
+    change = draw.choice(["", "", "NEW", "GONE"])
+    return Level(name, window, change, text, variables, solutions)
+
+
+def draw_streams(draw: Random) -> Streamset:
+    streams: dict[str, Sequence[tuple[int, str | None, list[tuple[Identifier, ...]]]]] = {}
+    number = 0
+    for iri in (S, T):
+        events = []
+        time = draw.choice([0, 500, 1000])
+        for _ in range(draw.randint(2, 6)):
+            number += 1
+            graph: set[tuple[Identifier, ...]] = set()
+            for _ in range(draw.choice([0, 1, 1, 1, 2])):
+                subject = URIRef(f"http://e/o{draw.randint(1, 2)}")
+                graph.add((subject, _V, _int(draw.randint(1, 4))))
+            for _ in range(draw.choice([0, 1, 1, 1, 2])):
+                graph.add((URIRef("http://e/x"), _R, URIRef(f"http://e/r{draw.randint(1, 2)}")))
+            name = None if draw.random() < 0.2 else f"http://e/g{number}"
+            events.append((time, name, sorted(graph)))
+            time += draw.choice([0, 250, 500, 500, 1000, 3000])
+        streams[iri] = events
+    return streams  # type: ignore[return-value]

@@ -1,0 +1,113 @@
+"""Random queries over windows, answered by every driver, against brute force."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+import spaseq
+from spaseq.algebra.answers import Answer
+from spaseq.compile import compile_query
+from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.rdf.in_memory.program_events import batch_of_event, triples_of
+from spaseq.stages.late_sequence import LateSequence
+from tests.oracle.comparison import comparable
+from tests.oracle.model import Streamset, TooBig
+from tests.oracle.patterns import nt
+from tests.windows.draw_cases import draw_case, draw_streams
+from tests.windows.window_oracle import Case, S, T, expected
+
+NAMES = {S: "S", T: "T"}
+
+
+def graph_text(triples: Sequence[Sequence[object]]) -> str:
+    return "".join(f"{' '.join(nt(t) for t in triple)} .\n" for triple in triples)  # type: ignore[arg-type]
+
+
+def bounded(query: str, streams: Streamset, runtime: str = "local") -> list[Answer]:
+    given = {
+        NAMES[iri]: [spaseq.Event(graph_text(g), time, name) for time, name, g in events]
+        for iri, events in streams.items()
+    }
+    return [m.answer for m in spaseq.run(query, given, runtime=runtime)]  # type: ignore[arg-type]
+
+
+def in_order(streams: Streamset) -> list[tuple[int, int, str, str | None, str]]:
+    """(time, k, stream, name, graph) of all events, as they may arrive."""
+    found = []
+    for iri, events in streams.items():
+        ties: dict[int, int] = {}
+        for time, name, graph in events:
+            ties[time] = ties.get(time, -1) + 1
+            found.append((time, ties[time], iri, name, graph_text(graph)))
+    return sorted(found, key=lambda e: e[:3])
+
+
+def pushed(query: str, streams: Streamset) -> list[Answer]:
+    engine, found = spaseq.Engine(query), []
+    for time, _, iri, name, graph in in_order(streams):
+        if name is None:
+            found += engine.push(NAMES[iri], graph, time)
+        else:
+            found += engine.push_many([(NAMES[iri], spaseq.Event(graph, time, name))])
+    return [m.answer for m in (*found, *engine.close())]
+
+
+def restarted(query: str, streams: Streamset) -> list[Answer]:
+    """Batches of a few events, after each of which another stage goes on."""
+    plan = compile_query(query)
+    patterns, stage = PatternStage(plan, KnowledgeBase.empty()), LateSequence(plan)
+    found: list[Answer] = []
+    for number, (time, k, iri, name, graph) in enumerate(in_order(streams)):
+        stage.push(patterns.match(batch_of_event(iri, time, k, name, triples_of(graph))))
+        if number % 3:
+            continue
+        found += stage.advance(time - 1)
+        state, stage = stage.snapshot(), LateSequence(plan)
+        stage.restore(state)
+    return [*found, *stage.close()]
+
+
+def check(case: Case, streams: Streamset, ways: Sequence[str]) -> bool:
+    try:
+        wanted = [comparable(a) for a in expected(case, streams)]
+    except TooBig:
+        return False
+    for way in ways:
+        answers = WAYS[way](case.query(), streams)
+        assert [comparable(a) for a in answers] == wanted, (way, case.query(), streams)
+    return bool(wanted)
+
+
+WAYS = {
+    "bounded": bounded,
+    "pushed": pushed,
+    "restarted": restarted,
+    "spark": lambda query, streams: bounded(query, streams, "spark"),
+}
+
+
+def run_cases(seeds: range, ways: Sequence[str]) -> int:
+    found = 0
+    for seed in seeds:
+        draw = Random(seed)
+        found += check(draw_case(draw), draw_streams(draw), ways)
+    return found
+
+
+def test_random_queries() -> None:
+    assert run_cases(range(12), ["bounded", "pushed", "restarted"]) > 4
+
+
+@pytest.mark.thorough
+def test_many_random_queries() -> None:
+    assert run_cases(range(1000, 1200), ["bounded", "pushed", "restarted"]) > 80
+
+
+@pytest.mark.thorough
+@pytest.mark.spark
+def test_random_queries_on_spark() -> None:
+    assert run_cases(range(3000, 3010), ["spark"]) > 3

@@ -1,0 +1,142 @@
+"""The examples of windows in the language's description, in every way to run a query."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import spaseq
+from spaseq.algebra.answers import Answer
+from spaseq.api.match import Match
+from spaseq.compile import compile_query
+from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.rdf.in_memory.program_events import batch_of_event, triples_of
+from spaseq.stages.late_sequence import LateSequence
+
+PREFIXES = "PREFIX : <http://e/>\n"
+WINDOWS = {
+    "W1": "RANGE 2 SECONDS SLIDE 1 SECONDS",
+    "W2": "RANGE 2 EVENTS EACH EVENT",
+    "W3": "SESSION 3 SECONDS",
+}
+EVENTS = [(0, 10), (1, 20), (2, 60), (3, 70), (9, 10)]
+
+A = "{ { SELECT (AVG(?v) AS ?a) { EVENT { ?o :v ?v } } } }"
+HIGH = "{ { SELECT (AVG(?v) AS ?a) { EVENT { ?o :v ?v } } HAVING (AVG(?v) >= 40) } }"
+UP = '{ FILTER EXISTS { EVENT { ?o :v ?v FILTER(?v >= 60) } } BIND("high" AS ?a) }'
+
+CASES = [
+    ("SEQ(A)", f"A ON W1 {A}", "1→10 2→15 3→40 4→65 5→70 6→0 10→10 11→10 12→0"),
+    ("SEQ(A)", f"A ON W2 {A}", "0→10 1→15 2→40 3→65 9→40"),
+    ("SEQ(A)", f"A ON W3 {A}", "6→40 12→10"),
+    ("SEQ(H)", f"H ON NEW W1 {HIGH}", "3→40 4→65 5→70"),
+    ("SEQ(H)", f"H ON GONE W1 {HIGH}", "4→40 5→65 6→70"),
+    ("SEQ(U)", f"U ON NEW W1 {UP}", "3→high"),
+    ("SEQ(U)", f"U ON GONE W1 {UP}", "6→high"),
+]
+PAIRS = [
+    ("SEQ(H, B)", "3-3 40 70"),
+    ("SEQ(B, H)", "2-3 40 60 · 3-4 65 70"),
+]
+
+Run = Callable[[str], list[Match]]
+
+
+def events() -> Iterator[spaseq.Event]:
+    for time, value in EVENTS:
+        yield spaseq.Event(f'<http://e/o> <http://e/v> "{value}"^^<{XSD}integer> .', time * 1000)
+
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+def bounded(query: str) -> list[Match]:
+    return list(spaseq.run(query, {"S": list(events())}, runtime="local"))
+
+
+def streamed(query: str) -> list[Match]:
+    return list(spaseq.run(query, {"S": events()}, runtime="local"))
+
+
+def pushed(query: str) -> list[Match]:
+    found: list[Match] = []
+    with spaseq.Engine(query) as engine:
+        for event in events():
+            found += engine.push("S", event.graph, event.time)
+        found += engine.close()
+    return found
+
+
+def restarted(query: str) -> list[Match]:
+    """With a new engine after each event, which goes on from the state of the one before."""
+    plan = compile_query(query)
+    patterns, stage = PatternStage(plan, KnowledgeBase.empty()), LateSequence(plan)
+    found: list[Answer] = []
+    for event, (second, _) in zip(events(), EVENTS, strict=True):
+        batch = batch_of_event("http://e/s", second * 1000, 0, None, triples_of(event.graph))
+        stage.push(patterns.match(batch))
+        found += stage.advance(second * 1000 - 1, ahead=True)
+        other = LateSequence(plan)
+        other.restore(stage.snapshot())
+        stage = other
+    return [Match("query", answer) for answer in (*found, *stage.close())]
+
+
+def on_spark(query: str) -> list[Match]:
+    return list(spaseq.run(query, {"S": list(events())}, runtime="spark"))
+
+
+RUNS = [bounded, streamed, pushed, restarted, pytest.param(on_spark, marks=pytest.mark.spark)]
+
+
+def query_of(sequence: str, gpms: str, within: str = "") -> str:
+    used = [name for name in WINDOWS if f"{name} " in gpms]
+    windows = "\n".join(f"FROM WINDOW {name} ON S {WINDOWS[name]}" for name in used)
+    return f"""{PREFIXES}SELECT * {within} FROM STREAM S <http://e/s> {windows}
+        WHERE {{ {sequence} {gpms} }}"""
+
+
+def seconds(match: Match) -> list[int]:
+    return [round(item.time.timestamp()) for item in match.trace]
+
+
+def value(match: Match, name: str) -> object:
+    return match.bindings[name].to_python()
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_levels(run: Run) -> None:
+    for sequence, gpm, expected in CASES:
+        found = run(query_of(sequence, f"DEFINE GPM {gpm}"))
+        shown = [f"{seconds(m)[0]}→{value(m, 'a')}" for m in found]
+        assert " ".join(shown) == expected, (sequence, gpm)
+
+
+@pytest.mark.parametrize("run", RUNS[:4])
+def test_a_level_is_a_step_of_a_sequence(run: Run) -> None:
+    gpms = f"DEFINE GPM H ON W1 {HIGH} DEFINE GPM B ON S {{ ?o :v ?v }}"
+    for sequence, expected in PAIRS:
+        found = run(query_of(sequence, gpms, "WITHIN 1 MINUTES"))
+        shown = []
+        for match in found:
+            first, last = seconds(match)
+            shown.append(f"{first}-{last} {value(match, 'a')} {value(match, 'v')}")
+        assert " · ".join(shown) == expected, sequence
+
+
+def test_a_window_event_in_an_answer() -> None:
+    (match, *_) = bounded(query_of("SEQ(A)", f"DEFINE GPM A ON W1 {A}"))
+    (item,) = json.loads(json.dumps(match.to_json()))["trace"]
+    assert item == {
+        "gpm": "A",
+        "stream": "W1",
+        "event": None,
+        "time": "1970-01-01T00:00:01Z",
+        "k": -1,
+        "from": "1969-12-31T23:59:59Z",
+        "events": 1,
+    }
+    assert (match.trace[0].event, match.trace[0].events) == (None, 1)
