@@ -44,13 +44,16 @@ from spaseq.runtime.live.standing_run import (
 from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.serve.configuration import Configuration
 from spaseq.serve.configured_streams import RECORD, record_of, stream_of
+from spaseq.serve.event_words import EventWords
 from spaseq.serve.guard import Access, Token, tokens_of
 from spaseq.serve.http_server import check_tls
 from spaseq.serve.kept_replies import KeptReplies
 from spaseq.serve.logged_events import LoggedEvents
 from spaseq.serve.posted_events import MessageReading, PostedStream
 from spaseq.serve.query_files import checked_query
+from spaseq.serve.said_events import SaidEvents
 from spaseq.serve.server import ServerParts
+from spaseq.serve.trace_events import StreamReading, TraceEvents
 from spaseq.serve.used_knowledge import UsedKnowledge
 from spaseq.storage.user_text import read_user_text
 
@@ -110,6 +113,7 @@ def parts_of(
             record=record,
         ),
     )
+    events = TraceEvents({s.iri: _stream_reading(s) for s in streams}, run.newest_records)
     return ServerParts(
         run,
         plan,
@@ -118,7 +122,8 @@ def parts_of(
         {stream.name: _posted(stream) for stream in streams},
         KeptReplies(_retain(server)),
         _Reasons(run, streams, knowledge),
-        UsedKnowledge(run, {s.iri: (s.name, _reading(s)) for s in streams}, knowledge),
+        UsedKnowledge(run, events, knowledge),
+        SaidEvents(run, events, EventWords(knowledge)),
         server.get("max_body", 16_000_000),
         _tls(server),
     )
@@ -157,6 +162,12 @@ def _reading(stream: LiveStream) -> MessageReading:
             yield batch.with_time(arrival_times(batch.time, arrival, None, FAR, None))
 
     return read
+
+
+def _stream_reading(stream: LiveStream) -> StreamReading:
+    options = stream.source.options
+    delay_ms = stream.settings.delay_ms
+    return StreamReading(stream.name, _reading(stream), delay_ms, options.time_predicate)
 
 
 def _posted(stream: LiveStream) -> PostedStream:

@@ -20,6 +20,7 @@ from spaseq.serve.answer_stream import AnswerStream
 from spaseq.serve.bodies import json_object, text_of
 from spaseq.serve.query_routes import accepts, limit_of
 from spaseq.serve.refusals import Refused
+from spaseq.serve.said_events import Said
 from spaseq.serve.server_state import ServerState, state_of, who_asks
 
 NEWEST = 100
@@ -32,11 +33,15 @@ _BODY = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """The answers of the queries that a glob matches, with a severity if one is asked for."""
+    """The answers of the queries that a glob matches, with a severity if one is asked for.
+
+    If it `tells`, each answer has what its events said.
+    """
 
     state: ServerState
     glob: str
     severity: str | None
+    tells: bool = False
 
     def lines(self, after: str | None, most: int) -> list[tuple[str, str]]:
         """(id, line) of the next answers after one, or of the newest."""
@@ -47,7 +52,8 @@ class Feed:
             return fnmatchcase(title, self.glob) and self.severity in (None, own)
 
         found = self.state.run.answers.read_all(want, after, most)
-        return [(answer.id, self._line(answer, heads)) for answer in found]
+        said = self.state.said.of(found) if self.tells else {}
+        return [(answer.id, self._line(answer, heads, said)) for answer in found]
 
     def newest(self) -> str | None:
         """The id of the newest answer of all queries."""
@@ -80,21 +86,29 @@ class Feed:
         """What the comments at the head of each query say."""
         return {name: head_comments(text) for name, text in self.state.run.texts().items()}
 
-    def _line(self, answer: LoggedAnswer, heads: Mapping[str, Mapping[str, str]]) -> str:
+    def _line(
+        self,
+        answer: LoggedAnswer,
+        heads: Mapping[str, Mapping[str, str]],
+        said: Mapping[str, Said],
+    ) -> str:
         head = heads.get(answer.title, {})
-        more = {
+        more: dict[str, object] = {
             "name": answer.title,
             "severity": head.get("severity"),
             "title": head.get("title"),
             "acknowledged": self.state.acknowledgements.of(answer.id),
         }
+        if self.tells:
+            more["said"] = said[answer.id]
         return f"{json_with_id(answer)[:-1]}, {json.dumps(more, ensure_ascii=False)[1:]}"
 
 
 async def get_feed(request: Request) -> Response | AnswerStream:
-    """`GET /answers[?after=ID&limit=N&query=GLOB&severity=...]`."""
+    """`GET /answers[?after=ID&limit=N&query=GLOB&severity=...&said=true]`."""
     state, asked = state_of(request), request.query_params
-    feed = Feed(state, asked.get("query") or "*", asked.get("severity") or None)
+    tells = asked.get("said", "false") != "false"
+    feed = Feed(state, asked.get("query") or "*", asked.get("severity") or None, tells)
     after = asked.get("after") or None
     if accepts(request, "text/event-stream"):
         after = request.headers.get("last-event-id") or after

@@ -25,6 +25,7 @@ from spaseq.serve.http_server import HttpServer, more_connections, server_of, ur
 from spaseq.serve.kept_replies import KeptReplies
 from spaseq.serve.posted_events import PostedStream
 from spaseq.serve.query_files import QueryFiles
+from spaseq.serve.said_events import SaidEvents
 from spaseq.serve.server_state import ServerState
 
 PAGE = Path(__file__).parent / "page"
@@ -48,6 +49,7 @@ class ServerParts:
         replies: the replies to requests that may come again.
         why: says why a query has no answers.
         used: says what an answer used of the knowledge base.
+        said: says what the events of answers said.
         max_body: most bytes of a request's body.
         tls: the files of a certificate and its key.
     """
@@ -60,6 +62,7 @@ class ServerParts:
     replies: KeptReplies
     why: Callable[[QueryView, str | None], Report]
     used: Callable[[QueryView, str], dict[str, Any]]
+    said: SaidEvents
     max_body: int
     tls: tuple[Path, Path] | None = None
 
@@ -100,6 +103,7 @@ async def _served(parts: ServerParts, listening: socket.socket) -> None:
         parts.replies,
         parts.why,
         parts.used,
+        parts.said,
         parts.max_body,
         PAGE,
         audit,

@@ -20,6 +20,7 @@ from spaseq.serve.history import Acknowledgements, Audit, Versions
 from spaseq.serve.kept_replies import KeptReplies
 from spaseq.serve.posted_events import PostedStream
 from spaseq.serve.query_files import QueryFiles
+from spaseq.serve.said_events import SaidEvents
 
 THREADS = 128
 """Requests that may wait for the disk at the same time."""
@@ -38,6 +39,7 @@ class ServerState:
         replies: what was answered to requests that may come again.
         why: says why a query has no answers.
         used: says what an answer used of the knowledge base.
+        said: says what the events of answers said.
         max_body: most bytes of a body.
         page: the directory of the page's files.
         audit: who did what.
@@ -55,6 +57,7 @@ class ServerState:
     replies: KeptReplies
     why: Callable[[QueryView, str | None], Report]
     used: Callable[[QueryView, str], dict[str, Any]]
+    said: SaidEvents
     max_body: int
     page: Path
     audit: Audit

@@ -508,7 +508,10 @@ class StandingRun:
         return found
 
     def newest_records(self, stream: str, most_bytes: int) -> Iterator[list[Message]]:
-        """The last messages of a stream that are logged, piece by piece, the last piece first."""
+        """The last messages of a stream that are logged, piece by piece, the last piece first.
+
+        After the first messages that the stream ever had, an empty piece follows.
+        """
         log = self._loop.logs[self._iris[stream]]
         end, taken, size = log.log.end, 0, 64  # records
         while end > log.log.first and taken < most_bytes:
@@ -521,6 +524,8 @@ class StandingRun:
             read = sum(len(message.payload) for message in found)
             size = max(1, min(_MOST_RECORDS, _PIECE * (end - begin) // max(read, 1)))
             end, taken = begin, taken + read
+        if end == 0:
+            yield []
 
     # --- health -----------------------------------------------------------------------------------
 

@@ -26,6 +26,36 @@ export function said(answer) {
   return words.length ? words : [el("span", { class: "quiet" }, `${events(answer.trace.length)} matched`)];
 }
 
+const TOLD = 3; // events of an alert whose words are shown at once
+
+// What the events of an answer said, in words: the last ones, or all of them.
+export function eventsSaid({ said = [], trace }, all = false) {
+  const some = all ? said : said.slice(-TOLD);
+  const windows = trace.filter((step) => step.from).slice(-TOLD).map(windowSaid);
+  return [...some.map(eventSaid), ...windows];
+}
+
+function eventSaid({ gpm, time: at, said, more }) {
+  let before = null;
+  const words = said.flatMap(([subject, predicate, object]) => {
+    const begin = subject && subject !== before ? [data(subject, 60)] : [];
+    before = subject || before;
+    return [el("span", { class: "pair" }, ...begin.map((name) => [name, " "]),
+      el("span", { class: "quiet" }, `${shown(predicate, 60)} `), data(object, 80))];
+  });
+  if (more) words.push(el("span", { class: "quiet" }, `and ${short(more)} more`));
+  if (!words.length) words.push(el("span", { class: "quiet" }, "nothing but its time"));
+  return el("li", {}, step(gpm, at), el("span", { class: "words" }, words));
+}
+
+const step = (gpm, at) => el("span", { class: "step quiet", title: time(at) },
+  `${shown(gpm, 30)} ${at.slice(11, 19)}`);
+
+function windowSaid({ gpm, stream, time: at, from, events: count }) {
+  return el("li", {}, step(gpm, at), el("span", { class: "quiet" },
+    `${events(count)} of ${shown(stream, 60)} since ${time(from)}`));
+}
+
 // Triples as (predicate, object); each subject is named once.
 function statements(graph) {
   let before = null;

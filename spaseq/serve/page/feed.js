@@ -1,7 +1,7 @@
 // The feed: the newest answers of all queries, with what they say, and who has taken note of them.
 
 import * as api from "./api.js";
-import { answerNode, said } from "./answers.js";
+import { answerNode, eventsSaid, said } from "./answers.js";
 import { button, el, grouped, keep, noted, say, shown, time } from "./dom.js";
 
 const NEWEST = 100;
@@ -39,7 +39,7 @@ export function feedView() {
     last = known;
     const state = JSON.stringify([known.queries.map((q) => q.answers), query.node.value, severity.node.value]);
     if (state !== asked || performance.now() - at > AGAIN_MS) {
-      const given = { limit: NEWEST, query: query.node.value, severity: severity.node.value };
+      const given = { limit: NEWEST, said: true, query: query.node.value, severity: severity.node.value };
       found = (await api.feed(given)).reverse().sort((a, b) => Date.parse(b.end) - Date.parse(a.end));
       [asked, at] = [state, performance.now()];
     }
@@ -94,7 +94,11 @@ export function feedView() {
   function item(answer) {
     const details = el("details", {}, el("summary", {}, "More"));
     details.addEventListener("toggle", () => {
-      if (details.open && details.children.length === 1) details.append(answerNode(answer));
+      if (!details.open || details.children.length > 1) return;
+      if ((answer.said || []).length > 3) {
+        details.append(el("ul", { class: "events" }, eventsSaid(answer, true)));
+      }
+      details.append(answerNode(answer));
     });
     return el("article", { class: "alert" },
       el("div", { class: "line" },
@@ -103,6 +107,7 @@ export function feedView() {
         el("h2", {}, shown(answer.title || answer.name, 160)),
         el("span", { class: "when quiet" })),
       el("p", { class: "said" }, said(answer)),
+      el("ul", { class: "events", "aria-label": "What its events said" }, eventsSaid(answer)),
       el("div", { class: "line foot" },
         el("a", { href: `#/query/${answer.name}` }, answer.name),
         details, el("span", { class: "taken quiet" }), button("Acknowledge", () => take(answer))));
