@@ -3,11 +3,11 @@
     for match in spaseq.run(Path("query.rq"), {"S1": "events.nq"}, {"http://ex/kb": "kb.ttl"}):
         print(match.start, match.bindings)
 
-The public names are `run`, `run_async`, `why`, `Engine`, `function`, `parse` and `explain`, with
-the types that they use. `spaseq.options` documents their keywords. `spaseq.spark` is for Spark
-users, `spaseq.testing` for tests of queries. `%load_ext spaseq` gives notebooks the magic
-`%%spaseq`. A name loads its module at its first use, so that Spark's workers import only their
-stage.
+The public names are `run`, `run_async`, `why`, `Engine`, `function`, `parse`, `translate` and
+`explain`, with the types that they use. `spaseq.options` documents their keywords. `spaseq.spark`
+is for Spark users, `spaseq.testing` for tests of queries. `%load_ext spaseq` gives notebooks the
+magic `%%spaseq`. A name loads its module at its first use, so that Spark's workers import only
+their stage.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from spaseq.api.push import Engine
     from spaseq.api.run import run
     from spaseq.api.run_async import AsyncAnswers, run_async
+    from spaseq.api.translated import translate
     from spaseq.api.why import why
     from spaseq.diagnosis.report import Cause, Report
     from spaseq.expr.extension import function
@@ -60,6 +61,7 @@ _HOMES = {
     "parse": "spaseq.api.parsed",
     "run": "spaseq.api.run",
     "run_async": "spaseq.api.run_async",
+    "translate": "spaseq.api.translated",
     "why": "spaseq.api.why",
 }
 
@@ -93,6 +95,7 @@ __all__ = [
     "sources",
     "spark",
     "testing",
+    "translate",
     "why",
 ]
 

@@ -125,6 +125,8 @@ def core(pattern: n.Pattern) -> n.Pattern:
             return n.Union(core(left), core(right))
         case n.Graph(name, inner):
             return n.Graph(name, core(inner))
+        case n.EventBlock(inner, stream, number):
+            return n.EventBlock(core(inner), stream, number)
         case n.Project(inner, variables):
             return n.Project(core(inner), variables)
         case n.Group(inner, keys):

@@ -32,6 +32,7 @@ COMMANDS = {
     "why": "Say why a query has no answers: where the way from events to answers ends.",
     "explain": "Show the plan of each query and its automaton, as text or as a picture.",
     "fmt": "Print query files in canonical form.",
+    "translate": "Print the query that says what one of RSP-QL or C-SPARQL says.",
     "lift": "Write the graphs that a lift makes of tables and JSON lines.",
     "test": "Run the tests of queries in *.test.toml files.",
     "serve": "Keep queries running over live streams: HTTP, a page, sources and sinks.",

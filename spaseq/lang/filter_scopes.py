@@ -28,6 +28,7 @@ def seen_filters(
     earlier: frozenset[str],
     around: frozenset[str] = frozenset(),
     inside: ast.Element | None = None,
+    begins: frozenset[str] = frozenset(),
 ) -> Iterator[SeenFilter]:
     """The FILTERs of a group at any depth, in the order of the text, also inside EXISTS.
 
@@ -36,8 +37,9 @@ def seen_filters(
         earlier: variables that are substituted into the group.
         around: more variables that the FILTERs of the group itself see.
         inside: the part of the GPM that the group is in.
+        begins: variables that are bound at the begin of the group: those of EVENT.
     """
-    own = pattern_variables(group)
+    own = pattern_variables(group) | begins
     visible = own | earlier | around
     for element in group.elements:
         if isinstance(element, ast.Filter):
@@ -46,7 +48,15 @@ def seen_filters(
                 yield from seen_filters(exists.pattern, visible)
         outer = own if isinstance(element, ast.OptionalGraphPattern) else frozenset[str]()
         for inner in nested_groups(element):
-            yield from seen_filters(inner, _handed_on(element, earlier), outer, element)
+            handed_on = _handed_on(element, earlier)
+            yield from seen_filters(inner, handed_on, outer, element, _of_event(element))
+
+
+def _of_event(element: ast.Element) -> frozenset[str]:
+    """The variables that EVENT binds before its group."""
+    if not isinstance(element, ast.EventGraphPattern):
+        return frozenset()
+    return frozenset(v.name for v in (element.event, element.time) if v is not None)
 
 
 def _handed_on(element: ast.Element, earlier: frozenset[str]) -> frozenset[str]:

@@ -16,6 +16,7 @@ from spaseq.lang.spelling import nearest
 from spaseq.records import record
 
 THE_END = "the end"  # the grammar's name for the end of a section
+RSP_QUERY = "the query to translate"  # of another language, as a whole
 UNITS = ("MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS")
 
 _VOCABULARY = {
@@ -108,7 +109,9 @@ def _report_unexpected(
 ) -> None:
     start = max(lexeme.span.start, failure.place)
     text = lexeme.text[start - lexeme.span.start :]
-    foreign = advice_on(_place(failure, lexeme, inside, start, findings))
+    foreign = None
+    if failure.where != RSP_QUERY:
+        foreign = advice_on(_place(failure, lexeme, inside, start, findings))
     if foreign is not None and not _string_error(lexeme):
         message = f"unexpected {quoted(foreign.written)} in {failure.where}: {foreign.text}"
         findings.error(message, foreign.span)
@@ -183,7 +186,7 @@ def _advice(failure: Failure, lexeme: Lexeme) -> str:
         if expected & {"'|'", "'&'", "AND"}:
             return ": a bracket has one kind of operator; nest brackets to mix them"
         return f": put it in its own bracket, as in SEQ((A {text} B); C)"
-    if "a selection strategy" in expected and text in ALL_FUNCTIONS:
+    if expected & {"a selection strategy", "'*'"} and text in ALL_FUNCTIONS:
         return f": write ({text}(...) AS ?name)"
     if "'<<('" in expected and "'('" not in expected:
         if text in _PATH_SIGNS:

@@ -140,3 +140,21 @@ def test_a_window_event_in_an_answer() -> None:
         "events": 1,
     }
     assert (match.trace[0].event, match.trace[0].events) == (None, 1)
+
+
+@pytest.mark.parametrize("source", ["W1", "NEW W1"])
+def test_a_filter_inside_event_sees_the_time_of_the_window(source: str) -> None:
+    """EVENT AT ?t with NOW(): the younger half of a window's events."""
+    second = f'"PT1S"^^<{XSD}dayTimeDuration>'
+    young = f"{{ EVENT AT ?t {{ ?o :v ?a FILTER(?t >= NOW() - {second}) }} }}"
+    found = bounded(query_of("SEQ(A)", f"DEFINE GPM A ON {source} {young}"))
+    shown = " ".join(f"{seconds(m)[0]}→{value(m, 'a')}" for m in found)
+    assert shown == "1→10 2→20 3→60 4→70 10→10"
+
+
+def test_a_filter_inside_event_sees_earlier_steps() -> None:
+    high = "{ EVENT { ?o :v ?a FILTER(?a > ?first + 40) } }"
+    gpms = f"DEFINE GPM B ON S {{ ?x :v ?first }} DEFINE GPM H ON W1 {high}"
+    found = bounded(query_of("SEQ(B; H)", gpms, "WITHIN 1 MINUTES"))
+    shown = [f"{value(m, 'first')}-{value(m, 'a')}@{seconds(m)[1]}" for m in found]
+    assert shown == ["10-60@3", "20-70@4"]

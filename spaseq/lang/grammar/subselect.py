@@ -21,7 +21,7 @@ from spaseq.records import record
 
 
 @record
-class _ClausePart:
+class ClausePart:
     """The value of one clause of the sub-query, for a field of the node."""
 
     field: str
@@ -54,27 +54,28 @@ def _order_condition(span: Span, *tokens: Word | ast.Expr) -> ast.OrderCondition
 
 
 def _listed(field: str) -> Any:
-    return lambda span, *items: _ClausePart(field, items, span)
+    return lambda span, *items: ClausePart(field, items, span)
 
 
 def _number(field: str) -> Any:
-    return lambda span, number: _ClausePart(field, int(number.text), span)
+    return lambda span, number: ClausePart(field, int(number.text), span)
 
 
-def _projection(span: Span, *tokens: Word | ast.SelectItem) -> _ClausePart:
+def _projected(span: Span, *tokens: Word | ast.SelectItem) -> ClausePart:
     items = tuple(token for token in tokens if not isinstance(token, Word))
-    return _ClausePart("items", items or None, span)
+    return ClausePart("items", items or None, span)
 
 
-def _sub_select(
-    span: Span, *tokens: Word | _ClausePart | ast.GroupGraphPattern | ast.Values
+def sub_select(
+    span: Span, *tokens: Word | ClausePart | ast.GroupGraphPattern | ast.Values
 ) -> ast.SubSelect:
-    fields: dict[str, Any] = {}
+    """The node of a query with these parts."""
+    fields: dict[str, Any] = {"items": None}
     for token in tokens:
         match token:
             case Word(word):
                 fields[word.lower()] = True
-            case _ClausePart(field, value):
+            case ClausePart(field, value):
                 fields[field] = value
             case ast.GroupGraphPattern():
                 fields["pattern"] = token
@@ -88,7 +89,7 @@ SELECT_ITEM = rule(just(VAR), _select_item) | rule(
     mark("(") + EXPRESSION + keyword("AS") + VAR + mark(")"), _select_item
 )
 
-_PROJECTION = rule(STAR | SELECT_ITEM[1, ...], _projection)
+PROJECTION = rule(STAR | SELECT_ITEM[1, ...], _projected)
 _GROUP_ITEM = (
     rule(just(VAR), _group_item)
     | rule(mark("(") + EXPRESSION + (keyword("AS") + VAR)[0, 1] + mark(")"), _group_item)
@@ -102,17 +103,20 @@ _ORDER_CONDITION = rule(
 _ORDER_BY = rule(keyword("ORDER") + keyword("BY") + _ORDER_CONDITION[1, ...], _listed("order_by"))
 _LIMIT = rule(keyword("LIMIT") + INTEGER, _number("limit"))
 _OFFSET = rule(keyword("OFFSET") + INTEGER, _number("offset"))
+MODIFIERS = (
+    _GROUP_BY[0, 1]
+    + _HAVING[0, 1]
+    + _ORDER_BY[0, 1]
+    + (_LIMIT + _OFFSET[0, 1] | _OFFSET + _LIMIT[0, 1])[0, 1]
+    + INLINE_DATA[0, 1]
+)
 
 SUB_SELECT = rule(
     keyword("SELECT")
     + words("DISTINCT", "REDUCED")[0, 1]
-    + _PROJECTION
+    + PROJECTION
     + keyword("WHERE")[0, 1]
     + GROUP_GRAPH_PATTERN
-    + _GROUP_BY[0, 1]
-    + _HAVING[0, 1]
-    + _ORDER_BY[0, 1]
-    + (_LIMIT + _OFFSET[0, 1] | _OFFSET + _LIMIT[0, 1])[0, 1]
-    + INLINE_DATA[0, 1],
-    _sub_select,
+    + MODIFIERS,
+    sub_select,
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from spaseq.errors import Span
 from spaseq.lang.other_languages.advice import Advice, Place
 from spaseq.lang.other_languages.foreign_clauses import (
     on_clause,
@@ -59,8 +60,20 @@ _INSTEAD_OF_SEQ = {
 
 
 def foreign_query(lexemes: Sequence[Lexeme]) -> Advice | None:
-    """Advice on a query of SQL's MATCH_RECOGNIZE, which is not read any further."""
-    return _called(lexemes, "MATCH_RECOGNIZE")
+    """Advice on a query of SQL's MATCH_RECOGNIZE or of RSP-QL, which is not read any further."""
+    return _called(lexemes, "MATCH_RECOGNIZE") or _rsp_query(lexemes)
+
+
+def _rsp_query(lexemes: Sequence[Lexeme]) -> Advice | None:
+    """Advice on windows of RSP-QL or C-SPARQL, where no sequence is asked for."""
+    if any(lexeme.keyword == "SEQ" for lexeme in lexemes):
+        return None
+    for lexeme, following in pairwise(lexemes):
+        named = (lexeme.keyword, following.keyword) == ("NAMED", "WINDOW")
+        if named or (lexeme.is_punct("[") and following.keyword == "RANGE"):
+            text = "this is RSP-QL or C-SPARQL: spaseq translate FILE prints what says the same"
+            return Advice(Span(lexeme.span.start, following.span.end), lexeme.text, text)
+    return None
 
 
 def instead_of_sequence(lexemes: Sequence[Lexeme]) -> Advice | None:

@@ -1,0 +1,28 @@
+"""`spaseq.translate`: queries of RSP-QL and C-SPARQL as queries of spaseq."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from spaseq.api.queries import read_query
+from spaseq.lang.rspql.translate import translate_text
+
+
+def translate(query: str | Path, *, base: str | None = None) -> str:
+    """The text of the spaseq query that says what a query of RSP-QL or C-SPARQL says.
+
+    Comments at its top say where answers differ from those of an RSP engine (docs/windows.md).
+
+    Args:
+        query: the text of the query, or the `Path` of its file.
+        base: what relative IRIs are resolved against if the query has no BASE; by default
+            `http://example.org/`.
+
+    Raises:
+        QueryError: the text is no such query, or something in it has no counterpart; with the place
+            of each error.
+        InputError: the file cannot be read.
+    """
+    if isinstance(query, Path):
+        return translate_text(read_query(query), str(query), base)
+    return translate_text(query, base=base)

@@ -1,0 +1,50 @@
+"""The text of an RSP-QL or C-SPARQL query as the text of a spaseq query."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+
+from spaseq.errors import QueryText
+from spaseq.lang.format import format_query
+from spaseq.lang.rspql.rsp_reader import read
+from spaseq.lang.rspql.translation import translated
+
+_WIDTH = 100
+
+
+def translate_text(text: str, name: str = "<query>", base: str | None = None) -> str:
+    """The spaseq query that says the same, with comments on what differs.
+
+    Args:
+        text: the query.
+        name: the name of the query in messages, usually its path.
+        base: what relative IRIs are resolved against if the query has no BASE; by default
+            `http://example.org/`.
+
+    Raises:
+        QueryError: the text is no such query, or something in it has no counterpart; each error has
+            its place.
+
+    >>> print(translate_text("SELECT ?s FROM STREAM <http://e/s> [RANGE 1m STEP 10s] "
+    ...                      "WHERE { ?s <http://e/p> 1 }"), end="")
+    # Translated from C-SPARQL by spaseq translate.
+    # - Windows close at multiples of their slide since 1970, the first one with the first event;
+    #   engines choose that.
+    SELECT ?s
+    FROM STREAM s <http://e/s>
+    FROM WINDOW W ON s RANGE 1 MINUTES SLIDE 10 SECONDS
+    WHERE {
+      SEQ(A)
+      DEFINE GPM A ON W {
+        ?s <http://e/p> 1 .
+      }
+    }
+    """
+    query, findings = read(QueryText(text, name), base)
+    found = translated(query, findings)
+    language = "C-SPARQL" if query.merges else "RSP-QL"
+    lines = [f"# Translated from {language} by spaseq translate."]
+    for note in found.notes:
+        lines += wrap(note, _WIDTH, initial_indent="# - ", subsequent_indent="#   ",
+                      break_long_words=False, break_on_hyphens=False)  # fmt: skip
+    return "\n".join(lines) + "\n" + format_query(found.query)
