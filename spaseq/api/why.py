@@ -75,10 +75,12 @@ def report_on(
     knowledge: KnowledgeBase,
     options: StageOptions,
     event: AskedEvent | None = None,
+    until: int | None = None,
 ) -> Report:
     """The report on one of several checked queries without errors, or on an event of its streams.
 
-    The others make the streams that it reads. Each source may be opened several times.
+    The others make the streams that it reads. Each source may be opened several times. `until` is
+    as for `Diagnosis`.
     """
     asked = checked[number]
     assert asked.query is not None and asked.plan is not None
@@ -94,4 +96,4 @@ def report_on(
         resolve(asked.query, asked.source), asked.plan, asked.plan.expressions.schema
     )
     by_iri = {source.iri: source for source in own}
-    return Diagnosis(question, by_iri, knowledge, options, made, event).report()
+    return Diagnosis(question, by_iri, knowledge, options, made, event, until).report()

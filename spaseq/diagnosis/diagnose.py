@@ -28,7 +28,8 @@ class Diagnosis:
 
     `sources` are the inputs of its streams, by IRI; each may be opened several times. `made` are
     the IRIs of the streams that other queries register. With `event` the question is about the
-    answers that hold this event.
+    answers that hold this event. With `until` the streams have come to this time (ms), and have not
+    ended: answers that are not certain by then do not count.
     """
 
     question: Question
@@ -37,6 +38,7 @@ class Diagnosis:
     options: StageOptions = StageOptions()
     made: Collection[str] = field(default=())
     event: AskedEvent | None = None
+    until: int | None = None
 
     def report(self) -> Report:
         """Read the streams and say where the way to answers ends.
@@ -54,9 +56,11 @@ class Diagnosis:
         observed = observer.observed()
         if watch is not None:
             return self._of_event(observed, watch)
-        answers, all_counted = answer_count(observed, self.options)
+        answers, all_counted = answer_count(observed, self.options, until=self.until)
         steps = step_report(observed)
         causes = () if answers else tuple(self._causes(observed)) or steps.causes
+        if not answers and not causes and self.until is not None:
+            causes = tuple(self._waiting(observed))
         return self._report(observed, Outcome(answers, all_counted, causes, steps))
 
     def _of_event(self, observed: Observed, watch: EventWatch) -> Report:
@@ -80,6 +84,13 @@ class Diagnosis:
             not found.complete and not found.steps.causes,
             found.event,
         )
+
+    def _waiting(self, observed: Observed) -> Iterator[Cause]:
+        """Answers that the end of the streams would give."""
+        count, _ = answer_count(observed, self.options)
+        if count:
+            text = f"{plural(count, 'answer')} would follow if the streams ended now, and may still"
+            yield Cause("not-final-yet", count=count, text=f"{text} follow, or not.")
 
     def _causes(self, observed: Observed) -> Iterator[Cause]:
         chain = self.question.resolved.chain

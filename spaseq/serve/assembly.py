@@ -36,6 +36,7 @@ from spaseq.runtime.live.deliveries import SinkSettings, check_names
 from spaseq.runtime.live.delivery import Terms
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
 from spaseq.runtime.live.live_stream import LiveStream
+from spaseq.runtime.live.query_changes import QueryChange
 from spaseq.runtime.live.run_views import QueryView
 from spaseq.runtime.live.standing_run import (
     StandingOptions,
@@ -66,6 +67,9 @@ _SINK_OPTIONS = (
     "password",
     "starttls",
 )
+
+_NEVER = -(2**62)
+"""Before all times (ms)."""
 
 LISTEN = "127.0.0.1:8787"
 
@@ -233,21 +237,37 @@ class _Reasons:
     def __init__(
         self, run: StandingRun, streams: Sequence[LiveStream], knowledge: KnowledgeBase
     ) -> None:
-        self._run, self._knowledge = run, knowledge
-        self._sources = [
-            LoggedEvents(
-                stream.iri,
-                _reading(stream),
-                partial(run.records, stream.name),
-                stream.settings.delay_ms,
-            )
-            for stream in streams
-        ]
+        self._run, self._knowledge, self._streams = run, knowledge, streams
 
     def __call__(self, query: QueryView, event: str | None) -> Report:
-        """The report on a query, or on an event that none of its answers holds."""
+        """The report on a query, or on an event that none of its answers holds.
+
+        The report on a query looks at the events that it has seen, and counts the answers that are
+        certain. If it reads what other queries make, or is about an event, it looks at all events
+        that are logged, as if they were all.
+        """
         asked = None if event is None else AskedEvent(event, 0)
         others = [view for view in self._run.queries() if view.name != query.name]
         checked = [checked_query(view.name, view.text) for view in (query, *others)]
         options = RunOptions().stages
-        return report_on(checked, 0, self._sources, self._knowledge, options, asked)
+        known = {stream.iri for stream in self._streams}
+        seen = None if asked or not known >= {*query.streams} else self._run.began(query.name)
+        sources = [self._source(stream, seen) for stream in self._streams]
+        until = None if seen is None else self._certain_until(query)
+        return report_on(checked, 0, sources, self._knowledge, options, asked, until)
+
+    def _certain_until(self, query: QueryView) -> int:
+        """The time (ms) up to which the streams of a query have come."""
+        marks = [view.watermark for view in self._run.streams() if view.iri in query.streams]
+        return min(_NEVER if mark is None else mark for mark in marks) - 1
+
+    def _source(self, stream: LiveStream, seen: QueryChange | None) -> LoggedEvents:
+        """The logged events of a stream that a query has seen, or all."""
+        place, since = 0, None
+        if seen is not None and seen.start is not None:
+            since = seen.query.since
+        elif seen is not None:
+            place = seen.places.get(stream.iri, 0)
+        records = partial(self._run.records, stream.name)
+        delay_ms = stream.settings.delay_ms
+        return LoggedEvents(stream.iri, _reading(stream), records, delay_ms, place, since)

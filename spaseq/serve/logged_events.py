@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from spaseq.logs.messages import Message
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.live.partition_clocks import PartitionClocks
 from spaseq.serve.posted_events import MessageReading
@@ -21,14 +23,18 @@ class LoggedEvents(Source):
     Attributes:
         stream: the stream's IRI.
         events: makes the events of messages, as the run does.
-        records: the logged messages.
+        records: the logged messages from one place to another.
         delay_ms: how late an event may be.
+        place: messages before it are read for the clocks only.
+        since: so are events before this time (ms), if there is one.
     """
 
     stream: str
     events: MessageReading
-    records: Callable[[], Sequence[Message]]
+    records: Callable[[int, int | None], Sequence[Message]]
     delay_ms: int
+    place: int = 0
+    since: int | None = None
 
     @classmethod
     def of(cls, given: object, options: StreamOptions) -> Source | None:
@@ -43,6 +49,16 @@ class LoggedEvents(Source):
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         clocks = PartitionClocks(self.delay_ms)
-        for message in self.records():
+        for message in self.records(0, self.place) if self.place else ():
+            for batch in self.events([message], _ignore):
+                clocks.admit(message.partition, batch)
+        for message in self.records(self.place, None):
             for batch in self.events([message], on_bad):
-                yield clocks.admit(message.partition, batch)[0]
+                admitted = clocks.admit(message.partition, batch)[0]
+                if self.since is not None:
+                    admitted = admitted.take(np.flatnonzero(admitted.time >= self.since))
+                yield admitted
+
+
+def _ignore(bad: BadInput) -> None:
+    pass

@@ -77,11 +77,14 @@ class TraceEvents:
     def _named(
         self, stream: StreamReading, items: Mapping[str, list[TraceItem]], most_bytes: int
     ) -> Iterator[tuple[TraceItem, FoundEvent]]:
-        left = set(items)
+        """Events by their names; of several with one name those with the right times."""
+        left = {item for some in items.values() for item in some}
         for messages in self.newest(stream.name, most_bytes):
-            for name, event in _with_names(messages, {*left}, stream.events):
-                yield from ((item, event) for item in items[name] if name in left)
-                left.discard(name)
+            names = {item.event for item in left if item.event is not None}
+            for name, event in _with_names(messages, names, stream.events):
+                own = [item for item in items[name] if item.time == event.event.time[0]]
+                yield from ((item, event) for item in own)
+                left.difference_update(own)
             if not left:
                 return
 

@@ -378,15 +378,27 @@ def test_alerts_are_the_first_view(browser: playwright.Browser, tmp_path: Path) 
         text = QUERY.format(stream="s")
         put(url, "loud", f"# title: <b>Paid</b>\n# severity: critical\n{text}")
         put(url, "calm", text.replace("1 HOURS", "2 HOURS"))
+        expect(page.get_by_text("2 queries run, and no event has come yet.")).to_be_visible()
+        expect(page.get_by_role("link", name="Look at the streams")).to_be_visible()
+        post(url, "s", later(-1))
         expect(page.get_by_text("2 queries run, and none has answered yet.")).to_be_visible()
+        unit = '<http://e/o1> <http://e/unitPaid> "\u202e<img src=x>"'
         paid = '<http://e/o1> <http://e/paid> "5"'
-        post(url, "s", ordered(1) + event(3, paid) + later(4))
+        post(url, "s", ordered(1) + event(3, unit, paid) + later(4))
         alerts = page.locator("article.alert")
         expect(alerts).to_have_count(2)
         page.get_by_label("Severity").select_option("critical")
         expect(alerts).to_have_count(1)
         expect(alerts.locator("h2")).to_have_text("<b>Paid</b>")
         expect(alerts.locator(".said")).to_have_text("o o1paid 5")
+        events = alerts.locator(".events li")
+        expect(events).to_have_text(
+            [
+                "Order 00:00:01o1 is ordered",
+                "Payment 00:00:03o1 unit paid \u27e8U+202E\u27e9<img src=x>paid 5",
+            ]
+        )
+        expect(events.first.locator(".step")).to_have_attribute("title", "2026-01-01 00:00:01 UTC")
         page.get_by_role("button", name="Acknowledge").click()
         page.get_by_label("Note (may be empty)").fill("on it")
         page.keyboard.press("Enter")
@@ -395,6 +407,50 @@ def test_alerts_are_the_first_view(browser: playwright.Browser, tmp_path: Path) 
         expect(page.get_by_text("No alert is left by the filters.")).to_be_visible()
         page.get_by_role("button", name="Show all").click()
         expect(alerts).to_have_count(2)
+        page.get_by_label("Query").select_option("calm")
+        expect(alerts).to_have_count(1)
+        expect(alerts.locator("h2")).to_have_text("calm")
+        for name in ("loud", "calm"):
+            httpx.patch(f"{url}/queries/{name}", json={"enabled": False})
+        page.get_by_label("Query").select_option("")
+        expect(alerts).to_have_count(2)
+
+
+def test_the_feed_with_the_keyboard_only(browser: playwright.Browser, tmp_path: Path) -> None:
+    expect = playwright.expect
+    with serve_command(tmp_path, STREAM.format("s")) as url, opened(browser, url) as page:
+        put(url, "loud", f"# severity: critical\n{QUERY.format(stream='s')}")
+        put(url, "calm", QUERY.format(stream="s").replace("1 HOURS", "2 HOURS"))
+        post(url, "s", ordered(1) + event(3, '<http://e/o1> <http://e/paid> "5"') + later(4))
+        alerts = page.locator("article.alert")
+        expect(alerts).to_have_count(2)
+        page.get_by_label("Query").focus()
+        page.keyboard.press("Tab")
+        expect(page.get_by_label("Severity")).to_be_focused()
+        page.keyboard.press("c")  # critical
+        expect(alerts).to_have_count(1)
+        page.keyboard.press("Tab")
+        page.keyboard.press("Space")  # not acknowledged
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="loud")).to_be_focused()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect(alerts.locator(".timeline")).to_be_visible()
+        tabbed(page, "Acknowledge")
+        page.keyboard.press("Enter")
+        page.keyboard.type("seen")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("No alert is left by the filters.")).to_be_visible()
+        found = httpx.get(f"{url}/answers?query=loud").json()["acknowledged"]
+        assert (found["who"], found["note"]) == ("local", "seen")
+
+
+def test_a_server_without_streams_says_what_to_do(
+    browser: playwright.Browser, tmp_path: Path
+) -> None:
+    with serve_command(tmp_path, "") as url, opened(browser, url, "#/streams") as page:
+        playwright.expect(page.get_by_text("[streams.NAME]")).to_be_visible()
+        playwright.expect(page.get_by_role("table")).to_be_hidden()
 
 
 def test_a_token_is_asked_for(browser: playwright.Browser, tmp_path: Path) -> None:

@@ -159,6 +159,28 @@ def test_why_says_where_the_way_to_answers_ends(server: Served) -> None:
     assert server.http.get("/queries/other/why").status_code == 404
 
 
+@pytest.mark.parametrize("since", ["", "?from=2026-01-01T00:00:02Z"])
+def test_why_counts_what_the_query_has_answered(server: Served, since: str) -> None:
+    """Events of before the query, and windows that are still open, do not count."""
+    silent = (
+        "SELECT ?v WITHIN 3 SECONDS FROM STREAM S <http://e/s> WHERE { SEQ(A; B!) "
+        "DEFINE GPM A ON S { ?x <http://e/p> ?v } DEFINE GPM B ON S { ?x <http://e/q> ?v } }"
+    )
+    server.feed(0, 4)
+    server.http.put(f"/queries/silent{since}", content=silent)
+    server.feed(4, 9)
+    expected = ["2", "3", "4"] if since else ["4"]
+    wait(lambda: values(server, "silent") == expected)
+    found = server.http.get("/queries/silent/why").json()
+    assert found["answers"] == len(expected) == server.http.get("/queries/silent").json()["answers"]
+    assert found["streams"][0]["events"] == (7 if since else 5)
+    server.http.put("/queries/new", content=silent.replace("3 SECONDS", "1 MINUTES"))
+    server.feed(9, 10)
+    found = server.http.get("/queries/new/why").json()
+    causes = [(cause["kind"], cause["count"]) for cause in found["causes"]]
+    assert (found["answers"], causes) == (0, [("not-final-yet", 1)])
+
+
 def test_a_text_is_checked_without_running(server: Served) -> None:
     assert server.http.post("/check", content=QUERY).json() == {"diagnostics": []}
     found = server.http.post("/check", content=QUERY.replace("ON S {", "ON T {")).json()

@@ -116,6 +116,13 @@ class ChangingQueries:
         assert self._planner is not None
         return self._planner(change.query.name, change.query.text)
 
+    def began(self, name: str) -> QueryChange:
+        """The change by which a query that is there began, or began anew."""
+        assert self.log is not None
+        kinds = (ChangeKind.ADDED, ChangeKind.RESTARTED)
+        changes = self.log.after(0)
+        return next(c for c in reversed(changes) if c.query.name == name and c.kind in kinds)
+
     def apply(self, change: QueryChange, plan: QueryPlan | None = None) -> None:
         """Let a logged change take effect."""
         name, plan = change.query.name, plan or self._plan(change)

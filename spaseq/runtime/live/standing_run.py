@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, TextIO, TypeVar
+from typing import Literal, TextIO, TypeVar
 
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.errors import UsageError
@@ -33,7 +33,7 @@ from spaseq.runtime.live.live_loop import LiveLoop
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.log_end_clock import GivenEvents
 from spaseq.runtime.live.persistence import Persistence
-from spaseq.runtime.live.query_changes import ChangeKind, Planner, StandingQuery
+from spaseq.runtime.live.query_changes import ChangeKind, Planner, QueryChange, StandingQuery
 from spaseq.runtime.live.run_views import QueryView, State, StreamView
 from spaseq.runtime.live.waiting import QueryWaits, waits_of
 from spaseq.runtime.pushed import Tolerated
@@ -498,11 +498,22 @@ class StandingRun:
             loop.lag(stream.iri),
         )
 
-    def records(self, stream: str) -> list[Any]:
-        """The messages of a stream that are still logged, in order."""
+    def began(self, name: str) -> QueryChange:
+        """How a query began: the last time that it was added or begun anew.
+
+        Raises:
+            UnknownQuery: there is none with this name.
+        """
+        return self._loop.requests.look(partial(self._loop.queries.began, self._known(name).name))
+
+    def records(self, stream: str, begin: int = 0, end: int | None = None) -> list[Message]:
+        """The messages of a stream that are still logged, in order.
+
+        With `begin` and `end`, which are places of a query, those from the one to the other.
+        """
         log = self._loop.logs[self._iris[stream]]
-        reader, found = log.reader(log.log.first), list[Any]()
-        while some := reader.read():
+        reader, found = log.reader(max(begin, log.log.first)), list[Message]()
+        while some := reader.read(until=end):
             found.extend(chain.from_iterable(e for e in some if isinstance(e, MessageColumns)))
         reader.close()
         return found

@@ -72,6 +72,7 @@ export function editor(name) {
       text.disabled = false;
       text.focus();
       text.setSelectionRange(0, 0);
+      text.scrollTop = 0;
       changed();
     } catch (failure) {
       say(error, failure.message);

@@ -79,12 +79,22 @@ export function feedView() {
         update(last);
       })];
     }
-    const { queries } = last;
+    const { queries, streams } = last;
+    const count = queries.filter((q) => q.state === "running" || q.state === "catching up").length;
+    if (queries.length && !count) {
+      return [el("p", {}, "No query runs: all are paused or have failed, so no alerts come."),
+        el("a", { class: "button primary", href: "#/queries" }, "Look at the queries")];
+    }
     if (!queries.length) {
       return [el("p", {}, "No query runs yet, so there are no alerts."),
         el("a", { class: "button primary", href: "#/new" }, "Write a query")];
     }
-    const running = queries.length === 1 ? "One query runs" : `${grouped(queries.length)} queries run`;
+    const running = count === 1 ? "One query runs" : `${grouped(count)} queries run`;
+    const events = streams.reduce((sum, stream) => sum + stream.accepted, 0);
+    if (!events) {
+      return [el("p", {}, `${running}, and no event has come yet.`),
+        el("a", { class: "button primary", href: "#/streams" }, "Look at the streams")];
+    }
     return [el("p", {}, `${running}, and none has answered yet.`),
       el("p", {}, "Each query's page says ", el("em", {}, "why"), " it does not match; ",
         el("a", { href: "#/streams" }, "Streams"), " shows whether events come. ",

@@ -194,16 +194,16 @@ function whyPart(name) {
   return el("div", {}, el("h2", {}, "Why not?"),
     el("form", { class: "row", onsubmit: asked }, ask,
       el("label", { for: "why-event", class: "hidden" }, "Event"), event), report,
-    el("p", { class: "quiet" }, "It looks at all events that are still logged, also at those from before the query came. ",
-      "So it may count more than the query has seen."));
+    el("p", { class: "quiet" }, "It looks at the events that the query has seen and that are still logged. ",
+      "About an event, or if the query reads what others make, it looks at all that are logged."));
 }
 
 function answersPart(name, reads) {
   const list = el("div", { class: "answers" });
   const words = el("p", { class: "empty" }, "No answers yet.");
-  const pause = button("Pause", () => {
+  const pause = button("Hold", () => {
     paused = !paused;
-    say(pause, paused ? "Go on" : "Pause");
+    say(pause, paused ? "Go on" : "Hold");
     pause.setAttribute("aria-pressed", paused);
     if (!paused) drawNew();
   }, { "aria-pressed": "false" });

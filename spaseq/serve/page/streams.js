@@ -46,15 +46,18 @@ export function streamsView() {
     "Late", "Duplicate", "Bad", "Source",
   ];
   const words = el("p", { class: "lead" });
-  const empty = el("p", { class: "empty", hidden: true }, "The configuration names no streams.");
+  const empty = el("div", { class: "empty", hidden: true },
+    el("p", {}, "The configuration names no streams, so no events can come."),
+    el("p", {}, "Add a table ", el("code", {}, "[streams.NAME]"), " with an ", el("code", {}, "iri"),
+      " to it, and start the server again."));
   const table = el("table", { class: "list" },
     el("thead", {}, el("tr", {}, titles.map((title, i) =>
       el("th", { scope: "col", class: [1, 2, 3, 4, 6, 7, 8, 9].includes(i) ? "number" : null }, title)))),
     body);
+  const legend = el("p", { class: "quiet" }, "Answers and windows wait for the slowest stream of their query: a match may still need an event of it. ",
+      "Late events came behind the watermark; duplicate ones were dropped, as their graph had been seen before (dedup); bad messages were no events.");
   const node = el("section", {}, el("h1", {}, "Streams"), words,
-    el("div", { class: "wide" }, table), empty,
-    el("p", { class: "quiet" }, "Answers and windows wait for the slowest stream of their query: a match may still need an event of it. ",
-      "Late events came behind the watermark; duplicate ones were dropped, as their graph had been seen before (dedup); bad messages were no events."));
+    el("div", { class: "wide" }, table), empty, legend);
 
   function row(stream) {
     const kinds = ["number", "number", "number", "number", "", "number behind", "number late",
@@ -82,7 +85,7 @@ export function streamsView() {
       bad.classList.toggle("alarm", stream.bad > 0);
       say(source, shown(stream.source || "HTTP", 80));
     });
-    table.hidden = !streams.length;
+    table.hidden = legend.hidden = words.hidden = !streams.length;
     empty.hidden = streams.length > 0;
     say(words, waitWords(found, queries, streams));
   }
