@@ -84,10 +84,9 @@ def report_on(
     """
     asked = checked[number]
     assert asked.query is not None and asked.plan is not None
-    if asked.plan.inputs.windows:
-        raise UsageError(
-            f"query {asked.plan.identity.title} has windows, of which why says nothing yet"
-        )
+    if asked.plan.inputs.windows and event is not None:
+        title = asked.plan.identity.title
+        raise UsageError(f"query {title} has windows: it can be asked about as a whole only")
     plans = [each.plan for each in checked if each.plan is not None]
     made = {iri: n for iri, n in registered(plans).items() if iri in asked.plan.inputs.streams}
     own = [s for s in sources if s.iri in asked.plan.inputs.streams]

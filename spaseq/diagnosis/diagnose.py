@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field
 
+import numpy as np
+
 from spaseq.diagnosis.answer_count import answer_count
 from spaseq.diagnosis.event_question import EventQuestion, Outcome
 from spaseq.diagnosis.inputs import input_causes
@@ -13,7 +15,14 @@ from spaseq.diagnosis.observed import Observed, Observer
 from spaseq.diagnosis.patterns import GpmQuestion
 from spaseq.diagnosis.probes import run_probes
 from spaseq.diagnosis.question import Question
-from spaseq.diagnosis.report import Cause, GpmCount, Report, StreamCount, plural
+from spaseq.diagnosis.report import (
+    Cause,
+    GpmCount,
+    Report,
+    StreamCount,
+    WindowCount,
+    plural,
+)
 from spaseq.diagnosis.steps import step_report
 from spaseq.diagnosis.watched_event import AskedEvent, EventWatch, WatchedSource
 from spaseq.kb.knowledge import KnowledgeBase
@@ -83,6 +92,7 @@ class Diagnosis:
             (*_failures(observed), *unsure),
             not found.complete and not found.steps.causes,
             found.event,
+            _window_counts(observed),
         )
 
     def _waiting(self, observed: Observed) -> Iterator[Cause]:
@@ -102,7 +112,9 @@ class Diagnosis:
         questions = [GpmQuestion(observed, name) for name in needed]
         asked = [q for q in questions if q.is_open]
         if asked:
-            run_probes([q.probes for q in asked], self.sources)
+            run_probes(
+                [probes for q in asked for probes in q.all_probes], self.sources, observed.windows
+            )
             yield from (cause for q in asked for cause in q.causes())
 
 
@@ -112,7 +124,24 @@ def _failures(observed: Observed) -> Iterator[str]:
         yield f"left out: {plural(count, 'event')}, {reason}"
 
 
+def _window_counts(observed: Observed) -> tuple[WindowCount, ...]:
+    windows = observed.question.plan.inputs.windows
+    if observed.windows is None:
+        return ()
+    found = []
+    for number, window in enumerate(windows):
+        sizes = [
+            int(np.bincount(part.owner, minlength=len(part.batch)).astype(bool).sum())
+            for part in observed.windows.indices(number)
+        ]
+        events = sum(len(part.batch) for part in observed.windows.indices(number))
+        found.append(WindowCount(window.name, events, sum(sizes)))
+    return tuple(found)
+
+
 def _gpm_counts(observed: Observed) -> Iterator[GpmCount]:
     for plan in observed.question.plan.patterns.gpms:
+        windows = observed.question.plan.inputs.windows
         names = tuple(observed.streams[number].name for number in plan.streams)
+        names += tuple(windows[own.window].name for own in plan.windows)
         yield GpmCount(plan.name, names, *observed.counts(plan.name))

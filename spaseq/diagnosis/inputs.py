@@ -26,7 +26,7 @@ def input_causes(
     seen = {stream.name: stream for stream in observed.streams}
     empty = set()
     for name in needed:
-        streams = {ref.name for ref in question.gpm(name).streams}
+        streams = question.streams_of(name)
         if not any(seen[stream].events for stream in streams):
             empty |= streams
     for node in question.resolved.query.streams:

@@ -10,6 +10,7 @@ import numpy as np
 
 from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.diagnosis.question import Question
+from spaseq.diagnosis.seen_windows import SeenWindows
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
@@ -70,7 +71,9 @@ class StreamSeen:
 class Observed:
     """What one reading of all streams of a question shows.
 
-    `streams` are in the order of the query. `rows` are the rows that stage 1 hands on with the plan
+    `streams` are in the order of the query. `windows` are those of the query, if it has some: then
+    `rows` have the solutions on window events, and not the contents of windows.
+    `rows` are the rows that stage 1 hands on with the plan
     `question.watched`, in order of instant and stream: the solutions of all GPMs, and bare rows
     (`gpm` is BARE). Without PARTITION BY every event without a solution has one bare row. With
     PARTITION BY every event has a bare row for each of its partitions. `failed` counts the events
@@ -83,6 +86,7 @@ class Observed:
     knowledge: KnowledgeBase
     limits: Limits = DEFAULT_LIMITS
     failed: Mapping[str, int] = field(default_factory=dict)
+    windows: SeenWindows | None = None
 
     def counts(self, name: str) -> tuple[int, int]:
         """(solutions, events with a solution) of a GPM."""
@@ -149,6 +153,11 @@ class Observer:
         order = np.lexsort((rows.stream, rows.k, rows.time))
         if not (np.diff(order) == 1).all():
             rows = rows.take(order)
+        windows = None
+        if self._question.watched.inputs.windows:
+            given = self._question.watched, rows, self._knowledge, self._limits, self._fail
+            windows = SeenWindows(*given)
+            rows = windows.solutions()
         return Observed(
             self._question,
             tuple(self._streams.values()),
@@ -156,6 +165,7 @@ class Observer:
             self._knowledge,
             self._limits,
             self._failed,
+            windows,
         )
 
     def _fail(self, bad: BadInput) -> None:

@@ -79,7 +79,7 @@ def inner_groups(node: Node) -> tuple[ast.GroupGraphPattern, ...]:
             return (node,)
         case ast.GroupOrUnionGraphPattern(alternatives):
             return alternatives
-        case ast.SubSelect(pattern=pattern):
+        case ast.SubSelect(pattern=pattern) | ast.EventGraphPattern(pattern=pattern):
             return (pattern,)
         case _:
             return ()

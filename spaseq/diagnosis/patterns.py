@@ -31,9 +31,11 @@ from spaseq.diagnosis.place import GpmPlace
 from spaseq.diagnosis.probes import Probe, Probes
 from spaseq.diagnosis.report import Cause, plural
 from spaseq.diagnosis.together import Together
+from spaseq.diagnosis.window_causes import HavingProbes, WindowQuestion
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables, looks_back
 from spaseq.lang.visibility import seen_before
+from spaseq.plan.query_plan import GpmPlan
 from spaseq.records import record
 
 _NO_EVENT = "is in no event"
@@ -47,15 +49,23 @@ class GpmQuestion:
         question = observed.question
         self._gpm = question.gpm(name)
         self._place = GpmPlace(question, name, question.step_of(name))
-        self._streams = [
-            s for s in observed.streams if s.name in {r.name for r in self._gpm.streams}
-        ]
+        read = question.streams_of(name)
+        self._streams = [s for s in observed.streams if s.name in read]
         self._others = [s for s in observed.streams if s not in self._streams]
-        self.probes = Probes(observed, [s.iri for s in self._streams])
+        plan = question.gpm_plan(name)
+        own = [observed.streams[number].iri for number in plan.streams]
+        self.probes = Probes(observed, own, {source.window for source in plan.windows})
+        self._windows = WindowQuestion(observed, self._place, plan) if plan.windows else None
+        self._key = _key_probes(observed, plan) if self._windows and self._windows.is_empty else ()
         self._correlated = question.gpm_plan(name).correlation is not None
         known = _Known(_earlier(observed, name), self._correlated)
         self._group = _GroupProbes(self.probes, self._gpm.pattern, known)
         self._empty = not observed.counts(name)[0]
+
+    @property
+    def all_probes(self) -> list[Probes]:
+        """The probes of the GPM, and those of the KEYs of windows that hold nothing."""
+        return [self.probes, *(probes for probes, _ in self._key)]
 
     @property
     def is_open(self) -> bool:
@@ -68,7 +78,12 @@ class GpmQuestion:
 
     def causes(self) -> list[Cause]:
         """The causes; terms that never occur come first, and make other kinds pointless."""
-        wrong = self._wrong_stream() if self._empty else None
+        if self._empty and self._windows is not None:
+            found = self._windows.causes(self._group.whole)
+            keys = (group.causes(self._place, self._streams) for _, group in self._key)
+            if found:
+                return [*found, *(cause for some in keys for cause in some)]
+        wrong = self._wrong_stream() if self._empty and self._windows is None else None
         if wrong is not None:
             return [wrong]
         found = list(self._group.causes(self._place, self._streams))
@@ -108,10 +123,14 @@ class _Known:
 
     elsewhere: frozenset[str]
     correlated: bool
+    begins: frozenset[str] = frozenset()  # variables that EVENT binds before the group
 
-    def inside(self, names: frozenset[str]) -> _Known:
+    def inside(self, names: frozenset[str], part: Part | None = None) -> _Known:
         """The same for a group inside one that may bind `names`."""
-        return replace(self, elsewhere=self.elsewhere | names)
+        own = frozenset[str]()
+        if part is not None and isinstance(part.node, ast.EventGraphPattern):
+            own = frozenset(v.name for v in (part.node.event, part.node.time) if v is not None)
+        return replace(self, elsewhere=self.elsewhere | names, begins=own)
 
     def parts(self, group: ast.GroupGraphPattern) -> list[Part]:
         """The parts of a group whose solutions are certain."""
@@ -120,7 +139,7 @@ class _Known:
 
     def conditions(self, group: ast.GroupGraphPattern, pattern: n.Pattern) -> list[Condition]:
         """The conjuncts of a group's FILTERs that its parts, the `pattern`, decide."""
-        names = certain(pattern) if self.correlated else possible(pattern)
+        names = self.begins | (certain(pattern) if self.correlated else possible(pattern))
         found = []
         for condition in conditions_of(group):
             read = expression_variables(condition.expr)
@@ -142,14 +161,15 @@ class _GroupProbes:
         pattern = translate_group(whole)
         own = known.conditions(group, pattern)
         read = sorted({v for condition in own for v in expression_variables(condition.expr)})
-        self._names = possible(pattern)
+        self._names = possible(pattern) | known.begins
         self.has_unbound = not self._names.issuperset(read)
         self._bound = self._names | known.elsewhere
         self._base = probes.probe(whole, keep=read)
         self.whole = probes.probe(whole, [condition.expr for condition in own])
-        inside = known.inside(self._names)
         self._alone = [
-            (p, _PartProbes(probes, p, inside)) for p in parts if p.demands and not p.is_remote
+            (p, _PartProbes(probes, p, known.inside(self._names, p)))
+            for p in parts
+            if p.demands and not p.is_remote
         ]
         self._graphs = [
             (node, KbPattern(self._observed, node, probes.hint))
@@ -181,7 +201,16 @@ class _PartProbes:
 
     def __init__(self, probes: Probes, part: Part, known: _Known) -> None:
         self.alone = probes.probe(part.alone)
-        self._inner = [_GroupProbes(probes, group, known) for group in inner_groups(part.node)]
+        node = part.node
+        self._nameless = None
+        if isinstance(node, ast.EventGraphPattern) and node.event is not None:
+            every = replace(node, pattern=ast.GroupGraphPattern(()))
+            self._nameless = probes.probe(group_of([every]))
+        inner = probes.inside(node) if isinstance(node, ast.EventGraphPattern) else probes
+        self._inner = [_GroupProbes(inner, group, known) for group in inner_groups(node)]
+        self._having = None
+        if isinstance(node, ast.SubSelect) and node.having:
+            self._having = HavingProbes(probes, node)
         self._freed: list[tuple[ast.Iri | ast.Literal, Probe]] = []
         self._hint = probes.hint
         self._entailed: Probe | None = None
@@ -198,9 +227,14 @@ class _PartProbes:
             return
         if isinstance(part.node, ast.Triple):
             yield self._triple(place, part.node, streams)
+        elif self._nameless is not None and self._nameless.fails:
+            text = "no event has an IRI, which EVENT binds to its variable: leave it out"
+            yield place.cause("pattern-never-matches", part.node, text)
         elif self._inner and all(each.whole.fails for each in self._inner):
             for each in self._inner:
                 yield from each.causes(place, streams)
+        elif self._having is not None and (cause := self._having.cause(place)) is not None:
+            yield cause
         else:
             text = "no event matches it"
             yield place.cause("pattern-never-matches", part.node, text)
@@ -221,6 +255,18 @@ class _PartProbes:
     def _absent(self, place: GpmPlace, absent: AbsentTerm) -> Cause:
         entailed = 0 if self._entailed is None else self._entailed.solutions
         return absent.cause(place, self._hint, entailed)
+
+
+def _key_probes(observed: Observed, plan: GpmPlan) -> list[tuple[Probes, _GroupProbes]]:
+    """The probes of the KEYs of a GPM's windows, on the events of their streams."""
+    found = []
+    for source in plan.windows:
+        window = observed.question.resolved.query.windows[source.window]
+        numbers = observed.question.plan.inputs.windows[source.window].streams
+        probes = Probes(observed, [observed.streams[number].iri for number in numbers])
+        if window.key is not None:
+            found.append((probes, _GroupProbes(probes, window.key, _Known(frozenset(), False))))
+    return found
 
 
 def _predicates(streams: Sequence[StreamSeen]) -> Counter[str]:

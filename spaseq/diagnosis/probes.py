@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,8 +14,10 @@ from spaseq.algebra.deferral import lifted
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import conjoined, translate_group
 from spaseq.algebra.schema import Schema
+from spaseq.algebra.window_extent import extent_of
 from spaseq.diagnosis.entailment_hint import EntailmentHint
 from spaseq.diagnosis.observed import Observed, ignored
+from spaseq.diagnosis.seen_windows import SeenWindows
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.lang import ast
@@ -38,6 +42,7 @@ class Probe:
         tests: Sequence[ast.Expr] = (),
         keep: Sequence[str] = (),
         schema: Schema | None = None,
+        on_windows: bool = False,
     ) -> None:
         question = observed.question
         pattern, _ = lifted(entailed(translate_group(group), schema or question.schema))
@@ -46,7 +51,11 @@ class Probe:
             pattern = n.Filter(condition, pattern)
         knowledge = observed.knowledge.only(question.plan.inputs.kbs)
         self._evaluator = GpmEvaluator(
-            pattern, knowledge, question.plan.expressions, limits=observed.limits
+            pattern,
+            knowledge,
+            question.plan.expressions,
+            limits=observed.limits,
+            on_windows=on_windows,
         )
         self.solutions = self.events = 0
         self.exceeded = False
@@ -78,12 +87,25 @@ class Probe:
 
 
 class Probes:
-    """The probes of one GPM; `streams` are the IRIs of the streams that it reads."""
+    """The probes of one GPM.
 
-    def __init__(self, observed: Observed, streams: Iterable[str]) -> None:
-        self.observed, self.streams = observed, tuple(streams)
+    `streams` are the IRIs of the streams that it reads, `windows` the numbers of its windows.
+    Inside an EVENT `around` is that block without its pattern.
+    """
+
+    def __init__(
+        self, observed: Observed, streams: Iterable[str], windows: Iterable[int] = ()
+    ) -> None:
+        self.observed, self.streams, self.windows = observed, tuple(streams), tuple(windows)
         self.hint = EntailmentHint.of(observed)
         self._all: list[Probe] = []
+        self._around: ast.EventGraphPattern | None = None
+
+    def inside(self, event: ast.EventGraphPattern) -> Probes:
+        """The same probes, for the groups inside an EVENT."""
+        own = copy(self)
+        own._around = event
+        return own
 
     def probe(
         self,
@@ -96,7 +118,12 @@ class Probes:
 
         With `schema` it matches what the schema entails, also where the question has none.
         """
-        self._all.append(Probe(self.observed, group, tests, keep, schema))
+        on_windows = bool(self.windows) and not self.streams
+        if self._around is not None:
+            inner = (*group.elements, *map(ast.Filter, tests))
+            event = replace(self._around, pattern=ast.GroupGraphPattern(inner))
+            group, tests = ast.GroupGraphPattern((event,)), ()
+        self._all.append(Probe(self.observed, group, tests, keep, schema, on_windows))
         return self._all[-1]
 
     def take(self, index: VerticalPartition) -> None:
@@ -105,8 +132,15 @@ class Probes:
             probe.take(index)
 
 
-def run_probes(probes: Sequence[Probes], sources: Mapping[str, Source]) -> None:
-    """Read the streams of some probes, by IRI, and evaluate the probes."""
+def run_probes(
+    probes: Sequence[Probes], sources: Mapping[str, Source], windows: SeenWindows | None = None
+) -> None:
+    """Read the streams of some probes, by IRI, and the windows, and evaluate the probes."""
+    for number in sorted({number for each in probes for number in each.windows}):
+        assert windows is not None
+        for window_events in windows.indices(number):
+            for each in (each for each in probes if number in each.windows):
+                each.take(window_events)
     for iri, source in sources.items():
         readers = [each for each in probes if iri in each.streams]
         if readers:
@@ -120,6 +154,8 @@ def _described(index: VerticalPartition, event: int) -> str:
     """Which event this is: its IRI, or its time."""
     batch = index.batch
     name = batch.graph[event]
+    if extent_of(name) is not None:
+        return f"the window event of {batch.stream} at {format_time(int(batch.time[event]))}"
     return (
         f"<{name}>" if name is not None else f"the event at {format_time(int(batch.time[event]))}"
     )

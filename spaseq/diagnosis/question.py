@@ -69,6 +69,12 @@ class Question:
         """The definition of a GPM."""
         return next(gpm for gpm in self.resolved.query.gpms if gpm.name == name)
 
+    def streams_of(self, gpm: str) -> set[str]:
+        """The names of the streams that a GPM reads, by windows, too."""
+        of_windows = {window.name: window.streams for window in self.resolved.query.windows}
+        refs = (of_windows.get(ref.name, (ref,)) for ref in self.gpm(gpm).streams)
+        return {ref.name for some in refs for ref in some}
+
     def gpm_plan(self, name: str) -> GpmPlan:
         """The plan of a GPM that the sequence uses."""
         return next(gpm for gpm in self.watched.patterns.gpms if gpm.name == name)

@@ -28,6 +28,9 @@ OF_GPM = frozenset(
         "kb-empty",
         "filter-false",
         "filter-error",
+        "window-empty",
+        "having-never",
+        "gone-never",
     }
 )
 """The kinds that a GPM has by itself; the report shows them below the GPM."""
@@ -96,8 +99,24 @@ class StreamCount:
 
 
 @record
+class WindowCount:
+    """The window events of a window, and how many of them hold events."""
+
+    name: str
+    events: int
+    full: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The counts of the window."""
+        return {"window": self.name, "events": self.events, "full": self.full}
+
+
+@record
 class GpmCount:
-    """The solutions of a GPM by itself. `streams` are the names of the streams it reads."""
+    """The solutions of a GPM by itself.
+
+    `streams` are the names of the streams and windows that it stands on.
+    """
 
     name: str
     streams: tuple[str, ...]
@@ -142,6 +161,7 @@ class Report:
     notes: tuple[str, ...] = field(default=())
     at_least: bool = False
     event: str = ""
+    windows: tuple[WindowCount, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The report as one JSON object."""
@@ -149,6 +169,7 @@ class Report:
             "answers": self.answers,
             "causes": [cause.as_json() for cause in self.causes],
             "streams": [stream.as_json() for stream in self.streams],
+            **({"windows": [own.as_json() for own in self.windows]} if self.windows else {}),
             "gpms": [gpm.as_json() for gpm in self.gpms],
             "steps": [step.as_json() for step in self.steps],
             **({"at_least": True} if self.at_least else {}),
@@ -163,11 +184,11 @@ class Report:
         for stream in self.streams:
             yield _labelled(f"stream {stream.name}", _extent(stream))
             yield from self._of_stream(stream.name)
-            for gpm in self.gpms:
-                if stream.name in gpm.streams and gpm.name not in shown:
-                    shown.add(gpm.name)
-                    yield _labelled(f"  {gpm.name}", _solutions(gpm))
-                    yield from self._of_gpm(gpm.name)
+            yield from self._on(stream.name, shown)
+        for window in self.windows:
+            text = f"{window.events:{_COUNT},} window event{'' if window.events == 1 else 's'}"
+            yield _labelled(f"window {window.name}", f"{text}, {window.full:,} of them not empty")
+            yield from self._on(window.name, shown)
         if self.event:
             yield _labelled("event", self.event)
         if self.steps:
@@ -180,6 +201,14 @@ class Report:
         else:
             yield _labelled("answers", f"{self.answers:{_COUNT},}")
         yield from self.notes
+
+    def _on(self, source: str, shown: set[str]) -> Iterator[str]:
+        """The GPMs on a stream or window that have not been shown."""
+        for gpm in self.gpms:
+            if source in gpm.streams and gpm.name not in shown:
+                shown.add(gpm.name)
+                yield _labelled(f"  {gpm.name}", _solutions(gpm))
+                yield from self._of_gpm(gpm.name)
 
     def _of_stream(self, name: str) -> Iterator[str]:
         for cause in self.causes:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from spaseq.algebra.answers import Answer, Instant, TraceItem
+from spaseq.algebra.window_extent import extent_of
 from spaseq.compiled.arrays import Indices
 from spaseq.diagnosis.nearest_terms import as_written, number
 from spaseq.diagnosis.observed import Observed
@@ -40,6 +41,8 @@ def event_text(terms: TermText, item: TraceItem) -> str:
     """An event with its time, as a report names it."""
     time = format_time(item.time).removesuffix("Z")
     name = item.event
+    if extent_of(name) is not None:
+        return f"the window event of {item.stream} at {time}"
     if name is None:
         return f"the event at {time}"
     return f"{terms.iri(name.removeprefix('<').removesuffix('>'))} at {time}"
@@ -211,7 +214,7 @@ class SeenRows:
             int(rows.time[row]),
             int(rows.k[row]),
             gpms[number].name if 0 <= number < len(gpms) else "",
-            question.plan.inputs.streams[int(rows.stream[row])],
+            question.plan.inputs.sources[int(rows.stream[row])],
             rows.event[row],
         )
 

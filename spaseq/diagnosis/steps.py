@@ -92,7 +92,7 @@ class _Diagnosis:
                 return tuple(counts.values()), None
             cause = self._cause(steps)
             if cause is not None or found.unknown:
-                return tuple(counts.values()), cause
+                return tuple(counts.values()), cause and self._nothing_new(steps, cause)
         return tuple(counts.values()), self._after_sequence(self._levels[-1])
 
     def _must_match(self, steps: FirstSteps) -> bool:
@@ -151,6 +151,29 @@ class _Diagnosis:
             cut = cut or found.unknown
             before = form
         return None
+
+    def _nothing_new(self, steps: FirstSteps, cause: Cause) -> Cause:
+        """The cause if the last step waits for something new that was there before."""
+        observed = self._observed
+        news = [
+            (name, ref.name)
+            for name in steps.names
+            for ref in observed.question.gpm(name).streams
+            if ref.change == "NEW"
+        ]
+        if not news or not steps.before or observed.windows is None:
+            return cause
+        levels = replace(observed, rows=observed.windows.solutions(as_levels=True))
+        form = _whole(steps)
+        found = replace(self._search, observed=levels).found(form.plan, 1, form.copies)
+        if not found:
+            return cause
+        gpm, window = news[0]
+        text = f"{gpm} stands on NEW {window}, and what it matches is there before, and not new "
+        text += f"after, the steps before it: on {window}, without NEW, there is a match"
+        return replace(
+            cause, kind="nothing-new", gpm=gpm, text=text, term=f"NEW {window}", suggestion=window
+        )
 
     def _cut_off(self, steps: FirstSteps, stage: Stage) -> Cause | None:
         """The cause if a search of a form with fewer constraints stopped before it found any."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import spaseq
 from spaseq.compile import check_query, compile_query
 from spaseq.errors import UsageError
 from spaseq.lang.format import format_query
@@ -96,5 +95,3 @@ def test_what_is_not_there_yet_is_said() -> None:
     text = query(gpms=f"DEFINE GPM A ON W {AVG} {B}", sequence="A; B", head="WITHIN 1 HOURS")
     with pytest.raises(UsageError, match="partial matches"):
         compile_query(text, options=CompileOptions(partial=True))
-    with pytest.raises(UsageError, match="windows"):
-        spaseq.why(text, {"S": []})

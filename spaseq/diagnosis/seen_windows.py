@@ -1,0 +1,104 @@
+"""The window events of a query, of the rows that its streams gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from spaseq.algebra.correlation import EVENT
+from spaseq.gpm.graphs.window_partition import WindowPartition
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.limits import Limits
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.windows.window_events import WindowEvent, WindowGraphs
+from spaseq.windows.window_operator import WindowOperator
+from spaseq.windows.window_runs import EVER, ContentEvent, WindowRun, run_of
+
+_TOGETHER = 100_000
+"""How many events of windows are looked at together; an event counts in each of its windows."""
+
+
+@dataclass(slots=True)
+class SeenWindows:
+    """The windows of one query.
+
+    `rows` are what stage 1 of `plan` gives, in order of time: the contents of windows among them.
+    """
+
+    plan: QueryPlan
+    rows: SolutionBatch
+    knowledge: KnowledgeBase
+    limits: Limits
+    on_bad: OnBad
+
+    def solutions(self, as_levels: bool = False) -> SolutionBatch:
+        """All rows, with the solutions on window events in the place of contents.
+
+        With `as_levels` a GPM on NEW or GONE has the solutions of its windows themselves.
+        """
+        plan = _as_levels(self.plan) if as_levels else self.plan
+        operator = WindowOperator(plan, self.knowledge, self.on_bad, self.limits)
+        last = int(self.rows.time.max()) if len(self.rows) else 0
+        parts = [operator.advance(self.rows, last), operator.close()]
+        rows = SolutionBatch.concat([p for p in parts if len(p)], plan.patterns.columns)
+        return rows.take(np.lexsort((rows.stream, rows.k, rows.time)))
+
+    def has_content(self, window: int) -> bool:
+        """Whether a window event of a window holds an event."""
+        number = len(self.plan.patterns.gpms) + self.plan.inputs.windows[window].content
+        return bool((self.rows.gpm == number).any())
+
+    def indices(self, window: int) -> Iterator[WindowPartition]:
+        """The window events of a window, some at a time."""
+        graphs = WindowGraphs(self.plan)
+        part: list[WindowEvent] = []
+        for event in self._events(window, graphs):
+            part.append(event)
+            if sum(len(own.closed.content) for own in part) > _TOGETHER:
+                yield graphs.index(window, part)
+                part = []
+        if part:
+            yield graphs.index(window, part)
+
+    def _events(self, window: int, graphs: WindowGraphs) -> Iterator[WindowEvent]:
+        own = self.plan.inputs.windows[window]
+        number = len(self.plan.patterns.gpms) + own.content
+        rows = self.rows.take(np.flatnonzero(self.rows.gpm == number))
+        runs: dict[tuple[str, ...], WindowRun] = {}
+        for key, event in sorted(_content(rows, self.plan.sequence.partition),
+                                 key=lambda each: graphs.order(each[1])):  # fmt: skip
+            run = runs.setdefault(key, run_of(own.extent))
+            yield from (WindowEvent(key, closed) for closed in run.add(event))
+        for key, run in runs.items():
+            yield from (WindowEvent(key, closed) for closed in run.due(EVER))
+
+
+def _content(
+    rows: SolutionBatch, partition: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], ContentEvent]]:
+    """(partition, event) of the rows of a content."""
+    texts = [rows.texts(v) for v in partition]
+    keys: Any = zip(*texts, strict=True) if texts else [()] * len(rows)
+    places = rows.time.tolist(), rows.k.tolist(), rows.stream.tolist()
+    columns: tuple[list[Any], ...] = (*places, rows.event.texts(), rows.texts(EVENT))
+    events = map(ContentEvent._make, zip(*columns, strict=True))
+    return zip(keys, events, strict=True)
+
+
+def _as_levels(plan: QueryPlan) -> QueryPlan:
+    gpms = tuple(
+        replace(gpm, windows=tuple(dict.fromkeys(replace(s, change=None) for s in gpm.windows)))
+        for gpm in plan.patterns.gpms
+    )
+    return replace(plan, patterns=replace(plan.patterns, gpms=gpms))
+
+
+def streams_of_windows(plan: QueryPlan) -> Mapping[str, tuple[str, ...]]:
+    """The names of the streams that each window stands on."""
+    names = plan.inputs.stream_names
+    return {own.name: tuple(names[i] for i in own.streams) for own in plan.inputs.windows}
