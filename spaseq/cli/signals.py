@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -19,6 +20,13 @@ class AskedToEnd:
     """Whether SIGINT or SIGTERM has arrived, and which of them came first."""
 
     number: int | None = None
+
+    def keeps(self, record: logging.LogRecord) -> bool:
+        """Whether a log record is written.
+
+        py4j logs a call that a signal interrupts, with a traceback. One line says that already.
+        """
+        return self.number is None or "while sending command" not in str(record.msg)
 
 
 Handlers: TypeAlias = Callable[[Mapping[int, Any]], Mapping[int, Any]]
@@ -65,8 +73,11 @@ def terminable(asked: AskedToEnd, then: Handlers = restored) -> Iterator[None]:
     before: dict[int, Any] = {signal.SIGTERM: signal.signal(signal.SIGTERM, terminated)}
     if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, end_at_once):
         before[signal.SIGINT] = signal.signal(signal.SIGINT, interrupted)
+    root = logging.getLogger()
+    root.addFilter(asked.keeps)
     try:
         yield
     finally:
+        root.removeFilter(asked.keeps)
         for number, handler in then(before).items():
             signal.signal(number, handler)

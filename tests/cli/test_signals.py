@@ -85,6 +85,39 @@ def test_a_library_turns_a_signal_into_its_own_error(
     assert ended.value.code == status
 
 
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [(signal.SIGINT, "spaseq: interrupted"), (signal.SIGTERM, "spaseq: terminated")],
+)
+def test_a_call_of_java_that_a_signal_interrupts_is_told_in_one_line(
+    number: signal.Signals, message: str
+) -> None:
+    """py4j logs it with a traceback; what it logs without a signal is still written."""
+    code = f"""
+import logging, signal
+from py4j.clientserver import JavaClient
+from spaseq.cli.main import cli, main
+
+class Connection:
+    socket = None
+    def send_command(self, command):
+        signal.raise_signal({int(number)})
+
+def call(*args, **options):
+    logging.error("Exception while sending command: before")
+    client = object.__new__(JavaClient)
+    client._get_connection = Connection
+    client.send_command("c")
+
+cli.main = call
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main(["run"])
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.stderr == f"ERROR:root:Exception while sending command: before\n{message}\n"
+    assert ended.returncode == 128 + number
+
+
 def test_a_followed_run_ends_after_the_present_batch() -> None:
     with pytest.raises(Terminated), until_interrupted() as asked:
         assert not asked.is_set()

@@ -67,6 +67,7 @@ def test_a_restart_goes_on_muting(tmp_path: Path) -> None:
         server.feed(0, 5)
         wait(lambda: told() == (1, 3))  # the last one is not final yet
     with served(tmp_path) as server:
+        assert told() == (1, 3)
         server.feed(5, 22)
         wait(lambda: told() == (3, 18))
         assert 'spaseq_query_muted_total{query="jam"} 18' in server.http.get("/metrics").text

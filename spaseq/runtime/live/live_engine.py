@@ -235,17 +235,22 @@ class LiveEngine:
     def advance(self) -> list[tuple[QueryPlan, Answer]]:
         """All answers that the clocks make final, each with its query."""
         at, stats = time.perf_counter(), self._job.stats
-        stats.watermarks = {iri: clock.watermark for iri, clock in self._clocks.items()}
-        known = [mark for mark in stats.watermarks.values() if mark is not None]
-        stats.watermark = min(known) if len(known) == len(self._clocks) else None
         found = self.queries.advance_streams(self.marks())
         queries = self.queries.queries
         for number, waiting in self.queries.partials():
             self._job.take_partial(queries[number].plan, waiting)
-        stats.suppressed, stats.muted = self.queries.suppressed, self.queries.muted
+        self._tell()
         stats.query_seconds = dict(self.queries.seconds)
         stats.add("sequence", time.perf_counter() - at)
         return [(queries[number].plan, answer) for number, answer in found]
+
+    def _tell(self) -> None:
+        """Tell others how far the streams have come, and what queries have left out."""
+        stats = self._job.stats
+        stats.watermarks = {iri: clock.watermark for iri, clock in self._clocks.items()}
+        known = [mark for mark in stats.watermarks.values() if mark is not None]
+        stats.watermark = min(known) if len(known) == len(self._clocks) else None
+        stats.suppressed, stats.muted = self.queries.suppressed, self.queries.muted
 
     def snapshot(self) -> list[Any]:
         """The state as a value for `LiveDirectory.save_state`; call it after `advance` only.
@@ -337,6 +342,7 @@ class LiveEngine:
             self._use(plans)
         if streams:
             self.restore_streams(streams)
+        self._tell()
 
     def counts_as_json(self) -> list[Any]:
         """How much each stream has brought, for `restore_counts`."""
@@ -357,6 +363,7 @@ class LiveEngine:
         except (TypeError, ValueError) as error:
             raise RunError(f"the state of the run is damaged: {error}") from error
         self.queries.restore(states)
+        self._tell()
 
 
 def _no_rows(query: PushedQuery) -> SolutionBatch:
