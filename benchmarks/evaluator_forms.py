@@ -25,7 +25,7 @@ import numpy as np
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import UsageError
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
 from spaseq.rdf.terms.number_kinds import DOUBLE

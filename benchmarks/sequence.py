@@ -38,7 +38,7 @@ from spaseq.automaton.sets.python.determinise import DeterministicAutomaton
 from spaseq.automaton.sets.python.expand import expand
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, text_array
 from spaseq.rdf.terms.number_kinds import DOUBLE

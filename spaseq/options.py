@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
 
 from spaseq.errors import UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.rdf.inputs.message_options import DEFAULT_MESSAGES, MessageOptions
+from spaseq.rdf.inputs.stream_options import DEFAULT_MESSAGES, MessageOptions
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from spaseq.records import record
 

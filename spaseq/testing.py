@@ -39,7 +39,7 @@ from spaseq.errors import BadEvents, InputError
 from spaseq.lang.parser import parse
 from spaseq.lift.lifted import Lifted
 from spaseq.options import EngineKeywords, KbInput
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.sources.iterables import Event
 
 __all__ = ["Harness", "letter_query", "letters", "words"]

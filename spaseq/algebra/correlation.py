@@ -17,12 +17,12 @@ from spaseq.algebra.groups import translate_group
 from spaseq.algebra.mapping import expressions, mapped, with_expressions
 from spaseq.algebra.scope import visible
 from spaseq.lang import ast
-from spaseq.lang.rewriting import rewritten
 from spaseq.lang.variables import (
     exists_uses,
     group_function_uses,
     now_uses,
     prev_uses,
+    rewritten,
     timestamp_uses,
 )
 from spaseq.records import record

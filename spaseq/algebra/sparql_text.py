@@ -11,9 +11,9 @@ from spaseq.algebra.groups import translate_group
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.triple_terms import is_part
 from spaseq.lang import ast
-from spaseq.lang.format_expressions import ExpressionText
-from spaseq.lang.format_terms import TermText
-from spaseq.lang.rewriting import rewritten
+from spaseq.lang.format_patterns import ExpressionText
+from spaseq.lang.format_triples import TermText
+from spaseq.lang.variables import rewritten
 
 _TERMS = TermText(ast.Prologue())
 

@@ -6,8 +6,7 @@ from itertools import count
 
 from spaseq.algebra import nodes as n
 from spaseq.lang import ast
-from spaseq.lang.rewriting import rewritten
-from spaseq.lang.variables import group_function_uses
+from spaseq.lang.variables import group_function_uses, rewritten
 
 
 def select_clauses(

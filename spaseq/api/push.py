@@ -3,33 +3,81 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import wraps
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, Self, Unpack
+from threading import RLock
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, Unpack
 
 from spaseq import thresholds
 from spaseq.algebra.answers import Answer
 from spaseq.api.match import Match, PartialMatch, to_datetime
 from spaseq.api.prepare import StandingPlanner, load_knowledge, named, plan_queries
-from spaseq.api.pushed_matcher import PushedMatcher
-from spaseq.api.pushed_streams import PushedEvent, PushedStreams
+from spaseq.api.pushed_streams import PushedEvent, PushedMatcher, PushedStreams
 from spaseq.api.queries import QueryInput
-from spaseq.api.turns import Turn, one_at_a_time
 from spaseq.errors import BadEvents, SpaseqError, UsageError
 from spaseq.lang.spelling import suggested
 from spaseq.options import KbInput, PushKeywords, RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.templates import QueryTemplates
-from spaseq.rdf.inputs.bad_input import OnBad, warn
+from spaseq.rdf.inputs.stream_options import OnBad, warn
 from spaseq.rdf.terms.program_times import Time, time_ms
 from spaseq.rdf.terms.times import TIME_UNITS
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
-from spaseq.runtime.stage_factory import StageFactory
+from spaseq.runtime.unit_stages import StageFactory
 from spaseq.sources.iterables import Event
 from spaseq.stages.collection_pause import collection_paused, look_at_all
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Turn:
+    """Whose turn it is to call an object."""
+
+    __slots__ = ("is_taken", "lock")
+
+    def __init__(self) -> None:
+        self.lock = RLock()  # of the thread that calls
+        self.is_taken = False
+
+
+class TakesTurns(Protocol):
+    """An object whose calls take turns."""
+
+    _turn: Turn
+
+
+S = TypeVar("S", bound=TakesTurns)
+
+
+def one_at_a_time(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Let a method wait until no other thread is in such a method of the object.
+
+    Raises:
+        UsageError: this thread is in one already.
+    """
+
+    @wraps(method)
+    def call(self: S, /, *arguments: P.args, **options: P.kwargs) -> R:
+        turn = self._turn
+        with turn.lock:
+            if turn.is_taken:
+                raise UsageError(
+                    f"{method.__qualname__.lstrip('_')} was called inside another call of the same "
+                    "object, by a callback or an extension function: call it after that call has "
+                    "returned"
+                )
+            turn.is_taken = True
+            try:
+                return method(self, *arguments, **options)
+            finally:
+                turn.is_taken = False
+
+    return call
 
 
 class Engine:

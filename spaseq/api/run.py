@@ -18,7 +18,7 @@ from spaseq.api.queries import QueryInput
 from spaseq.api.streams import StreamInput, bounded_sources, lifted_inputs, sources_if_any
 from spaseq.errors import UsageError
 from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.stages.collection_pause import collection_paused

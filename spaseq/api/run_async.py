@@ -24,7 +24,7 @@ from spaseq.api.run import Task, live_run, prepare, run, split_live
 from spaseq.api.streams import StreamInput
 from spaseq.errors import UsageError
 from spaseq.options import KbInput, RunKeywords
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.job.job import Stats
 from spaseq.sources.iterables import Event
 

@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 from spaseq.errors import UsageError
 from spaseq.lift.lifted import Lifted, lifted_source
 from spaseq.options import RunOptions
-from spaseq.rdf.inputs.message_options import DEFAULT_MESSAGES
-from spaseq.rdf.inputs.stream_options import StreamOptions, reading_threads
+from spaseq.rdf.inputs.stream_options import DEFAULT_MESSAGES, StreamOptions, reading_threads
 from spaseq.sources import source_of
 from spaseq.sources.base import Source
 from spaseq.sources.iterables import Event

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from spaseq.cli.durations import SECONDS
-from spaseq.cli.option_groups import OptionGroup, PartOption
-from spaseq.cli.run_parts import count
+from spaseq.cli.option_groups import OptionGroup, PartOption, count
 from spaseq.limits import Limits
 from spaseq.options import ServiceOptions, StageOptions, StateLimits
 

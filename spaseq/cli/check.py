@@ -10,10 +10,9 @@ import click
 
 from spaseq.api.queries import read_query
 from spaseq.cli.checked_options import why_options
-from spaseq.cli.option_groups import Chosen, grouped_command
+from spaseq.cli.option_groups import Chosen, InputTexts, grouped_command
 from spaseq.cli.queries import QUERY_FILES, QueryOptions, check_file
 from spaseq.cli.run_options import WHY_OPTIONS
-from spaseq.cli.run_parts import InputTexts
 from spaseq.compile import Checked
 from spaseq.errors import Diagnostic
 from spaseq.lift.lift_checks import check_lift
@@ -39,13 +38,13 @@ def check(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> int:
     lifts = {path: text for path in queries if is_lift(text := read_query(path), path.name)}
     found = [check_lift(text, str(path)).diagnostics for path, text in lifts.items()]
     if lifts or chosen[InputTexts].lifts:
-        from spaseq.cli.delimited_lifts import uncast_findings  # loads Arrow
+        from spaseq.cli.stream_findings import uncast_findings  # loads Arrow
 
         found += uncast_findings(lifts, chosen)
     checked = [check_file(path, planning) for path in queries if path not in lifts]
     findings = [d for each in (*found, *(c.diagnostics for c in checked)) for d in each]
     if checked and chosen[InputTexts].streams and not any(d.severity == "error" for d in findings):
-        from spaseq.cli.given_data import unmatched
+        from spaseq.cli.stream_findings import unmatched
 
         patterns = zip(checked, unmatched(checked, chosen), strict=True)
         findings = [d for each in found for d in each]
@@ -70,7 +69,7 @@ def _with_lifts(
 
     A pattern that has a warning already gets no other one.
     """
-    from spaseq.cli.lifted_patterns import lift_errors, unmatched_in_lifts
+    from spaseq.cli.stream_findings import lift_errors, unmatched_in_lifts
 
     own = [*lift_errors(checked, chosen)] or [*unmatched_in_lifts(checked, chosen)]
     known = {(d.source.name, d.span.start) for d in findings}

@@ -9,9 +9,15 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from spaseq.cli.option_groups import Chosen
+from spaseq.cli.option_groups import (
+    Chosen,
+    FollowFlags,
+    InputTexts,
+    OutputOptions,
+    QuerySet,
+    SideOptions,
+)
 from spaseq.cli.output_files import STDOUT, NamedPath
-from spaseq.cli.run_parts import FollowFlags, InputTexts, OutputOptions, QuerySet, SideOptions
 from spaseq.connectors import is_sink
 from spaseq.connectors.address import Address
 from spaseq.errors import UsageError
@@ -28,7 +34,7 @@ from spaseq.options import (
     StageOptions,
     StateLimits,
 )
-from spaseq.rdf.inputs.message_options import MessageOptions
+from spaseq.rdf.inputs.stream_options import MessageOptions
 
 
 def run_options(chosen: Chosen) -> RunOptions:

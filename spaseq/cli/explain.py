@@ -10,10 +10,9 @@ import click
 
 from spaseq.api.queries import check_queries, plans_of
 from spaseq.cli.checked_options import why_options
-from spaseq.cli.option_groups import Chosen, OptionGroup, PartOption, grouped_command
+from spaseq.cli.option_groups import Chosen, InputTexts, OptionGroup, PartOption, grouped_command
 from spaseq.cli.queries import QUERY_FILES, QueryOptions
 from spaseq.cli.run_options import RUNTIME, WHY_OPTIONS
-from spaseq.cli.run_parts import InputTexts
 from spaseq.errors import UsageError
 from spaseq.measures import Measures
 from spaseq.options import PlanningOptions, RuntimeOptions
@@ -111,7 +110,7 @@ def explain(queries: tuple[Path, ...], chosen: Chosen) -> None:
     checked = [replace(each, plan=plan) for each, plan in zip(checked, plans, strict=True)]
     shown = [explained(each, show.full, show.rate) for each in checked]
     if inputs.lifts:
-        from spaseq.cli.lifted_streams import lift_plans
+        from spaseq.cli.run_inputs import lift_plans
 
         lifts = tuple(lift_plans(plans, chosen))
         shown = [replace(each, lifts=lifts) for each in shown]

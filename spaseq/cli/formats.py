@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from spaseq.cli.run_parts import OutputOptions
+from spaseq.cli.option_groups import OutputOptions
 from spaseq.errors import UsageError
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.sinks import SINKS

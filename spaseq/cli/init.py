@@ -12,7 +12,7 @@ from spaseq.first_steps.first_rules import first_rule
 from spaseq.first_steps.sampled_events import sampled_events
 from spaseq.first_steps.sampled_rows import sampled_rows
 from spaseq.first_steps.samples import Sample
-from spaseq.lift.table_formats import TABLE_EXTENSIONS, table_format
+from spaseq.lift.table_files import TABLE_EXTENSIONS, table_format
 from spaseq.storage.new_directory import check_new
 
 _EXAMPLE = """sensor,at,level

@@ -8,17 +8,16 @@ import click
 
 from spaseq.api.queries import read_query
 from spaseq.cli.messages import tell
-from spaseq.cli.run_parts import SideOptions
+from spaseq.cli.option_groups import SideOptions
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.errors import InputError, QueryError
 from spaseq.expr.extension import load_functions
 from spaseq.lift.field_types import field_types
 from spaseq.lift.lift_checks import check_lift
-from spaseq.lift.lifted_files import LiftedFiles
+from spaseq.lift.lifted_source import LiftedFiles
 from spaseq.lift.lifted_text import FORMATS, HEADS, event_texts
-from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT, csv_dialect
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.rdf.terms.times import TIME_UNITS
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 

@@ -24,13 +24,19 @@ from spaseq.cli.checked_options import (
 from spaseq.cli.formats import check_columns, check_format, columns_of
 from spaseq.cli.messages import tell
 from spaseq.cli.no_answers import command_for_more, no_answer_line, write_report
-from spaseq.cli.option_groups import Chosen, grouped_command
+from spaseq.cli.option_groups import (
+    Chosen,
+    InputTexts,
+    OutputOptions,
+    QuerySet,
+    SideOptions,
+    grouped_command,
+)
 from spaseq.cli.output_files import STDOUT, check_outputs
 from spaseq.cli.progress import ProgressLine, summary
 from spaseq.cli.queries import QueryOptions, checked_files, query_files
 from spaseq.cli.run_inputs import given_inputs, kb_source, stream_sources, through_logs
 from spaseq.cli.run_options import RUN_OPTIONS
-from spaseq.cli.run_parts import InputTexts, OutputOptions, QuerySet, SideOptions
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.compile import Checked

@@ -1,31 +1,148 @@
-"""The streams and knowledge bases of `spaseq run`: from the texts of options to sources."""
+"""The streams and knowledge bases of `spaseq run`: from the texts of options, such as --lift,
+--types and --context, to sources.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from spaseq.api.streams import bounded_sources, stream_source
+from spaseq.api.streams import StreamInput, bounded_sources, stream_source
 from spaseq.cli.checked_options import check_messages
-from spaseq.cli.json_streams import with_context_map, with_contexts
-from spaseq.cli.lifted_streams import named_value, with_lifts
-from spaseq.cli.option_groups import Chosen
+from spaseq.cli.option_groups import Chosen, InputTexts
 from spaseq.cli.output_files import NamedPath
 from spaseq.cli.queries import QueryOptions
-from spaseq.cli.run_parts import InputTexts
 from spaseq.errors import UsageError
 from spaseq.kb.quads import keeps_graphs
 from spaseq.kb.service_address import is_url
+from spaseq.lift.lifted import Lifted, text_of
+from spaseq.lift.table_files import is_table_input
 from spaseq.message_text import public_address
-from spaseq.options import PlanningOptions, RunOptions, RuntimeOptions
+from spaseq.options import PlanningOptions, ReadingOptions, RunOptions, RuntimeOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.terms.term import is_absolute_iri
 from spaseq.runtime.job.binding import bind_streams, split_assignment, stream_names
 from spaseq.sources.base import Source
 from spaseq.sources.broker_stream import BrokerStream
+from spaseq.sources.json_ld import JsonLd
+
+if TYPE_CHECKING:
+    from spaseq.lift.lift_plan import LiftPlan
+
+
+def with_contexts(
+    bound: Mapping[str, StreamInput],
+    contexts: Sequence[str],
+    names: Mapping[str, str],
+) -> dict[str, StreamInput]:
+    """The inputs by stream IRI; those of JSON streams with their context.
+
+    Raises:
+        UsageError: a text is no assignment, or a stream has a lift or another context.
+    """
+    found = dict(bound)
+    for text in contexts:
+        iri, file = named_value(text, names)
+        if iri is None:
+            raise UsageError(f"--context {text}: expected NAME=FILE, NAME being a stream's")
+        given = found.get(iri)
+        if not isinstance(given, list):
+            raise UsageError(f"--context {text}: the stream has a lift or a context already")
+        found[iri] = JsonLd(given, file)
+    return found
+
+
+def with_context_map(options: RunOptions, named: Sequence[str]) -> RunOptions:
+    """The options of a run whose JSON-LD may name contexts.
+
+    Raises:
+        UsageError: a text is no assignment.
+    """
+    files = dict(_named(text) for text in named)
+    return replace(options, reading=replace(options.reading, context_map=files))
+
+
+def _named(text: str) -> tuple[str, str]:
+    pair = split_assignment(text, ())
+    if pair is None or not is_absolute_iri(pair[0]):
+        raise UsageError(f"--context-map {text}: expected IRI=FILE")
+    return pair
+
+
+def named_value(text: str, names: Mapping[str, str]) -> tuple[str | None, str]:
+    """(stream IRI or None, value) of `NAME=VALUE`, `<IRI>=VALUE` or `VALUE`.
+
+    >>> named_value("S=a.rq", {"S": "http://e/s"}), named_value("a=b.rq", {"S": "http://e/s"})
+    (('http://e/s', 'a.rq'), (None, 'a=b.rq'))
+    """
+    for name in sorted(names, key=len, reverse=True):
+        for written in (f"{name}=", f"<{name}>="):
+            if text.startswith(written):
+                return names[name], text[len(written) :]
+    return None, text
+
+
+def lift_plans(plans: Sequence[QueryPlan], chosen: Chosen) -> Iterator[tuple[str, LiftPlan]]:
+    """(stream IRI, its lift) of the --lift options; one without NAME is for the other streams.
+
+    Raises:
+        InputError: a lift cannot be read.
+        QueryError: a lift has errors.
+    """
+    from spaseq.lift.lift_checks import compiled_lift  # runs without lifts need not wait for it
+
+    names = stream_names(plans)
+    given = [named_value(text, names) for text in chosen[InputTexts].lifts]
+    own = {iri for iri, _ in given}
+    others = [iri for plan in plans for iri in plan.inputs.streams if iri not in own]
+    for iri, file in given:
+        text, name = text_of(Path(file))
+        reading = chosen[ReadingOptions]
+        lift = compiled_lift(text, name, reading.time_predicate, reading.time_unit)
+        yield from ((each, lift) for each in ([*dict.fromkeys(others)] if iri is None else [iri]))
+
+
+def with_lifts(
+    paths: Mapping[str, Sequence[str]],
+    texts: InputTexts,
+    names: Mapping[str, str],
+) -> dict[str, StreamInput]:
+    """The inputs by stream IRI; those of lifted streams with their lift.
+
+    Raises:
+        UsageError: --types without a lift, two lifts of one stream, or a lift without a stream.
+    """
+    own: dict[str | None, str] = {}
+    for text in texts.lifts:
+        iri, file = named_value(text, names)
+        if iri in own:
+            raise UsageError(f"--lift {text}: the stream has a lift already")
+        own[iri] = file
+    for option, given_texts in (("--types", texts.types), ("--csv", texts.csv)):
+        if given_texts and not own:
+            raise UsageError(f"{option} goes with --lift")
+    if not own:
+        return {iri: list(given) for iri, given in paths.items()}
+    from spaseq.lift.field_types import field_types  # runs without lifts need not wait for it
+
+    typed = [(iri, field_types(text)) for iri, text in (named_value(t, names) for t in texts.types)]
+    dialects = dict(named_value(t, names) for t in texts.csv)
+    bound: dict[str, StreamInput] = {}
+    for iri, given in paths.items():
+        lift = own.get(iri) or (own.get(None) if all(map(is_table_input, given)) else None)
+        if lift is None:
+            bound[iri] = list(given)
+            continue
+        fields = {field: kind for of, pairs in typed if of in (iri, None) for field, kind in pairs}
+        csv = dialects.get(iri, dialects.get(None))
+        bound[iri] = Lifted(list(given), Path(lift), fields, csv)
+    if None in own and not any(isinstance(given, Lifted) for given in bound.values()):
+        raise UsageError(f"--lift {own[None]}: no stream is CSV, TSV, JSON, Parquet or Arrow")
+    return bound
 
 
 def stream_sources(

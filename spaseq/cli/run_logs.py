@@ -10,18 +10,17 @@ from spaseq.api.prepare import StandingPlanner, load_knowledge
 from spaseq.cli.answer_file import answer_file
 from spaseq.cli.formats import columns_of
 from spaseq.cli.messages import tell
-from spaseq.cli.option_groups import Chosen
+from spaseq.cli.option_groups import Chosen, InputTexts, OutputOptions, QuerySet
 from spaseq.cli.progress import ProgressLine, summary
 from spaseq.cli.run_inputs import kb_source
-from spaseq.cli.run_parts import InputTexts, OutputOptions, QuerySet
 from spaseq.cli.run_standing import engine_of
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.errors import UsageError
 from spaseq.options import RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.job import Job
+from spaseq.runtime.live.live_run import replayed
 from spaseq.runtime.live.live_stream import LiveStream
-from spaseq.runtime.live.replay import replayed
 from spaseq.scratch import ScratchDirectory
 from spaseq.serve.configured_streams import RecordedStreams, recorded
 from spaseq.sinks import SINKS, open_sink

@@ -7,16 +7,17 @@ import click
 from spaseq.cli.bound_options import ENDPOINTS, LIMITS
 from spaseq.cli.durations import DURATION, INTERVAL
 from spaseq.cli.graph_versions import kb_changes
-from spaseq.cli.option_groups import OptionGroup, PartOption
-from spaseq.cli.queries import DISABLE, ENTAILMENT, FUNCTIONS, ONTOLOGY
-from spaseq.cli.run_parts import (
+from spaseq.cli.option_groups import (
     FollowFlags,
     InputTexts,
+    OptionGroup,
     OutputOptions,
+    PartOption,
     QuerySet,
     SideOptions,
     count,
 )
+from spaseq.cli.queries import DISABLE, ENTAILMENT, FUNCTIONS, ONTOLOGY
 from spaseq.options import (
     RUNTIMES,
     FileSourceSettings,
@@ -26,7 +27,7 @@ from spaseq.options import (
     StageOptions,
     StateLimits,
 )
-from spaseq.rdf.inputs.message_options import TIME_RULES, MessageOptions
+from spaseq.rdf.inputs.stream_options import TIME_RULES, MessageOptions
 from spaseq.rdf.terms.times import TIME_UNITS
 from spaseq.sinks import SINKS
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from spaseq.api.prepare import StandingPlanner
 from spaseq.api.queries import check_queries
 from spaseq.cli.messages import tell
-from spaseq.cli.option_groups import Chosen
+from spaseq.cli.option_groups import Chosen, InputTexts, OutputOptions, QuerySet
 from spaseq.cli.progress import ProgressLine
 from spaseq.cli.run_inputs import standing_streams
-from spaseq.cli.run_parts import InputTexts, OutputOptions, QuerySet
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.compile import Checked
 from spaseq.errors import UsageError

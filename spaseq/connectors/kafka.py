@@ -17,8 +17,7 @@ import numpy as np
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import Intake, MessageSource
 from spaseq.connectors.heartbeat_messages import HEADER, media_of
-from spaseq.connectors.kafka_connection import check_source, starts_late
-from spaseq.connectors.kafka_consumer import TopicConsumer
+from spaseq.connectors.kafka_consumer import TopicConsumer, check_source, starts_late
 from spaseq.errors import InputError
 from spaseq.logs.messages import NO_TIME, JoinedTexts, MessageColumns
 

@@ -9,8 +9,7 @@ from typing import ClassVar
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import AWAY, BACK
 from spaseq.connectors.kafka import block_of
-from spaseq.connectors.kafka_connection import check_source, starts_late
-from spaseq.connectors.kafka_consumer import Extent, TopicConsumer
+from spaseq.connectors.kafka_consumer import Extent, TopicConsumer, check_source, starts_late
 from spaseq.errors import InputError
 from spaseq.logs.messages import MessageColumns
 

@@ -9,7 +9,7 @@ from spaseq.diagnosis.observed import Observed, StreamSeen
 from spaseq.diagnosis.report import Cause, plural
 from spaseq.diagnosis.time_predicates import time_predicate
 from spaseq.lang import ast
-from spaseq.rdf.events.open_event import NO_TIME
+from spaseq.rdf.events.graph_times import NO_TIME
 
 
 def input_causes(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher, get_close_matches
 
 from spaseq.lang import ast
-from spaseq.lang.format_terms import TermText
+from spaseq.lang.format_triples import TermText
 from spaseq.rdf.terms.term import split_literal
 from spaseq.rdf.terms.vocabulary import XSD_STRING
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from spaseq.algebra.groups import conjuncts
 from spaseq.lang import ast
-from spaseq.lang.format_terms import TermText
+from spaseq.lang.format_triples import TermText
 from spaseq.records import record
 
 Node: TypeAlias = ast.Triple | ast.Element

@@ -33,8 +33,8 @@ from spaseq.diagnosis.report import Cause, plural
 from spaseq.diagnosis.together import Together
 from spaseq.diagnosis.window_causes import HavingProbes, WindowQuestion
 from spaseq.lang import ast
+from spaseq.lang.scope import seen_before
 from spaseq.lang.variables import exists_uses, expression_variables, looks_back
-from spaseq.lang.visibility import seen_before
 from spaseq.plan.query_plan import GpmPlan
 from spaseq.records import record
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from spaseq.algebra.schema import Schema
 from spaseq.errors import Span
 from spaseq.lang import ast
-from spaseq.lang.format_terms import TermText
+from spaseq.lang.format_triples import TermText
 from spaseq.lang.resolve import Resolved
 from spaseq.plan.gpm_plans import membership_plans
 from spaseq.plan.query_plan import GpmPlan, QueryPlan

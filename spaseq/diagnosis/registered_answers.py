@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from spaseq.algebra.answers import Answer
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.bad_input import OnBad
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions
 from spaseq.records import record
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.sources.base import Source, Split

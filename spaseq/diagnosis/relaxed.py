@@ -14,7 +14,7 @@ from dataclasses import field, replace
 from spaseq.automaton.program.window import Counted, Sliding
 from spaseq.lang import ast
 from spaseq.lang import sequence as seq
-from spaseq.lang.ast.sequence_nodes import OpKind
+from spaseq.lang.ast.pattern_nodes import OpKind
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.scope import scopes
 from spaseq.lang.sequence import Chain, Link, SequenceOperator, occurrences

@@ -15,7 +15,7 @@ from spaseq.diagnosis.relaxed import COPY, FirstSteps
 from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.lang import ast
 from spaseq.lang import sequence as seq
-from spaseq.lang.format_terms import TermText
+from spaseq.lang.format_triples import TermText
 from spaseq.lang.variables import expression_variables, prev_uses, walk
 from spaseq.rdf.terms.term import split_literal
 from spaseq.rdf.terms.times import format_time

@@ -14,7 +14,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.windows.window_events import WindowEvent, WindowGraphs
 from spaseq.windows.window_operator import WindowOperator
 from spaseq.windows.window_runs import EVER, ContentEvent, WindowRun, run_of

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 from spaseq.diagnosis.nearest_terms import last_part
 from spaseq.diagnosis.observed import ignored
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.records import record
 from spaseq.sources.base import Source, Split
 

@@ -15,8 +15,7 @@ from spaseq.lang import ast
 from spaseq.lang.format_patterns import PatternText
 from spaseq.lang.format_triples import uses_of_blank_nodes
 from spaseq.lang.functions import SET_FUNCTIONS
-from spaseq.lang.rewriting import rewritten
-from spaseq.lang.variables import expression_variables
+from spaseq.lang.variables import expression_variables, rewritten
 from spaseq.plan.query_plan import GpmPlan
 
 _TYPED = re.compile(r'"([^"]*)"\^\^(?:<[^>]*#|xsd:)(?:decimal|double|integer|float)>?')

@@ -19,10 +19,9 @@ from spaseq.editor.completion import completions
 from spaseq.editor.document import Document
 from spaseq.editor.hover import hover
 from spaseq.editor.navigation import definition, outline, references, renamed
-from spaseq.editor.positions import Positions
+from spaseq.editor.protocol import AnsweredAlready, AnsweringProtocol, Positions
 from spaseq.editor.settings import EditorSettings, settings_of
 from spaseq.editor.vocabulary import Vocabulary, loaded
-from spaseq.editor.wrong_requests import AnsweredAlready, AnsweringProtocol
 from spaseq.errors import Diagnostic, Span, SpaseqError, UsageError
 from spaseq.kb.ontology import entailing_schema
 from spaseq.lang.parser import MOST_CHARACTERS

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from spaseq.lang import ast
-from spaseq.lang.rewriting import rewritten
-from spaseq.lang.variables import walk
+from spaseq.lang.variables import rewritten, walk
 
 OF_SOLUTION = "BNODE of"
 """The function of a label and a solution that `with_solution` writes. No query can call it."""

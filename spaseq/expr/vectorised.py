@@ -12,7 +12,7 @@ from spaseq.expr.env import DictEnv
 from spaseq.expr.extension import Function
 from spaseq.expr.leaves import TermOrNone
 from spaseq.lang import ast
-from spaseq.lang.rewriting import rewritten
+from spaseq.lang.variables import rewritten
 from spaseq.records import record
 
 _PREFIX = "_:call"  # no variable of a query has such a name

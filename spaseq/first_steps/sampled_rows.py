@@ -20,7 +20,7 @@ from spaseq.first_steps.json_records import json_records, lines_of
 from spaseq.first_steps.samples import EventKind, Sample, Seen
 from spaseq.lift.delimited_rows import DelimitedRows
 from spaseq.lift.row_blocks import RowBlock, TableBlock
-from spaseq.lift.table_formats import DELIMITED, TableFormat, table_format
+from spaseq.lift.table_files import DELIMITED, TableFormat, table_format
 from spaseq.limits import DEFAULT_LIMITS
 from spaseq.rdf.inputs.csv_dialect import CsvDialect
 from spaseq.rdf.terms.term import split_literal

@@ -31,7 +31,7 @@ from spaseq.rdf.columns.term_columns import (
     TextArray,
 )
 from spaseq.rdf.columns.united_texts import UnitedTexts
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad, over_limit, warn
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.kernels.compact import compacted
 from spaseq.rdf.terms.term import scoped_term
 from spaseq.rdf.terms.times import format_time

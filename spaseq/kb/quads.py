@@ -21,10 +21,10 @@ from spaseq.options import KbInput
 from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
 from spaseq.rdf.columns.term_columns import TextArray, text_array
 from spaseq.rdf.documents.document_blocks import parsed_blocks
-from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.files import STDIN, InputFile, files_at
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import long_literal
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.terms.term import from_pyoxigraph, from_rdflib, is_rdf_term
 from spaseq.records import record
 
@@ -112,7 +112,7 @@ def quads_of(
 
 def _line_quads(file: InputFile, limits: Limits) -> Iterator[KbQuads]:
     from spaseq.rdf.lines.arenas import ArenaPool
-    from spaseq.rdf.lines.cuts import AfterLines
+    from spaseq.rdf.lines.chunks import AfterLines
     from spaseq.rdf.lines.line_events import line_statements
     from spaseq.rdf.lines.statements import StatementReader
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from spaseq.lang import ast
-from spaseq.lang.unresolved import XSD
+from spaseq.lang.names import XSD
 from spaseq.lang.variables import walk_patterns
 
 Kind: TypeAlias = Literal["number", "string", "time", "duration"]

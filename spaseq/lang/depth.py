@@ -7,13 +7,33 @@ before it: each OPTIONAL, MINUS and BIND of a group, each operand of `+ - * /` a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 
 from spaseq.errors import Span
 from spaseq.lang import ast
-from spaseq.lang.recursion import make_room
 from spaseq.lang.scan import Lexeme
 from spaseq.lang.variables import child_fields, children
+
+PER_LEVEL = 20
+"""Calls that may be open for each level of a query."""
+
+CALLS = 1_000
+"""Calls that may be open besides."""
+
+USUAL = 20
+"""Python's own bound serves this many levels."""
+
+
+def make_room(levels: int) -> None:
+    """Raise the bound on open calls to what a query with this number of levels needs.
+
+    The bound stays raised: threads and generators of the run still read the query later.
+    """
+    needed = CALLS + PER_LEVEL * levels
+    if levels > USUAL and sys.getrecursionlimit() < needed:
+        sys.setrecursionlimit(needed)
+
 
 DEEPEST = 1_200
 """Most levels. Twice as many still fit into a stack of 8 MB, in all stages."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from spaseq.errors import Diagnostic, QueryText, Span
-from spaseq.lang.escapes import Unescaped
+from spaseq.lang.scan import Unescaped
 
 MOST = 100
 """After this number of diagnostics a query is read no further: nobody reads them all, and a text

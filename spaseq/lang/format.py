@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 from spaseq.lang import ast
 from spaseq.lang.format_patterns import PatternText, block
-from spaseq.lang.format_terms import TermText, string
-from spaseq.lang.format_triples import uses_of_blank_nodes
+from spaseq.lang.format_triples import TermText, string, uses_of_blank_nodes
 
 _QUANTIFIERS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
 

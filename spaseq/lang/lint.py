@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from spaseq.errors import Diagnostic, Span
 from spaseq.lang import ast
 from spaseq.lang.lint_filters import lint_filters, unbound_warning
-from spaseq.lang.lint_loops import lint_loops
-from spaseq.lang.lint_sequences import lint_sequence
+from spaseq.lang.lint_sequences import lint_loops, lint_sequence
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.sequence import occurrences
 from spaseq.lang.variables import leaves

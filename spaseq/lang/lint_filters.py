@@ -1,25 +1,154 @@
-"""Warnings about FILTERs and other expressions: unbound variables, own times, vain comparisons."""
+"""Warnings about FILTERs and other expressions: unbound variables, own times, vain comparisons.
+
+They follow from the variables that each FILTER of a GPM sees, and from the outcomes that a
+condition can have where some variables are unbound.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator
+from functools import reduce
+from itertools import product
+from typing import Literal, TypeAlias, cast
 
 from spaseq.errors import Diagnostic, Span
 from spaseq.lang import ast
 from spaseq.lang.comparisons import vain_comparisons
-from spaseq.lang.filter_scopes import SeenFilter, seen_filters
-from spaseq.lang.outcomes import can_hold
 from spaseq.lang.resolve import Resolved
+from spaseq.lang.scope import seen_before
 from spaseq.lang.sequence import occurrences
 from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import (
     children,
+    exists_uses,
     filters_of,
+    nested_groups,
+    pattern_variables,
     timestamp_uses,
     walk,
 )
-from spaseq.lang.visibility import seen_before
+from spaseq.records import record
+
+
+@record
+class SeenFilter:
+    """A FILTER with the variables that it may see bound."""
+
+    expr: ast.Expr
+    visible: frozenset[str]
+    inside: ast.Element | None = None  # the innermost part of the GPM around it; None in EXISTS
+
+
+def seen_filters(
+    group: ast.GroupGraphPattern,
+    earlier: frozenset[str],
+    around: frozenset[str] = frozenset(),
+    inside: ast.Element | None = None,
+    begins: frozenset[str] = frozenset(),
+) -> Iterator[SeenFilter]:
+    """The FILTERs of a group at any depth, in the order of the text, also inside EXISTS.
+
+    Args:
+        group: the group.
+        earlier: variables that are substituted into the group.
+        around: more variables that the FILTERs of the group itself see.
+        inside: the part of the GPM that the group is in.
+        begins: variables that are bound at the begin of the group: those of EVENT.
+    """
+    own = pattern_variables(group) | begins
+    visible = own | earlier | around
+    for element in group.elements:
+        if isinstance(element, ast.Filter):
+            yield SeenFilter(element.expr, visible, inside)
+            for exists in exists_uses(element.expr):
+                yield from seen_filters(exists.pattern, visible)
+        outer = own if isinstance(element, ast.OptionalGraphPattern) else frozenset[str]()
+        for inner in nested_groups(element):
+            handed_on = _handed_on(element, earlier)
+            yield from seen_filters(inner, handed_on, outer, element, _of_event(element))
+
+
+def _of_event(element: ast.Element) -> frozenset[str]:
+    """The variables that EVENT binds before its group."""
+    if not isinstance(element, ast.EventGraphPattern):
+        return frozenset()
+    return frozenset(v.name for v in (element.event, element.time) if v is not None)
+
+
+def _handed_on(element: ast.Element, earlier: frozenset[str]) -> frozenset[str]:
+    """The variables of earlier steps that an element sees."""
+    match element:
+        case ast.SubSelect(items=items) if items is not None:
+            return earlier & {item.var.name for item in items if item.var}
+        case _:
+            return earlier
+
+
+Outcome: TypeAlias = Literal["true", "false", "error"]
+Outcomes: TypeAlias = frozenset[Outcome]
+
+_ANY: Outcomes = frozenset({"true", "false", "error"})
+_ERROR: Outcomes = frozenset({"error"})
+_OPPOSITE: dict[Outcome, Outcome] = {"true": "false", "false": "true", "error": "error"}
+
+
+def can_hold(expr: ast.Expr, unbound: Collection[str]) -> bool:
+    """Whether a condition may be true if these variables are unbound.
+
+    >>> x, one = ast.Var("x"), ast.Literal("1")
+    >>> can_hold(ast.Compare("=", x, one), {"x"})
+    False
+    >>> can_hold(ast.Not(ast.Call("BOUND", (x,))), {"x"})
+    True
+    """
+    return "true" in _outcomes(expr, unbound)
+
+
+def _outcomes(expr: ast.Expr, unbound: Collection[str]) -> Outcomes:
+    """The outcomes that cannot be excluded by the unbound variables alone."""
+    match expr:
+        case ast.Var(name):
+            return _ERROR if name in unbound else _ANY
+        case ast.Prev() | ast.Aggregate() | ast.Timestamp() | ast.Exists():
+            return _ANY
+        case ast.Not(operand):
+            return frozenset(_OPPOSITE[o] for o in _outcomes(operand, unbound))
+        case ast.And(operands):
+            return reduce(_both, (_outcomes(o, unbound) for o in operands))
+        case ast.Or(operands):
+            negated = (_outcomes(ast.Not(o), unbound) for o in operands)
+            return frozenset(_OPPOSITE[o] for o in reduce(_both, negated))
+        case ast.Call("BOUND", (ast.Var(name),)):
+            return frozenset({"false"}) if name in unbound else _ANY
+        case ast.Call("COALESCE", args):
+            return frozenset().union(*(_outcomes(a, unbound) for a in args))
+        case ast.Call("IF", (condition, then, otherwise)):
+            found = _outcomes(condition, unbound)
+            chosen = _ERROR & found
+            chosen |= _outcomes(then, unbound) if "true" in found else chosen
+            return chosen | (_outcomes(otherwise, unbound) if "false" in found else chosen)
+        case ast.In(operand, options):
+            fails = _fails(operand, unbound) or all(_fails(o, unbound) for o in options)
+            return _ERROR if fails and options else _ANY
+        case _:
+            parts = (cast("ast.Expr", child) for child in children(expr))
+            return _ERROR if any(_fails(part, unbound) for part in parts) else _ANY
+
+
+def _fails(expr: ast.Expr, unbound: Collection[str]) -> bool:
+    return _outcomes(expr, unbound) == _ERROR
+
+
+def _both(left: Outcomes, right: Outcomes) -> Outcomes:
+    """The outcomes of `left && right`."""
+    return frozenset(_and(a, b) for a, b in product(left, right))
+
+
+def _and(left: Outcome, right: Outcome) -> Outcome:
+    if "false" in (left, right):
+        return "false"
+    return "error" if "error" in (left, right) else "true"
 
 
 def lint_filters(resolved: Resolved) -> Iterator[Diagnostic]:

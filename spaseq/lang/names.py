@@ -9,26 +9,63 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from spaseq.errors import Span
 from spaseq.lang import ast
 from spaseq.lang.findings import Findings
 from spaseq.lang.iris import is_absolute, resolve
-from spaseq.lang.rewriting import rewritten
 from spaseq.lang.spelling import suggested
-from spaseq.lang.unresolved import (
-    RDF,
-    RDFS,
-    XSD,
-    BaseClause,
-    PrefixClause,
-    PrefixedName,
-    TypedLiteral,
-    VersionClause,
-    WrittenIri,
-)
+from spaseq.lang.variables import rewritten
 from spaseq.places.vocabulary import AGGREGATE_IRIS, GEO, GEOF
+from spaseq.records import record
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+REIFIES = RDF + "reifies"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+
+
+@record
+class PrefixedName(ast.Node):
+    """`prefix:local`, the local name without escapes."""
+
+    prefix: str
+    local: str
+
+
+WrittenIri: TypeAlias = ast.Iri | PrefixedName
+
+
+@record
+class TypedLiteral(ast.Node):
+    """`"lexical"^^datatype`."""
+
+    lexical: str
+    datatype: WrittenIri
+
+
+@record
+class VersionClause(ast.Node):
+    """`VERSION "1.2"`."""
+
+    version: str
+
+
+@record
+class BaseClause(ast.Node):
+    """`BASE <iri>`."""
+
+    iri: ast.Iri
+
+
+@record
+class PrefixClause(ast.Node):
+    """`PREFIX prefix: <iri>`."""
+
+    prefix: str
+    iri: ast.Iri
+
 
 NodeT = TypeVar("NodeT", bound=ast.Node)
 

@@ -14,11 +14,11 @@ from dataclasses import replace
 from spaseq.errors import Diagnostic, QueryError, QueryText, Span
 from spaseq.lang import ast
 from spaseq.lang.depth import DEEPEST, too_deep, too_deep_groups
-from spaseq.lang.escapes import restore_spans
 from spaseq.lang.findings import Findings, TooManyErrors
 from spaseq.lang.names import NameResolver
 from spaseq.lang.reader import Reading, read
 from spaseq.lang.scan import MOST as MOST_LEXEMES
+from spaseq.lang.scan import restore_spans
 from spaseq.lang.section_parser import SectionParser
 from spaseq.lang.sections import FORMS
 from spaseq.lang.wellformed import Violation, check_labels, check_node

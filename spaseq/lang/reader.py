@@ -13,10 +13,26 @@ from spaseq.lang.other_languages.foreign_queries import (
     foreign_window,
     instead_of_sequence,
 )
-from spaseq.lang.pairs import MOST_PAIRS, too_deep
 from spaseq.lang.section_parser import SectionParser
 from spaseq.lang.sections import FORMS, OPENINGS, PROLOGUE, GpmSection, Layout, Section, Stray, cut
 from spaseq.lang.syntax_errors import Failure, quoted, report
+
+MOST_PAIRS = 100
+"""Pairs may nest this deep. Evaluation goes into them one by one."""
+
+
+def too_deep(sequence: ast.Sequence) -> ast.Bracket | None:
+    """The first bracket whose pairs nest too deep, outer before inner; None if there is none."""
+    brackets = (s.atom for s in sequence.steps if isinstance(s.atom, ast.Bracket))
+    return next((b for b in brackets if _depth(b) > MOST_PAIRS), None)
+
+
+def _depth(bracket: ast.Bracket) -> int:
+    own = len(bracket.operands) - 1 if bracket.kind in ("&", "AND") else 0
+    steps = (step for operand in bracket.operands for step in operand.steps)
+    inner = (_depth(s.atom) for s in steps if isinstance(s.atom, ast.Bracket))
+    return own + max(inner, default=0)
+
 
 # The keyword that opens a clause -> the part of the query that the clause describes.
 _CLAUSES = {

@@ -10,11 +10,10 @@ from collections.abc import Collection, Iterator
 from spaseq.errors import Diagnostic, QueryText, Span
 from spaseq.lang import ast
 from spaseq.lang.iris import is_absolute
-from spaseq.lang.loops import check_loops
-from spaseq.lang.negations import check_negations
 from spaseq.lang.scope import Scope, scopes
 from spaseq.lang.sequence import Chain, can_be_empty, has_single_gpm, normalise, occurrences
 from spaseq.lang.spelling import suggested
+from spaseq.lang.step_refusals import check_loops, check_negations
 from spaseq.lang.variables import (
     exists_uses,
     expression_variables,

@@ -7,11 +7,104 @@ count as structure. It never fails: any other character is a lexeme by itself.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from spaseq.errors import Span
+from spaseq.lang import ast
+from spaseq.lang.variables import child_fields
 from spaseq.records import record
+
+T = TypeVar("T")
+
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_LAST_CODEPOINT = 0x10FFFF
+
+_IN_STRINGS = {"\\": r"\\", '"': r"\"", "'": r"\'", "\n": r"\n", "\r": r"\r"}
+"""Characters that would end a string, or begin an escape, and how they stand in one.
+
+SPARQL 1.2 (section 19.2) reads no character of an escape again as a part of the syntax.
+"""
+
+
+@record
+class Unescaped:
+    """A text without codepoint escapes, with the way back to the offsets of its source.
+
+    From offset `starts[i]` of `text` on, offsets in the source are greater by `shifts[i]`.
+    `invalid` holds the spans, in the source, of escapes that stand for no character.
+    """
+
+    text: str
+    starts: tuple[int, ...] = ()
+    shifts: tuple[int, ...] = ()
+    invalid: tuple[Span, ...] = ()
+
+    def offset(self, offset: int) -> int:
+        """The offset in the source of an offset in `text`."""
+        number = bisect_right(self.starts, offset)
+        return offset + (self.shifts[number - 1] if number else 0)
+
+    def span(self, span: Span) -> Span:
+        """The span in the source of a span in `text`."""
+        if not self.starts:
+            return span
+        return Span(self.offset(span.start), self.offset(span.end))
+
+
+def unescape(source: str) -> Unescaped:
+    """Replace the codepoint escapes of a query; after `\\\\`, `u0041` is plain text."""
+    pieces: list[str] = []
+    starts, shifts, invalid = [], [], []
+    copied = length = 0
+    for escape in _ESCAPE.finditer(source):
+        if escape[3] is not None:
+            continue
+        code = int(escape[1] or escape[2], 16)
+        valid = code <= _LAST_CODEPOINT and not 0xD800 <= code <= 0xDFFF
+        if not valid:
+            invalid.append(Span(*escape.span()))
+        character = chr(code) if valid else "\ufffd"
+        pieces += [source[copied : escape.start()], _IN_STRINGS.get(character, character)]
+        length += len(pieces[-2]) + len(pieces[-1])
+        copied = escape.end()
+        starts.append(length)
+        shifts.append(copied - length)
+    text = "".join([*pieces, source[copied:]])
+    return Unescaped(text, tuple(starts), tuple(shifts), tuple(invalid))
+
+
+def misplaced(text: Unescaped, lexemes: Iterable[Lexeme]) -> Iterator[Span]:
+    """The characters of `text` that were escapes outside strings, IRIs and comments."""
+    if not text.starts:
+        return
+    known = [lexeme for lexeme in lexemes if lexeme.kind in _WITH_ESCAPES]
+    starts = [lexeme.span.start for lexeme in known]
+    for end in text.starts:
+        number = bisect_left(starts, end - 1) - 1
+        around = known[number] if number >= 0 else None
+        if around is None or around.span.end < end + (around.kind != "comment"):
+            yield Span(end - 1, end)
+
+
+_WITH_ESCAPES = ("string", "iri", "comment")
+
+
+def restore_spans(value: T, text: Unescaped) -> T:
+    """A node, or a tuple of nodes, with all spans translated to the source."""
+    if not text.starts:
+        return value
+    tree: Any = value
+    if isinstance(tree, tuple):
+        return tuple(restore_spans(item, text) for item in tree)  # type: ignore[return-value]
+    if not isinstance(tree, ast.Node):
+        return value
+    children = {name: restore_spans(getattr(tree, name), text) for name in child_fields(tree)}
+    return replace(tree, span=text.span(tree.span), **children)  # type: ignore[return-value]
+
 
 Kind: TypeAlias = Literal[
     "comment", "string", "iri", "var", "bnode", "pname", "word", "langtag", "number", "punct"

@@ -6,9 +6,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from spaseq.errors import QueryText, Span
-from spaseq.lang.escapes import misplaced, unescape
 from spaseq.lang.findings import Findings
-from spaseq.lang.scan import MOST, Lexeme, blank_comments, scan
+from spaseq.lang.scan import MOST, Lexeme, blank_comments, misplaced, scan, unescape
 from spaseq.lang.syntax_errors import Failure, report
 from spaseq.records import record
 

@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 
 from spaseq.errors import NOWHERE, Span
 from spaseq.lang import ast
-from spaseq.lang.ast.sequence_nodes import OpKind
+from spaseq.lang.ast.pattern_nodes import OpKind
 from spaseq.records import record
 
 

@@ -16,9 +16,8 @@ from typing import TypeAlias
 
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
-from spaseq.lang.rewriting import rewritten
 from spaseq.lang.sequence import occurrences
-from spaseq.lang.variables import triple_variables
+from spaseq.lang.variables import rewritten, triple_variables
 from spaseq.records import record
 
 Constant: TypeAlias = ast.Iri | ast.Literal

@@ -9,7 +9,7 @@ from spaseq.errors import Span
 from spaseq.lang.brackets import CLOSING, unclosed
 from spaseq.lang.findings import Findings
 from spaseq.lang.functions import ALL_FUNCTIONS
-from spaseq.lang.other_languages.advice import Place
+from spaseq.lang.other_languages.foreign_expressions import Place
 from spaseq.lang.other_languages.foreign_queries import advice_on
 from spaseq.lang.scan import Lexeme
 from spaseq.lang.spelling import nearest

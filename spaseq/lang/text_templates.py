@@ -17,11 +17,10 @@ from itertools import chain
 from spaseq.errors import NOWHERE
 from spaseq.lang import ast
 from spaseq.lang.format import format_query
-from spaseq.lang.format_terms import TermText
-from spaseq.lang.rewriting import rewritten
+from spaseq.lang.format_triples import TermText
+from spaseq.lang.names import RDF
 from spaseq.lang.shapes import Constant
-from spaseq.lang.unresolved import RDF
-from spaseq.lang.variables import walk
+from spaseq.lang.variables import rewritten, walk
 from spaseq.rdf.terms.term import literal_text
 from spaseq.records import record
 

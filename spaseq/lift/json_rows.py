@@ -1,10 +1,14 @@
-"""JSON lines: each line is an object, and the type of a value is its token's."""
+"""JSON lines, and JSON files that are one array of objects, or one object: each object is a row.
+
+The type of a value is its token's. Fields of nested objects are cells, by the names of their
+variables.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +16,7 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.compiled.arrays import Bools
 from spaseq.expr.numbers import write_double
-from spaseq.lift.cells import Cell, Items, Wrong, has_surrogate
-from spaseq.lift.flattening import OBJECT, Flattening, element
+from spaseq.lift.cells import Cell, Items, Wrong, has_surrogate, inner_name, variable_of
 from spaseq.lift.lift_plan import Fields
 from spaseq.lift.row_blocks import RowBlock, TableBlock
 from spaseq.lift.text_lines import BOM, Report, TextLines, lines_of
@@ -23,6 +26,59 @@ from spaseq.rdf.terms.vocabulary import XSD
 
 if TYPE_CHECKING:
     from spaseq.lift.json_columns import JsonColumns, JsonScanner
+
+
+TWICE = Wrong("two fields have this name")
+OBJECT = Wrong("an object is no term; its fields are")
+
+MembersOf = Callable[[Any], "Iterable[tuple[str, Any]] | None"]
+"""The members of an object; None for another value."""
+
+_KNOWN = 10_000  # names of fields that are remembered
+
+
+class Flattening:
+    """Makes the cells of rows, and only of the names that somebody reads."""
+
+    def __init__(
+        self, names: frozenset[str], cell: Callable[[Any], Cell], members: MembersOf
+    ) -> None:
+        self._names, self._cell, self._members = names, cell, members
+        self._read: dict[str, bool] = {}
+
+    def row(self, members: Iterable[tuple[str, Any]]) -> dict[str, Cell]:
+        """The cells of a row, by variable."""
+        out: dict[str, Cell] = {}
+        for name, value in members:
+            self._add(variable_of(name), value, out)
+        return out
+
+    def _add(self, name: str, value: Any, out: dict[str, Cell]) -> None:
+        read = self._read.get(name)
+        if read is None:
+            read = name in self._names or any(n.startswith(f"{name}_") for n in self._names)
+            if len(self._read) < _KNOWN:
+                self._read[name] = read
+        if read:
+            out[name] = self._cell(value) if name not in out else TWICE
+            for inner, item in self._members(value) or ():
+                self._add(name + inner_name(inner), item, out)
+
+
+def element(value: Any, cell: Callable[[Any], Cell], members: MembersOf) -> dict[str, Cell]:
+    """The cells of a list's element, by what their variables have after the element's."""
+    out: dict[str, Cell] = {}
+    _flatten("", value, out, cell, members)
+    return out
+
+
+def _flatten(
+    name: str, value: Any, out: dict[str, Cell], cell: Callable[[Any], Cell], members: MembersOf
+) -> None:
+    out[name] = cell(value) if name not in out else TWICE
+    for inner, item in members(value) or ():
+        _flatten(name + inner_name(inner), item, out, cell, members)
+
 
 _SHOWN = 300
 _BOOLEANS = {flag: literal_text(str(flag).lower(), f"{XSD}boolean") for flag in (True, False)}
@@ -209,3 +265,99 @@ def cell(value: Any) -> Cell:
     if kind is Members:
         return OBJECT
     return Items(tuple(element(item, cell, _members) for item in value))
+
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_LINE_OBJECT = re.compile(rb"\s*\{.*\}\s*\n")
+_PEEKED = 1 << 16
+
+
+def is_document(data: IO[bytes]) -> bool:
+    """Whether a JSON file is one document, and not JSON lines."""
+    begin: bytes = data.peek(_PEEKED)  # type: ignore[attr-defined]
+    begin = begin.removeprefix(BOM).lstrip()
+    return begin.startswith(b"[") or not begins_with_line(begin)
+
+
+def begins_with_line(text: bytes) -> bool:
+    """Whether JSON begins with an object that is on a line by itself."""
+    return _LINE_OBJECT.match(text) is not None
+
+
+class DocumentRows:
+    """The rows of one document, which is held in memory. Lines are where objects begin."""
+
+    def __init__(self, data: IO[bytes], fields: Fields, limits: Limits) -> None:
+        self._data, self._fields = data, fields
+        self._rows = JsonRows(data, fields, limits)
+
+    def blocks(self, report: Report) -> Iterator[RowBlock]:
+        """The rows with the wanted fields; bad rows are reported.
+
+        Behind text that is no JSON nothing can be read, and one report says so.
+        """
+        lines: list[int] = []
+        numbers: list[int] = []
+        rows: list[dict[str, Cell]] = []
+        for number, (line, value, text) in enumerate(self._values(report), 1):
+            try:
+                if not isinstance(value, Members):
+                    raise ValueError("a row is an object, and this is none")
+                row = self._rows.row_of(value)
+            except (ValueError, RecursionError) as error:
+                report(line, str(error), text)
+                continue
+            lines.append(line)
+            numbers.append(number)
+            rows.append(row)
+            if len(rows) >= thresholds.current.block_rows:
+                yield self._rows.block(lines, numbers, rows)
+                lines, numbers, rows = [], [], []
+        if rows:
+            yield self._rows.block(lines, numbers, rows)
+
+    def _values(self, report: Report) -> Iterator[tuple[int, object, str]]:
+        """(line, value, begin of its text) of each element of the array, or of the one value."""
+        try:
+            text = self._data.read().removeprefix(BOM).decode()
+        except UnicodeDecodeError:
+            report(1, "not UTF-8", "")
+            return
+        for line, value, begin, end in elements(text, report):
+            yield line, value, text[begin:end][:_SHOWN]
+
+
+def elements(text: str, report: Report) -> Iterator[tuple[int, object, int, int]]:
+    """(line, value, begin, end) of each element of a JSON array, or of one value.
+
+    Text that is no JSON is reported, and nothing behind it is read.
+    """
+    place = _after_space(text, 0)
+    is_array = text[place : place + 1] == "["
+    place = _after_space(text, place + is_array)
+    line, counted = 1, 0
+    while place < len(text) and not (is_array and text[place] == "]"):
+        line, counted = line + text.count("\n", counted, place), place
+        try:
+            value, end = DECODER.raw_decode(text, place)
+        except (ValueError, RecursionError) as error:
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            report(line, f"not JSON: {reason}; the rest is not read", text[place:][:_SHOWN])
+            return
+        yield line, value, place, end
+        place = _after_space(text, end)
+        if is_array and text[place : place + 1] == ",":
+            place = _after_space(text, place + 1)
+        elif not is_array or text[place : place + 1] != "]":
+            break
+    rest = text[place + is_array :].strip() if place < len(text) else ""
+    if rest or (is_array and text[place : place + 1] != "]"):
+        line += text.count("\n", counted, place)
+        reason = "the array has no end" if not rest else "text that belongs to no row"
+        report(line, f"not JSON: {reason}", rest[:_SHOWN])
+
+
+def _after_space(text: str, place: int) -> int:
+    found = _SPACE.match(text, place)
+    assert found is not None
+    return found.end()

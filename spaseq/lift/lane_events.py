@@ -25,7 +25,7 @@ from spaseq.lift.pruned_lifts import needed_variables
 from spaseq.lift.row_blocks import TableBlock
 from spaseq.lift.watched_casts import LostValue
 from spaseq.limits import Limits
-from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.term_columns import text_array
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.events.time_terms import TimeTerms

@@ -1,21 +1,126 @@
-"""From the text of a lift to its tree, with diagnostics as for queries."""
+"""From the text of a lift to its syntax tree (docs/lift.md), with diagnostics as for queries."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from spaseq.errors import Diagnostic, QueryText, Span
 from spaseq.lang import ast
 from spaseq.lang.depth import DEEPEST, too_deep, too_deep_groups
-from spaseq.lang.escapes import restore_spans
 from spaseq.lang.findings import Findings, TooManyErrors
-from spaseq.lang.names import NameResolver
+from spaseq.lang.grammar.patterns import NOT_TRIPLES
+from spaseq.lang.grammar.rules import (
+    IRI,
+    IRI_REFERENCE,
+    NAMESPACE,
+    VAR,
+    Word,
+    just,
+    keyword,
+    mark,
+    rule,
+    whole,
+)
+from spaseq.lang.grammar.triples import TRIPLES_BLOCK, TRIPLES_TEMPLATE
+from spaseq.lang.names import BaseClause, NameResolver, PrefixClause
 from spaseq.lang.parser import MOST_CHARACTERS
-from spaseq.lang.scan import scan
+from spaseq.lang.scan import restore_spans, scan
 from spaseq.lang.section_parser import SectionParser
-from spaseq.lang.unresolved import BaseClause, PrefixClause
-from spaseq.lift.lift_nodes import LiftQuery, LiftTemplate, LiftWhere
+from spaseq.records import record
+
+
+@record
+class Unnest(ast.Node):
+    """`UNNEST ?items AS ?item`: each element of a list is a solution."""
+
+    items: ast.Var
+    item: ast.Var
+
+
+@record
+class TemplateGraph(ast.Node):
+    """`GRAPH ?event { ... }` of a template; `name` is the event's name."""
+
+    name: ast.Var | ast.Iri
+    triples: tuple[ast.Triple, ...]
+
+
+@record
+class LiftTemplate(ast.Node):
+    """The template. Each GRAPH of another name is an event."""
+
+    triples: tuple[ast.Triple, ...]
+    graphs: tuple[TemplateGraph, ...]
+
+
+@record
+class LiftWhere(ast.Node):
+    """The elements of WHERE in the order of the text."""
+
+    elements: tuple[Unnest | ast.Element, ...]
+
+
+@record
+class LiftQuery(ast.Node):
+    """A lift; its names are resolved."""
+
+    template: LiftTemplate
+    where: LiftWhere
+    base: str | None = None
+
+
+def _base(span: Span, iri: ast.Iri) -> BaseClause:
+    return BaseClause(iri, span=span)
+
+
+def _prefix(span: Span, namespace: Word, iri: ast.Iri) -> PrefixClause:
+    return PrefixClause(namespace.text[:-1], iri, span=span)
+
+
+def _flat(blocks: Any) -> tuple[ast.Triple, ...]:
+    return tuple(triple for block in blocks for triple in block.triples)
+
+
+def _graph(span: Span, name: ast.Var | ast.Iri, *blocks: ast.Triples) -> TemplateGraph:
+    return TemplateGraph(name, _flat(blocks), span=span)
+
+
+def _template(span: Span, *parts: ast.Triples | TemplateGraph) -> LiftTemplate:
+    graphs = tuple(part for part in parts if isinstance(part, TemplateGraph))
+    blocks = [part for part in parts if isinstance(part, ast.Triples)]
+    return LiftTemplate(_flat(blocks), graphs, span=span)
+
+
+def _unnest(span: Span, items: ast.Var, item: ast.Var) -> Unnest:
+    return Unnest(items, item, span=span)
+
+
+def _where(span: Span, *elements: Unnest | ast.Element) -> LiftWhere:
+    return LiftWhere(elements, span=span)
+
+
+_PROLOGUE = (
+    rule(keyword("BASE") + just(IRI_REFERENCE), _base)
+    | rule(keyword("PREFIX") + NAMESPACE + IRI_REFERENCE, _prefix)
+)[...]
+_GRAPH = rule(
+    keyword("GRAPH") + (VAR | IRI) + mark("{") + TRIPLES_TEMPLATE[0, 1] + mark("}"), _graph
+)
+_TEMPLATE = rule(
+    keyword("CONSTRUCT")
+    + mark("{")
+    + (_GRAPH + mark(".")[0, 1] | TRIPLES_TEMPLATE)[...]
+    + mark("}"),
+    _template,
+)
+_UNNEST = rule(keyword("UNNEST") + VAR + keyword("AS") + VAR, _unnest)
+# All of SPARQL's patterns are read here; the checks refuse the others with their place.
+_ELEMENT = (_UNNEST | NOT_TRIPLES) + mark(".")[0, 1] | TRIPLES_BLOCK
+_WHERE = rule(keyword("WHERE")[0, 1] + mark("{") + _ELEMENT[...] + mark("}"), _where)
+
+WHOLE_LIFT = whole(_PROLOGUE + _TEMPLATE + _WHERE)
+
 
 NodeT = TypeVar("NodeT", bound=ast.Node)
 
@@ -61,7 +166,6 @@ def parse_lift(text: str, name: str = "<lift>") -> ParsedLift:
 
 
 def _read(parser: SectionParser) -> LiftQuery | None:
-    from spaseq.lift.lift_grammar import WHOLE_LIFT  # pyparsing, which takes 50 ms
 
     findings = parser.findings
     if not parser.lexemes:

@@ -55,8 +55,7 @@ def lifted_source(given: Lifted, options: StreamOptions) -> Source:
     # Runs without lifts need not wait for these imports.
     from spaseq.lift.field_types import checked_types
     from spaseq.lift.lift_checks import compiled_lift
-    from spaseq.lift.lifted_files import LiftedFiles
-    from spaseq.lift.lifted_rows import LiftedRows
+    from spaseq.lift.lifted_source import LiftedFiles, LiftedRows
 
     text, name = text_of(given.lift)
     plan = compiled_lift(text, name, options.time_predicate, options.time_unit)

@@ -22,8 +22,7 @@ from spaseq.lift.template_graphs import (
 )
 from spaseq.lift.watched_casts import LostValue, lost_values
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.documents.repeated_triples import repeated_rows
 from spaseq.rdf.events.instants import InstantCounter

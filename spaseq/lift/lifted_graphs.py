@@ -17,8 +17,7 @@ from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lang import ast
 from spaseq.lift.lane_terms import LaneTerms, SharedTexts
 from spaseq.lift.lanes import Lane
-from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.event_names import GraphNames
+from spaseq.rdf.columns.event_batch import EventBatch, GraphNames
 from spaseq.rdf.documents.repeated_triples import repeated_rows
 
 T = TypeVar("T")

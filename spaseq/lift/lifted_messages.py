@@ -6,8 +6,8 @@ import hashlib
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,19 +15,23 @@ from spaseq import thresholds
 from spaseq.algebra.nodes import is_reserved
 from spaseq.compiled.arrays import Int64s
 from spaseq.compiled.mode import interpreted
+from spaseq.errors import InputError
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
 from spaseq.lift.cells import Cell, Wrong
 from spaseq.lift.json_rows import JsonRows
 from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan
 from spaseq.lift.lifted_events import EventMaker, LiftedBatch
-from spaseq.lift.row_blocks import RowBlock, TableBlock
+from spaseq.lift.row_blocks import FilteredRows, RowBlock, TableBlock, TimedRows
+from spaseq.lift.table_files import TableFile, TableFormat
 from spaseq.lift.text_lines import Report
 from spaseq.lift.watched_casts import LostValue, bad_row
+from spaseq.limits import Limits
 from spaseq.logs.messages import NO_TIME, Message, MessageColumns
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT
+from spaseq.rdf.inputs.message_formats import CSV, TSV, PartOfFile
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.times import UNTIMED, time_literal
 from spaseq.rdf.terms.vocabulary import XSD
@@ -37,6 +41,7 @@ from spaseq.sources.broker_stream import BrokerStream
 
 if TYPE_CHECKING:
     from spaseq.lift.json_columns import JsonScanner
+
 
 MESSAGE_FIELDS = frozenset({"_topic", "_key", "_time", "_partition", "_offset"})
 """The fields that a message has besides those of its object. They hide fields of these names."""
@@ -244,3 +249,79 @@ def _numbers(plan: LiftPlan) -> bool:
     terms = plan.terms
     nodes = (node for element in plan.elements for node in walk(element))
     return any(isinstance(v, ast.Var) and v.name == ROW_NUMBER for v in (*terms, *nodes))
+
+
+_FORMATS = {CSV: TableFormat.CSV, TSV: TableFormat.TSV}
+
+
+@dataclass(frozen=True, slots=True)
+class _PartOfTable(TableFile):
+    """Some rows of a file, with its header."""
+
+    data: bytes
+
+    def _opened(self, limits: Limits) -> IO[bytes]:
+        return io.BufferedReader(io.BytesIO(self.data))
+
+
+def events_of_part(
+    stream: LiftedBroker, message: Message, part: PartOfFile, on_bad: OnBad
+) -> Iterator[EventBatch]:
+    """The events of the rows in a part of a file."""
+    options, path = stream.options, message.topic
+    maker = EventMaker(
+        stream.plan,
+        stream.iri,
+        dict(stream.types),
+        limits=options.limits,
+        asked=options.predicates,
+        decimal=options.csv.decimal,
+    )
+    maker.number_after(path, part.line, part.row)
+    form = _FORMATS.get(part.format, TableFormat.JSON_LINES)
+    table = _PartOfTable(path, form, message.payload, csv=options.csv)
+    wanted = stream.plan.fields.wanted if options.messages.time == "arrival" else None
+
+    def in_file(bad: BadInput) -> None:
+        on_bad(bad if bad.line is None else replace(bad, line=bad.line + part.line - 1))
+
+    columns = wanted is None and not interpreted() and maker.makes_columns
+    try:
+        for block in table.blocks(stream.plan, options.limits, in_file, columns):
+            assert not isinstance(block, FilteredRows | TimedRows), "only Parquet has statistics"
+            yield from _lifted(maker, _placed(block, part), path, wanted, on_bad)
+    except InputError as error:
+        on_bad(BadInput(path, part.line, str(error)))
+
+
+def _lifted(
+    maker: EventMaker,
+    block: RowBlock | TableBlock,
+    path: str,
+    wanted: frozenset[str] | None,
+    on_bad: OnBad,
+) -> Iterator[EventBatch]:
+    """The events of a block; with `wanted` fields, a row may have no time."""
+    lines = block.lines
+
+    def report(row: int, reason: str, lost: LostValue | None) -> None:
+        on_bad(bad_row(path, lines[row], reason, lost))
+
+    if wanted is not None:
+        rows = block if isinstance(block, RowBlock) else block.rows(wanted)
+        yield maker.events(rows, report, np.full(len(rows), UNTIMED, np.int64)).events
+        return
+    for batch in maker.lifted(block, report):
+        yield batch.events
+
+
+def _placed(block: RowBlock | TableBlock, part: PartOfFile) -> RowBlock | TableBlock:
+    """A block with the lines and the numbers that its rows have in their file."""
+    lines, rows = part.line - 1, part.row - 1
+    if isinstance(block, TableBlock):
+        return replace(block, first=block.first + rows, above=block.above + lines - rows)
+    return replace(
+        block,
+        lines=[line + lines for line in block.lines],
+        numbers=[number + rows for number in block.numbers],
+    )

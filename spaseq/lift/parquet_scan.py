@@ -8,11 +8,10 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from spaseq.errors import InputError
-from spaseq.lift.lifted_files import LiftedFiles
-from spaseq.lift.table_files import TableFile
-from spaseq.lift.table_formats import TableFormat
+from spaseq.lift.lifted_source import LiftedFiles
+from spaseq.lift.table_files import TableFile, TableFormat
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.sources.base import Split
 
 

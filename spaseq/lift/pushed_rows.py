@@ -20,7 +20,7 @@ from spaseq.lift.watched_casts import LostValue
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.inputs.bad_input import BadInput, warn_once
+from spaseq.rdf.inputs.stream_options import BadInput, warn_once
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from spaseq.records import record

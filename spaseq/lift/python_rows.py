@@ -3,17 +3,155 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from itertools import islice
-from typing import Any
+from types import NoneType
+from typing import Any, cast
+from uuid import UUID
+
+import pyarrow as pa
 
 from spaseq import thresholds
 from spaseq.errors import UsageError
-from spaseq.lift.cells import Cell
-from spaseq.lift.flattening import Flattening
+from spaseq.expr.numbers import MOST_DIGITS, Float, write_decimal, write_double
+from spaseq.expr.temporal import Duration, write_duration
+from spaseq.lift.cells import Cell, Items, Wrong, has_surrogate, variable_of
+from spaseq.lift.json_rows import OBJECT, Flattening, element
 from spaseq.lift.lift_plan import Fields
-from spaseq.lift.python_cells import members, python_cell
 from spaseq.lift.row_blocks import RowBlock, TableBlock
 from spaseq.lift.term_arrays import term_array
+from spaseq.rdf.terms.term import literal_text
+from spaseq.rdf.terms.vocabulary import XSD
+
+_MOST_BITS = 13_000  # of integers, which Python writes in up to 4,300 digits
+
+
+def members(value: Any) -> Iterable[tuple[str, Any]] | None:
+    """The fields of an object; None for other values."""
+    if isinstance(value, Mapping):
+        return ((str(name), item) for name, item in value.items())
+    return None
+
+
+def python_cell(value: Any) -> Cell:
+    """The cell of a Python value; a date or time is its own XSD type."""
+    kind = type(value)
+    if value is None or kind.__name__ in ("NAType", "NaTType"):
+        return None
+    if kind.__module__ == "numpy" and hasattr(value, "item"):
+        if kind.__name__ in ("float32", "float16"):
+            return f'"{write_double(Float(value))}"^^<{XSD}float>'
+        value = value.item()
+    match value:
+        case bool():
+            return literal_text(str(value).lower(), f"{XSD}boolean")
+        case str():
+            wrong = has_surrogate(value)
+            return Wrong("a lone surrogate is no character") if wrong else literal_text(value)
+        case int():
+            if value.bit_length() > _MOST_BITS:
+                return Wrong("the integer is too long")
+            return f'"{int(value)}"^^<{XSD}integer>'
+        case float():
+            return f'"{write_double(float(value))}"^^<{XSD}double>'
+        case UUID():
+            return literal_text(str(value))
+        case Mapping():
+            return OBJECT
+        case list() | tuple():
+            return Items(tuple(element(item, python_cell, members) for item in value))
+    return _other_cell(value)
+
+
+def _other_cell(value: Any) -> Cell:
+    match value:
+        case Decimal() if value.is_finite() and abs(value.adjusted()) < MOST_DIGITS:
+            return f'"{write_decimal(value)}"^^<{XSD}decimal>'
+        case datetime():
+            moment = value.replace(tzinfo=UTC) if value.tzinfo is None else value
+            try:
+                moment = moment.astimezone(UTC)
+            except OverflowError:
+                return Wrong("a year outside 1 to 9999")
+            return f'"{_fraction(moment.replace(tzinfo=None), 26)}Z"^^<{XSD}dateTime>'
+        case date():
+            return f'"{value.isoformat()}"^^<{XSD}date>'
+        case time() if value.tzinfo is None:
+            return f'"{_fraction(value, 15)}"^^<{XSD}time>'
+        case timedelta():
+            micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+            duration = Duration("dayTimeDuration", 0, Decimal(micros).scaleb(-6))
+            return f'"{write_duration(duration)}"^^<{XSD}dayTimeDuration>'
+    return Wrong(f"{type(value).__name__} is no term")
+
+
+def _fraction(moment: Any, most: int) -> str:
+    """ISO text cut to microseconds, without zeros at the end of the fraction."""
+    text = str(moment.isoformat())[:most]
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+_TYPES: dict[type, Any] = {
+    str: pa.string(),
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    datetime: pa.timestamp("us", "UTC"),
+}
+
+
+def dict_table(rows: Sequence[object], fields: Fields) -> Any | None:
+    """The wanted fields of rows as a record batch; None if one of the rows needs a closer look."""
+    if {*map(type, rows)} != {dict}:
+        return None
+    dicts = cast("Sequence[dict[object, Any]]", rows)
+    keys = _keys(dicts, fields)
+    if keys is None:
+        return None
+    columns = {}
+    for name in sorted(fields.wanted):
+        values = [row.get(keys[name]) for row in dicts] if name in keys else [None] * len(dicts)
+        column = _column(values)
+        if column is None:
+            return None
+        columns[name] = column
+    return pa.record_batch(columns or {"#": pa.nulls(len(dicts))})
+
+
+def _keys(rows: Sequence[dict[object, Any]], fields: Fields) -> dict[str, str] | None:
+    """The key of each wanted field; None if two keys or an object's field may give one of them."""
+    keys: dict[str, str] = {}
+    for key in set().union(*rows):
+        if type(key) is not str:
+            return None
+        name = variable_of(key)
+        if name in fields.taken or name in keys:
+            return None
+        if any(other.startswith(f"{name}_") for other in fields.wanted | fields.taken) and any(
+            isinstance(row.get(key), Mapping) for row in rows
+        ):
+            return None
+        if name in fields.wanted:
+            keys[name] = key
+    return keys
+
+
+def _column(values: list[Any]) -> Any | None:
+    """The Arrow array of values; of N-Triples texts, if they have several types or a rare one."""
+    kinds = {*map(type, values)} - {NoneType}
+    try:
+        if not kinds:
+            return pa.nulls(len(values), pa.string())
+        if len(kinds) == 1 and (kind := _TYPES.get(*kinds)) is not None:
+            return pa.array(values, kind)
+        cells = [python_cell(value) for value in values]
+    except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid, RecursionError):
+        return None
+    if any(cell is not None and type(cell) is not str for cell in cells):
+        return None
+    return term_array(pa.array(cells, pa.large_string()))
+
 
 Report = Callable[[int, str, str], None]
 
@@ -39,8 +177,6 @@ def dict_blocks(
     while some := list(islice(rest, thresholds.current.block_rows)):
         table = None
         if columns and len(some) >= thresholds.current.lifted_rows:
-            from spaseq.lift.dict_columns import dict_table
-
             table = dict_table(some, fields)
         if table is not None:
             yield TableBlock(table, first)

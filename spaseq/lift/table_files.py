@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import Enum
 from glob import glob, has_magic
 from pathlib import Path
 from typing import IO, Any, cast
@@ -14,27 +15,69 @@ from typing import IO, Any, cast
 from spaseq import thresholds
 from spaseq.errors import InputError
 from spaseq.lang.spelling import suggested
-from spaseq.lift.asked_rows import AskedRows
 from spaseq.lift.delimited_rows import DelimitedRows
-from spaseq.lift.json_documents import DocumentRows, is_document
-from spaseq.lift.json_rows import JsonRows
+from spaseq.lift.json_rows import DocumentRows, JsonRows, is_document
 from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan
 from spaseq.lift.pruned_lifts import KnownFields, known_fields, longest_harmless, surely_timed
 from spaseq.lift.row_blocks import FilteredRows, RowBlock, TableBlock, TimedRows
-from spaseq.lift.row_groups import GroupUse, row_group_runs
-from spaseq.lift.table_formats import (
-    DELIMITED,
-    TABLE_EXTENSIONS,
-    TEXT_FORMATS,
-    TableFormat,
-    table_format,
-)
+from spaseq.lift.row_groups import AskedRows, GroupUse, row_group_runs
 from spaseq.lift.text_lines import Report
 from spaseq.limits import Limits
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT, CsvDialect
 from spaseq.rdf.inputs.files import READ_ERRORS
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.inputs.unpacking import UnpackedFile, report_after_end
+
+
+class TableFormat(Enum):
+    """The formats of rows; the value is the name in messages."""
+
+    CSV = "CSV"
+    TSV = "TSV"
+    JSON_LINES = "JSON lines"
+    JSON = "JSON"
+    PARQUET = "Parquet"
+    ARROW = "Arrow"
+
+
+TABLE_EXTENSIONS = {
+    ".csv": TableFormat.CSV,
+    ".tsv": TableFormat.TSV,
+    ".jsonl": TableFormat.JSON_LINES,
+    ".ndjson": TableFormat.JSON_LINES,
+    ".json": TableFormat.JSON,
+    ".parquet": TableFormat.PARQUET,
+    ".pq": TableFormat.PARQUET,
+    ".arrow": TableFormat.ARROW,
+    ".arrows": TableFormat.ARROW,
+    ".feather": TableFormat.ARROW,
+    ".ipc": TableFormat.ARROW,
+}
+DELIMITED = frozenset({TableFormat.CSV, TableFormat.TSV})
+TEXT_FORMATS = DELIMITED | {TableFormat.JSON_LINES, TableFormat.JSON}
+
+
+def table_format(path: str) -> TableFormat | None:
+    """The format of a file by its name; None if it is no table."""
+    form = TABLE_EXTENSIONS.get(Path(path.removesuffix(".gz")).suffix.lower())
+    return None if path.endswith(".gz") and form not in TEXT_FORMATS else form
+
+
+def is_table_input(path: str) -> bool:
+    """Whether a path of a stream looks like tables: by its name, or by those that it stands for.
+
+    A directory that cannot be read is no table; reading the stream says what is wrong.
+    """
+    place = Path(path)
+    try:
+        if place.is_dir():
+            return any(table_format(inner.name) is not None for inner in place.iterdir())
+        if has_magic(path) and not place.exists():
+            found = glob(path, recursive=True)
+            return any(table_format(inner) is not None for inner in (path, *found))
+    except OSError:
+        return False
+    return table_format(path) is not None
 
 
 def table_files(paths: Sequence[str], csv: CsvDialect = DEFAULT_DIALECT) -> tuple[TableFile, ...]:

@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 from spaseq.expr.casts import CASTS
 from spaseq.lang import ast
-from spaseq.lang.rewriting import rewritten
-from spaseq.lift.lift_nodes import Unnest
+from spaseq.lang.variables import rewritten
+from spaseq.lift.lift_parser import Unnest
 from spaseq.lift.lift_plan import LiftPlan
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.terms.vocabulary import XSD
 from spaseq.records import record
 

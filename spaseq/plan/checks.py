@@ -11,9 +11,8 @@ from spaseq.expr.compile import Options, problems
 from spaseq.expr.known_functions import known_functions
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
-from spaseq.lang.rewriting import without_services
-from spaseq.lang.variables import filters_of, walk, walk_patterns
-from spaseq.lang.visibility import seen_before
+from spaseq.lang.scope import seen_before
+from spaseq.lang.variables import filters_of, walk, walk_patterns, without_services
 from spaseq.lang.windows import is_on_windows
 from spaseq.plan.gpm_plans import gpm_algebra
 from spaseq.plan.window_plans import check_changes

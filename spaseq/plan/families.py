@@ -20,9 +20,8 @@ from spaseq.errors import QueryText
 from spaseq.lang import ast
 from spaseq.lang.format import format_query, with_window
 from spaseq.lang.resolve import resolve
-from spaseq.lang.rewriting import rewritten
 from spaseq.lang.shapes import QUERY, Constant, Shape, is_made, parameter, total
-from spaseq.lang.variables import walk
+from spaseq.lang.variables import rewritten, walk
 from spaseq.plan.member_patterns import constant_of, with_constants
 from spaseq.plan.planner import plan_as_written, signature, with_fingerprint
 from spaseq.plan.planning_options import CompileOptions

@@ -10,8 +10,8 @@ from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.translate import GpmAlgebra, membership_pattern, split_gpm
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
+from spaseq.lang.scope import seen_before
 from spaseq.lang.sequence import occurrences
-from spaseq.lang.visibility import seen_before
 from spaseq.lang.windows import is_on_windows, windows_of
 from spaseq.plan.query_plan import GpmPlan, Membership, SequencePlan
 from spaseq.plan.window_plans import algebra_on_windows, sources_of, values_needed

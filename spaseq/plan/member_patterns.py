@@ -12,8 +12,8 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.constants import constant_text
 from spaseq.algebra.mapping import mapped, with_expressions
 from spaseq.lang import ast
-from spaseq.lang.rewriting import rewritten
 from spaseq.lang.shapes import QUERY, Constant
+from spaseq.lang.variables import rewritten
 from spaseq.rdf.terms.term import split_literal
 from spaseq.rdf.terms.vocabulary import XSD_STRING
 

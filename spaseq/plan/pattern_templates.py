@@ -18,9 +18,8 @@ from spaseq.expr.casts import CASTS
 from spaseq.expr.compile import Options
 from spaseq.expr.uses import calls_functions, is_volatile
 from spaseq.lang import ast
-from spaseq.lang.rewriting import NodeT, rewritten
 from spaseq.lang.shapes import MARK
-from spaseq.lang.variables import exists_uses, expression_variables, walk
+from spaseq.lang.variables import NodeT, exists_uses, expression_variables, rewritten, walk
 from spaseq.plan.query_plan import GpmPlan, PatternEvaluation, QueryPlan
 from spaseq.records import record
 

@@ -17,8 +17,7 @@ from spaseq.algebra.translate import GpmAlgebra, split_gpm
 from spaseq.errors import Diagnostic
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
-from spaseq.lang.rewriting import rewritten
-from spaseq.lang.variables import is_now, walk
+from spaseq.lang.variables import is_now, rewritten, walk
 from spaseq.lang.windows import is_of_changes, is_on_windows
 from spaseq.plan.query_plan import (
     ContentPlan,

@@ -19,15 +19,13 @@ from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.files import STDIN, InputFile
 from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.rdf.inputs.unpacking import report_after_end
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
 from spaseq.rdf.lines.arenas import ArenaPool
-from spaseq.rdf.lines.chunks import LineChunks
-from spaseq.rdf.lines.cuts import AfterSizedEvents, chunk_of
+from spaseq.rdf.lines.chunks import AfterSizedEvents, LineChunks, chunk_of
 from spaseq.rdf.lines.line_events import LineCounter, line_events
 from spaseq.rdf.lines.statements import StatementReader, Statements
 from spaseq.rdf.readers import ArrivalClock, read_file

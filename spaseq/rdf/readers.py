@@ -9,17 +9,14 @@ from typing import IO
 from spaseq import thresholds
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.documents.document_blocks import document_blocks
+from spaseq.rdf.documents.event_assembly import Assembly, EventSizes, GraphAssembly, TripleAssembly
 from spaseq.rdf.documents.event_buffer import EventBuffer
-from spaseq.rdf.documents.event_sizes import EventSizes
-from spaseq.rdf.documents.graph_assembly import Assembly, GraphAssembly
-from spaseq.rdf.documents.triple_assembly import TripleAssembly
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.announced import announced
-from spaseq.rdf.inputs.bad_input import OnBad
 from spaseq.rdf.inputs.files import InputFile, resolve_paths
 from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.inputs.stream_options import StreamOptions, reading_threads
+from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, reading_threads
 from spaseq.rdf.inputs.unpacking import report_after_end
 
 __all__ = [

@@ -8,9 +8,8 @@ from spaseq.automaton.program.window import Counted, Tumbling
 from spaseq.message_text import public_address
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.plan.rules import NAMES
-from spaseq.render.memory import memory_text
 from spaseq.render.picture.diagram import BRACKETS, Diagram, Picture, StateBox
-from spaseq.render.plan_text import kernel_of, projected_text
+from spaseq.render.plan_text import kernel_of, memory_text, projected_text
 from spaseq.render.query_words import QueryWords, extent_words, window_text
 from spaseq.render.rule_effects import effects, shared_patterns
 

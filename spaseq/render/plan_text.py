@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from spaseq.algebra.nodes import is_reserved
+from spaseq.automaton.program.window import Counted
 from spaseq.message_text import public_address
 from spaseq.plan.evaluators import is_threshold_sequence
 from spaseq.plan.query_plan import GpmPlan, ProjectedVariable, QueryPlan, WindowPlan
 from spaseq.plan.rules import NAMES
 from spaseq.plan.single_events import needs_columns
-from spaseq.render.memory import memory_text
 from spaseq.render.query_words import (
     QueryWords,
     duration_text,
@@ -19,6 +19,39 @@ from spaseq.render.query_words import (
     window_text,
 )
 from spaseq.render.rule_effects import effects, shared_patterns
+
+BYTES = 1500
+"""Measured size of a solution that waits in the evaluator `registers`, its texts included.
+
+The other evaluators need less.
+"""
+
+
+def memory_text(plan: QueryPlan, rate: float | None = None) -> str:
+    """The most memory that the solutions of the window need in stage 2, in words.
+
+    `rate` is the number of solutions per second; without it the text is a formula.
+    """
+    where = "" if plan.sequence.key.variables is None else ", over all keys"
+    if isinstance(plan.sequence.window, Counted):
+        kept = f"the solutions of {plan.sequence.window.events:,} events"
+        each = " of each partition" if plan.sequence.partition else ""
+        return f"{kept}{each}, about {BYTES:,} bytes each{where}"
+    seconds = plan.sequence.window.horizon / 1000
+    if rate is None:
+        return (
+            f"r x {seconds:,g} s x about {BYTES:,} bytes{where}; r is how many solutions of "
+            f"{_sized_names(plan)} come per second (--rate)"
+        )
+    size = rate * seconds * BYTES
+    return (
+        f"{rate:,g} solutions/s x {seconds:,g} s x about {BYTES:,} bytes = {size / 2**20:,.1f} MB"
+        f"{where}"
+    )
+
+
+def _sized_names(plan: QueryPlan) -> str:
+    return ", ".join(gpm.name for gpm in plan.patterns.gpms)
 
 
 def plan_text(plan: QueryPlan, words: QueryWords, rate: float | None = None) -> str:

@@ -10,10 +10,8 @@ from spaseq.algebra.nodes import Filter, Pattern, PatternTerm, TriplePattern, is
 from spaseq.algebra.triple_terms import is_part
 from spaseq.automaton.program.window import Counted, Sliding, Tumbling, Window
 from spaseq.lang import ast
-from spaseq.lang.format_expressions import ExpressionText
-from spaseq.lang.format_patterns import PatternText
-from spaseq.lang.format_terms import TermText
-from spaseq.lang.rewriting import rewritten
+from spaseq.lang.format_patterns import ExpressionText, PatternText
+from spaseq.lang.format_triples import TermText
 from spaseq.lang.sequence import (
     BinaryStep,
     Chain,
@@ -23,6 +21,7 @@ from spaseq.lang.sequence import (
     Repeat,
     SequenceOperator,
 )
+from spaseq.lang.variables import rewritten
 from spaseq.plan.query_plan import (
     EachEventExtent,
     Extent,

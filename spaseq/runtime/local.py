@@ -20,8 +20,7 @@ from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.chaining import RegisteredStream
-from spaseq.runtime.job.job import Job, counted
-from spaseq.runtime.job.process_counts import ProcessCounts
+from spaseq.runtime.job.job import Job, ProcessCounts, counted
 from spaseq.sources.base import Source
 from spaseq.stages.collection_pause import collection_of_new_only, collection_paused
 from spaseq.stages.family_patterns import patterns_of

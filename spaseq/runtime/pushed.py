@@ -23,10 +23,8 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.arrivals.passing_time import Watched
 from spaseq.runtime.job.chaining import RegisteredStream, reading_order
-from spaseq.runtime.pushed_query import PushedQuery
-from spaseq.runtime.pushed_units import PushedUnit, may_fail, restored_unit
-from spaseq.runtime.stage_factory import StageFactory
-from spaseq.runtime.unit_stages import Rows
+from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, may_fail, restored_unit
+from spaseq.runtime.unit_stages import Rows, StageFactory
 
 Found: TypeAlias = "list[tuple[PushedUnit, Rows]]"
 """Solutions with the queries that they belong to."""

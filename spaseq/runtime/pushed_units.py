@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.run.live_states import LiveStates
@@ -22,10 +23,57 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.in_memory.program_events import batch_of_event
 from spaseq.rdf.terms.term import Triple
-from spaseq.runtime.pushed_query import PushedQuery
-from spaseq.runtime.stage_factory import StageFactory
-from spaseq.runtime.unit_stages import MatchingStage, Rows
+from spaseq.runtime.job.chaining import RegisteredStream
+from spaseq.runtime.unit_stages import MatchingStage, Rows, StageFactory
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
+
+
+class EventReader(Protocol):
+    """What reads the events of a registered stream."""
+
+    def match_batch(self, events: EventBatch) -> SolutionBatch:
+        """The solutions of many events."""
+
+    def push(self, rows: SolutionBatch) -> None:
+        """Take solutions."""
+
+
+@dataclass(slots=True, eq=False)
+class PushedQuery:
+    """A query. `held` are answers that are not certain yet.
+
+    `readers` read the stream which the query registers. `failure` says why it cannot go on.
+    """
+
+    plan: QueryPlan
+    stream: RegisteredStream | None = None
+    readers: Sequence[EventReader] = field(default_factory=list)
+    held: Sequence[Answer] = field(default_factory=list)
+    failure: str | None = None
+
+    def certain(self, answers: Sequence[Answer], watermark: int) -> Sequence[Answer]:
+        """The answers that are certain by a watermark, which its readers get, too."""
+        if not answers and not self.held:  # the usual case
+            return answers
+        answers = [*self.held, *answers]
+        certain = len(answers)
+        while certain and answers[certain - 1].end[0] > watermark:  # they are in order
+            certain -= 1
+        self.held = answers[certain:]
+        return self._told(answers[:certain])
+
+    def rest(self, answers: Sequence[Answer]) -> Sequence[Answer]:
+        """All answers that are left; the streams have ended."""
+        answers, self.held = [*self.held, *answers], []
+        return self._told(answers)
+
+    def _told(self, answers: Sequence[Answer]) -> Sequence[Answer]:
+        if answers and self.readers and self.stream is not None:
+            events = self.stream.events(answers)
+            for reader in self.readers:
+                reader.push(reader.match_batch(events))
+        return answers if self.plan.maintained is None else []
+
 
 _RECENT = 64
 """The most rows of the table of members that have come lately, in a family that is small."""

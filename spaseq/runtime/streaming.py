@@ -11,13 +11,13 @@ from spaseq.algebra.answers import Answer
 from spaseq.errors import SpaseqError, UsageError
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.local import read_inputs
 from spaseq.runtime.pushed import PushedQueries
 from spaseq.runtime.pushed_units import PushedUnit
-from spaseq.runtime.stage_factory import StageFactory
+from spaseq.runtime.unit_stages import StageFactory
 from spaseq.sources.iterables import OF_PROGRAM, parts_of_event
 
 Answered = list[tuple[int, Answer]]

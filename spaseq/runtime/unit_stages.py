@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from spaseq.algebra.answers import Answer, PartialAnswer
@@ -10,10 +11,17 @@ from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.options import StageOptions
 from spaseq.plan.families import Family
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.stages.unit_sequence import FoundAnswers
+from spaseq.rdf.inputs.stream_options import OnBad
+from spaseq.stages.family_patterns import patterns_of
+from spaseq.stages.joint_patterns import JointPatterns
+from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
 
 Rows: TypeAlias = "SolutionBatch | EventRows"
 """Solutions of many events or of one."""
@@ -72,3 +80,36 @@ class UnitStage(Protocol):
     def live_states(self, number: int) -> LiveStates: ...
 
     def foreseen(self, number: int, until: int) -> Sequence[Answer]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StageFactory:
+    """What the stages of all queries have in common; it makes them, to run in this process."""
+
+    knowledge: KnowledgeBase
+    options: StageOptions
+    on_bad: OnBad
+    joint: JointPatterns = field(default_factory=JointPatterns, init=False, compare=False)
+
+    @property
+    def takes_parts(self) -> bool:
+        """Whether its stages go on from states in parts."""
+        return False
+
+    def check(self, plan: QueryPlan) -> None:
+        """UsageError if its stages cannot evaluate a query."""
+
+    def patterns(self, unit: UnitPlan) -> MatchingStage:
+        """Stage 1 of a unit."""
+        return patterns_of(unit, self.knowledge, self.on_bad, self.options.limits, self.joint)
+
+    def sequence(self, unit: UnitPlan) -> UnitStage:
+        """Stage 2 of a unit."""
+        return UnitSequence(unit, self.options, self.knowledge, self.on_bad)
+
+    def idle(self, index: VerticalPartition) -> Set[object]:
+        """First stages that are known to have no solutions on a batch."""
+        return self.joint.idle(index)
+
+    def begin(self, due: Mapping[Any, int]) -> None:
+        """Learn to which watermark (ms) each unit will be advanced next, in this order."""

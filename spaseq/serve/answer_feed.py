@@ -12,8 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 from anyio import to_thread
 
-from spaseq.runtime.live.answer_records import LoggedAnswer
-from spaseq.runtime.live.failed_answers import json_with_id
+from spaseq.runtime.live.answer_records import LoggedAnswer, json_with_id
 from spaseq.runtime.live.standing_run import StandingRun
 
 _RECENT = 2000

@@ -28,12 +28,12 @@ from spaseq.options import (
     ServiceOptions,
 )
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.runtime.arrivals.horizon import FAR
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.live.arrival_times import arrival_times
 from spaseq.runtime.live.deliveries import SinkSettings, check_names
 from spaseq.runtime.live.delivery import Terms
+from spaseq.runtime.live.given_times import arrival_times
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.query_changes import QueryChange

@@ -19,7 +19,7 @@ from spaseq.options import (
     RunOptions,
     RuntimeOptions,
 )
-from spaseq.rdf.inputs.message_options import MessageOptions
+from spaseq.rdf.inputs.stream_options import MessageOptions
 from spaseq.runtime.arrivals.checked_json import read_json
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.serve.configuration import Configuration

@@ -14,8 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from spaseq.lang.head_comments import head_comments
 from spaseq.message_text import visible
-from spaseq.runtime.live.answer_records import LoggedAnswer
-from spaseq.runtime.live.failed_answers import json_with_id
+from spaseq.runtime.live.answer_records import LoggedAnswer, json_with_id
 from spaseq.serve.answer_stream import AnswerStream
 from spaseq.serve.bodies import json_object, text_of
 from spaseq.serve.query_routes import accepts, limit_of

@@ -9,8 +9,7 @@ import numpy as np
 
 from spaseq.logs.messages import Message
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.runtime.live.partition_clocks import PartitionClocks
 from spaseq.serve.posted_events import MessageReading
 from spaseq.sources.base import Source, Split

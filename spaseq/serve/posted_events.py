@@ -3,22 +3,57 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from spaseq.connectors.heartbeat_messages import is_heartbeat
-from spaseq.lift.json_documents import begins_with_line, elements
+from spaseq.lift.json_rows import begins_with_line, elements
 from spaseq.logs.messages import UNNUMBERED, Message
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.events.open_event import LOST_QUAD
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.events.graph_times import LOST_QUAD
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.message_formats import MEDIA_TYPES, format_of_media, message_format
-from spaseq.runtime.live.log_end_clock import GivenEvents
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad
+from spaseq.rdf.lines.line_parser import graph_named, parse_nquads_line
+from spaseq.rdf.terms.term import iri_text
+from spaseq.runtime.live.partition_clocks import GivenEvents
 from spaseq.serve.refusals import Refused
-from spaseq.serve.surplus_lines import without_surplus
+
+
+def without_surplus(
+    text: bytes, suspects: Collection[int], time_predicate: str, most: int = 1000
+) -> bytes:
+    r"""N-Quads in which many malformed lines are blank; the events are the same.
+
+    After the first ones, a malformed line stays only if the malformed lines right before it name
+    another graph.
+
+    Args:
+        text: the lines.
+        suspects: the numbers, from 1, of all lines that are malformed, and perhaps of others.
+        time_predicate: the predicate of the times of events.
+        most: how many malformed lines are kept in any case.
+
+    >>> without_surplus(b'x\ny\nz\n<s:> <p:> "1" <e:1> .\nx', {1, 2, 3, 5}, "t:", 1)
+    b'x\n\n\n<s:> <p:> "1" <e:1> .\nx'
+    """
+    lines = text.split(b"\n")
+    inside = sorted(n for n in suspects if 0 < n <= len(lines))
+    malformed = [n for n in inside if isinstance(parse_nquads_line(lines[n - 1]), str)]
+    names: set[str | None] = set()  # in the malformed lines right before
+    last = 0
+    for count, number in enumerate(malformed):
+        if number != last + 1:
+            names.clear()
+        name = graph_named(lines[number - 1], iri_text(time_predicate))
+        if count >= most and name in names:
+            lines[number - 1] = b""
+        names.add(name)
+        last = number
+    return b"\n".join(lines)
+
 
 REPORTS = 1000
 """Most bad events of a request that the reply names."""

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from spaseq.compile import CompileOptions, check_query
 from spaseq.connectors.heartbeat_messages import time_of
 from spaseq.message_text import visible
-from spaseq.runtime.live.failed_answers import json_with_id
+from spaseq.runtime.live.answer_records import json_with_id
 from spaseq.runtime.live.run_views import QueryView
 from spaseq.runtime.live.standing_run import StandingRun, UnknownQuery
 from spaseq.serve import query_details, query_files

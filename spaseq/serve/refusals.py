@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from spaseq.errors import QueryError, RunError, SpaseqError
-from spaseq.runtime.live.answer_index import AnswerGone
-from spaseq.runtime.live.past_points import HistoryGone
+from spaseq.runtime.live.answer_log import AnswerGone
+from spaseq.runtime.live.log_points import HistoryGone
 from spaseq.runtime.live.standing_run import UnknownQuery
 
 _HINTS = {

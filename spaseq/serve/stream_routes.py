@@ -13,8 +13,8 @@ from starlette.responses import JSONResponse, Response
 from spaseq.connectors.heartbeat_messages import time_of
 from spaseq.message_text import visible
 from spaseq.rdf.terms.times import format_time
-from spaseq.runtime.live.given_heartbeats import HeartbeatTooFar
-from spaseq.runtime.live.log_end_clock import Marks
+from spaseq.runtime.live.heartbeats import HeartbeatTooFar
+from spaseq.runtime.live.partition_clocks import Marks
 from spaseq.serve.bodies import body_of, text_of
 from spaseq.serve.kept_replies import LONGEST_KEY, digest_of
 from spaseq.serve.posted_events import PostedStream

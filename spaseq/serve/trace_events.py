@@ -13,7 +13,7 @@ import numpy as np
 from spaseq.algebra.answers import TraceItem
 from spaseq.logs.messages import Message
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.serve.posted_events import MessageReading
 
 _READ_MESSAGES = 2000

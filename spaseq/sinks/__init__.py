@@ -1,6 +1,6 @@
-"""Sinks: the formats that answers are written in, one in each file.
+"""Sinks: the formats that answers are written in.
 
-A new format is a file with a subclass of `Sink`, and its class in the table below.
+A new format is a subclass of `Sink`, and its class in the table below.
 """
 
 from __future__ import annotations
@@ -12,14 +12,9 @@ from typing import TextIO
 from spaseq.errors import UsageError
 from spaseq.sinks.arrow_files import ArrowFile, Parquet
 from spaseq.sinks.base import Sink
-from spaseq.sinks.csv_results import CsvResults
-from spaseq.sinks.json_results import JsonResults
+from spaseq.sinks.graph_sink import JsonLdGraphs, NQuads, RdfMessages, TriG
 from spaseq.sinks.jsonl import JsonLines
-from spaseq.sinks.jsonld_graphs import JsonLdGraphs
-from spaseq.sinks.nquads_graphs import NQuads
-from spaseq.sinks.rdf_messages import RdfMessages
-from spaseq.sinks.trig_graphs import TriG
-from spaseq.sinks.tsv_results import TsvResults
+from spaseq.sinks.table_sink import CsvResults, JsonResults, TsvResults
 
 __all__ = ["FORMATS", "SINKS", "Sink", "form_of_path", "open_sink"]
 

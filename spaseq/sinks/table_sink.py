@@ -1,19 +1,25 @@
-"""Base of the W3C SPARQL 1.1 result formats: one table whose variables are known first."""
+"""The W3C SPARQL 1.1 result formats CSV, TSV and JSON: one table, whose variables come first."""
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, TextIO
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import UsageError
+from spaseq.rdf.terms.term import Term, plain_text
 from spaseq.rdf.terms.times import time_literal
+from spaseq.rdf.terms.vocabulary import XSD_DATE_TIME
 from spaseq.sinks.base import Sink
 
 if TYPE_CHECKING:
     from spaseq.algebra.answer_batch import AnswerBatch
     from spaseq.rdf.columns.term_columns import TermColumn, TextArray
+    from spaseq.sinks.text_columns import Syntax
+
 
 TIMES: dict[str, Callable[[Answer], int]] = {
     "start": lambda answer: answer.first[0],
@@ -86,3 +92,100 @@ class TableSink(Sink):
     @abstractmethod
     def write_row(self, bindings: dict[str, str]) -> None:
         """Write one solution: the N-Triples text of each bound variable."""
+
+
+_QUOTED = frozenset('",\r\n')
+
+
+class CsvResults(TableSink):
+    """IRIs have no brackets, literals are their lexical forms, blank nodes are `_:label`.
+    A triple term is N-Triples text.
+
+    The format writes an unbound variable and an empty literal in the same way.
+    """
+
+    form = suffix = "csv"
+    about = "W3C SPARQL 1.1 results of one SELECT query"
+
+    def open(self) -> None:
+        self._line(list(self.variables))
+
+    def write_row(self, bindings: dict[str, str]) -> None:
+        self._line([plain_text(bindings[v]) if v in bindings else "" for v in self.variables])
+
+    def write_batch(self, query: str, answers: AnswerBatch) -> None:
+        from spaseq.sinks.text_columns import joined_fields
+
+        columns = self.columns(query, answers, csv_syntax().texts, ("", ""))
+        self.write_lines(joined_fields(columns, ",", "\r\n", len(answers)))
+
+    def _line(self, fields: list[str]) -> None:
+        self.out.write(",".join(map(_field, fields)) + "\r\n")
+
+
+def csv_term(text: str) -> str:
+    """A term as a field."""
+    return _field(plain_text(text))
+
+
+def _field(value: str) -> str:
+    """A field by RFC 4180: quoted, with its quotes doubled, if it has special characters."""
+    if _QUOTED.isdisjoint(value):
+        return value
+    return '"' + value.replace('"', '""') + '"'
+
+
+@cache
+def csv_syntax() -> Syntax:
+    """How columns of terms become fields."""
+    from spaseq.sinks.text_columns import Syntax, bytes_table
+
+    return Syntax(csv_term, bytes_table(b'",\\<'))
+
+
+class TsvResults(TableSink):
+    """Terms are N-Triples texts, which escape tabs and line ends; unbound variables are empty."""
+
+    form = suffix = "tsv"
+    about = "W3C SPARQL 1.1 results of one SELECT query"
+
+    def open(self) -> None:
+        self._line([f"?{v}" for v in self.variables])
+
+    def write_row(self, bindings: dict[str, str]) -> None:
+        self._line([bindings.get(v, "") for v in self.variables])
+
+    def write_batch(self, query: str, answers: AnswerBatch) -> None:
+        from spaseq.rdf.columns.term_columns import TermColumn
+        from spaseq.sinks.text_columns import joined_fields
+
+        around = '"', f'"^^<{XSD_DATE_TIME}>'
+        columns = self.columns(query, answers, TermColumn.strings, around)
+        self.write_lines(joined_fields(columns, "\t", "\n", len(answers)))
+
+    def _line(self, fields: list[str]) -> None:
+        self.out.write("\t".join(fields) + "\n")
+
+
+class JsonResults(TableSink):
+    """One JSON document, written solution by solution."""
+
+    form = suffix = "json"
+    about = "W3C SPARQL 1.1 results of one SELECT query"
+    ends = True
+
+    def __init__(self, out: TextIO, variables: Sequence[str] = ()) -> None:
+        super().__init__(out, variables)
+        self._separator = "\n"  # stands before the next solution
+
+    def open(self) -> None:
+        head = json.dumps({"vars": list(self.variables)}, ensure_ascii=False)
+        self.out.write(f'{{"head": {head}, "results": {{"bindings": [')
+
+    def write_row(self, bindings: dict[str, str]) -> None:
+        row = {v: Term(bindings[v]).to_sparql_json() for v in self.variables if v in bindings}
+        self.out.write(self._separator + json.dumps(row, ensure_ascii=False))
+        self._separator = ",\n"
+
+    def close(self) -> None:
+        self.out.write("\n]}}\n")

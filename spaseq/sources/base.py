@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spaseq.rdf.columns.event_batch import EventBatch
-    from spaseq.rdf.inputs.bad_input import OnBad
-    from spaseq.rdf.inputs.stream_options import StreamOptions
+    from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions
 
 
 class Split(ABC):

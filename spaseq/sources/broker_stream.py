@@ -10,9 +10,7 @@ from spaseq.connectors import is_source, source_at
 from spaseq.connectors.address import scheme_of
 from spaseq.connectors.arriving_files import ArrivingFiles
 from spaseq.errors import UsageError
-from spaseq.rdf.inputs.bad_input import OnBad
-from spaseq.rdf.inputs.message_options import ARRIVAL
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import ARRIVAL, OnBad, StreamOptions
 from spaseq.records import record
 from spaseq.sources.base import Source, Split
 

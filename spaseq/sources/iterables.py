@@ -14,8 +14,7 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.rdf.terms.program_times import Time, time_ms
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
@@ -104,7 +103,7 @@ class _BatchUnpickler(SafeUnpickler):
     classes = frozenset(
         {
             ("spaseq.rdf.columns.event_batch", "EventBatch"),
-            ("spaseq.rdf.columns.event_names", "EventNames"),
+            ("spaseq.rdf.columns.event_batch", "EventNames"),
             ("spaseq.rdf.columns.term_tables", "ListedTerms"),
         }
     )

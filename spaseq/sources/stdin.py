@@ -21,7 +21,7 @@ from spaseq.sources.files import FileSource
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from spaseq.sources.growing import GrowingFiles
+    from spaseq.sources.files import GrowingFiles
 
 
 @record

@@ -24,7 +24,7 @@ from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.lift.lifted import Lifted
 from spaseq.options import AnswersKeywords, FileSourceSettings, KbInput, RunOptions
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.inputs.bad_input import BadInput, warn_once
+from spaseq.rdf.inputs.stream_options import BadInput, warn_once
 from spaseq.records import record
 from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job, LateEvent

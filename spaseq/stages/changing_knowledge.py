@@ -26,7 +26,7 @@ from spaseq.plan.query_plan import ChangingGraphs, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.rdf.in_memory.program_events import batch_at
-from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.rdf.terms.term import Triple
 
 GraphsState: TypeAlias = "tuple[int, dict[str, list[Triple]]]"

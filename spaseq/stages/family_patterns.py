@@ -19,7 +19,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, warn
 from spaseq.stages.joint_patterns import JointPatterns
 
 _GROWTH = 64

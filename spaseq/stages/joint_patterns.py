@@ -25,7 +25,7 @@ from spaseq.plan.joint_plans import JointPlan, joint_plans
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
 from spaseq.stages.lone_patterns import LonePatterns
 from spaseq.stages.table_rows import table_rows_of

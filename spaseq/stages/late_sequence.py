@@ -14,7 +14,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, warn
 from spaseq.stages.answer_filters import Answering
 from spaseq.stages.reorder_buffer import ReorderBuffer
 from spaseq.stages.sequence import EVER, SequenceStage

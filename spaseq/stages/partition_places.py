@@ -7,7 +7,7 @@ import numpy as np
 from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TextArray
-from spaseq.rdf.columns.text_memo import TextMemo
+from spaseq.rdf.columns.united_texts import TextMemo
 
 LARGEST = 2**62
 """Numbers of partitions are below it."""

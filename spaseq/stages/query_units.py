@@ -16,7 +16,7 @@ from spaseq.options import StageOptions
 from spaseq.plan.families import Family, families_of
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.unit_plan import UnitPlan
-from spaseq.rdf.inputs.bad_input import OnBad
+from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.records import record
 from spaseq.stages.family_patterns import UnitPatterns, patterns_of
 from spaseq.stages.joint_patterns import JointPatterns

@@ -15,7 +15,7 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lang.shapes import QUERY
-from spaseq.rdf.columns.event_names import NO_NAMES
+from spaseq.rdf.columns.event_batch import NO_NAMES
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import NumberColumn, RowSelection, TermColumn
 from spaseq.records import record

@@ -34,7 +34,7 @@ from spaseq.options import StageOptions
 from spaseq.plan.evaluators import limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.inputs.bad_input import OnBad, over_limit, warn
+from spaseq.rdf.inputs.stream_options import OnBad, over_limit, warn
 from spaseq.stages import state_pickles
 from spaseq.stages.answer_filters import AnswerFilters, Answering
 from spaseq.stages.answers import MOST_BYTES

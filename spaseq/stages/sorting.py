@@ -21,9 +21,8 @@ import pyarrow as pa
 from spaseq import thresholds
 from spaseq.compiled.arrays import Indices
 from spaseq.errors import RunError
-from spaseq.rdf.columns.event_names import WHOLE, NameForm, common_form
-from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
-from spaseq.rdf.columns.solution_codec import SolutionCodec
+from spaseq.rdf.columns.event_batch import WHOLE, NameForm, common_form
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.scratch import ScratchDirectory
 from spaseq.stages.repeated_rows import (

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns.term_columns import TextArray
-from spaseq.rdf.columns.text_memo import TextMemo
+from spaseq.rdf.columns.united_texts import TextMemo
 
 
 def _table_rows(terms: TextArray) -> Int64s:

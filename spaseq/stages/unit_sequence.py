@@ -14,7 +14,7 @@ from spaseq.options import StageOptions
 from spaseq.plan.families import Family
 from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, warn
 from spaseq.stages.late_sequence import LateSequence
 from spaseq.stages.member_answers import MemberAnswers
 

@@ -20,8 +20,7 @@ from spaseq.gpm.graphs.window_partition import (
 )
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.terms.term import literal_text, split_literal
 from spaseq.rdf.terms.vocabulary import XSD_STRING
 from spaseq.windows.window_runs import Closed, ContentEvent

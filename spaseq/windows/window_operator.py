@@ -25,7 +25,7 @@ from spaseq.plan.query_plan import EachEventExtent, GpmPlan, QueryPlan, WindowPl
 from spaseq.plan.window_plans import NOW
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad, over_limit, warn
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.terms.times import format_time
 from spaseq.windows.union_uses import reads_union
 from spaseq.windows.window_events import WindowEvent, WindowGraphs

@@ -12,7 +12,7 @@ import pytest
 import spaseq
 from spaseq import Event
 from spaseq.errors import InputError, QueryError, UsageError
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from tests.api.test_push import KB, KNOWLEDGE, QUERIES, STREAMS, events
 from tests.sizes import sizes
 

@@ -18,7 +18,7 @@ from spaseq.errors import UsageError
 from spaseq.expr.doubles import double_of
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import EvaluatorName, QueryPlan
-from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
 from spaseq.rdf.terms.number_kinds import OTHER

@@ -19,7 +19,7 @@ import spaseq
 from spaseq.cli.progress import ProgressLine
 from spaseq.errors import Diagnostic, InputError, QueryText, Span
 from spaseq.message_text import EscapedStream, one_line, public_address, visible, without_passwords
-from spaseq.rdf.inputs.bad_input import BadInput, warn
+from spaseq.rdf.inputs.stream_options import BadInput, warn
 from spaseq.runtime.job.job import Stats
 from tests.cli.test_run import KB, QUERY, Done, Place, line, place
 from tests.kb import raw_server, sparql_server

@@ -11,10 +11,9 @@ from click.testing import CliRunner
 
 from spaseq.cli.main import cli
 from spaseq.logs.messages import Message
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.live.message_events import message_events
-from spaseq.sources import file_splits
+from spaseq.sources import files as source_files
 from tests.runtime.live.live_jobs import lines
 from tests.runtime.live.test_sources_without_places import Command
 
@@ -99,7 +98,7 @@ def test_splits_of_a_file_on_spark_have_the_unit(
     spark: Any, paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = answers(paths)
-    monkeypatch.setattr(file_splits, "SPLIT_BYTES", 1500)
+    monkeypatch.setattr(source_files, "SPLIT_BYTES", 1500)
     given = "--stream", f"S={paths['s']}", "--time-unit", "s"
     assert said("run", paths["q"], "--runtime", "spark", *given).splitlines() == expected
 

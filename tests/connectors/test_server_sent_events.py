@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from spaseq.connectors import source_at
 from spaseq.connectors.base import MessageSource
-from spaseq.connectors.event_stream import EventStreamParser
+from spaseq.connectors.server_sent_events import EventStreamParser
 from spaseq.errors import InputError
 from tests.connectors.certificates import Certificates
 from tests.connectors.intake import ListIntake

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spaseq.editor.positions import Positions
+from spaseq.editor.protocol import Positions
 
 TEXT = "a\n\U0001f600\u00e4\U0001d4b3?x\r\nb\rc"
 """An emoji and an astral letter before a variable; three kinds of line ends."""

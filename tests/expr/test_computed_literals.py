@@ -10,7 +10,7 @@ from spaseq.expr.aggregates import as_list, group_concat
 from spaseq.expr.functions.patterns import replaced
 from spaseq.expr.functions.strings import concatenation, encode_for_uri, upper
 from spaseq.limits import Limits
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from tests.hostile import run_bounded
 
 SMALL = Limits(literal_bytes=100)

@@ -10,8 +10,8 @@ import io
 import pyoxigraph as ox
 
 from spaseq.rdf.documents.document_blocks import DOCUMENT_FORMATS, document_blocks
-from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.inputs.stream_options import BadInput
 from tests.fuzz.mutation import BYTES, UNICODE, Pieces
 
 TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"

@@ -10,9 +10,9 @@ import re
 
 import pyoxigraph as ox
 
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.lines.arenas import ArenaPool
-from spaseq.rdf.lines.cuts import AfterSizedEvents, BeforeGraphs
+from spaseq.rdf.lines.chunks import AfterSizedEvents, BeforeGraphs
 from spaseq.rdf.lines.line_events import line_statements
 from spaseq.rdf.lines.statements import StatementReader
 from tests.fuzz.mutation import BYTES, UNICODE

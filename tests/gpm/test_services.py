@@ -19,7 +19,7 @@ from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.patterns.services import FailedRequest
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import ServiceOptions
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from tests.gpm.graphs import Row, Triple, batch_of, group_of, knowledge_of
 from tests.kb import sparql_server as s
 

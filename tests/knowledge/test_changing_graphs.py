@@ -16,9 +16,9 @@ from spaseq.api.prepare import load_knowledge, plan_queries
 from spaseq.cli.main import cli
 from spaseq.errors import QueryError, UsageError
 from spaseq.options import KnowledgeOptions, PlanningOptions, StageOptions
-from spaseq.rdf.inputs.bad_input import warn
+from spaseq.rdf.inputs.stream_options import warn
 from spaseq.runtime.pushed import PushedQueries
-from spaseq.runtime.stage_factory import StageFactory
+from spaseq.runtime.unit_stages import StageFactory
 from tests.knowledge.cases import Case, cases, graph_of, knowledge, nt, queries, shown, streams_of
 from tests.knowledge.reference import GRAPH, E
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spaseq.errors import Span
-from spaseq.lang.escapes import unescape
+from spaseq.lang.scan import unescape
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from typing import Any
 
 from spaseq.lift.field_types import field_types
 from spaseq.lift.lift_checks import compiled_lift
-from spaseq.lift.lifted_files import LiftedFiles
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.lift.lifted_source import LiftedFiles
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 PREFIXES = f"""PREFIX : <http://e/>

@@ -11,10 +11,9 @@ from spaseq.cli.main import main
 from spaseq.errors import UsageError
 from spaseq.lift.field_types import field_types
 from spaseq.lift.lift_checks import compiled_lift
-from spaseq.lift.lifted_files import LiftedFiles
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.lift.lifted_source import LiftedFiles
 from spaseq.rdf.inputs.csv_dialect import CsvDialect, csv_dialect
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from tests.lift.lifting import PREFIXES, lift_of, typed
 
 VALUE = lift_of(":r :v ?v", "BIND (xsd:decimal(?value) AS ?v)")

@@ -17,9 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.lift.lift_checks import compiled_lift
-from spaseq.lift.lifted_files import LiftedFiles
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.lift.lifted_source import LiftedFiles
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.rdf.terms.term import kind_of, split_literal
 from spaseq.rdf.terms.times import parse_time
 from tests.lift import lift_oracle as oracle

@@ -20,8 +20,7 @@ from spaseq.lift.lifted import Lifted, lifted_source
 from spaseq.lift.lifted_graphs import LiftedEvents
 from spaseq.lift.lifted_messages import LiftedBroker
 from spaseq.logs.messages import Message
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from tests.connectors.intake import ListIntake
 from tests.connectors.kafka_mock import KafkaMock
 from tests.connectors.nats_server import NatsServer, serving

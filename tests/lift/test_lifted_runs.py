@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import spaseq
 from spaseq.cli.main import cli
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 
 LIFT = """PREFIX ex: <http://e/>
 PREFIX prov: <http://www.w3.org/ns/prov#>

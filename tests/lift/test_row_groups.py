@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 import spaseq
 from spaseq.compile import compile_query
 from spaseq.errors import InputError, QueryError
-from spaseq.lift.asked_rows import AskedRows, asked_rows
 from spaseq.lift.lift_checks import compiled_lift
-from spaseq.lift.row_groups import Bound
+from spaseq.lift.row_groups import AskedRows, Bound, asked_rows
 from spaseq.plan.predicates import stream_patterns
 from tests.lift.lifting import PREFIXES
 from tests.sizes import sizes

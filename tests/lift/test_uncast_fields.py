@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spaseq.cli import main
-from spaseq.lift.uncast_fields import uncast_fields
+from spaseq.lift.lift_warnings import uncast_fields
 
 HEAD = """PREFIX ex: <http://e/>
 PREFIX prov: <http://www.w3.org/ns/prov#>

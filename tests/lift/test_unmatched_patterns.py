@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import spaseq
 from spaseq.compile import check_query
 from spaseq.lift.lift_checks import compiled_lift
-from spaseq.lift.unmatched_patterns import unmatched_patterns
+from spaseq.lift.lift_warnings import unmatched_patterns
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from tests.lift.lifted_queries import lifts, triples
 from tests.lift.lifting import PREFIXES

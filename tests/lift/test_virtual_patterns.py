@@ -17,8 +17,7 @@ from spaseq.errors import InputError, QueryError
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted_events import EventMaker
 from spaseq.lift.pruned_lifts import KnownFields, pruned
-from spaseq.lift.table_files import TableFile, _OpenTable
-from spaseq.lift.table_formats import TableFormat
+from spaseq.lift.table_files import TableFile, TableFormat, _OpenTable
 from tests.lift import lifted_queries
 from tests.lift.lifting import PREFIXES
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from spaseq.errors import RunError
 from spaseq.logs.messages import UNNUMBERED, Message, MessageColumns, by_partition
 from spaseq.logs.segment_log import SegmentLog
-from spaseq.logs.stream_log import StreamLog
-from spaseq.logs.stream_records import Heartbeat, Marks, Partitions
+from spaseq.logs.stream_log import Heartbeat, Marks, Partitions, StreamLog
 
 
 def message(offset: int, partition: int = 0) -> Message:

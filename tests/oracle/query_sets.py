@@ -11,7 +11,7 @@ from spaseq.compile import check_query
 from spaseq.lang import ast
 from spaseq.lang.format import format_query
 from spaseq.lang.parser import parse
-from spaseq.lang.rewriting import rewritten
+from spaseq.lang.variables import rewritten
 from tests.oracle.agreement import comparables, expected_of
 from tests.oracle.choices import Choices
 from tests.oracle.draw_events import NS

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.readers import StreamOptions, read_stream
 
 STREAM = "http://e/stream"

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from spaseq.limits import Limits
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.files import resolve_paths
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.rdf.ranges import FileRange, divide, last_place, read_range, scan_times
 from spaseq.rdf.readers import ArrivalClock
 from tests.rdf.streams import STREAM, TIME, XSD, Event, at, events_of, read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spaseq.compile import compile_query
-from spaseq.render.memory import BYTES, memory_text
+from spaseq.render.plan_text import BYTES, memory_text
 from tests.runtime.machines import KEYED, UNKEYED
 
 

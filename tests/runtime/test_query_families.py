@@ -9,7 +9,7 @@ import pytest
 
 import spaseq
 from spaseq.plan.member_plan import MemberPlan
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime import local
 from spaseq.stages.unit_sequence import UnitSequence
 from tests.language.test_tables import RUNTIMES

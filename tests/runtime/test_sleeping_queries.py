@@ -12,9 +12,9 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
-from spaseq.rdf.inputs.bad_input import warn
+from spaseq.rdf.inputs.stream_options import warn
 from spaseq.runtime.pushed import PushedQueries
-from spaseq.runtime.stage_factory import StageFactory
+from spaseq.runtime.unit_stages import StageFactory
 from spaseq.stages.late_sequence import LateSequence
 
 SILENT = """PREFIX : <http://e/>

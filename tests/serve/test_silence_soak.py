@@ -22,8 +22,7 @@ import httpx
 import pytest
 
 from spaseq.logs.messages import MessageColumns
-from spaseq.logs.stream_log import StreamLog
-from spaseq.logs.stream_records import Heartbeat
+from spaseq.logs.stream_log import Heartbeat, StreamLog
 from spaseq.runtime.live.live_directory import LiveDirectory
 from tests.serve.processes import Command
 from tests.serve.servers import NQUADS

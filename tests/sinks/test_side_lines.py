@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
 

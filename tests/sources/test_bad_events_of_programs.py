@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import spaseq
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 
 QUERY = """SELECT ?v WITHIN 1 SECONDS FROM STREAM S <http://e/s>
 WHERE { SEQ(A) DEFINE GPM A ON S { ?o <http://e/p> ?v } }"""

@@ -8,8 +8,7 @@ import pytest
 
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.arrivals.input_splits import bounded_splits
-from spaseq.sources.file_splits import split_bytes_for
-from spaseq.sources.files import FileSource
+from spaseq.sources.files import FileSource, split_bytes_for
 from tests.runtime.machines import IRIS, NORTH, nquads
 
 MB = 2**20

@@ -13,12 +13,10 @@ from types import SimpleNamespace
 import pytest
 
 from spaseq.errors import InputError, UsageError
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.sources import source_of
 from spaseq.sources.base import Source
-from spaseq.sources.files import FileSource
-from spaseq.sources.growing import GrowingFiles
+from spaseq.sources.files import FileSource, GrowingFiles
 from spaseq.sources.iterables import Event, EventSource
 from spaseq.sources.stdin import StdinSource
 from tests.runtime.machines import NORTH, nquads

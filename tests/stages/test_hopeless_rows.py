@@ -11,7 +11,7 @@ import pytest
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn, text_array

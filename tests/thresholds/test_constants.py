@@ -43,8 +43,8 @@ EXCEPTIONS = {
         automaton/sets/compiled/compact_state.py:_FEW automaton/sets/compiled/move_tables.py:_FEW
         lift/row_solutions.py:_REMEMBERED rdf/lines/arenas.py:_ROWS""",
     "digits or bits that a number of a kind holds exactly": """
-        automaton/registers/compiled/accumulation.py:MOST lift/lane_casts.py:_MOST_DIGITS
-        lift/lane_solutions.py:_MOST_EXACT lift/python_cells.py:_MOST_BITS
+        automaton/registers/compiled/accumulation.py:MOST lift/lane_solutions.py:_MOST_DIGITS
+        lift/lane_solutions.py:_MOST_EXACT lift/python_rows.py:_MOST_BITS
         lift/row_groups.py:_MOST_EXACT rdf/kernels/literal_values.py:_MOST_DIGITS
         rdf/lines/buffer_terms.py:_LARGE runtime/spark/lifted_frames.py:_MOST_EXACT
         spark/typed_variables.py:_MOST_DIGITS
@@ -57,7 +57,7 @@ EXCEPTIONS = {
         budget.py:BATCH_ROWS budget.py:BATCH_ROWS_PER_EVENT budget.py:FEW budget.py:LARGE
         budget.py:LEAST_SECONDS gpm/graphs/path_graph.py:MOST_PLACES
         gpm/patterns/operators.py:KB_ROWS_PER_TRIPLE gpm/patterns/operators.py:KB_SHARE
-        lift/bad_row_reasons.py:_MOST_FIELDS rdf/in_memory/program_events.py:_UTF8_BYTES
+        lift/template_graphs.py:_MOST_FIELDS rdf/in_memory/program_events.py:_UTF8_BYTES
         lift/json_columns.py:_MOST_KEYS lift/kernels/json_lines.py:MOST_DEPTH
         rdf/documents/measured_document.py:PIECE_BYTES
         rdf/events/graph_times.py:_MOST_BETWEEN rdf/lines/statements.py:SHOWN_BYTES
@@ -68,10 +68,10 @@ EXCEPTIONS = {
         lift/table_files.py:_FEW_BYTES options.py:RANGE_BYTES rdf/inputs/files.py:HEAD_BYTES
         rdf/inputs/files.py:_MOST_HEADS
         rdf/inputs/unpacking.py:_FREE_BYTES rdf/lines/chunks.py:CHUNK_BYTES
-        rdf/lines/chunks.py:MAX_CHUNK_BYTES rdf/messages/delimiters.py:PIECE_BYTES
+        rdf/lines/chunks.py:MAX_CHUNK_BYTES rdf/messages/read_messages.py:PIECE_BYTES
         rdf/messages/message_quads.py:TOGETHER_BYTES rdf/ranges.py:_COUNTED_BYTES
-        rdf/ranges.py:_MOST_WINDOW sources/file_splits.py:MOST_SPLIT_BYTES
-        sources/file_splits.py:SPLIT_BYTES sources/file_splits.py:_PEEK_BYTES
+        rdf/ranges.py:_MOST_WINDOW sources/files.py:MOST_SPLIT_BYTES
+        sources/files.py:SPLIT_BYTES sources/files.py:_PEEK_BYTES
         storage/checksums.py:BLOCK_BYTES""",
     "what goes between processes or into a file at once": """
         options.py:MAX_BATCH_BYTES runtime/spark/bounded.py:ARROW_BYTES
@@ -94,7 +94,7 @@ EXCEPTIONS = {
         runtime/spark/one_machine.py:SHARE runtime/spark/scan_tasks.py:FEW_CORES
         runtime/spark/scan_tasks.py:FEW_ROWS runtime/spark/scanned_frames.py:_MOST_FILES
         runtime/spark/stages/shipped_units.py:MOST_KEPT
-        runtime/spark/standing/definition_shelf.py:MOST""",
+        runtime/spark/standing/stage_jobs.py:MOST""",
     "when kernels are compiled, and how many names a process keeps": """
         api/prepare.py:SMALL_BYTES api/prepare.py:SMALL_UNCOMPILED_BYTES
         places/geometries.py:_KEPT

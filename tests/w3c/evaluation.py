@@ -26,8 +26,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.lang import ast
 from spaseq.lang.parser import parse
-from spaseq.lang.rewriting import rewritten
-from spaseq.lang.variables import is_now
+from spaseq.lang.variables import is_now, rewritten
 from spaseq.options import ServiceOptions
 from spaseq.rdf.terms.term import Term, from_pyoxigraph
 from spaseq.rdf.terms.triple_terms import with_blank_nodes

@@ -11,10 +11,10 @@ import pyoxigraph as ox
 from spaseq.errors import InputError
 from spaseq.kb.load import load_kb
 from spaseq.rdf.documents.document_blocks import document_blocks
-from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.formats import Format, format_of
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.lines.arenas import ArenaPool
-from spaseq.rdf.lines.cuts import AfterSizedEvents, BeforeGraphs
+from spaseq.rdf.lines.chunks import AfterSizedEvents, BeforeGraphs
 from spaseq.rdf.lines.line_events import line_statements
 from spaseq.rdf.lines.statements import StatementReader
 from tests.w3c.manifests import Test

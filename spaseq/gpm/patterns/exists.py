@@ -18,8 +18,7 @@ from spaseq.compiled.arrays import Bools, Indices
 from spaseq.gpm.solutions.joins import merged, pairs
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
-from spaseq.lang.rewriting import rewritten
-from spaseq.lang.variables import exists_uses
+from spaseq.lang.variables import exists_uses, rewritten
 from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.vocabulary import XSD
 from spaseq.records import record

@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import Literal as L
 from typing import TypeAlias
 
-from spaseq.lang.ast.pattern_nodes import Expr, GroupGraphPattern, SelectItem, Triple
-from spaseq.lang.ast.sequence_nodes import Ref, Sequence, TimeSpan
+from spaseq.lang.ast.pattern_nodes import (
+    Expr,
+    GroupGraphPattern,
+    Ref,
+    SelectItem,
+    Sequence,
+    TimeSpan,
+    Triple,
+)
 from spaseq.lang.ast.term_nodes import Iri, Node, Var
 from spaseq.records import record
 

@@ -1,8 +1,11 @@
-"""Base class of the nodes, and the RDF terms and variables of a query."""
+"""Base class of the nodes, the RDF terms and variables of a query, and property paths (SPARQL 1.1
+section 9).
+"""
 
 from __future__ import annotations
 
 from dataclasses import field
+from typing import Literal as L
 from typing import TypeAlias
 
 from spaseq.errors import NOWHERE, Span
@@ -63,3 +66,55 @@ class TripleTerm(Node):
 
 
 Term: TypeAlias = Var | Iri | Literal | BlankNode | TripleTerm
+
+
+@record
+class PathSequence(Node):
+    """`p/q/...`"""
+
+    parts: tuple[Path, ...]
+
+
+@record
+class PathAlternative(Node):
+    """`p|q|...`"""
+
+    parts: tuple[Path, ...]
+
+
+@record
+class PathInverse(Node):
+    """`^p`"""
+
+    path: Path
+
+
+@record
+class PathFromNode(Node):
+    """`path`, where it starts at an IRI or a blank node; the inverses of an ontology entail it.
+
+    The parser never makes this node. Only rewriting for entailment does (`algebra.entailment`).
+    """
+
+    path: Path
+
+
+@record
+class PathRepeat(Node):
+    """`p*`, `p+` or `p?`."""
+
+    path: Path
+    modifier: L["*", "+", "?"]
+
+
+@record
+class PathNegated(Node):
+    """A negated property set: `!(:p|^:q)` has :p in `forward` and :q in `inverse`."""
+
+    forward: tuple[Iri, ...]
+    inverse: tuple[Iri, ...]
+
+
+Path: TypeAlias = (
+    Iri | PathSequence | PathAlternative | PathInverse | PathFromNode | PathRepeat | PathNegated
+)

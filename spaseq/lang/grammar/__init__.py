@@ -2,5 +2,5 @@
 
 Importing pyparsing and building the grammar takes about 50 ms, so `spaseq.lang.reader` imports the
 grammar when it parses the first query. The grammar makes AST nodes with spans. Names stay as
-written (`spaseq.lang.unresolved`).
+written (`spaseq.lang.names`).
 """

@@ -15,11 +15,8 @@ from pyparsing import And, Empty, ParserElement
 from spaseq.errors import Span
 from spaseq.lang import ast
 from spaseq.lang.grammar.expressions import EXPRESSION
-from spaseq.lang.grammar.patterns import GROUP
-from spaseq.lang.grammar.rules import Word, just, keyword, mark, rule, whole, words
-from spaseq.lang.grammar.sequences import DURATION, REF
-from spaseq.lang.grammar.subselect import SELECT_ITEM, STAR
-from spaseq.lang.grammar.terminals import (
+from spaseq.lang.grammar.patterns import GROUP, SELECT_ITEM, STAR
+from spaseq.lang.grammar.rules import (
     DATE_TIME,
     INTEGER,
     IRI,
@@ -29,9 +26,17 @@ from spaseq.lang.grammar.terminals import (
     RDF_LITERAL,
     SHORT_STRING,
     VAR,
+    Word,
+    just,
+    keyword,
+    mark,
+    rule,
+    whole,
+    words,
 )
+from spaseq.lang.grammar.sequences import DURATION, REF
 from spaseq.lang.grammar.triples import TRIPLES_TEMPLATE
-from spaseq.lang.unresolved import BaseClause, PrefixClause, TypedLiteral, VersionClause, WrittenIri
+from spaseq.lang.names import BaseClause, PrefixClause, TypedLiteral, VersionClause, WrittenIri
 from spaseq.records import record
 
 STRATEGIES = ("ALL", "NEXT", "LAST", "MAX", "STRICT")

@@ -1,10 +1,4 @@
-"""Expressions (SPARQL 1.2 section 19.8), with SPAseq's own functions.
-
-A triple term in an expression, `<<( s p o )>>`, is a call of TRIPLE.
-
-The rules have three levels only: logic, comparison and arithmetic. The actions apply the precedence
-of `&&` over `||` and of `*` over `+`. So a variable is parsed through fewer rules.
-"""
+"""Expressions, with SPAseq's own functions, and inline data: VALUES (SPARQL 1.2 section 19.8)."""
 
 from __future__ import annotations
 
@@ -15,22 +9,66 @@ from pyparsing import Forward, ParserElement
 from spaseq.errors import Span
 from spaseq.lang import ast, lexical
 from spaseq.lang.functions import AGGREGATES, BUILT_INS, GROUP_PICKS
-from spaseq.lang.grammar.paths import VERB_SIMPLE
-from spaseq.lang.grammar.rules import Word, keyword, mark, rule, symbols, words
-from spaseq.lang.grammar.terminals import (
+from spaseq.lang.grammar.rules import (
     BOOLEAN,
     CLOSE_TERM,
     EMPTY_BRACKETS,
     IRI,
+    LITERAL,
     NAME,
     NUMBER,
     OPEN_TERM,
     RDF_LITERAL,
     STRING,
     VAR,
+    Word,
+    just,
+    keyword,
+    mark,
+    rule,
+    symbols,
+    words,
 )
-from spaseq.lang.unresolved import WrittenIri
+from spaseq.lang.grammar.triples import VERB_IRI, VERB_SIMPLE
+from spaseq.lang.names import WrittenIri
 from spaseq.records import record
+
+
+@record
+class _Row:
+    span: Span
+    cells: tuple[ast.Iri | ast.Literal | ast.TripleTerm | None, ...]
+
+
+def _row(span: Span, *cells: ast.Iri | ast.Literal | ast.TripleTerm | Word) -> _Row:
+    return _Row(span, tuple(None if isinstance(cell, Word) else cell for cell in cells))
+
+
+def _values(span: Span, *tokens: ast.Var | _Row) -> ast.Values:
+    variables = tuple(token for token in tokens if isinstance(token, ast.Var))
+    rows = tuple(token.cells for token in tokens if isinstance(token, _Row))
+    return ast.Values(variables, rows, span=span)
+
+
+def _term(span: Span, subject: ast.Iri, predicate: ast.Iri, object_: ast.Term) -> ast.TripleTerm:
+    return ast.TripleTerm(subject, predicate, object_, span=span)
+
+
+_CONSTANT_TERM = Forward()
+_CONSTANT_TERM <<= rule(
+    OPEN_TERM + IRI + VERB_IRI + (IRI | LITERAL | _CONSTANT_TERM) + CLOSE_TERM, _term
+)
+_CELL = IRI | LITERAL | _CONSTANT_TERM | words("UNDEF")
+_ONE_VARIABLE = VAR + mark("{") + rule(just(_CELL), _row)[...] + mark("}")
+_SEVERAL = (
+    (EMPTY_BRACKETS | mark("(") + VAR[1, ...] + mark(")"))
+    + mark("{")
+    + rule(EMPTY_BRACKETS | mark("(") + _CELL[1, ...] + mark(")"), _row)[...]
+    + mark("}")
+)
+
+INLINE_DATA = rule(keyword("VALUES") + (_ONE_VARIABLE | _SEVERAL), _values)
+
 
 A_FUNCTION = "a function"
 

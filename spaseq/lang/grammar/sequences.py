@@ -10,6 +10,9 @@ from pyparsing import Forward
 from spaseq.errors import Span
 from spaseq.lang import ast, lexical
 from spaseq.lang.grammar.rules import (
+    INITIALS,
+    INTEGER,
+    NAME,
     Punctuation,
     Word,
     just,
@@ -21,7 +24,6 @@ from spaseq.lang.grammar.rules import (
     whole,
     words,
 )
-from spaseq.lang.grammar.terminals import INITIALS, INTEGER, NAME
 
 SEQUENCE = Forward()
 

@@ -1,11 +1,118 @@
-"""Advice on expressions of other languages."""
+"""Advice on expressions and terms of other languages, and the place of the text it is about."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
+from spaseq.errors import Span
 from spaseq.lang.functions import ALL_FUNCTIONS
-from spaseq.lang.other_languages.advice import Advice, Place
+from spaseq.lang.scan import Lexeme
+from spaseq.lang.spelling import nearest
+from spaseq.records import record
+
+
+@record
+class Advice:
+    """What to write instead of the text of a span; `written` is that text or what it begins."""
+
+    span: Span
+    written: str
+    text: str
+
+
+@record
+class Place:
+    """Where a parse failed: at the lexeme `index`, at the offset `start`, and what may stand there.
+
+    `where` is the name of the section, as in "the sequence".
+    """
+
+    text: str
+    lexemes: Sequence[Lexeme]
+    index: int
+    start: int
+    expected: frozenset[str]
+    where: str
+
+    def lexeme(self, offset: int = 0) -> Lexeme | None:
+        """The lexeme at a distance from the one where the parse failed."""
+        at = self.index + offset
+        return self.lexemes[at] if 0 <= at < len(self.lexemes) else None
+
+    def keyword(self, offset: int = 0) -> str:
+        """The word there in upper case; "" for another kind of lexeme."""
+        found = self.lexeme(offset)
+        return found.keyword if found else ""
+
+    def name(self, offset: int, otherwise: str) -> str:
+        """The word there as it is written, or another name."""
+        found = self.lexeme(offset)
+        return found.text if found and found.keyword else otherwise
+
+    def is_punct(self, offset: int, *marks: str) -> bool:
+        """Whether one of some marks stands there."""
+        found = self.lexeme(offset)
+        return found is not None and found.is_punct(*marks)
+
+    def advice(self, text: str, first: int = 0, last: int = 0) -> Advice:
+        """Advice on the lexemes from `first` to `last`."""
+        begin, end = self.lexeme(first), self.lexeme(last)
+        assert begin and end
+        span = Span(max(begin.span.start, self.start) if not first else begin.span.start,
+                    end.span.end)  # fmt: skip
+        return Advice(span, self.text[span.start : span.end], text)
+
+    def sign(self, signs: Mapping[str, str]) -> Advice | None:
+        """Advice on the longest of some signs that covers the place."""
+        for sign in sorted(signs, key=len, reverse=True):
+            for begin in range(self.start - len(sign) + 1, self.start + 1):
+                if begin >= 0 and self.text.startswith(sign, begin):
+                    return Advice(Span(begin, begin + len(sign)), sign, signs[sign])
+        return None
+
+
+_IRI = re.compile(r"\b(?:https?|urn|ftp|file)://[^\s<>\"{}|^`]*")
+_LONGEST = 200
+_KEYWORDS = ("FILTER", "OPTIONAL", "MINUS", "GRAPH", "SERVICE", "BIND", "VALUES", "UNION", "EXISTS")
+
+
+def on_iri(place: Place) -> Advice | None:
+    """Advice on an IRI without angle brackets."""
+    for found in _IRI.finditer(place.text, max(0, place.start - _LONGEST)):
+        if found.start() > place.start:
+            return None
+        if place.start < found.end():
+            written = found[0].rstrip(".;,)")
+            span = Span(found.start(), found.start() + len(written))
+            return Advice(span, written, f"put the IRI into angle brackets: <{written}>")
+    return None
+
+
+def on_turtle(place: Place) -> Advice | None:
+    """Advice on `@prefix` and `@base`."""
+    lexeme = place.lexeme()
+    word = lexeme.text.lower() if lexeme else ""
+    if word in ("@prefix", "@base"):
+        keyword = word[1:].upper()
+        return place.advice(f"write {keyword} without the @, and no dot at the end of the line")
+    return None
+
+
+def on_name(place: Place) -> Advice | None:
+    """Advice on a word where a term or a predicate is expected."""
+    word = place.keyword()
+    if word == "WHERE":
+        return place.advice("conditions are FILTERs: write FILTER(?x > 1)")
+    if not word or word in ALL_FUNCTIONS or nearest(word, _KEYWORDS, at_least=0.7):
+        return None
+    name = place.name(0, "x")
+    if "'a'" in place.expected:
+        return place.advice(f"a name has a prefix: write :{name}")
+    if "an IRI" in place.expected and "a variable" in place.expected:
+        return place.advice(f"write ?{name} for a variable, or :{name} for a name of the data")
+    return None
+
 
 _EXPRESSION_SIGNS = {
     "==": "write =",

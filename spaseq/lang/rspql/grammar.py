@@ -14,17 +14,23 @@ from pyparsing import ParserElement
 
 from spaseq.errors import Span
 from spaseq.lang import ast
-from spaseq.lang.grammar.patterns import GROUP
-from spaseq.lang.grammar.rules import Word, keyword, mark, rule, terminal, whole, words
-from spaseq.lang.grammar.subselect import MODIFIERS, PROJECTION
-from spaseq.lang.grammar.terminals import (
+from spaseq.lang.grammar.patterns import GROUP, MODIFIERS, PROJECTION
+from spaseq.lang.grammar.rules import (
     INTEGER,
     IRI,
     IRI_REFERENCE,
     NAME,
     NAMESPACE,
+    Word,
+    keyword,
+    mark,
+    rule,
+    terminal,
+    whole,
+    words,
 )
 from spaseq.lang.grammar.triples import TRIPLES_TEMPLATE
+from spaseq.lang.names import BaseClause, PrefixClause, WrittenIri
 from spaseq.lang.rspql.nodes import (
     AnswerForm,
     Length,
@@ -33,7 +39,6 @@ from spaseq.lang.rspql.nodes import (
     StreamWindow,
     WindowExtent,
 )
-from spaseq.lang.unresolved import BaseClause, PrefixClause, WrittenIri
 
 OPERATORS = ("RSTREAM", "ISTREAM", "DSTREAM")
 _UNITS = {"D": 86_400_000, "H": 3_600_000, "M": 60_000, "S": 1000, "MS": 1}

@@ -13,9 +13,8 @@ from itertools import count
 from typing import TypeAlias
 
 from spaseq.lang import ast
-from spaseq.lang.rewriting import rewritten
-from spaseq.lang.unresolved import XSD
-from spaseq.lang.variables import leaves, triple_variables
+from spaseq.lang.names import XSD
+from spaseq.lang.variables import leaves, rewritten, triple_variables
 
 Refuse: TypeAlias = Callable[[str, ast.Node], None]
 """Reports that something (message, place) has no counterpart."""

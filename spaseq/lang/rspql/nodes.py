@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal as L
 
 from spaseq.lang import ast
-from spaseq.lang.unresolved import WrittenIri
+from spaseq.lang.names import WrittenIri
 from spaseq.records import record
 
 

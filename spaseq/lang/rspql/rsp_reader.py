@@ -11,12 +11,11 @@ from spaseq.errors import QueryError, QueryText, Span
 from spaseq.lang import ast
 from spaseq.lang.findings import Findings
 from spaseq.lang.iris import is_absolute
-from spaseq.lang.names import NameResolver
+from spaseq.lang.names import BaseClause, NameResolver, PrefixClause
 from spaseq.lang.rspql.nodes import AnswerForm, Register, RspQuery, StoredGraph, StreamWindow
 from spaseq.lang.scan import Lexeme
 from spaseq.lang.section_parser import SectionParser
 from spaseq.lang.syntax_errors import RSP_QUERY
-from spaseq.lang.unresolved import BaseClause, PrefixClause
 from spaseq.lang.variables import walk
 from spaseq.lang.wellformed import check_labels, check_node
 
@@ -101,8 +100,8 @@ def _with_graph_for_window(parser: SectionParser) -> tuple[str, frozenset[int]]:
 def _assembled(
     nodes: Sequence[Any], blocks: frozenset[int], findings: Findings, base: str | None
 ) -> RspQuery:
+    from spaseq.lang.grammar.patterns import ClausePart, sub_select
     from spaseq.lang.grammar.rules import Word
-    from spaseq.lang.grammar.subselect import ClausePart, sub_select
 
     prologue = _of(nodes, BaseClause | PrefixClause)
     names = NameResolver(findings, base=base or BASE)

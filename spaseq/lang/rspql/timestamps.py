@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spaseq.lang import ast
-from spaseq.lang.rewriting import rewritten
 from spaseq.lang.rspql.merged_graphs import free_name
-from spaseq.lang.variables import walk
+from spaseq.lang.variables import rewritten, walk
 
 TIMESTAMP = "http://larkc.eu/csparql/sparql/jena/ext#timestamp"
 

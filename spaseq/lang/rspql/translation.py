@@ -10,7 +10,6 @@ from typing import Any
 from spaseq.lang import ast
 from spaseq.lang.findings import Findings
 from spaseq.lang.functions import SET_FUNCTIONS
-from spaseq.lang.rewriting import rewritten
 from spaseq.lang.rspql.merged_graphs import Places, Rewriter, flattened, term_variables
 from spaseq.lang.rspql.nodes import RspQuery, StreamWindow, WindowExtent
 from spaseq.lang.rspql.rsp_reader import stop
@@ -19,6 +18,7 @@ from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import (
     nested_groups,
     pattern_variables,
+    rewritten,
     walk,
     walk_patterns,
 )

@@ -8,12 +8,176 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, Protocol, overload
 
 import numpy as np
+import pyarrow as pa
 
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
-from spaseq.rdf.columns.event_names import EventNames, GraphNames
+from spaseq.rdf.columns.term_columns import (
+    NO_TEXTS,
+    RowSelection,
+    TextArray,
+    take_texts,
+    text_array,
+)
 from spaseq.records import record
+
+_TEXT = pa.large_string()
+
+
+@record
+class NameForm:
+    """How some names are stored: the type of the parts that differ, the text before and after."""
+
+    kind: Any  # Arrow type: large strings, or integers
+    prefix: str = ""
+    suffix: str = ""
+
+    @property
+    def field(self) -> pa.Field:
+        """The Arrow column `event` of such names."""
+        ends = {"prefix": self.prefix, "suffix": self.suffix}
+        return pa.field("event", self.kind, metadata=ends if self != WHOLE else None)
+
+
+WHOLE = NameForm(_TEXT)
+"""Names stored as they are, null where there is none."""
+
+
+class GraphNames(Protocol):
+    """The names of n events, which may be read from a buffer on demand."""
+
+    def __len__(self) -> int: ...
+
+    @overload
+    def __getitem__(self, event: int, /) -> str | None: ...
+    @overload
+    def __getitem__(self, event: slice, /) -> GraphNames: ...
+
+    def take(self, events: Indices | Int64s, /) -> GraphNames:
+        """The names of some events."""
+
+    def read(self, events: Indices | Int64s, /) -> EventNames:
+        """The names of some events, which need the buffer no longer."""
+
+
+class EventNames(Sequence["str | None"]):
+    """The names of n events, None where an event has none.
+
+    Only this class knows the form in which they are stored.
+
+    >>> names = EventNames.between("http://e/", pa.array([7, 8]), "#it")
+    >>> import numpy as np
+    >>> names.take(np.array([1])).texts(), names.form.kind
+    (['http://e/8#it'], DataType(int64))
+    >>> EventNames.concat([names, EventNames.of(["urn:a", None])]).texts()
+    ['http://e/7#it', 'http://e/8#it', 'urn:a', None]
+    """
+
+    __slots__ = ("_values", "form")
+
+    form: NameForm
+    _values: Any  # Arrow array [n]
+
+    def __init__(self, values: Any, form: NameForm = WHOLE) -> None:
+        """Names from an Arrow array [n] of the parts that differ, without null unless WHOLE."""
+        self._values, self.form = values, form
+
+    @classmethod
+    def of(cls, names: Sequence[str | None]) -> EventNames:
+        """Names given one by one."""
+        return cls(text_array(names))
+
+    @classmethod
+    def between(cls, prefix: str, values: Any, suffix: str) -> EventNames:
+        """Names with a part of their own between two texts: an Arrow array [n] without null."""
+        if not pa.types.is_integer(values.type):
+            values = values.cast(_TEXT)
+        return cls(values, NameForm(values.type, prefix, suffix))
+
+    @classmethod
+    def none(cls, size: int) -> EventNames:
+        """The names of events that have none."""
+        return cls(pa.nulls(size, _TEXT)) if size else NO_NAMES
+
+    @classmethod
+    def concat(cls, parts: Sequence[EventNames]) -> EventNames:
+        """The names of all parts, in order."""
+        if len(parts) == 1:
+            return parts[0]
+        form = common_form(parts)
+        return cls(pa.concat_arrays([part.to_arrow(form) for part in parts]), form)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, event: int) -> str | None: ...
+    @overload
+    def __getitem__(self, event: slice) -> EventNames: ...
+    def __getitem__(self, event: int | slice) -> str | EventNames | None:
+        if isinstance(event, slice):
+            return self.take(event)
+        part = self._values[event].as_py()
+        return part if part is None else f"{self.form.prefix}{part}{self.form.suffix}"
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that they take."""
+        return int(self._values.nbytes)
+
+    def take(self, rows: RowSelection | Int64s) -> EventNames:
+        """The names at the given positions."""
+        return EventNames(take_texts(self._values, rows), self.form)
+
+    read = take
+
+    def apart(self, start: int, size: int) -> EventNames:
+        """Some names in memory of their own: a slice keeps and pickles what it was cut from."""
+        return EventNames(pa.concat_arrays([self._values.slice(start, size)]), self.form)
+
+    def texts(self) -> list[str | None]:
+        """The names, one by one."""
+        if self.form == WHOLE:
+            return self._values.to_pylist()  # type: ignore[no-any-return]
+        prefix, suffix = self.form.prefix, self.form.suffix
+        return [f"{prefix}{part}{suffix}" for part in self._values.to_pylist()]
+
+    def strings(self) -> TextArray:
+        """The names as an Arrow array of large strings, null where there is none."""
+        if self.form == WHOLE:
+            return self._values
+        import pyarrow.compute as pc  # planning reads no names
+
+        ends = pa.scalar(self.form.prefix, _TEXT), pa.scalar(self.form.suffix, _TEXT)
+        inner = self._values.cast(_TEXT)
+        return pc.binary_join_element_wise(ends[0], inner, ends[1], pa.scalar("", _TEXT))
+
+    def to_arrow(self, form: NameForm = WHOLE) -> Any:
+        """The array of a column `form.field`; the form is the names' own, or WHOLE."""
+        return self._values if form == self.form else self.strings()
+
+    @classmethod
+    def from_arrow(cls, values: Any, field: pa.Field) -> EventNames:
+        """The inverse of `to_arrow`."""
+        ends = field.metadata or {}
+        if b"prefix" not in ends:
+            return cls(values)
+        form = NameForm(values.type, ends[b"prefix"].decode(), ends[b"suffix"].decode())
+        return cls(values, form)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return EventNames, (self.strings(),)
+
+
+NO_NAMES = EventNames(NO_TEXTS)
+
+
+def common_form(parts: Sequence[EventNames]) -> NameForm:
+    """The form that all parts have, else WHOLE."""
+    first = parts[0].form
+    return first if all(part.form == first for part in parts) else WHOLE
 
 
 @record

@@ -20,7 +20,6 @@ from spaseq.rdf.columns.quad_block import (
     QuadBlock,
 )
 from spaseq.rdf.documents.measured_document import MeasuredDocument
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad, syntax_reason
 from spaseq.rdf.inputs.contexts import (
     NO_CONTEXTS,
     NOT_FETCHED,
@@ -30,6 +29,7 @@ from spaseq.rdf.inputs.contexts import (
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import UNREADABLE_TOKEN, literal_size, long_literal
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, syntax_reason
 
 QUAD_BYTES = 1 << 11
 """What each quad adds to the size of its terms, so that a block has at most 8,192 quads."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from spaseq.compiled.arrays import Int64s
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.terms.program_times import Time, time_ms
 from spaseq.rdf.terms.term import split_literal
 from spaseq.rdf.terms.times import LIKELY_SECONDS, LIMIT_MS, TIME_UNITS, parse_time

@@ -1,4 +1,6 @@
-"""Events from a program: graphs of several libraries become event batches."""
+"""Events from a program: graphs of several libraries, and N-Triples text, one by one or many at a
+time.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +14,106 @@ import pyoxigraph as ox
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.event_names import EventNames
+from spaseq.possessive import possessive
+from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.plain_triples import plain_triples
-from spaseq.rdf.inputs.bad_input import syntax_reason
-from spaseq.rdf.inputs.nesting import nested_too_deep
-from spaseq.rdf.inputs.sizes import UNREADABLY_LONG, line_excess, long_event
-from spaseq.rdf.terms.term import Triple, from_pyoxigraph, from_rdflib
+from spaseq.rdf.inputs.sizes import UNREADABLY_LONG, line_excess, long_event, nested_too_deep
+from spaseq.rdf.inputs.stream_options import syntax_reason
+from spaseq.rdf.lines.arenas import ArenaPool
+from spaseq.rdf.lines.chunks import MAX_CHUNK_BYTES, chunk_of
+from spaseq.rdf.lines.line_batches import LineBatches
+from spaseq.rdf.lines.statements import StatementReader
+from spaseq.rdf.terms.term import Triple, from_pyoxigraph, from_rdflib, iri_text
 from spaseq.rdf.terms.triple_terms import is_triple_term
+from spaseq.rdf.terms.vocabulary import LANG_STRING, RDF, XSD_STRING
 
 if TYPE_CHECKING:
     import rdflib
+
+
+PlainTriple: TypeAlias = tuple[str, str, str]
+
+# All quantifiers are possessive: each text has one reading, so backtracking cannot help.
+_PATH = r"[A-Za-z0-9._~!$&'()*+,;=:@/-]*+"
+_PORT = r"(?::[0-9]{1,4}+)?+"
+_HTTP = rf"https?+://[A-Za-z0-9.-]++{_PORT}(?:/{_PATH})?+(?:\?{_PATH})?+(?:#{_PATH})?+"
+_URN = rf"urn:[a-z0-9]{{2,32}}+:[A-Za-z0-9]{_PATH}"
+_IRI = rf"<(?:{_HTTP}|{_URN})>"
+_BLANK = r"_:[A-Za-z][A-Za-z0-9]*+"
+_CHARACTERS = r'[^"\\\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]*+'
+_NOT_WRITTEN = "|".join(map(re.escape, (f"{XSD_STRING}>", f"{LANG_STRING}>", f"{RDF}dir")))
+_TYPED = rf"\^\^(?!<(?:{_NOT_WRITTEN})){_IRI}"
+_LITERAL = rf'"{_CHARACTERS}"(?:{_TYPED}|@[a-z]{{2,3}}+(?:-[a-z]{{2}})?+)?+'
+_OBJECT = rf"{_IRI}|{_LITERAL}|{_BLANK}"
+_LINE = possessive(
+    rf"^({_IRI}|{_BLANK})[ \t]++({_IRI})[ \t]++({_OBJECT})[ \t]*+\.[ \t]*+$", re.MULTILINE
+)
+
+
+def plain_triples(text: str) -> list[PlainTriple] | None:
+    """The triples of N-Triples text in canonical form; None if the text is not plain.
+
+    >>> plain_triples('<http://e/s> <http://e/p> "x"@en .')
+    [('<http://e/s>', '<http://e/p>', '"x"@en')]
+    >>> plain_triples('<http://e/s> <http://e/p> "\\\\t" .')
+    """
+    found: list[PlainTriple] = _LINE.findall(text)
+    lines = text.count("\n") + (text[-1:] != "\n")
+    return found if len(found) == lines else None
+
+
+class TextEvents:
+    """Builds batches of one stream's events; compare `program_events.batch_from_events`.
+
+    It keeps only triples whose predicate is one of `predicates` (IRIs; None keeps all).
+    """
+
+    def __init__(
+        self,
+        stream: str,
+        counter: InstantCounter,
+        predicates: tuple[str, ...] | None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._limits = limits
+        self.predicates = None if predicates is None else frozenset(predicates)
+        constants = tuple(map(iri_text, predicates or ()))
+        self._reader = StatementReader(
+            False, ArenaPool(1), constants, only_constants=predicates is not None, limits=limits
+        )
+        self._batches = LineBatches(stream, counter, batch_events=2**31, skip_time=False)
+
+    def batch(self, events: Sequence[tuple[int, str | None, str]]) -> EventBatch:
+        """A batch of one or more events (time in ms, graph IRI or None, N-Triples text).
+
+        Raises:
+            InputError: a text is not N-Triples, or exceeds a limit; or the texts are too large for
+                one batch.
+        """
+        texts = [_encoded(event[2]) for event in events]
+        if max(map(len, texts)) > self._limits.event_bytes:
+            raise InputError(f"not a graph: {long_event(self._limits)}")
+        if sum(map(len, texts)) > MAX_CHUNK_BYTES:
+            raise InputError(f"more than {MAX_CHUNK_BYTES} bytes in one batch of events")
+        starts = np.cumsum([0, *(len(text) + 1 for text in texts)])
+        whole = np.frombuffer(b"\n".join([*texts, b""]), np.uint8)
+        statements = self._reader.read(chunk_of(whole, self._reader.pool))
+        for bad in statements.bad:
+            raise InputError(f"not a graph: {bad.reason}: {bad.text}")
+        rows = np.searchsorted(statements.at, starts)
+        time = np.array([event[0] for event in events], np.int64)
+        names = EventNames.of([event[1] for event in events])
+        (batch,) = self._batches.batches(statements, 1, rows[:-1], rows[1:], time, names)
+        return batch
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"not a graph: {error.reason}") from None
+
 
 GraphLike: TypeAlias = Union["rdflib.Graph", str, Iterable[object]]
 

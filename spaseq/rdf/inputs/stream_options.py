@@ -1,18 +1,122 @@
-"""How a stream is read."""
+"""How a stream is read, and reports of input that cannot become an event."""
 
 from __future__ import annotations
 
+import logging
 import os
+import re
+from collections.abc import Callable
+from typing import TypeAlias
 
 from spaseq.errors import UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.inputs.contexts import NO_CONTEXTS, JsonLdContexts
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT, CsvDialect
-from spaseq.rdf.inputs.message_options import DEFAULT_MESSAGES, MessageOptions
+from spaseq.rdf.inputs.message_formats import message_format
 from spaseq.rdf.terms.term import is_absolute_iri
 from spaseq.rdf.terms.times import TIME_UNITS
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from spaseq.records import record
+
+
+@record
+class BadInput:
+    """A part of the input that could not become an event."""
+
+    file: str
+    line: int | None  # from 1; None where the format gives no line
+    reason: str
+    text: str = ""  # the text in question, cut to a few hundred characters
+    over_limit: bool = False  # whether a query on it would exceed a limit; its text is well-formed
+    lost: tuple[str, int] | None = None  # (field, rows) whose values a cast loses; rows are events.
+    # Without rows it is a remark on the field, and nothing is lost.
+
+
+def over_limit(query: str, reason: str, event: str) -> BadInput:
+    """An event on which a query exceeds a limit."""
+    return BadInput(query, None, f"exceeds a limit: {reason}", event, over_limit=True)
+
+
+OnBad: TypeAlias = Callable[[BadInput], None]
+
+
+def warn(bad: BadInput) -> None:
+    """Log bad input as a warning of the logger `spaseq`."""
+    logging.getLogger("spaseq").warning("%s: %s %s", bad.file, bad.reason, bad.text)
+
+
+_WARNED = set[tuple[str, str]]()
+
+
+def warn_once(bad: BadInput) -> None:
+    """Log that a cast loses values of a field, once for each field of a file; a remark once."""
+    name, rows = bad.lost or ("", 1)
+    place = bad.file if rows else "", name
+    if place not in _WARNED:
+        _WARNED.add(place)
+        warn(bad)
+
+
+_PLACE = re.compile(r"^Parser error at line \d+ (?:between columns (\d+) and \d+|column (\d+)): ")
+
+
+_LONGEST = 500  # characters of a reason
+
+
+def syntax_reason(error: Exception) -> str:
+    """The message of a pyoxigraph error, without the line number: the text was only a part."""
+    if isinstance(error, UnicodeEncodeError):
+        return f"a character that is none: {error.reason}"
+    message = str(error.args[0]) if error.args else str(error)
+    if len(message) > _LONGEST:  # it quotes the text
+        message = f"{message[:_LONGEST]}..."
+    place = _PLACE.match(message)
+    if place is None:
+        return message
+    return f"{message[place.end() :]} (column {place.group(1) or place.group(2)})"
+
+
+ARRIVAL = "arrival"
+
+TIME_RULES = ("message", ARRIVAL)
+"""The times that an event may get whose graph has none: its message's, or that of its arrival."""
+
+
+@record
+class MessageOptions:
+    """How to read the messages of a stream, besides what `StreamOptions` says.
+
+    Attributes:
+        format: the format of all messages, whatever their media types say: the name or extension
+            of a format, or a media type. None leaves it to each message.
+        time: a name of `TIME_RULES`; None makes an event without a time bad input.
+        dedup_ms: an event is dropped if its graph's IRI was seen in this time before its arrival.
+            None drops nothing.
+        max_bytes: a larger message is bad input. None sets no bound.
+
+    Raises:
+        UsageError: a format or a time rule is unknown.
+    """
+
+    format: str | None = None
+    time: str | None = None
+    dedup_ms: int | None = None
+    max_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.time is not None and self.time not in TIME_RULES:
+            raise UsageError(f"the time of an event is {' or '.join(TIME_RULES)}, not {self.time}")
+        if self.format is not None:
+            message_format(self.format)
+
+    @property
+    def identity(self) -> list[str]:
+        """What must stay the same for a run to resume; empty for the defaults."""
+        given = (self.format, self.time, self.dedup_ms, self.max_bytes)
+        return [] if self == DEFAULT_MESSAGES else [repr(given)]
+
+
+DEFAULT_MESSAGES = MessageOptions()
 
 
 @record

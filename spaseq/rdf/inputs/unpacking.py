@@ -7,7 +7,7 @@ import zlib
 from typing import IO
 
 from spaseq.limits import Limits
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 
 _PACKED_STEP = 1 << 16
 """Bytes of the packed file per read."""

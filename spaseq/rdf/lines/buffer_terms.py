@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from spaseq import thresholds
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
-from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray
 from spaseq.rdf.columns.term_tables import ABSENT, ListedTerms, Numbers, TermTable, encoded
 from spaseq.rdf.kernels import PAD

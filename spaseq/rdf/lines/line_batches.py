@@ -8,12 +8,11 @@ import numpy as np
 
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.limits import Limits
-from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.event_names import GraphNames
+from spaseq.rdf.columns.event_batch import EventBatch, GraphNames
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.events.time_terms import TimeTerms
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.sizes import long_event
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.kernels.date_times import NO_TIME
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE, TimestampRows, event_rows
 from spaseq.rdf.lines.statements import Statements

@@ -12,16 +12,13 @@ from typing import IO, Protocol
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.events.time_terms import TimeTerms
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
 from spaseq.rdf.inputs.files import InputFile
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.rdf.lines.arenas import ArenaPool
-from spaseq.rdf.lines.chunks import LineChunks
-from spaseq.rdf.lines.cuts import AfterSizedEvents, BeforeGraphs, Cut
-from spaseq.rdf.lines.graph_events import GraphEvents
+from spaseq.rdf.lines.chunk_events import GraphEvents, SizedEvents
+from spaseq.rdf.lines.chunks import AfterSizedEvents, BeforeGraphs, Cut, LineChunks
 from spaseq.rdf.lines.line_batches import EventBound, LineBatches
 from spaseq.rdf.lines.reading_ahead import read_ahead
-from spaseq.rdf.lines.sized_events import SizedEvents
 from spaseq.rdf.lines.statements import StatementReader, Statements
 from spaseq.rdf.terms.term import iri_text
 

@@ -3,15 +3,52 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+import numpy as np
 import pyoxigraph as ox
 
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.rdf.inputs.bad_input import syntax_reason
-from spaseq.rdf.inputs.nesting import nested_too_deep
-from spaseq.rdf.inputs.sizes import PARSED_BYTES, UNREADABLY_LONG, long_line
+from spaseq.rdf.inputs.sizes import (
+    PARSED_BYTES,
+    UNREADABLY_LONG,
+    line_excess,
+    long_line,
+    nested_too_deep,
+)
+from spaseq.rdf.inputs.stream_options import syntax_reason
+from spaseq.rdf.kernels.token_arrays import UNREAD
+from spaseq.rdf.lines.arenas import ReadArena
 from spaseq.rdf.terms.term import from_pyoxigraph
+
+_LINE = re.compile(rb"[^\r\n]*+")
+
+
+class LongLine(NamedTuple):
+    """The row of a statement that exceeds a limit, its line, and the reason."""
+
+    row: int
+    line: bytes
+    reason: str
+
+
+def long_lines(arena: ReadArena, count: int, end: int, limits: Limits) -> Iterator[LongLine]:
+    """Those of the first `count` rows that exceed a limit; the last row's line ends before `end`.
+
+    Rows that are UNREAD are left out.
+    """
+    at = arena.rows.at[:count].astype(np.int64)
+    room = np.diff(at, append=end)  # of the line, and of comments and blank lines after it
+    least = min(limits.line_bytes, limits.literal_bytes)
+    for row in np.flatnonzero((room > least) & (arena.rows.s[:count] != UNREAD)).tolist():
+        found = _LINE.match(arena.buffer, at[row], at[row] + room[row])  # type: ignore[call-overload]
+        assert found is not None
+        line = bytes(found.group())
+        reason = line_excess(line, limits)
+        if reason is not None:
+            yield LongLine(row, line, reason)
+
 
 _LITERAL = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 _TERM = re.compile(rb"<[^>]*+>|_:[^\s<>\"]++|[^\s<]++")

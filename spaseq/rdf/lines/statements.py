@@ -25,8 +25,7 @@ from spaseq.rdf.kernels.tables import add_texts
 from spaseq.rdf.kernels.tokenizer import tokenize
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
 from spaseq.rdf.lines.buffer_terms import BufferTerms
-from spaseq.rdf.lines.line_parser import graph_named, parse_nquads_line
-from spaseq.rdf.lines.long_lines import long_lines
+from spaseq.rdf.lines.line_parser import graph_named, long_lines, parse_nquads_line
 from spaseq.rdf.terms.triple_terms import may_have_blank_node
 from spaseq.records import record
 

@@ -15,10 +15,9 @@ import numpy as np
 from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, QuadBlock
 from spaseq.rdf.documents.event_buffer import EventBuffer
-from spaseq.rdf.events.graph_times import triple_text
-from spaseq.rdf.events.open_event import OpenEvent
+from spaseq.rdf.events.graph_times import OpenEvent, triple_text
 from spaseq.rdf.events.time_terms import TimeTerms
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.messages.message_block import MessageBlock
 from spaseq.rdf.terms.term import iri_text
 from spaseq.records import record

@@ -7,16 +7,20 @@ from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
 from spaseq.message_text import visible, without_passwords
-from spaseq.render.picture.boxes import PAD, SMALL, TEXT, TITLE, flowed
 from spaseq.render.picture.diagram import Panel, Picture, legend_of
 from spaseq.render.picture.layout import diagram_drawing
 from spaseq.render.picture.shapes import (
+    PAD,
+    SMALL,
+    TEXT,
+    TITLE,
     Area,
     Disc,
     Drawing,
     Label,
     Route,
     Shape,
+    flowed,
     text_width,
     wrapped,
 )

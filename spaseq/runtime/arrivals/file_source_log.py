@@ -24,7 +24,7 @@ from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.arrivals.horizon import Horizon, horizons
 from spaseq.runtime.arrivals.passing_time import raise_silent
 from spaseq.runtime.arrivals.stream_clock import StreamClock
-from spaseq.sources.growing import WHOLE, FilePosition, GrowingFiles, PendingFile
+from spaseq.sources.files import WHOLE, FilePosition, GrowingFiles, PendingFile
 
 COMPACT_EVERY = 50
 """After this many batches the log lists how far every file has been read."""

@@ -1,19 +1,23 @@
-"""Numbers events of equal time across input splits that tasks read independently.
+"""Numbers events of equal time across input splits, or parts of a stream, that tasks read
+independently.
 
-Without a time scan a split numbers its events as if none came before. That is wrong only for events
-whose time also occurs in earlier splits. As long as the splits of a stream follow each other in
-time, that can only be the time at which one ends and the next begins. So every split reports its
+Each numbers its events as if none came before. If the splits of a stream follow each other in time,
+that is wrong only for the time at which one ends and the next begins. So every split reports its
 first and its last time, and stage 2 adds what is missing. Splits that overlap are detected there.
+Parts that may overlap give *tie tables*: their distinct times, and how many of their events have
+each. Stage 2 merges the tables of all parts. An event comes after the events of its time in parts
+with smaller numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pyarrow as pa
 
-from spaseq.compiled.arrays import Int64s
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.records import record
@@ -98,3 +102,158 @@ def earlier(extents: Iterable[TimeExtent]) -> dict[int, EarlierTies]:
         at_end = one.at_last + (tied if one.last == one.first else 0)
         ends[one.stream] = EarlierTies(one.last, at_end)
     return found
+
+
+_TABLE_TIMES = 2**16
+"""The most times of a table."""
+
+_ENOUGH = 2**20
+"""About this many times are merged together."""
+
+
+@record
+class TieTable:
+    """Distinct times of a part of a stream, ascending [n] ms, and how many events have each [n]."""
+
+    stream: int
+    part: int
+    times: Int64s
+    counts: Int64s
+
+    def data(self) -> bytes:
+        """The table as bytes: few, if most times follow each other in equal steps."""
+        steps = np.diff(self.times, prepend=np.int64(0))
+        columns = (_packed(steps), _packed(self.counts))
+        return dump_plain((self.stream, self.part, len(self.times), *columns))
+
+    @classmethod
+    def of(cls, data: bytes) -> TieTable:
+        """The inverse of `data`."""
+        stream, part, size, steps, counts = load_plain(data)
+        return cls(stream, part, np.cumsum(_unpacked(steps, size)), _unpacked(counts, size))
+
+
+def _packed(numbers: Int64s) -> bytes:
+    """Numbers as bytes: first the lowest byte of all, and so on, which compresses best."""
+    planes = numbers.astype("<i8").view(np.uint8).reshape(-1, 8).T.tobytes()
+    packed: bytes = pa.compress(planes, codec="zstd", asbytes=True)
+    return packed
+
+
+def _unpacked(data: bytes, size: int) -> Int64s:
+    planes = pa.decompress(data, 8 * size, codec="zstd", asbytes=True)
+    numbers = np.frombuffer(planes, np.uint8).reshape(8, size).T.copy().view("<i8")
+    return numbers.reshape(size).astype(np.int64)
+
+
+@dataclass(slots=True)
+class PartTimes:
+    """The times of the events of one part of a stream."""
+
+    stream: int
+    part: int
+    _times: list[Int64s] = field(default_factory=list)
+
+    def watch(self, events: Iterator[EventBatch]) -> Iterator[EventBatch]:
+        """The same batches; their times are kept."""
+        for batch in events:
+            if len(batch):
+                self._times.append(batch.time.copy())
+            yield batch
+
+    def tables(self) -> Iterator[TieTable]:
+        """The tables of the events so far, in order of time."""
+        if not self._times:
+            return
+        times = np.concatenate(self._times)
+        if (times[1:] > times[:-1]).all():
+            counts = np.ones(len(times), np.int64)
+        else:
+            times, counts = np.unique(times, return_counts=True)
+        for start in range(0, len(times), _TABLE_TIMES):
+            some = slice(start, start + _TABLE_TIMES)
+            yield TieTable(self.stream, self.part, times[some], counts[some])
+
+
+@record
+class OtherTies:
+    """The times (ascending, ms) of a part that earlier parts have, and their numbers of events."""
+
+    times: Int64s
+    counts: Int64s
+
+    def renumber(self, solutions: SolutionBatch) -> SolutionBatch:
+        """The part's solutions, numbered as in the whole stream."""
+        place = np.searchsorted(self.times, solutions.time)
+        place[place == len(self.times)] = 0
+        tied = np.where(self.times[place] == solutions.time, self.counts[place], 0)
+        return replace(solutions, k=(solutions.k + tied).astype(np.int32))
+
+
+@dataclass(slots=True)
+class TieMerge:
+    """Merges tables, which come in order of their first times. It keeps only the ties."""
+
+    _held: list[TieTable] = field(default_factory=list)
+    _size: int = 0
+    _found: dict[int, list[OtherTies]] = field(default_factory=dict)
+
+    def add(self, table: TieTable) -> None:
+        """Take a table. The next ones begin no earlier."""
+        if self._size >= _ENOUGH:
+            self._merge(int(table.times[0]))
+        self._held.append(table)
+        self._size += len(table.times)
+
+    def ties(self) -> dict[int, OtherTies]:
+        """The ties of each part that has some."""
+        self._merge(None)
+        return {
+            part: OtherTies(
+                np.concatenate([t.times for t in ties]), np.concatenate([t.counts for t in ties])
+            )
+            for part, ties in self._found.items()
+        }
+
+    def _merge(self, until: int | None) -> None:
+        """Find the ties of all times before one; later ones stay."""
+        streams: dict[int, list[TieTable]] = {}
+        later: list[TieTable] = []
+        for table in self._held:
+            cut = len(table.times) if until is None else int(np.searchsorted(table.times, until))
+            if cut:
+                earlier = replace(table, times=table.times[:cut], counts=table.counts[:cut])
+                streams.setdefault(table.stream, []).append(earlier)
+            if cut < len(table.times):
+                rest = replace(table, times=table.times[cut:], counts=table.counts[cut:])
+                later.append(rest)
+        for tables in streams.values():
+            for part, ties in _ties(tables):
+                self._found.setdefault(part, []).append(ties)
+        self._held, self._size = later, sum(len(t.times) for t in later)
+
+
+def _ties(tables: list[TieTable]) -> Iterator[tuple[int, OtherTies]]:
+    """The ties of each part, among tables of one stream that have all events of their times."""
+    if len({table.part for table in tables}) == 1:
+        return
+    times = np.concatenate([table.times for table in tables])
+    counts = np.concatenate([table.counts for table in tables])
+    parts = np.concatenate([np.full(len(t.times), t.part, np.int32) for t in tables])
+    order = np.lexsort((parts, times))
+    times, counts, parts = times[order], counts[order], parts[order]
+    before = _sum_before(times, counts)
+    tied = before > 0
+    times, before, parts = times[tied], before[tied], parts[tied]
+    for part in np.unique(parts).tolist():
+        own = parts == part
+        yield part, OtherTies(times[own], before[own])
+
+
+def _sum_before(times: Int64s, counts: Int64s) -> Int64s:
+    """For each entry, the sum of the counts of earlier entries with its time; times ascend."""
+    total = np.cumsum(counts) - counts
+    fresh = np.ones(len(times), np.bool_)
+    fresh[1:] = times[1:] != times[:-1]
+    first: Int32s = np.maximum.accumulate(np.where(fresh, np.arange(len(times)), 0))
+    return np.asarray(total - total[first], np.int64)

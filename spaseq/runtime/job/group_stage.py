@@ -17,7 +17,7 @@ from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.inputs.bad_input import OnBad, warn
+from spaseq.rdf.inputs.stream_options import OnBad, warn
 from spaseq.records import record
 from spaseq.runtime.job.chaining import RegisteredStream, queries_read
 from spaseq.stages.family_patterns import UnitPatterns

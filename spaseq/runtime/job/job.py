@@ -18,15 +18,17 @@ from spaseq.algebra.answers import PartialAnswer
 from spaseq.compiled.arrays import Int64s
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.refresh import KbWatch
+from spaseq.kb.service_failure import RetryCount
 from spaseq.lang.shapes import QUERY
 from spaseq.measures import Measures
 from spaseq.options import StageOptions
+from spaseq.places.bad_geometries import BadGeometryCount
 from spaseq.plan.families import Family
 from spaseq.plan.predicates import stream_patterns, stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.inputs.bad_input import BadInput, warn_once
+from spaseq.rdf.inputs.stream_options import BadInput, warn_once
 from spaseq.records import record
 from spaseq.sources.base import Source
 from spaseq.stages.table_rows import table_rows_of
@@ -250,3 +252,15 @@ class Job:
 def _shapes(plans: Iterable[QueryPlan]) -> int:
     """The number of shapes of some queries; those that were planned by one template have one."""
     return len({id(plan.shape or plan) for plan in plans})
+
+
+class ProcessCounts:
+    """The counts since the last call of `add_to`, or since this object was made."""
+
+    def __init__(self) -> None:
+        self._requests, self._geometries = RetryCount(), BadGeometryCount()
+
+    def add_to(self, stats: Stats) -> None:
+        """Add them to the counts of a run or task."""
+        stats.repeated += self._requests.take()
+        stats.bad_geometries += self._geometries.take()

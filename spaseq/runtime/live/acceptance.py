@@ -21,7 +21,7 @@ from spaseq.logs.stream_log import StreamLog
 from spaseq.runtime.live.heartbeats import Heartbeats
 from spaseq.runtime.live.intakes import StreamIntake
 from spaseq.runtime.live.live_stream import LiveStream
-from spaseq.runtime.live.log_end_clock import GivenEvents, LogEndClock, clock_at_end
+from spaseq.runtime.live.partition_clocks import GivenEvents, LogEndClock, clock_at_end
 from spaseq.runtime.live.run_clock import RunClock
 
 

@@ -1,14 +1,19 @@
-"""Answers as records of an answer log."""
+"""Answers as records of an answer log, and as lines of JSON: those that an output did not take
+stand in a file.
+"""
 
 from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.sinks.answer_ids import answer_id
+from spaseq.sinks.answer_json import answer_json
+from spaseq.sinks.line_file import append_line
 
 _encoded = json.JSONEncoder(separators=(",", ":")).encode
 _decoder = json.JSONDecoder()
@@ -71,3 +76,18 @@ class LoggedAnswer(NamedTuple):
 
 def _pairs(values: list[Any]) -> tuple[tuple[str, str], ...]:
     return tuple((variable, value) for variable, value in values)
+
+
+def json_with_id(logged: LoggedAnswer) -> str:
+    """The answer as a line of JSON that begins with its id."""
+    return f'{{"id": "{logged.id}", {answer_json(logged.query, logged.answer)[1:]}'
+
+
+def keep_failed(path: Path, answer: LoggedAnswer, reason: str) -> None:
+    """Append an answer and why it failed; it is on disk when this returns.
+
+    Raises:
+        RunError: the disk is full, or fails.
+    """
+    text = json.dumps(reason, ensure_ascii=False)
+    append_line(path, f'{{"reason": {text}, "answer": {json_with_id(answer)}}}')

@@ -16,8 +16,7 @@ from spaseq.connectors.base import NotTaken
 from spaseq.errors import RunError
 from spaseq.logs.segment_log import LogReader, SegmentLog
 from spaseq.runtime.arrivals.checked_json import read_json
-from spaseq.runtime.live.answer_records import LoggedAnswer
-from spaseq.runtime.live.failed_answers import keep_failed
+from spaseq.runtime.live.answer_records import LoggedAnswer, keep_failed
 from spaseq.runtime.live.outlets import Numbered, Outlet
 from spaseq.storage.checksums import with_checksum_line
 from spaseq.storage.durable_files import write_durably

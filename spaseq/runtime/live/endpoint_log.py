@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 
+from spaseq.back_off import BackOff
 from spaseq.errors import RunError
 from spaseq.kb.answer_cache import AnswerCache
 from spaseq.kb.answer_rows import AnswerRow
@@ -24,7 +26,47 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.service_failure import ServiceFailure
 from spaseq.logs.segment_log import LogNotWritten, LogReader, SegmentLog
 from spaseq.options import ServiceOptions
-from spaseq.runtime.live.endpoint_pauses import EndpointPauses
+
+
+@dataclass(slots=True)
+class _Pause:
+    back_off: BackOff
+    until: float
+    reason: str
+
+
+class EndpointPauses:
+    """Says which endpoints may be asked.
+
+    Args:
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._pauses: dict[str, _Pause] = {}
+
+    def check(self, url: str) -> None:
+        """ServiceFailure if an endpoint must not be asked now."""
+        pause = self._pauses.get(url)
+        if pause is not None and self._clock() < pause.until:
+            raise ServiceFailure(f"it has failed a moment ago ({pause.reason})", False)
+
+    @contextmanager
+    def watching(self, url: str) -> Iterator[None]:
+        """Watch a request to an endpoint."""
+        begun = self._clock()
+        try:
+            yield
+        except ServiceFailure as failure:
+            if failure.again:
+                known = self._pauses.get(url)
+                back_off, now = BackOff() if known is None else known.back_off, self._clock()
+                until = now + max(back_off.failed(), now - begun)
+                self._pauses[url] = _Pause(back_off, until, str(failure))
+            raise
+        self._pauses.pop(url, None)
+
 
 Places = Mapping[str, int]
 """The next record of each stream's log, by IRI."""

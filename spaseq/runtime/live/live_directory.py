@@ -12,19 +12,107 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from spaseq.errors import RunError, UsageError
 from spaseq.runtime.arrivals.checked_json import damaged, read_json
+from spaseq.runtime.live.query_changes import Planner
 from spaseq.stages.sequence import STATE_VERSION
 from spaseq.storage import directory_lock
 from spaseq.storage.checksums import with_checksum_line
 from spaseq.storage.durable_files import write_durably
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRun:
+    """The state of a run between two batches; all values are numbers, texts, bytes and lists.
+
+    Attributes:
+        engine: what `LiveEngine.snapshot` gave.
+        places: the next record of each stream's log, by IRI.
+        answers: the next record of the answer log.
+        endpoints: the next record of the log of endpoints.
+        sides: the size of each further output file, by path.
+        changes: the next change of queries to take effect.
+        queries: what `as_values` gave of the queries.
+        answered: how many answers each query has given, by title.
+        points: what `PastPoints.as_values` gave.
+        catch_ups: where the queries began that have not caught up.
+        knowledge: the hash of the knowledge base.
+        knowledge_since: when a run first had it, ms since the epoch; 0 if there was no other one.
+    """
+
+    engine: list[Any]
+    places: Mapping[str, int]
+    answers: int
+    endpoints: int
+    sides: Mapping[str, int]
+    changes: int
+    queries: list[Any]
+    answered: Mapping[str, int]
+    points: list[Any]
+    catch_ups: list[Any]
+    knowledge: str
+    knowledge_since: int
+
+    def as_value(self) -> dict[str, Any]:
+        """A value for `LiveDirectory.save_state`; `of_value` is the inverse."""
+        return {name: getattr(self, name) for name in _NAMES}
+
+    @classmethod
+    def of_value(cls, value: Any) -> SavedRun:
+        """The inverse of `as_value`.
+
+        Raises:
+            RunError: it has other fields.
+        """
+        if not isinstance(value, dict) or value.keys() != {*_NAMES}:
+            raise RunError("the state of the run is not one that this version of spaseq saves")
+        return cls(**value)
+
+
+_NAMES = [field.name for field in fields(SavedRun)]
+
+
+@dataclass(frozen=True, slots=True)
+class Persistence:
+    """What a loop keeps, besides its logs, and for how long.
+
+    Attributes:
+        planner: plans the queries of an earlier run, whose set may have changed; None if the
+            queries of the job are all.
+        sides: further output files, open for appending, by path; a resumed run cuts them to what
+            they were when the state was saved.
+        sync_ms: the least time between two commits of the logs.
+        retain_ms: how long messages and answers that nobody needs any more stay in the logs.
+        endures: whether failures, of a disk or a broker, are problems that may pass rather than
+            the end.
+        waits: whether sources bring messages only after `acceptance.start`.
+        wall: seconds since the epoch.
+        rebuilds: whether the state is made anew from the logs, whatever an earlier run has saved.
+        answers_ms: how long answers that nobody needs any more stay; None: as long as messages.
+    """
+
+    planner: Planner | None = None
+    sides: Mapping[str, TextIO] = field(default_factory=dict)
+    sync_ms: int = 0
+    retain_ms: int = 0
+    endures: bool = False
+    waits: bool = False
+    wall: Callable[[], float] = time.time
+    rebuilds: bool = False
+    answers_ms: int | None = None
+
+
+USUAL = Persistence()
+"""That of a run whose queries are fixed."""
+
 
 FORMAT_VERSION = 4
 

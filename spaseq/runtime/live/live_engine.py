@@ -21,27 +21,26 @@ from spaseq.algebra.answers import Answer
 from spaseq.connectors.heartbeat_messages import by_kind, is_heartbeat
 from spaseq.errors import RunError
 from spaseq.logs.messages import MessageColumns
-from spaseq.logs.stream_records import Entry, Heartbeat, Partitions
+from spaseq.logs.stream_log import Entry, Heartbeat, Partitions
 from spaseq.options import StageOptions, StateLimits
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.runtime.arrivals.arrived_splits import before_horizon
+from spaseq.runtime.arrivals.arrived_batch import before_horizon
 from spaseq.runtime.arrivals.horizon import Horizon, event_horizon
 from spaseq.runtime.arrivals.passing_time import Watched
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.state_limits import check_size, too_many_waiting
-from spaseq.runtime.live.arrival_times import arrival_times
-from spaseq.runtime.live.given_heartbeats import take_heartbeats
+from spaseq.runtime.live.given_times import arrival_times
+from spaseq.runtime.live.heartbeats import take_heartbeats
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.partition_clocks import PartitionClocks
 from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
-from spaseq.runtime.pushed_query import PushedQuery
-from spaseq.runtime.pushed_units import PushedUnit
-from spaseq.runtime.stage_factory import StageFactory
+from spaseq.runtime.pushed_units import PushedQuery, PushedUnit
+from spaseq.runtime.unit_stages import StageFactory
 
 _NEVER = -(2**63) + 1
 

@@ -17,18 +17,16 @@ from contextlib import ExitStack
 from typing import TypeVar
 
 from spaseq.errors import SpaseqError
-from spaseq.logs.stream_log import MessageReader, StreamLog
-from spaseq.logs.stream_records import Heartbeat
+from spaseq.logs.stream_log import Heartbeat, MessageReader, StreamLog
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.runtime.job.job import Job
-from spaseq.runtime.job.process_counts import ProcessCounts
+from spaseq.runtime.job.job import Job, ProcessCounts
 from spaseq.runtime.live.acceptance import MessageAcceptance
 from spaseq.runtime.live.answer_log import AnswerLog
-from spaseq.runtime.live.catch_up import CatchUps
-from spaseq.runtime.live.changing_queries import ChangingQueries
+from spaseq.runtime.live.changing_queries import CatchUps, ChangingQueries
 from spaseq.runtime.live.deliveries import Deliveries, SinkSettings
 from spaseq.runtime.live.earlier_run import (
     EarlierRun,
+    LogRepetition,
     check_knowledge,
     note_of,
     other_logs,
@@ -36,15 +34,12 @@ from spaseq.runtime.live.earlier_run import (
     reaches_of,
 )
 from spaseq.runtime.live.endpoint_log import EndpointLog
-from spaseq.runtime.live.given_heartbeats import check_heartbeat, is_below
-from spaseq.runtime.live.heartbeats import Heartbeats
-from spaseq.runtime.live.live_directory import LiveDirectory
+from spaseq.runtime.live.heartbeats import Heartbeats, check_heartbeat, is_below
+from spaseq.runtime.live.live_directory import USUAL, LiveDirectory, Persistence, SavedRun
 from spaseq.runtime.live.live_engine import EngineLost, LiveEngine
 from spaseq.runtime.live.live_stream import LiveStream
-from spaseq.runtime.live.log_repetition import LogRepetition
+from spaseq.runtime.live.log_points import PastPoint
 from spaseq.runtime.live.loop_requests import LoopRequests
-from spaseq.runtime.live.past_points import PastPoint
-from spaseq.runtime.live.persistence import USUAL, Persistence
 from spaseq.runtime.live.query_changes import (
     ChangeKind,
     ChangeLog,
@@ -52,9 +47,8 @@ from spaseq.runtime.live.query_changes import (
     StandingQuery,
 )
 from spaseq.runtime.live.run_clock import RunClock
-from spaseq.runtime.live.saved_run import SavedRun
-from spaseq.runtime.live.waiting import StreamWaits
-from spaseq.storage.output_sizes import cut_to, is_regular, size_of
+from spaseq.runtime.live.run_views import StreamWaits
+from spaseq.storage.durable_files import cut_to, is_regular, size_of
 
 T = TypeVar("T")
 

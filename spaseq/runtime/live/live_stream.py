@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from spaseq.options import FileSourceSettings
-from spaseq.rdf.inputs.message_options import ARRIVAL
+from spaseq.rdf.inputs.stream_options import ARRIVAL
 from spaseq.sources.broker_stream import BrokerStream
 
 

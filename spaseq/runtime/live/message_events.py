@@ -20,8 +20,6 @@ from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
-from spaseq.rdf.inputs.file_messages import part_of_file
 from spaseq.rdf.inputs.files import InputFile
 from spaseq.rdf.inputs.formats import AS_MESSAGES, Format
 from spaseq.rdf.inputs.message_formats import (
@@ -29,8 +27,9 @@ from spaseq.rdf.inputs.message_formats import (
     MEDIA_TYPES,
     format_of_media,
     message_format,
+    part_of_file,
 )
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.rdf.kernels.message_graphs import find_apart
 from spaseq.rdf.readers import ArrivalClock, read_file
 from spaseq.records import record

@@ -19,13 +19,12 @@ from spaseq.connectors import is_sink, sink_at
 from spaseq.connectors.base import NotTaken, Parcel
 from spaseq.errors import RunError, SpaseqError, UsageError
 from spaseq.lang.head_comments import head_comments
-from spaseq.runtime.live.answer_records import LoggedAnswer
-from spaseq.runtime.live.failed_answers import json_with_id
+from spaseq.runtime.live.answer_records import LoggedAnswer, json_with_id
 from spaseq.sinks import SINKS, open_sink
 from spaseq.sinks.appending import begins_now
 from spaseq.sinks.jsonl import JsonLines
 from spaseq.sinks.line_file import open_lines, standard_lines
-from spaseq.storage.output_sizes import cut_to, is_regular, size_of
+from spaseq.storage.durable_files import cut_to, is_regular, size_of
 
 STDOUT = "-"
 

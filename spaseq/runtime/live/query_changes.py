@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from spaseq.errors import RunError
 from spaseq.logs.segment_log import LogReader, SegmentLog
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.runtime.live.past_points import PastPoint
+from spaseq.runtime.live.log_points import PastPoint
 
 Planner = Callable[[str, str], QueryPlan]
 """Plans a query's text under a name; raises a QueryError, or what `check_kbs` raises."""

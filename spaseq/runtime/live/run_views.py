@@ -1,9 +1,14 @@
-"""Queries and streams of a live run as its users see them."""
+"""Queries and streams of a live run as its users see them, and what queries wait for."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
+
+from spaseq.runtime.live.live_engine import LiveEngine
+from spaseq.runtime.pushed_units import PushedQuery, PushedUnit
 
 State = Literal["running", "catching up", "failed", "paused"]
 
@@ -64,3 +69,91 @@ class StreamView:
     watermark: int | None
     source: str | None
     lag: int
+
+
+_FAR = 2**61  # ms, after every time
+_MOST_WINDOWS = 100
+_LOOK_S = 1.0
+_LONG_MS = 60_000
+
+_Since: TypeAlias = tuple[int, float]
+"""When something began: ms since the epoch, and seconds of a clock that never goes back."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWaits:
+    """What a query waits for.
+
+    Attributes:
+        windows: when windows close with an answer if nothing further happens, ms; the next 100.
+        held: how many answers there are that a stream must first come to.
+        streams: the IRIs of the streams that these wait for.
+    """
+
+    windows: tuple[int, ...] = ()
+    held: int = 0
+    streams: tuple[str, ...] = ()
+
+
+def waits_of(engine: LiveEngine, query: PushedQuery) -> QueryWaits:
+    """What a query waits for after the last `advance`."""
+    marks, unit = engine.marks(), engine.queries.unit(query)
+    own = {iri: marks[iri] for iri in engine.queries.sources()[unit] if iri in marks}
+    if not own or not unit.stage.waits_after(min(own.values())):
+        return QueryWaits()
+    ends = sorted(answer.end[0] for answer in unit.foreseen(query, _FAR))
+    reached = max(own.values())
+    held, open_ = [e for e in ends if e <= reached], [e for e in ends if e > reached]
+    last = held[-1] if held else min(own.values())
+    behind = {iri for iri, mark in own.items() if mark < last}
+    if open_:
+        behind |= {iri for iri in own if not engine.goes_on(iri)}
+    return QueryWaits(tuple(open_[:_MOST_WINDOWS]), len(held), tuple(sorted(behind)))
+
+
+class StreamWaits:
+    """Since when streams that do not come on are waited for.
+
+    Args:
+        now: ms since the epoch.
+        monotonic: seconds, of a clock that never goes back.
+    """
+
+    def __init__(
+        self, now: Callable[[], int], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._now, self._monotonic, self._looked = now, monotonic, 0.0
+        self._stood: dict[frozenset[str], tuple[int, _Since]] = {}  # the least mark, and since when
+        self._since: dict[tuple[PushedUnit, str], _Since] = {}
+
+    def look(self, engine: LiveEngine) -> None:
+        """Look at what waits, at most once a second."""
+        at = self._monotonic()
+        if at - self._looked < _LOOK_S:
+            return
+        now, before, marks = (self._now(), at), self._looked, engine.marks()
+        stood, known, self._since = self._stood, self._since, {}
+        self._looked, self._stood = at, {}
+        for sources, units in engine.queries.groups().items():
+            own = {iri: marks[iri] for iri in sources if iri in marks}
+            least = min(own.values(), default=0)
+            last, since = stood.get(sources, (None, now))
+            if last != least:  # whatever waits has just begun
+                since = now
+            self._stood[sources] = least, since
+            if not own or since is now:
+                continue
+            first = since if since[1] == before else now  # of those that wait since a look ago
+            for unit in (unit for unit in units if unit.stage.waits_after(least)):
+                for iri in (iri for iri, mark in own.items() if mark == least):
+                    self._since[unit, iri] = known.get((unit, iri), first)
+
+    def long(self) -> list[tuple[str, str, int]]:
+        """(query, stream, since) where one has waited for a minute; since is ms since the epoch."""
+        at = self._monotonic()
+        return [
+            (query.plan.identity.title, iri, since)
+            for (unit, iri), (since, began) in self._since.items()
+            if (at - began) * 1000 >= _LONG_MS
+            for query in unit.queries
+        ]

@@ -19,23 +19,21 @@ from spaseq.lang.head_comments import comments_of
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.job.job import Job, LateEvent, Stats
-from spaseq.runtime.live.answer_index import AnswerIndex
+from spaseq.runtime.live.answer_log import AnswerIndex
 from spaseq.runtime.live.answer_records import LoggedAnswer
-from spaseq.runtime.live.catch_up import CatchUp
+from spaseq.runtime.live.changing_queries import CatchUp
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import DeliveryView
 from spaseq.runtime.live.endpoint_log import EndpointLog
-from spaseq.runtime.live.live_directory import LiveDirectory
+from spaseq.runtime.live.live_directory import LiveDirectory, Persistence
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
 from spaseq.runtime.live.live_loop import LiveLoop
 from spaseq.runtime.live.live_stream import LiveStream
-from spaseq.runtime.live.log_end_clock import GivenEvents
-from spaseq.runtime.live.persistence import Persistence
+from spaseq.runtime.live.partition_clocks import GivenEvents
 from spaseq.runtime.live.query_changes import ChangeKind, Planner, QueryChange, StandingQuery
-from spaseq.runtime.live.run_views import QueryView, State, StreamView
-from spaseq.runtime.live.waiting import QueryWaits, waits_of
+from spaseq.runtime.live.run_views import QueryView, QueryWaits, State, StreamView, waits_of
 from spaseq.runtime.pushed import Tolerated
 from spaseq.sinks.line_file import open_lines
 from spaseq.sinks.side_lines import BadInputLines, LateEventLines

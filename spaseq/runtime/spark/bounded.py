@@ -11,11 +11,13 @@ import os
 import pickle
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -27,7 +29,6 @@ from spaseq.runtime.arrivals.tie_numbering import Overlap
 from spaseq.runtime.job.chaining import queries_read
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.one_machine import found_in_files, is_one_machine
-from spaseq.runtime.spark.progress import while_watching
 from spaseq.runtime.spark.rows.stage_rows import (
     OUTPUT,
     OUTPUT_DDL,
@@ -45,13 +46,63 @@ from spaseq.runtime.spark.shared import (
     store_knowledge,
     take_message,
 )
-from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
+from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, ProgressFile
 from spaseq.runtime.spark.stages.registered_streams import chained_output
 from spaseq.runtime.spark.stages.sequence_stage import run_sequences
 from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
 from spaseq.scratch import ScratchDirectory
 from spaseq.stages.collection_pause import collection_of_new_only
 from spaseq.stages.query_units import QueryUnits
+
+_POLL_SECONDS = 0.25
+
+T = TypeVar("T")
+
+
+def while_watching(
+    spark: Any, action: Callable[[], T], job: Job, progress: str | None, started: float
+) -> T:
+    """Compute an action in another thread and report progress from this one; the result.
+
+    `progress` is the directory in which tasks leave their counts. If this thread is interrupted,
+    the Spark jobs of the action are cancelled.
+    """
+    context = spark.sparkContext
+    group = f"spaseq-{id(job)}"
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(_in_group, context, group, action)
+        try:
+            while not _finished(future):
+                _progress(job, progress, started)
+            return future.result()
+        except BaseException:
+            context.cancelJobGroup(group)
+            raise
+
+
+def _in_group(context: Any, group: str, action: Callable[[], T]) -> T:
+    context.setJobGroup(group, "spaseq", interruptOnCancel=True)
+    return action()
+
+
+def _finished(future: Future[Any]) -> bool:
+    try:
+        future.exception(_POLL_SECONDS)
+    except NotYet:
+        return False
+    return True
+
+
+def _progress(job: Job, directory: str | None, started: float) -> None:
+    files = Path(directory).glob("split-*[0-9]") if directory is not None else ()
+    known = [ProgressFile(path).read() for path in files]
+    job.stats.events = sum(s.events for s in known)
+    job.stats.triples = sum(s.triples for s in known)
+    marks = [s.watermark for s in known if s.watermark is not None]
+    job.stats.watermark = min(marks, default=None)
+    job.stats.seconds = time.perf_counter() - started
+    job.on_progress(job.stats)
+
 
 PIECE_BYTES = 64 * 2**20
 """Answers come to the driver in sorted pieces of about this size."""

@@ -26,16 +26,14 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
 from spaseq.runtime.arrivals.passing_time import raise_silent
-from spaseq.runtime.arrivals.stream_clock import StreamClock, late_events
-from spaseq.runtime.arrivals.time_counts import TimeCounts
+from spaseq.runtime.arrivals.stream_clock import StreamClock, TimeCounts, late_events
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.job.group_stage import QueryGroups
-from spaseq.runtime.job.job import Job, LateEvent, Stats
-from spaseq.runtime.job.process_counts import ProcessCounts
+from spaseq.runtime.job.job import Job, LateEvent, ProcessCounts, Stats
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
 from spaseq.runtime.spark.lifted_frames import (
     FrameRows,
@@ -47,7 +45,7 @@ from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, SideRows
 from spaseq.runtime.spark.shared import ship_functions, store_knowledge
 from spaseq.runtime.spark.stages.followed_patterns import PACKED, PACKED_DDL, marks, packed
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver
-from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 
 COLUMNS = ("stream", "time", "k", "event", "graph")
 CLOCK_DDL = "delay_ms bigint, latest bigint, times array<bigint>, counts array<bigint>"

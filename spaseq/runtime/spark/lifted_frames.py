@@ -31,14 +31,11 @@ from spaseq.lift.row_blocks import TableBlock
 from spaseq.lift.row_groups import bounds
 from spaseq.lift.table_files import check_names
 from spaseq.lift.watched_casts import LostValue, bad_row
-from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.term_tables import ListedTerms
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
-from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.runtime.arrivals.tie_tables import PartTimes, TieTable
-from spaseq.runtime.job.job import Stats
-from spaseq.runtime.job.process_counts import ProcessCounts
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
+from spaseq.runtime.arrivals.tie_numbering import PartTimes, TieTable
+from spaseq.runtime.job.job import ProcessCounts, Stats
 from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, TIES, SideRows, rows
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 

@@ -15,12 +15,14 @@ from typing import Any, NamedTuple, TypeVar
 from spaseq import thresholds
 from spaseq.runtime.arrivals.input_splits import InputSplit, bounded_splits
 from spaseq.runtime.arrivals.tie_numbering import TimeExtent, earlier
-from spaseq.runtime.spark.rows.block_files import Blocks, RowRun, StoredRow
-from spaseq.runtime.spark.rows.packs import part_of
-from spaseq.runtime.spark.rows.run_files import StoredPiece
+from spaseq.runtime.spark.rows.bucket_runs import part_of
+from spaseq.runtime.spark.rows.run_files import Blocks, RowRun, StoredPiece, StoredRow
 from spaseq.runtime.spark.rows.stage_rows import SIDE, Item, items_of
-from spaseq.runtime.spark.session.early_workers import LIKE_DATAFRAMES, worker_variables
-from spaseq.runtime.spark.session.worker_python import worker_python
+from spaseq.runtime.spark.session.worker_python import (
+    LIKE_DATAFRAMES,
+    worker_python,
+    worker_variables,
+)
 from spaseq.runtime.spark.stages.file_tasks import FileTasks
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 

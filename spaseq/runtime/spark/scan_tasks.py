@@ -5,17 +5,79 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 
+from spaseq.algebra.answers import PartialAnswer
+from spaseq.errors import SpaseqError
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.lang.depth import make_room_for_any
 from spaseq.lift.parquet_scan import ParquetScan, ScanSplit
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
+from spaseq.runtime.arrivals.input_splits import paths_from
+from spaseq.runtime.job.job import Job
+from spaseq.runtime.local import run_batches
 from spaseq.runtime.spark.lifted_frames import PartSolve
-from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, PACKS_DDL
+from spaseq.runtime.spark.rows.stage_rows import (
+    OUTPUT,
+    OUTPUT_DDL,
+    PACKS_DDL,
+    SideRows,
+    answer_rows,
+    partial_rows,
+)
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
-from spaseq.runtime.spark.stages.whole_run import WholeRun
+
+
+@record
+class WholeRun:
+    """A bounded run of queries over the streams of `solve`."""
+
+    solve: BoundedSolve
+    plans: tuple[QueryPlan, ...]
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow`: rows of `OUTPUT`, in the one task that has a row."""
+        self.solve.kernels.take()
+        make_room_for_any()
+        knowledge = self.solve.knowledge.open()
+        with paths_from(self.solve.directory):
+            for batch in batches:
+                if len(batch):
+                    yield from self._rows(knowledge)
+
+    def _rows(self, knowledge: KnowledgeBase) -> Iterator[pa.RecordBatch]:
+        solve, bad, partials = self.solve, list[BadInput](), list[tuple[str, PartialAnswer]]()
+        job = Job(
+            self.plans,
+            solve.streams,
+            knowledge,
+            solve.options,
+            on_bad=bad.append,
+            on_partial=lambda name, partial: partials.append((name, partial)),
+        )
+        numbers = {plan.identity.name: number for number, plan in enumerate(job.plans)}
+        side = SideRows(OUTPUT, 0)
+        try:
+            for number, answers in run_batches(job):
+                if answers:
+                    yield answer_rows(number, answers)
+                for name, own in groupby(partials, itemgetter(0)):
+                    yield partial_rows(numbers[name], [partial for _, partial in own])
+                partials.clear()
+                if bad:
+                    yield side.batch(bad)
+                    bad.clear()
+        except SpaseqError as error:
+            yield side.batch([*bad, error])
+            return
+        yield side.batch([*bad, job.stats])
+
 
 FEW_ROWS = 1_000_000
 """Up to this many rows, one task answers sooner than several could exchange their solutions."""

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from spaseq.errors import InputError, SpaseqError
 from spaseq.expr.extension import modules_from_files
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.job.job import Job, LateEvent, Stats
 from spaseq.runtime.spark.rows.stage_rows import Message
-from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 
 N = TypeVar("N", int, float)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from spaseq.lift.lane_terms import SharedTexts
 from spaseq.lift.lanes import Lane, LaneForm
-from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import INTEGER_TYPE, NO_VALUE, TermColumn, text_array
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spaseq.rdf.columns.event_names import NO_NAMES, WHOLE, EventNames, common_form
+from spaseq.rdf.columns.event_batch import NO_NAMES, WHOLE, EventNames, common_form
 from tests.rdf.columns.encodings import NAMES
 
 TEXTS = [f"http://example/{number}#it" for number in (7, 8, 8, -3, 900)]

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf.columns.event_names import EventNames
-from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.solution_codec import SolutionCodec
+from spaseq.rdf.columns.event_batch import EventNames
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, distinct
 

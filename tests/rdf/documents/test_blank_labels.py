@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spaseq.rdf.documents.blank_labels import relabel
+from spaseq.rdf.documents.event_buffer import relabel
 from tests.rdf.streams import at, read, write
 
 PREFIXES = "@prefix : <http://e/> . @prefix prov: <http://www.w3.org/ns/prov#> .\n"

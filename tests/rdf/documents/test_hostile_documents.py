@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from spaseq.limits import Limits
 from spaseq.rdf.documents.brackets import syntax_of
-from spaseq.rdf.events.open_event import LOST_QUAD
+from spaseq.rdf.events.graph_times import LOST_QUAD
 from spaseq.rdf.inputs.formats import Format
 from tests.hostile import run_bounded
 from tests.rdf.streams import XSD, at, read, write

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf.events.count_history import SortedRun
-from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.events.instants import InstantCounter, SortedRun
 from tests.thresholds import Force, forced
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import spaseq
 from spaseq.errors import UsageError
-from spaseq.rdf.inputs import bad_input
+from spaseq.rdf.inputs import stream_options
 from spaseq.rdf.inputs.stream_options import StreamOptions
 
 TIME = "http://www.w3.org/ns/prov#generatedAtTime"
@@ -96,7 +96,7 @@ EARLY = f'"1970-01-20T16:13:20Z"^^<{XSD}dateTime>'
 
 @pytest.fixture(autouse=True)
 def nothing_was_warned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bad_input, "_WARNED", set())
+    monkeypatch.setattr(stream_options, "_WARNED", set())
 
 
 def remarks(caplog: pytest.LogCaptureFixture) -> list[str]:

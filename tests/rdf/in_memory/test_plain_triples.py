@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.rdf.in_memory.plain_triples import plain_triples
+from spaseq.rdf.in_memory.program_events import plain_triples
 from spaseq.rdf.terms.vocabulary import RDF, XSD
 from tests.sizes import sizes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spaseq.rdf.inputs.nesting import nested_too_deep
+from spaseq.rdf.inputs.sizes import nested_too_deep
 
 
 def nested(depth: int) -> str:

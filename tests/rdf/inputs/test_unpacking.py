@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from spaseq.limits import Limits
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.rdf.inputs.unpacking import UnpackedFile
 from spaseq.rdf.readers import read_stream
 

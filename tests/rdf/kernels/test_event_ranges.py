@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.rdf.columns.quad_block import BlockBuilder
+from spaseq.rdf.documents.event_assembly import GraphAssembly
 from spaseq.rdf.documents.event_buffer import EventBuffer
-from spaseq.rdf.documents.graph_assembly import GraphAssembly
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.events.time_terms import TimeTerms
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.lines import chunks, cuts
+from spaseq.rdf.inputs.stream_options import BadInput
+from spaseq.rdf.lines import chunks
 from spaseq.rdf.lines.line_parser import parse_nquads_line
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from tests.rdf.shared import SHARED, needs_data
@@ -79,8 +79,8 @@ def test_events_and_reports_are_those_of_the_assembly(examples: int, tmp_path: P
         path = write(tmp_path / "s.nq", text)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(chunks, "CHUNK_BYTES", size)
-            patch.setattr(cuts, "_WINDOWS", (size // 2,))
-            patch.setattr(cuts, "_PIECE", size // 3)
+            patch.setattr(chunks, "_WINDOWS", (size // 2,))
+            patch.setattr(chunks, "_PIECE", size // 3)
             events, bad = read(path, batch_events=batch, threads=threads)
         expected = Reference.of(text)
         assert events == expected.events

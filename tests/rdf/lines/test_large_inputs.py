@@ -9,7 +9,7 @@ from typing import IO
 
 import pytest
 
-from spaseq.rdf.events.open_event import LOST_QUAD
+from spaseq.rdf.events.graph_times import LOST_QUAD
 from tests.rdf.lines.test_hostile_lines import answers, directory, event
 
 __all__ = ["directory"]

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.limits import Limits
-from spaseq.rdf.events.open_event import LOST_QUAD
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.events.graph_times import LOST_QUAD
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.lines.arenas import ArenaPool
-from spaseq.rdf.lines.cuts import AfterSizedEvents, BeforeGraphs
+from spaseq.rdf.lines.chunks import AfterSizedEvents, BeforeGraphs
 from spaseq.rdf.lines.line_events import line_statements
 from spaseq.rdf.lines.statements import StatementReader
 from tests.rdf.streams import TIME, XSD, at, read, write
@@ -193,7 +193,7 @@ def test_an_event_that_is_too_long_is_one_bad_event(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, place: int
 ) -> None:
     monkeypatch.setattr("spaseq.rdf.lines.chunks.CHUNK_BYTES", size)
-    monkeypatch.setattr("spaseq.rdf.lines.cuts._PIECE", size)
+    monkeypatch.setattr("spaseq.rdf.lines.chunks._PIECE", size)
     events = [quads("a", 3), quads("b", 2)]
     events.insert(place, quads("x", 20))
     lines = sum(event.count("\n") for event in events[:place])

@@ -10,12 +10,11 @@ import pytest
 
 from spaseq.rdf import ranges
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.graph_times import LOST_QUAD
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.events.open_event import LOST_QUAD
-from spaseq.rdf.inputs.bad_input import BadInput
 from spaseq.rdf.inputs.files import InputFile
 from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.rdf.lines import chunks
 from spaseq.rdf.readers import ArrivalClock, read_stream
 

@@ -13,8 +13,7 @@ from spaseq.cli import main
 from spaseq.errors import InputError, UsageError
 from spaseq.limits import Limits
 from spaseq.logs.messages import Message
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.live.message_events import message_events
 from spaseq.sources import source_of
 from spaseq.sources.json_ld import JsonLd, json_ld_source, named_contexts

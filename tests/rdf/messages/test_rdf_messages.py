@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spaseq.limits import Limits
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from tests.rdf.streams import TIME, XSD, Event, at, read, write
 
 VERSION = 'VERSION "1.2-messages"\n'

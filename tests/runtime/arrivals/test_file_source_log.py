@@ -12,7 +12,7 @@ from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.arrivals import file_source_log
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
-from spaseq.sources.growing import GrowingFiles
+from spaseq.sources.files import GrowingFiles
 
 
 @pytest.fixture

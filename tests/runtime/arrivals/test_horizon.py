@@ -10,13 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.options import FileSourceSettings
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.runtime.arrivals.arrived_batch import FileSlice
-from spaseq.runtime.arrivals.arrived_splits import read_slice
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
+from spaseq.runtime.arrivals.arrived_batch import FileSlice, read_slice
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.arrivals.horizon import FAR, Horizon, horizons
-from spaseq.sources.growing import GrowingFiles
+from spaseq.sources.files import GrowingFiles
 
 DAY = 86_400_000
 NOW = 1_700_000_000_000

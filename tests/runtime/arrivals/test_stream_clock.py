@@ -9,8 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 
 

@@ -12,17 +12,15 @@ import pyarrow as pa
 import pytest
 
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.event_names import EventNames
-from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.solution_codec import SolutionCodec
+from spaseq.rdf.columns.event_batch import EventNames
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.arrivals import input_splits
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, Overlap, TimeExtent, earlier
 from spaseq.runtime.spark import bounded as spark_runtime
-from spaseq.runtime.spark.rows.packs import Packer
-from spaseq.sources import file_splits
+from spaseq.runtime.spark.rows.bucket_runs import Packer
+from spaseq.sources import files as source_files
 from spaseq.sources.files import FileSource
 from tests.runtime.machines import IRIS, SOUTH, Row, answers_in_process, job_of, nquads
 from tests.thresholds import Force
@@ -123,8 +121,8 @@ def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     files = request.param == "files"
     monkeypatch.setattr(spark_runtime, "is_one_machine", lambda spark: files)
     size = len(nquads(rows([1000]))) + 20
-    monkeypatch.setattr(file_splits, "SPLIT_BYTES", 8 * size)
-    monkeypatch.setattr(file_splits, "_PEEK_BYTES", 3 * size)
+    monkeypatch.setattr(source_files, "SPLIT_BYTES", 8 * size)
+    monkeypatch.setattr(source_files, "_PEEK_BYTES", 3 * size)
 
 
 def compare(spark: Any, north: Path, bad_lines: Sequence[int]) -> None:

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.runtime.arrivals import tie_tables
-from spaseq.runtime.arrivals.tie_tables import PartTimes, TieMerge, TieTable
+from spaseq.runtime.arrivals import tie_numbering
+from spaseq.runtime.arrivals.tie_numbering import PartTimes, TieMerge, TieTable
 
 
 def events(times: list[int]) -> EventBatch:
@@ -60,8 +59,8 @@ PARTS = st.lists(st.lists(st.lists(st.integers(-4, 12), max_size=9), max_size=3)
 @pytest.mark.parametrize("size", [1, 3, 2**16])
 @given(parts=PARTS)
 def test_events_are_numbered_by_part(size: int, parts: list[list[list[int]]]) -> None:
-    before = tie_tables._TABLE_TIMES, tie_tables._ENOUGH
-    tie_tables._TABLE_TIMES = tie_tables._ENOUGH = size
+    before = tie_numbering._TABLE_TIMES, tie_numbering._ENOUGH
+    tie_numbering._TABLE_TIMES = tie_numbering._ENOUGH = size
     try:
         tables = []
         for number, batches in enumerate(parts):
@@ -73,7 +72,7 @@ def test_events_are_numbered_by_part(size: int, parts: list[list[list[int]]]) ->
             merge.add(table)
         ties = merge.ties()
     finally:
-        tie_tables._TABLE_TIMES, tie_tables._ENOUGH = before
+        tie_numbering._TABLE_TIMES, tie_numbering._ENOUGH = before
     seen = Counter[int]()
     for number, batches in enumerate(parts):
         times = [time for batch in batches for time in batch]

@@ -6,7 +6,7 @@ import numpy as np
 
 from spaseq.rdf.terms.times import UNTIMED
 from spaseq.runtime.arrivals.horizon import Horizon
-from spaseq.runtime.live.arrival_times import arrival_times
+from spaseq.runtime.live.given_times import arrival_times
 
 
 def times(*given: int | None, arrival: int, least: int | None = None) -> list[int]:

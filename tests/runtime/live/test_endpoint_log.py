@@ -19,8 +19,7 @@ from spaseq.kb.service_failure import ServiceFailure
 from spaseq.logs.segment_log import LogNotWritten
 from spaseq.options import ServiceOptions
 from spaseq.runtime.live import live_loop
-from spaseq.runtime.live.endpoint_log import AskingBatch
-from spaseq.runtime.live.endpoint_pauses import EndpointPauses
+from spaseq.runtime.live.endpoint_log import AskingBatch, EndpointPauses
 from tests.kb.sparql_server import JSON, Handler, SparqlServer, serving, slow, status
 from tests.runtime.live.asking_run import AskingRun, pair
 from tests.runtime.live.live_jobs import QUERY, event, events, expected_lines

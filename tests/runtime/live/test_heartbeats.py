@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaseq.options import FileSourceSettings
-from spaseq.rdf.inputs.message_options import MessageOptions
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import MessageOptions, StreamOptions
 from spaseq.runtime.arrivals.passing_time import Watched
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.runtime.live.heartbeats import Heartbeats, Place

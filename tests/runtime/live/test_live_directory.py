@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from spaseq.errors import RunError, UsageError
-from spaseq.runtime.live.live_directory import FORMAT_VERSION, LiveDirectory
-from spaseq.runtime.live.saved_run import SavedRun
+from spaseq.runtime.live.live_directory import FORMAT_VERSION, LiveDirectory, SavedRun
 from spaseq.storage.checksums import with_checksum_line
 
 

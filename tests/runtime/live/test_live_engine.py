@@ -13,8 +13,7 @@ from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.options import FileSourceSettings, StateLimits
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.job.job import Job, LateEvent
 from spaseq.runtime.live.live_engine import LiveEngine
 from spaseq.runtime.live.live_stream import LiveStream

@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 from spaseq.errors import UsageError
 from spaseq.logs.messages import Message
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.message_options import MessageOptions
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, StreamOptions
 from spaseq.runtime.arrivals.horizon import Horizon
-from spaseq.runtime.live.arrival_times import arrival_times
+from spaseq.runtime.live.given_times import arrival_times
 from spaseq.runtime.live.message_events import message_events
 
 TIME = "http://www.w3.org/ns/prov#generatedAtTime"

@@ -10,12 +10,9 @@ import pytest
 
 from spaseq.errors import UsageError
 from spaseq.logs.messages import Message
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.message_options import MessageOptions
-from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.runtime.live import seen_graphs
-from spaseq.runtime.live.seen_graphs import SeenGraphs
-from spaseq.runtime.live.stream_events import StreamEvents
+from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, StreamOptions
+from spaseq.runtime.live import stream_events
+from spaseq.runtime.live.stream_events import SeenGraphs, StreamEvents
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.storage.safe_pickles import dump_plain, load_plain
 
@@ -60,7 +57,7 @@ def test_what_is_dropped_does_not_depend_on_restarts(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the definition: seen means that a message with the graph arrived in the time before."""
-    monkeypatch.setattr(seen_graphs, "_PIECE", 7)
+    monkeypatch.setattr(stream_events, "_PIECE", 7)
     chance, source = random.Random(seed), stream(dedup_ms=60)
     events, seen, arrival = StreamEvents(source.options.messages), dict[int, int](), 0
     for _ in range(400):

@@ -11,7 +11,7 @@ import pytest
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.errors import InputError, RunError
 from spaseq.limits import Limits
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.spark import bounded as spark_runtime
 from tests.runtime.machines import HEAD, KEYED, NORTH, SOUTH, answers_in_process, job_of, nquads
 from tests.thresholds import Force

@@ -19,7 +19,7 @@ from spaseq.runtime.spark.bounded import bounded_solve
 from spaseq.runtime.spark.one_machine import found_in_files
 from spaseq.runtime.spark.rows.run_files import StoredPiece
 from spaseq.runtime.spark.stages import sequence_stage
-from spaseq.sources import file_splits
+from spaseq.sources import files as source_files
 from spaseq.sources.files import FileSource
 from spaseq.stages.query_units import QueryUnits
 from tests.runtime.machines import IRIS, Row, answers_in_process, nquads
@@ -89,7 +89,7 @@ def test_a_family_has_the_answers_of_a_local_run(
     tasks: Tasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, split_bytes: int, sequence: str
 ) -> None:
     """However its stream is divided: rows near the edge of a split may match rows beyond it."""
-    monkeypatch.setattr(file_splits, "SPLIT_BYTES", split_bytes)
+    monkeypatch.setattr(source_files, "SPLIT_BYTES", split_bytes)
     job = job_of(tmp_path / "stream.nq", drawn(Random(split_bytes), 600), sequence)
     assert len(QueryUnits.of(job.plans).families) == 1
     expected = answers_in_process(job)
@@ -101,7 +101,7 @@ def test_a_family_has_the_answers_of_a_local_run(
 def test_a_stream_out_of_order_has_the_answers_of_a_local_run(
     tasks: Tasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_splits, "SPLIT_BYTES", 3000)
+    monkeypatch.setattr(source_files, "SPLIT_BYTES", 3000)
     rows = drawn(Random(1), 600)
     Random(2).shuffle(rows)
     job = job_of(tmp_path / "stream.nq", rows)

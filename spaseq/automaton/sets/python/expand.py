@@ -36,7 +36,7 @@ from spaseq.automaton.program.nfa import (
     TakeLabel,
 )
 from spaseq.automaton.sets.python.loop_memory import LoopMemory, Stops
-from spaseq.lang.ast.sequence_nodes import OpKind
+from spaseq.lang.ast.pattern_nodes import OpKind
 from spaseq.records import record
 
 MOST_WAITS = 20_000

@@ -16,8 +16,7 @@ import numpy as np
 from spaseq.errors import RunError
 from spaseq.records import record
 from spaseq.runtime.arrivals.checked_json import damaged
-from spaseq.runtime.arrivals.stream_clock import StreamClock
-from spaseq.runtime.arrivals.time_counts import TimeCounts
+from spaseq.runtime.arrivals.stream_clock import StreamClock, TimeCounts
 from spaseq.storage.durable_files import write_durably
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 

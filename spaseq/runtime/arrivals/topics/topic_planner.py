@@ -18,8 +18,7 @@ from spaseq.connectors.kafka_ranges import TopicAway
 from spaseq.errors import RunError
 from spaseq.options import FileSourceSettings
 from spaseq.runtime.arrivals.passing_time import raise_silent
-from spaseq.runtime.arrivals.stream_clock import StreamClock
-from spaseq.runtime.arrivals.time_counts import TimeCounts
+from spaseq.runtime.arrivals.stream_clock import StreamClock, TimeCounts
 from spaseq.runtime.arrivals.topics.range_ends import RangeEnds, earlier_ties
 from spaseq.runtime.arrivals.topics.topic_batch import (
     PartitionRange,

@@ -41,8 +41,7 @@ from spaseq.compiled.arrays import Int64s
 from spaseq.errors import InputError, UsageError
 from spaseq.limits import Limits
 from spaseq.options import FileSourceSettings
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from spaseq.records import record
 from spaseq.runtime.arrivals.batch_sizer import BatchSizer
@@ -50,10 +49,10 @@ from spaseq.runtime.job.durations import milliseconds
 
 if TYPE_CHECKING:
     from spaseq.rdf.columns.event_batch import EventBatch
-    from spaseq.runtime.arrivals.arrived_splits import ArrivedSplit, StreamProgress
+    from spaseq.runtime.arrivals.arrived_batch import ArrivedSplit, StreamProgress
     from spaseq.runtime.arrivals.file_source_log import FileSourceLog, Sizes
     from spaseq.runtime.arrivals.input_splits import InputSplit
-    from spaseq.sources.growing import GrowingFiles
+    from spaseq.sources.files import GrowingFiles
 
 EVENT_DDL = "stream string, time timestamp, k int, event string, graph string, late_ms bigint"
 SPLIT_DDL = "stream int, split binary"
@@ -254,7 +253,7 @@ class _Reading:
                 yield pa.RecordBatch.from_arrays(columns, ["stream", "split"])
 
     def _events(self, split: AnySplit) -> Iterator[pa.RecordBatch]:
-        from spaseq.runtime.arrivals.arrived_splits import ArrivedSplit, read_slice
+        from spaseq.runtime.arrivals.arrived_batch import ArrivedSplit, read_slice
         from spaseq.runtime.arrivals.input_splits import InputSplit
         from spaseq.sources.files import FileSource
 
@@ -311,7 +310,7 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
     @cached_property
     def _log(self) -> FileSourceLog:
         from spaseq.runtime.arrivals.file_source_log import FileSourceLog
-        from spaseq.sources.growing import GrowingFiles
+        from spaseq.sources.files import GrowingFiles
 
         options = self._options
         assert options.log is not None
@@ -352,7 +351,7 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """A task per split, or one task if there is little to read."""
-        from spaseq.runtime.arrivals.arrived_splits import (
+        from spaseq.runtime.arrivals.arrived_batch import (
             StreamProgress,
             arrived_splits,
             bytes_of,

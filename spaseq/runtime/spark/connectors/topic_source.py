@@ -27,7 +27,7 @@ from spaseq.connectors.kafka_consumer import Extent
 from spaseq.connectors.kafka_ranges import TopicRanges
 from spaseq.options import FileSourceSettings
 from spaseq.records import record
-from spaseq.runtime.arrivals.arrived_splits import StreamProgress
+from spaseq.runtime.arrivals.arrived_batch import StreamProgress
 from spaseq.runtime.arrivals.batch_sizer import BatchSizer
 from spaseq.runtime.arrivals.topics.range_ends import RangeEnds
 from spaseq.runtime.arrivals.topics.topic_batch import TopicBatch, TopicSplit

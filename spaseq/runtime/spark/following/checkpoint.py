@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import uuid
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -18,13 +19,55 @@ from spaseq.errors import RunError, UsageError
 from spaseq.plan.families import families_of
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.records import record
-from spaseq.runtime.arrivals.checked_json import read_json, write_json
+from spaseq.runtime.arrivals.checked_json import damaged, read_json, write_json
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.spark.following.offset_checks import OffsetChecks
 from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
 from spaseq.stages.query_units import QueryUnits, split_key
 from spaseq.storage import directory_lock
-from spaseq.storage.output_sizes import cut_to, is_regular, size_of
+from spaseq.storage.durable_files import cut_to, is_regular, size_of
+
+_READ_BACK = 2  # Spark reads the offsets of the last batch and of the one before
+
+
+@record
+class OffsetChecks:
+    """The checksums, in a file of the checkpoint.
+
+    Attributes:
+        path: the file.
+        offsets: the directory of Spark's offset files, whose names are the numbers of batches.
+    """
+
+    path: Path
+    offsets: Path
+
+    def note(self, batch: int) -> None:
+        """Store the checksums when a batch has begun."""
+        numbers = range(max(batch - _READ_BACK + 1, 0), batch + 1)
+        found = {str(n): _checksum(self.offsets / str(n)) for n in numbers}
+        write_json(self.path, {name: known for name, known in found.items() if known is not None})
+
+    def check(self) -> None:
+        """Check the files before Spark reads them.
+
+        Raises:
+            RunError: one of them is damaged.
+        """
+        if not self.path.exists():
+            return
+        for name, known in read_json(self.path, lambda value: dict(value.items())).items():
+            file = self.offsets / name
+            if _checksum(file) not in (known, None):
+                raise damaged(file, "its checksum is wrong")
+
+
+def _checksum(file: Path) -> int | None:
+    """The CRC-32 of a file, None if it is missing."""
+    try:
+        return zlib.crc32(file.read_bytes())
+    except FileNotFoundError:
+        return None
+
 
 FORMAT_VERSION = 2
 """Version of everything in the directory, Spark's own part left out."""

@@ -35,20 +35,19 @@ from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.connectors.topic_source import FollowedTopics, TopicDataSource
-from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
+from spaseq.runtime.spark.following.checkpoint import Checkpoint, OffsetChecks, OutputPositions
 from spaseq.runtime.spark.following.failed_queries import until_failure
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.following.logged_output import LoggedOutput
-from spaseq.runtime.spark.following.offset_checks import OffsetChecks
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, PARTIAL, Item, items_of
-from spaseq.runtime.spark.session.early_workers import (
-    LIKE_DATAFRAMES,
-    start_workers,
-    worker_variables,
-)
 from spaseq.runtime.spark.session.failures import SPARK_FAILED, spark_errors
 from spaseq.runtime.spark.session.spark_session import session
-from spaseq.runtime.spark.session.worker_python import worker_python
+from spaseq.runtime.spark.session.worker_python import (
+    LIKE_DATAFRAMES,
+    start_workers,
+    worker_python,
+    worker_variables,
+)
 from spaseq.runtime.spark.shared import (
     ship_functions,
     store_knowledge,
@@ -61,7 +60,7 @@ from spaseq.sinks import SINKS, open_sink
 from spaseq.sinks.appending import begins_now
 from spaseq.sinks.line_file import open_lines, standard_lines
 from spaseq.sources.broker_stream import BrokerStream
-from spaseq.sources.growing import GrowingFiles
+from spaseq.sources.files import GrowingFiles
 
 STATE_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (

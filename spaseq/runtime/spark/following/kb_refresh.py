@@ -10,13 +10,13 @@ from typing import Any
 
 from spaseq.errors import InputError
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.job.binding import check_kbs
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
 from spaseq.runtime.spark.shared import KB_FILE, store_knowledge
-from spaseq.sources.growing import GrowingFiles
+from spaseq.sources.files import GrowingFiles
 
 _PAUSE_SECONDS = 0.5
 

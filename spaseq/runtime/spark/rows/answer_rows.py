@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.job import LateEvent
 from spaseq.sinks.answer_columns import PLACES, TRACED, TRIPLE, AnswerColumns

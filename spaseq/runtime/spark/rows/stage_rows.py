@@ -8,8 +8,8 @@ Four kinds of row share a schema, so that one pass over the input yields everyth
 * A *side row* has a pickled message: counts, bad input, a late event or an error. Its query is
   `SIDE`.
 
-Rows of the queries `EXTENT` and `OVERLAP` number ties; see `arrivals.tie_numbering`. So do those of
-`TIES`; see `arrivals.tie_tables`.
+Rows of the queries `EXTENT` and `OVERLAP` number ties; see `arrivals.tie_numbering`. So do those
+of `TIES`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from spaseq.compiled.arrays import Int32s, UInt64s
 from spaseq.errors import SpaseqError
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.job.job import LateEvent, Stats
 from spaseq.runtime.spark.rows.answer_blocks import (
     Answers,

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from spaseq.storage.private_directories import check_private, private_directory
 
-# The same names as in `shipping`, which is slow to import.
+# The same names as in `spark_session`, which is slow to import.
 SHIPPED = "SPASEQ_SHIPPED"
 KERNELS_NAME = "compiled_kernels"
 

@@ -12,17 +12,51 @@ import site
 import sys
 import tempfile
 import warnings
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
 from spaseq.compiled.mode import interpreted
+from spaseq.compiled.warming import compiled
 from spaseq.errors import RunError, SpaseqError
 from spaseq.runtime.spark.session.jvm import find_java, java_home
-from spaseq.runtime.spark.session.shipping import ARCHIVE_NAME, PACKAGE, SHIPPED, package_archive
 from spaseq.scratch import ScratchDirectory
+
+PACKAGE = Path(__file__).absolute().parents[3]
+
+SHIPPED = "SPASEQ_SHIPPED"
+"""The environment variable with the digest of a shipped package."""
+
+ARCHIVE_NAME = "spaseq-package"
+"""The directory of the unpacked archive on an executor."""
+
+KERNELS_NAME = "compiled_kernels"
+"""The directory of compiled kernels within the shipped package."""
+
+
+def package_archive(directory: Path) -> tuple[Path, str]:
+    """A zip file of the package in a directory, and the digest of its sources.
+
+    It holds modules only. A checkout also has READMEs, which an installation lacks; without them
+    both have the same digest.
+    """
+    files = sorted(PACKAGE.rglob("*.py"))
+    digest = blake2b(digest_size=8)
+    path = directory / "spaseq-package.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in files:
+            name = str(file.relative_to(PACKAGE.parent))
+            data = file.read_bytes()
+            digest.update(name.encode() + b"\0" + data)
+            archive.writestr(name, data)
+        for name, file in compiled():
+            archive.write(file, f"{PACKAGE.name}/{KERNELS_NAME}/{name}")
+    return path, digest.hexdigest()
+
 
 _PYTHON_START = Path(__file__).absolute().parent / "python_start"
 """The directory of our `sitecustomize`."""

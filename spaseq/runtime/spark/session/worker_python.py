@@ -16,10 +16,10 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import import_module
-from threading import RLock
+from threading import RLock, Thread
 from typing import Any, TypeAlias
 
 from spaseq.errors import UsageError
@@ -179,3 +179,45 @@ def _remedy(context: Any) -> str:
         f"{_version()} that every worker has ({_VARIABLE}={sys.executable} if they have this one)"
         "; spaseq.spark.session(master) sends the package itself to the workers"
     )
+
+
+LIKE_DATAFRAMES = {"SPARK_SIMPLIFIED_TRACEBACK": "1"}
+"""The variable by which workers of `mapInArrow` differ from workers of RDDs and of stateful
+processors. Spark shares workers among functions with equal variables."""
+
+
+@contextmanager
+def worker_variables(context: Any, variables: Mapping[str, str]) -> Iterator[None]:
+    """Functions that are made in this context run in workers with these environment variables."""
+    environment = context.environment
+    before = dict(environment)
+    environment.update(variables)
+    try:
+        yield
+    finally:
+        environment.clear()
+        environment.update(before)
+
+
+def start_workers(spark: Any, variables: Mapping[str, str]) -> None:
+    """Start a process from which workers with these variables are forked, without waiting for it.
+
+    Nothing happens on a cluster, where it is not known which machines will have tasks. Call it
+    where functions are made, that is in `worker_python`.
+    """
+    context = spark.sparkContext
+    if not context.master.startswith("local"):
+        return
+    with worker_variables(context, variables):
+        task = context.parallelize([0], 1).map(_nothing)
+        task.id()  # notes the variables
+    Thread(target=_run, args=(task,), daemon=True).start()
+
+
+def _nothing(number: int) -> int:
+    return number
+
+
+def _run(task: Any) -> None:
+    with suppress(Exception):  # the run that needs the workers will say what is wrong
+        task.collect()

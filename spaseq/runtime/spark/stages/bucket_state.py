@@ -25,14 +25,12 @@ from spaseq.errors import RunError, SpaseqError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions, StateLimits
-from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.solution_codec import SolutionCodec
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
 from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, QueryGroups
-from spaseq.runtime.job.job import Stats
-from spaseq.runtime.job.process_counts import ProcessCounts
+from spaseq.runtime.job.job import ProcessCounts, Stats
 from spaseq.runtime.job.state_limits import check_size, too_many_waiting
 from spaseq.runtime.spark.rows.stage_rows import (
     OUTPUT,
@@ -43,7 +41,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
 )
 from spaseq.runtime.spark.stages.followed_patterns import NEVER, PACKED
 from spaseq.runtime.spark.stages.held_solutions import HeldSolutions, NewPack
-from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.stages.query_units import QueryUnits
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 

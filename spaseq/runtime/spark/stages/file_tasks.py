@@ -16,15 +16,22 @@ import pyarrow as pa
 from spaseq import thresholds
 from spaseq.errors import SpaseqError
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, TimeExtent
-from spaseq.runtime.job.job import Stats
-from spaseq.runtime.job.process_counts import ProcessCounts
-from spaseq.runtime.spark.rows.block_files import BlockFile, Blocks, RowFile, RowRun, StoredRow
+from spaseq.runtime.job.job import ProcessCounts, Stats
 from spaseq.runtime.spark.rows.bucket_runs import BucketRuns
-from spaseq.runtime.spark.rows.run_files import RunFile, RunReader, StoredPiece
+from spaseq.runtime.spark.rows.run_files import (
+    BlockFile,
+    Blocks,
+    RowFile,
+    RowRun,
+    RunFile,
+    RunReader,
+    StoredPiece,
+    StoredRow,
+)
 from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PARTIAL
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver
 from spaseq.runtime.spark.stages.sequence_stage import SequenceTask

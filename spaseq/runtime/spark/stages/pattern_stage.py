@@ -19,15 +19,14 @@ from spaseq.limits import Limits
 from spaseq.options import StageOptions
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import TimeExtent
-from spaseq.runtime.job.job import Stats
-from spaseq.runtime.job.process_counts import ProcessCounts
-from spaseq.runtime.spark.rows.packs import Packer
+from spaseq.runtime.job.job import ProcessCounts, Stats
+from spaseq.runtime.spark.rows.bucket_runs import Packer
 from spaseq.runtime.spark.rows.stage_rows import END, EXTENT, NO_SPLIT, PACKS, SideRows, rows
-from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.sources.base import Source
 from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.joint_patterns import JointPatterns

@@ -14,11 +14,10 @@ import pyarrow as pa
 
 from spaseq.errors import SpaseqError
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
 from spaseq.runtime.job.chaining import RegisteredStream, levels, queries_read
-from spaseq.runtime.job.job import Stats
-from spaseq.runtime.job.process_counts import ProcessCounts
+from spaseq.runtime.job.job import ProcessCounts, Stats
 from spaseq.runtime.spark.rows.stage_rows import (
     END,
     EXTENT,

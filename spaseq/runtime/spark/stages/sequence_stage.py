@@ -19,14 +19,19 @@ from spaseq.errors import SpaseqError
 from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.solution_codec import SolutionCodec
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.inputs.bad_input import BadInput, OnBad, warn
-from spaseq.runtime.arrivals.tie_numbering import EarlierTies, Overlap, TimeExtent, earlier
-from spaseq.runtime.arrivals.tie_tables import OtherTies, TieMerge, TieTable
-from spaseq.runtime.job.job import Stats
-from spaseq.runtime.job.process_counts import ProcessCounts
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, warn
+from spaseq.runtime.arrivals.tie_numbering import (
+    EarlierTies,
+    OtherTies,
+    Overlap,
+    TieMerge,
+    TieTable,
+    TimeExtent,
+    earlier,
+)
+from spaseq.runtime.job.job import ProcessCounts, Stats
 from spaseq.runtime.spark.rows.stage_rows import (
     END,
     EXTENT,
@@ -39,7 +44,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
     partial_rows,
     rows,
 )
-from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.stages.held_answers import HeldAnswers
 from spaseq.stages.hopeless_rows import leave_out_hopeless
 from spaseq.stages.query_units import QueryUnits

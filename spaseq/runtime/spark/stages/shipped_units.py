@@ -1,18 +1,23 @@
-"""The plans of a run as workers get them: with every task, but unpickled once in a process.
+"""What workers get of a run: its plans, and its knowledge base in a file.
 
-Workers on the driver's machine read the plans from a file, so that tasks carry its path only.
+The plans travel with every task, but are unpickled once in a process. Workers on the driver's
+machine read them from a file, so that tasks carry its path only.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from spaseq import thresholds
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.options import ServiceOptions
 from spaseq.records import record
 from spaseq.runtime.spark.rows.run_files import disk_errors
 from spaseq.stages.collection_pause import collection_paused, hide_for_good
@@ -79,3 +84,48 @@ def _unpickled(name: str, data: bytes | Path) -> QueryUnits:
     while len(_kept) > MOST_KEPT:
         del _kept[next(iter(_kept))]
     return units
+
+
+@record
+class StoredKnowledge:
+    """A knowledge base as a file, and its endpoints.
+
+    Attributes:
+        path: the file; its name among Spark's files, if it is shipped.
+        name: tells the content: equal names, equal content.
+        shipped: whether Spark brings the file to the worker.
+        endpoints: (graph IRI, address) of graphs that SPARQL endpoints hold.
+        services: how endpoints are asked.
+    """
+
+    path: str
+    name: str
+    shipped: bool = False
+    endpoints: tuple[tuple[str, str], ...] = ()
+    services: ServiceOptions = ServiceOptions()
+
+    def named(self, name: str) -> StoredKnowledge:
+        """Another version, which lies in the same place; without a name, this one."""
+        if not name:
+            return self
+        path = name if self.shipped else str(Path(self.path).with_name(name))
+        return replace(self, path=path, name=name)
+
+    def open(self) -> KnowledgeBase:
+        """The knowledge base. A worker process opens each file once."""
+        opened = _opened(self.located().path, self.name)
+        known = dict(self.endpoints)
+        return replace(opened, endpoints=known, addresses=known, services=self.services)
+
+    def located(self) -> StoredKnowledge:
+        """The same with the absolute path that the file has on this worker."""
+        if not self.shipped:
+            return self
+        from pyspark import SparkFiles
+
+        return replace(self, path=os.path.abspath(SparkFiles.get(self.path)), shipped=False)
+
+
+@lru_cache(maxsize=2)
+def _opened(path: str, name: str) -> KnowledgeBase:
+    return KnowledgeBase.open(Path(path))

@@ -29,17 +29,15 @@ from spaseq.options import StageOptions
 from spaseq.plan.families import Family
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.unit_plan import UnitPlan
-from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.event_names import EventNames
-from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.solution_codec import SolutionCodec
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.columns.event_batch import EventBatch, EventNames
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.runtime.spark.rows.answer_blocks import blocks
 from spaseq.runtime.spark.rows.stage_rows import buckets
-from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.stages.family_patterns import UnitPatterns, patterns_of
 from spaseq.stages.joint_patterns import JointPatterns

@@ -24,16 +24,14 @@ from spaseq.plan.families import Family
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.solution_codec import SolutionCodec
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.runtime.job.binding import asks_endpoints
 from spaseq.runtime.pushed_units import PushedUnit
 from spaseq.runtime.spark.rows.answer_blocks import answers_of, merged
 from spaseq.runtime.spark.rows.stage_rows import buckets
 from spaseq.runtime.spark.stages.standing_tasks import JUDGED, StageStep, StepResult, StreamReader
 from spaseq.runtime.spark.standing.stage_jobs import StageJobs
-from spaseq.runtime.stage_factory import StageFactory
-from spaseq.runtime.unit_stages import MatchingStage, Rows, UnitStage
+from spaseq.runtime.unit_stages import MatchingStage, Rows, StageFactory, UnitStage
 from spaseq.stages.late_sequence import EMPTY_STATE
 from spaseq.stages.query_units import split_key
 from spaseq.stages.unit_sequence import FoundAnswers

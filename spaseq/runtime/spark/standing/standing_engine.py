@@ -18,11 +18,11 @@ import numpy as np
 from spaseq.algebra.answers import Answer
 from spaseq.connectors.heartbeat_messages import is_heartbeat
 from spaseq.logs.messages import MessageColumns
-from spaseq.logs.stream_records import Entry
+from spaseq.logs.stream_log import Entry
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.message_options import ARRIVAL
+from spaseq.rdf.inputs.stream_options import ARRIVAL
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.live_engine import LiveEngine, in_turn

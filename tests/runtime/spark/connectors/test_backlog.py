@@ -16,7 +16,7 @@ from spaseq.runtime.spark.connectors.rdf_source import (
     RdfStreamReader,
     source_options,
 )
-from spaseq.sources.growing import GrowingFiles
+from spaseq.sources.files import GrowingFiles
 from tests.runtime.machines import nquads, put
 
 

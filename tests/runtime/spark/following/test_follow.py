@@ -12,7 +12,7 @@ import pytest
 
 from spaseq.errors import TooManyWaiting, UsageError
 from spaseq.options import FileSourceSettings, FollowOptions, StateLimits
-from spaseq.rdf.inputs.bad_input import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.job import Job, LateEvent, Stats
 from spaseq.runtime.spark.following.follow import follow, run

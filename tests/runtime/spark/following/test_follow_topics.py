@@ -14,8 +14,7 @@ from spaseq.errors import UsageError
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted_messages import LiftedBroker
 from spaseq.options import FileSourceSettings, FollowOptions
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.follow import follow
 from spaseq.sources.broker_stream import BrokerStream

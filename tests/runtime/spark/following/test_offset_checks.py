@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spaseq.errors import RunError
-from spaseq.runtime.spark.following.offset_checks import OffsetChecks
+from spaseq.runtime.spark.following.checkpoint import OffsetChecks
 from tests.storage.damage import damaged
 
 

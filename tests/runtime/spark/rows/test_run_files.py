@@ -10,12 +10,18 @@ import pytest
 
 from spaseq.errors import RunError
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.event_names import EventNames
+from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
-from spaseq.runtime.spark.rows.block_files import BlockFile, RowFile, RowRun
 from spaseq.runtime.spark.rows.bucket_runs import BucketRuns
-from spaseq.runtime.spark.rows.run_files import RunFile, RunReader, StoredPiece
+from spaseq.runtime.spark.rows.run_files import (
+    BlockFile,
+    RowFile,
+    RowRun,
+    RunFile,
+    RunReader,
+    StoredPiece,
+)
 from tests.runtime.machines import job_of
 
 

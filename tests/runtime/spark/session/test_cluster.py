@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spaseq.runtime.spark.session.shipping import package_archive
+from spaseq.runtime.spark.session.spark_session import package_archive
 from tests.runtime.spark.session.cluster import standalone_cluster
 
 pytestmark = pytest.mark.spark

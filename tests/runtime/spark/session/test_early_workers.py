@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spaseq.runtime.spark.session.early_workers import (
+from spaseq.runtime.spark.session.worker_python import (
     LIKE_DATAFRAMES,
     start_workers,
+    worker_python,
     worker_variables,
 )
-from spaseq.runtime.spark.session.worker_python import worker_python
 
 
 def parents(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

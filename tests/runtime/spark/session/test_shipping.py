@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spaseq.runtime.spark.session import shipping
+from spaseq.runtime.spark.session import spark_session
 
 
 def test_the_archive_holds_modules_and_compiled_kernels_only(
@@ -16,15 +16,15 @@ def test_the_archive_holds_modules_and_compiled_kernels_only(
 ) -> None:
     """A checkout and an installation of it have one digest, so that executors know the package."""
     checkout, installed = tmp_path / "checkout" / "spaseq", tmp_path / "installed" / "spaseq"
-    shutil.copytree(shipping.PACKAGE, checkout, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(spark_session.PACKAGE, checkout, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(checkout, installed, ignore=shutil.ignore_patterns("*.md", "py.typed"))
     assert list(checkout.rglob("README.md"))
     digests = []
     for number, place in enumerate((checkout, installed)):
         directory = tmp_path / str(number)
         directory.mkdir()
-        monkeypatch.setattr(shipping, "PACKAGE", place)
-        archive, digest = shipping.package_archive(directory)
+        monkeypatch.setattr(spark_session, "PACKAGE", place)
+        archive, digest = spark_session.package_archive(directory)
         digests.append(digest)
         names = zipfile.ZipFile(archive).namelist()
         assert "spaseq/runtime/spark/session/daemon.py" in names

@@ -19,14 +19,13 @@ from spaseq.errors import SpaseqError
 from spaseq.kb.load import load_kb
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.options import FileSourceSettings
-from spaseq.rdf.inputs.message_options import MessageOptions
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import MessageOptions, StreamOptions
 from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.spark.connectors.topic_source import FollowedTopics, TopicStreamReader
 from spaseq.runtime.spark.rows.stage_rows import SIDE, items_of
 from spaseq.runtime.spark.stages.bucket_state import TOPICS, Buckets
 from spaseq.runtime.spark.stages.followed_patterns import FollowSolve
-from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.sinks.answer_json import answer_json
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.stages.query_units import QueryUnits

@@ -18,7 +18,7 @@ from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions, StateLimits
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.solution_codec import SolutionCodec
+from spaseq.rdf.columns.solution_batch import SolutionCodec
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.runtime.job.group_stage import QueryGroups

@@ -24,14 +24,14 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.solution_codec import SolutionCodec
+from spaseq.rdf.columns.solution_batch import SolutionCodec
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.job.state_limits import check_size, too_many_waiting
 from spaseq.runtime.spark.stages import bucket_state
 from spaseq.runtime.spark.stages.bucket_state import STATE_FORMAT, BucketState, Entry, WarmStage
-from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
+from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.stages.query_units import QueryUnits
 from spaseq.stages.sequence import OLDEST_STATE, STATE_VERSION, PatternStage, SequenceStage
 from spaseq.storage.checksums import sealed

@@ -12,9 +12,8 @@ from spaseq.kb.cache import NO_CACHE
 from spaseq.kb.load import load_kb
 from spaseq.kb.refresh import KbWatch
 from spaseq.options import ServiceOptions
-from spaseq.rdf.columns.solution_codec import SolutionCodec
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.columns.solution_batch import SolutionCodec
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.job.group_stage import QueryGroups
 from spaseq.runtime.job.job import Job
@@ -23,8 +22,8 @@ from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.rows.stage_rows import SIDE
 from spaseq.runtime.spark.shared import store_knowledge
 from spaseq.runtime.spark.stages.followed_patterns import FollowSolve
-from spaseq.runtime.spark.stages.stored_knowledge import StoredKnowledge
-from spaseq.sources.growing import GrowingFiles
+from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
+from spaseq.sources.files import GrowingFiles
 from spaseq.stages.query_units import QueryUnits
 from tests.runtime.machines import nquads, put
 from tests.runtime.spark.following.test_kb_refresh import KB, QUERY

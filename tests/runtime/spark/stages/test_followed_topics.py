@@ -9,8 +9,7 @@ import pytest
 
 from spaseq.errors import RunError
 from spaseq.options import FileSourceSettings
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.message_options import MessageOptions
+from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions
 from spaseq.runtime.job.job import LateEvent
 from tests.runtime.live.live_jobs import event, expected_lines
 from tests.runtime.spark.stages.driven_topics import FAR, DrivenTopic, MemoryTopic

@@ -12,7 +12,7 @@ from spaseq.api.prepare import StandingPlanner, load_knowledge
 from spaseq.errors import RunError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.logs.messages import Message, MessageColumns
-from spaseq.logs.stream_records import Entry, Heartbeat, Partitions
+from spaseq.logs.stream_log import Entry, Heartbeat, Partitions
 from spaseq.options import (
     FileSourceSettings,
     KnowledgeOptions,
@@ -20,14 +20,12 @@ from spaseq.options import (
     ServiceOptions,
     StageOptions,
 )
-from spaseq.rdf.inputs.bad_input import BadInput
-from spaseq.rdf.inputs.message_options import MessageOptions
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, StreamOptions
 from spaseq.runtime.job.job import Job, LateEvent
 from spaseq.runtime.live.live_engine import EngineLost, LiveEngine
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.pushed import Tolerated
-from spaseq.runtime.spark.standing import definition_shelf, standing_engine
+from spaseq.runtime.spark.standing import stage_jobs, standing_engine
 from spaseq.runtime.spark.standing.standing_engine import SparkEngines
 from spaseq.sinks.answer_json import answer_json
 from spaseq.sources.broker_stream import BrokerStream
@@ -224,7 +222,7 @@ def test_answers_are_those_of_an_engine_in_this_process(
 def test_queries_that_come_and_go_and_restarts_change_nothing(
     spark: Any, knowledge: KnowledgeBase, seed: int, monkeypatch: pytest.MonkeyPatch, force: Force
 ) -> None:
-    monkeypatch.setattr(definition_shelf, "MOST", 2)
+    monkeypatch.setattr(stage_jobs, "MOST", 2)
     monkeypatch.setattr(standing_engine, "_BLOCK", (300, 2000))
     if seed % 2:
         force("family_queries=2")

@@ -1,0 +1,204 @@
+"""Points in the logs of a live run from which they can be read again.
+
+A query that begins in the past reads from a `PastPoint`, with the clocks as they were. The state of
+the queries can be made anew from a `ReplayPoint`. A partial match is no older than its query's
+window. So the events of the longest window before the watermark, and all after them, are enough.
+The logs are kept from the last point before these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from spaseq.automaton.program.window import Counted
+from spaseq.errors import UsageError
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.runtime.live.partition_clocks import PartitionClocks
+
+MOST_PAST = 64
+"""How many points are kept; older ones are farther apart."""
+
+
+class HistoryGone(UsageError):
+    """What is asked for may have been dropped from a log."""
+
+
+class PastPoint(NamedTuple):
+    """A point.
+
+    Attributes:
+        places: the next record of each stream's log, by IRI.
+        streams: what `LiveEngine.streams_as_json` gave there.
+    """
+
+    places: Mapping[str, int]
+    streams: list[Any]
+
+    def latest(self, iri: str) -> int | None:
+        """The greatest time (ms) of all events of a stream before the point; None if none is."""
+        clocks = dict(self.streams[0])
+        return PartitionClocks.of_json(clocks[iri]).latest if iri in clocks else None
+
+
+class PastPoints:
+    """The points that a run keeps, the oldest first."""
+
+    def __init__(self, values: Collection[tuple[Mapping[str, int], list[Any]]] = ()) -> None:
+        """`values` are what `as_values` gave."""
+        points = (PastPoint(dict(places), streams) for places, streams in values)
+        self._points: list[PastPoint] = [*points]
+
+    def add(self, point: PastPoint) -> None:
+        """Take note of a point after all others."""
+        self._points.append(point)
+        if len(self._points) > MOST_PAST:
+            half = len(self._points) // 2
+            self._points = [*self._points[:half:2], *self._points[half:]]
+
+    def drop(self, firsts: Mapping[str, int]) -> None:
+        """Forget the points before what the logs still have: the first record of each."""
+        self._points = [
+            point
+            for point in self._points
+            if all(point.places.get(iri, 0) >= first for iri, first in firsts.items())
+        ]
+
+    def before(self, since: int, iris: Collection[str]) -> PastPoint | None:
+        """The last point before all events of some streams from a time (ms) on; None if none is."""
+        found: PastPoint | None = None
+        for point in self._points:  # times only grow
+            latest = [point.latest(iri) for iri in iris]
+            if all(time is None or time < since for time in latest):
+                found = point
+        return found
+
+    def as_values(self) -> list[Any]:
+        """The points as values that a state can have."""
+        return [(dict(point.places), point.streams) for point in self._points]
+
+
+MOST_REPLAY = 32
+"""How many points are kept; older ones are farther apart."""
+
+
+class ReplayPoint(NamedTuple):
+    """A point between two batches; all values can be written as JSON.
+
+    Attributes:
+        places: the next record of each stream's log, by IRI.
+        streams: what `LiveEngine.streams_as_json` gave there.
+        accepted: how many events each stream had brought, by IRI.
+        changes: the next change of queries to take effect.
+        endpoints: the next record of the log of endpoints.
+        queries: what `ChangingQueries.as_values` gave there.
+        failed: the titles of queries that had failed, each with the reason.
+    """
+
+    places: Mapping[str, int]
+    streams: list[Any]
+    accepted: Mapping[str, int]
+    changes: int
+    endpoints: int
+    queries: list[Any]
+    failed: list[Any]
+
+    def is_before(self, reach: Reach) -> bool:
+        """Whether all events that a query's state may depend on come after the point."""
+        past = PastPoint(self.places, self.streams)
+        if reach.events is not None:
+            return all(
+                count - self.accepted.get(iri, 0) >= reach.events
+                for iri, count in reach.accepted.items()
+            )
+        if reach.since is None:
+            return False
+        latest = [past.latest(iri) for iri in reach.accepted]
+        return all(time is None or time < reach.since for time in latest)
+
+
+class Reach(NamedTuple):
+    """How far back the state of a query reaches.
+
+    Attributes:
+        since: it depends on no event before this time (ms); None if it may depend on all.
+        events: under WITHIN n EVENTS, on no event before this number of the last ones.
+        accepted: how many events each stream that it reads has brought, by IRI.
+    """
+
+    since: int | None
+    events: int | None
+    accepted: Mapping[str, int]
+
+
+def reaches(
+    plans: Sequence[QueryPlan],
+    watermarks: Mapping[str, int | None],
+    accepted: Mapping[str, int],
+) -> list[Reach]:
+    """How far back the states of queries reach.
+
+    Args:
+        plans: the queries.
+        watermarks: of the streams of the run, by IRI (ms).
+        accepted: how many events each of these streams has brought.
+    """
+    own = [frozenset(plan.inputs.streams) & watermarks.keys() for plan in plans]
+    lengths = [_length_ms(plan) for plan in plans]
+    if any(frozenset(plan.inputs.streams) - watermarks.keys() for plan in plans):
+        # A query of a stream that another query makes needs that query's events, too.
+        own = [frozenset[str]().union(*own)] * len(plans)
+        lengths = [sum(lengths)] * len(plans)
+    found = set[tuple[Any, ...]]()
+    for plan, iris, length in zip(plans, own, lengths, strict=True):
+        marks = [watermarks[iri] for iri in iris]
+        known = [mark for mark in marks if mark is not None]
+        since = min(known) - 1 - length if known and len(known) == len(marks) else None
+        window = plan.sequence.window
+        events = window.events if isinstance(window, Counted) else None
+        found.add((since, events, tuple(sorted(iris))))
+    return [Reach(s, n, {iri: accepted.get(iri, 0) for iri in iris}) for s, n, iris in found]
+
+
+def _length_ms(plan: QueryPlan) -> int:
+    """How long before the watermark an event may be on which the state of a query depends."""
+    window = plan.sequence.window
+    length = 0 if isinstance(window, Counted) else window.length_ms
+    # Which matches AFTER MATCH leaves out depends on the match before.
+    skip = plan.answers.after_match
+    return length + skip.mute_ms if skip.kind == "NO SKIP" else 2 * length + skip.mute_ms
+
+
+class ReplayPoints:
+    """The points that a run keeps, the oldest first; the state can be made anew from the first."""
+
+    def __init__(self, points: Iterable[ReplayPoint] = ()) -> None:
+        self._points = [*points]
+
+    @property
+    def first(self) -> ReplayPoint | None:
+        """The point from which the state can be made anew."""
+        return self._points[0] if self._points else None
+
+    def add(self, point: ReplayPoint) -> None:
+        """Take note of a point after all others."""
+        self._points.append(point)
+        if len(self._points) > MOST_REPLAY:
+            half = len(self._points) // 2
+            self._points = [*self._points[:half:2], *self._points[half:]]
+
+    def drop(self, needed: Sequence[Reach]) -> None:
+        """Forget the points before the last one from which all queries can be made anew."""
+        for number in range(len(self._points) - 1, 0, -1):
+            if all(self._points[number].is_before(reach) for reach in needed):
+                del self._points[:number]
+                return
+
+    def as_values(self) -> list[Any]:
+        """The points as JSON values; `of_values` is the inverse."""
+        return [list(point) for point in self._points]
+
+    @classmethod
+    def of_values(cls, values: list[Any]) -> ReplayPoints:
+        """The inverse of `as_values`."""
+        return cls(ReplayPoint(*value) for value in values)
