@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq.algebra.answer_batch import AnswerBatch
-from spaseq.algebra.answers import Answer
+from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.algebra.window_extent import extent_of
 from spaseq.compiled.arrays import Int64s
 from spaseq.errors import RunError
@@ -23,9 +23,11 @@ TRACED = pa.struct(
         ("event", pa.string()),
         ("time", TIME),
         ("k", pa.int32()),
+        ("from", TIME),
+        ("events", pa.int32()),
     ]
 )
-"""An event of a trace."""
+"""An event of a trace; the last two are the begin of a window's range, and its events."""
 
 PLACES = ("subject", "predicate", "object")
 TRIPLE = pa.struct([(place, pa.string()) for place in PLACES])
@@ -157,31 +159,48 @@ def _all_us(times_ms: Int64s) -> Int64s:
 def _traces(answers: AnswerBatch, times: pa.Array) -> pa.Array:
     """The traces of answers, given the times of their rows."""
     rows, names = answers.rows, answers.names
+    events = rows.event.strings().cast(pa.string())
     gpms, streams = pa.array(names.gpms, pa.string()), pa.array(names.streams, pa.string())
+    graphs, *extents = _graph_names(events)
     fields = [
         gpms.take(pa.array(rows.gpm)),
         streams.take(pa.array(rows.stream)),
-        _graph_names(rows.event.strings().cast(pa.string())),
+        graphs,
         times,
         pa.array(rows.k, pa.int32()),
+        *extents,
     ]
     items = pa.StructArray.from_arrays(fields, fields=list(TRACED))
     ends = np.concatenate([[0], answers.trace.ends]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(ends), items.take(pa.array(answers.trace.places)))
 
 
-def _graph_names(names: pa.Array) -> pa.Array:
-    """The IRIs of events' graphs; a window event has none."""
+def _graph_names(names: pa.Array) -> list[pa.Array]:
+    """The IRIs of events' graphs, or the begins of ranges and numbers of events of windows."""
     has_space = pc.match_substring(names, " ")
-    return pc.if_else(has_space, pa.scalar(None, pa.string()), names)
-
-
-def _trace(query: str, answer: Answer) -> list[dict[str, Any]]:
+    if not pc.any(has_space).as_py():
+        return [names, pa.nulls(len(names), TIME), pa.nulls(len(names), pa.int32())]
+    extents = [extent_of(name) or (None, None) for name in names.to_pylist()]
+    begins = [None if begin is None else _us(begin) for begin, _ in extents]
     return [
-        {"gpm": t.gpm, "stream": t.stream, "event": name, "time": _us(t.time), "k": t.k}
-        for t in answer.trace
-        for name in (None if extent_of(t.event) else t.event,)
+        pc.if_else(has_space, pa.scalar(None, pa.string()), names),
+        pa.array(begins, TIME),
+        pa.array([events for _, events in extents], pa.int32()),
     ]
+
+
+def traced(item: TraceItem) -> dict[str, Any]:
+    """A row of `TRACED`."""
+    begin, events = extent_of(item.event) or (None, None)
+    return {
+        "gpm": item.gpm,
+        "stream": item.stream,
+        "event": item.event if events is None else None,
+        "time": _us(item.time),
+        "k": item.k,
+        "from": None if begin is None else _us(begin),
+        "events": events,
+    }
 
 
 def _graph(query: str, answer: Answer) -> list[dict[str, str]] | None:
@@ -196,5 +215,5 @@ _VALUES: dict[str, Any] = {
     "end": lambda query, answer: _us(answer.end[0]),
     "event": lambda query, answer: answer.event,
     "graph": _graph,
-    "trace": _trace,
+    "trace": lambda query, answer: [traced(item) for item in answer.trace],
 }

@@ -115,11 +115,12 @@ def test_times_and_the_trace() -> None:
     assert str(table.schema.field("start").type) == "timestamp[us, tz=UTC]"
     assert str(table.schema.field("trace").type) == (
         "list<item: struct<gpm: string, stream: string, event: string, "
-        "time: timestamp[us, tz=UTC], k: int32>>"
+        "time: timestamp[us, tz=UTC], k: int32, from: timestamp[us, tz=UTC], events: int32>>"
     )
     row = table.to_pylist()[1]
     at = dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
     traced = {"gpm": "A", "stream": f"{EX}s", "event": f"{EX}e1", "time": at, "k": 0}
+    traced |= {"from": None, "events": None}
     assert row == {"x": f"{EX}x1", "v": 2, "start": at, "end": at, "trace": [traced]}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 
+import pyarrow as pa
 import pytest
 
 import spaseq
@@ -158,3 +159,22 @@ def test_a_filter_inside_event_sees_earlier_steps() -> None:
     found = bounded(query_of("SEQ(B; H)", gpms, "WITHIN 1 MINUTES"))
     shown = [f"{value(m, 'first')}-{value(m, 'a')}@{seconds(m)[1]}" for m in found]
     assert shown == ["10-60@3", "20-70@4"]
+
+
+@pytest.mark.parametrize("gpm", [f"A ON W1 {A}", "A ON W1 { ?o :v ?a }"])
+def test_window_events_in_tables(gpm: str) -> None:
+    """`from` and `events` are columns of a trace, as they are members of it in JSON lines."""
+    run = spaseq.run(query_of("SEQ(A)", f"DEFINE GPM {gpm}"), {"S": list(events())}, runtime="local")
+    table = run.to_arrow()
+    (item,) = table.column("trace")[0].as_py()
+    assert (item["event"], item["from"].second, item["events"]) == (None, 59, 1)
+    assert item["time"].second == 1
+
+
+def test_window_events_in_rows_of_spark() -> None:
+    """A row of Spark's answers gives back the answer that it was made of."""
+    from spaseq.runtime.spark.rows.answer_rows import ANSWER_SCHEMA, answer_of_row, row_of
+
+    for match in bounded(query_of("SEQ(A)", f"DEFINE GPM A ON W1 {A}")):
+        (row,) = pa.Table.from_pylist([row_of("q", match.answer)], ANSWER_SCHEMA).to_pylist()
+        assert answer_of_row(row).trace == match.answer.trace

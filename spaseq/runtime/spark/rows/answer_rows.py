@@ -9,15 +9,17 @@ import pyarrow as pa
 
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem
+from spaseq.algebra.window_extent import extent_text
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.job import LateEvent
-from spaseq.sinks.answer_columns import PLACES, TRACED, TRIPLE, AnswerColumns
+from spaseq.sinks.answer_columns import PLACES, TRACED, TRIPLE, AnswerColumns, traced
 from spaseq.sinks.typed_columns import TIME
 
 ANSWER_DDL = (
     "query string, start timestamp, `end` timestamp, bindings map<string, string>, "
-    "trace array<struct<gpm: string, stream: string, event: string, time: timestamp, k: int>>, "
+    "trace array<struct<gpm: string, stream: string, event: string, time: timestamp, k: int, "
+    "`from`: timestamp, events: int>>, "
     "event string, graph array<struct<subject: string, predicate: string, object: string>>"
 )
 SIDES_DDL = (
@@ -88,16 +90,12 @@ def partial_row_of(name: str, partial: PartialAnswer) -> dict[str, Any]:
 
 def row_of(name: str, answer: Answer) -> dict[str, Any]:
     """A row of `ANSWER_SCHEMA` for an answer of the query with this name."""
-    trace = [
-        {"gpm": t.gpm, "stream": t.stream, "event": t.event, "time": t.time * 1000, "k": t.k}
-        for t in answer.trace
-    ]
     return {
         "query": name,
         "start": answer.first[0] * 1000,
         "end": answer.end[0] * 1000,
         "bindings": list(answer.bindings),
-        "trace": trace,
+        "trace": [traced(item) for item in answer.trace],
         "event": answer.event,
         "graph": None if answer.graph is None else [_triple(t) for t in answer.graph],
     }
@@ -133,9 +131,7 @@ def _triple(triple: Triple) -> dict[str, str]:
 
 def answer_of_row(row: dict[str, Any]) -> Answer:
     """The answer of a row of `ANSWER_SCHEMA`; the k of its first and its end are 0."""
-    trace = tuple(
-        TraceItem(_ms(t["time"]), t["k"], t["gpm"], t["stream"], t["event"]) for t in row["trace"]
-    )
+    trace = tuple(map(_item, row["trace"]))
     graph = row["graph"]
     triples = (
         None if graph is None else tuple((t["subject"], t["predicate"], t["object"]) for t in graph)
@@ -148,6 +144,13 @@ def answer_of_row(row: dict[str, Any]) -> Answer:
         graph=triples,
         event=row["event"],
     )
+
+
+def _item(row: dict[str, Any]) -> TraceItem:
+    event, begin = row["event"], row["from"]
+    if begin is not None:
+        event = extent_text(_ms(begin), row["events"])
+    return TraceItem(_ms(row["time"]), row["k"], row["gpm"], row["stream"], event)
 
 
 def _ms(time: Any) -> int:
