@@ -15,7 +15,6 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.deferral import core
 from spaseq.algebra.graph_changes import changes_of
 from spaseq.algebra.mapping import mapped
-from spaseq.errors import UsageError
 from spaseq.plan.query_plan import ChangingGraphs, QueryPlan, Signature, StageKey
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 
@@ -43,11 +42,6 @@ def _reading(plan: QueryPlan, changing: Collection[str], maintained: Collection[
     graphs = tuple(iri for iri in plan.inputs.kbs if iri in changing)
     if not graphs or plan.changing is not None:
         return plan
-    if plan.inputs.windows:
-        raise UsageError(
-            f"query {plan.identity.title} has windows, and reads <{graphs[0]}>, which changes: "
-            "windows read graphs that stay as they are"
-        )
     makers = tuple(iri for iri in graphs if iri in maintained)
     streams = tuple(map(changes_of, makers))
     inputs, patterns = plan.inputs, plan.patterns
@@ -79,7 +73,7 @@ def _reading(plan: QueryPlan, changing: Collection[str], maintained: Collection[
 
 
 def _looks_at_every_event(plan: QueryPlan) -> bool:
-    return plan.sequence.needs_instants or bool(plan.patterns.memberships)
+    return bool(plan.sequence.needs_instants or plan.patterns.memberships or plan.inputs.windows)
 
 
 def _candidates(pattern: n.Pattern, graphs: Collection[str]) -> n.Pattern:

@@ -7,7 +7,7 @@ name, then events.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import groupby
 from typing import TypeAlias
@@ -33,6 +33,10 @@ GraphsState: TypeAlias = "tuple[int, dict[str, list[Triple]]]"
 """The time (ms) of the last changes from outside, and the triples of each graph."""
 
 _NEVER = -(2**63)
+
+
+def _nothing(time: int) -> None:
+    """Nothing has to be done before a change."""
 
 
 class ChangingKnowledge:
@@ -67,6 +71,7 @@ class ChangingKnowledge:
         self._versions = sorted(found)
         self._times = np.array([time for time, _, _ in self._versions], np.int64)
         self._done = 0  # versions that have come
+        self._before: Callable[[int], None] = _nothing
         self._stage: PatternStage | None = None  # of the graphs as they are now
 
     def current(self) -> KnowledgeBase:
@@ -81,8 +86,20 @@ class ChangingKnowledge:
         parts = [*self.steps(rows)]
         return SolutionBatch.concat(parts, self._plan.patterns.columns)
 
-    def steps(self, rows: SolutionBatch) -> Iterator[SolutionBatch]:
-        """The solutions, in pieces: the graphs are as they are for a piece when it is given."""
+    def steps(
+        self,
+        rows: SolutionBatch,
+        before: Callable[[int], None] | None = None,
+        until: int = _NEVER,
+    ) -> Iterator[SolutionBatch]:
+        """The solutions, in pieces: the graphs are as they are for a piece when it is given.
+
+        Args:
+            rows: the next rows.
+            before: called before each change of a graph, with its time (ms).
+            until: in the end the graphs are as they are at this time (ms).
+        """
+        self._before = before or _nothing
         is_event = rows.stream < self._first
         makers = np.zeros(len(rows), np.int64)  # the rank of each change's query
         changes = np.flatnonzero(~is_event)
@@ -99,17 +116,21 @@ class ChangingKnowledge:
                 yield self._solutions(rows.take(places))
             else:
                 self._change(rows.take(places))
+        self._catch_up(int(np.searchsorted(self._times, until, side="right")))
 
     def _catch_up(self, come: int) -> None:
         """Take the first versions from outside."""
-        for _, iri, name in self._versions[self._done : come]:
+        for time, iri, name in self._versions[self._done : come]:
+            self._before(time)
             self._graphs[iri].replace(self._knowledge.graphs[name])
             self._stage = None
         self._done = max(self._done, come)
 
     def _change(self, rows: SolutionBatch) -> None:
         """Take answers of queries that maintain graphs."""
-        for stream, literal in zip(rows.stream.tolist(), rows.texts(HANDED_ON), strict=True):
+        places = rows.stream.tolist(), rows.time.tolist()
+        for stream, time, literal in zip(*places, rows.texts(HANDED_ON), strict=True):
+            self._before(time)
             graph = self._graphs[self._changing.makers[stream - self._first]]
             if graph.apply(change_of(graph_of(literal or ""))):
                 self._stage = None

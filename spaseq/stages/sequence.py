@@ -233,7 +233,33 @@ class SequenceStage:
         rows = self._buffer.due(until)
         reached = max(watermark, int(rows.time.max())) if len(rows) else watermark
         with collection_paused():
+            if self._changing is not None:
+                return self._with_changes(windows, self._changing, rows, reached)
             return self._taken(windows.advance(rows, reached), watermark)
+
+    def _with_changes(
+        self, windows: WindowOperator, changing: ChangingKnowledge, rows: SolutionBatch, until: int
+    ) -> list[Answer]:
+        """The answers of windows beside graphs that change, up to a time (ms).
+
+        What closes before a change sees the graphs without it; what closes at its time sees it.
+        """
+        answers: list[Answer] = []
+        nothing = SolutionBatch.empty(self._plan.patterns.columns)
+
+        def take(some: SolutionBatch, closing: int) -> None:
+            known = changing.current()
+            windows.use(known)
+            self._correlated.use(known)
+            found = windows.advance(some, closing)
+            if len(found):
+                answers.extend(self._taken(found, int(found.time.max()) - 1))
+
+        for piece in changing.steps(rows, lambda time: take(nothing, time - 1), until):
+            if len(piece):
+                take(piece, int(piece.time.max()))
+        take(nothing, until)
+        return [*answers, *self._taken(nothing, until)]
 
     def _answers(self, rows: SolutionBatch, watermark: int) -> Sequence[Answer]:
         """The answers that rows give; they come after all rows so far."""
@@ -317,7 +343,14 @@ class SequenceStage:
         if self._buffer or self._events:
             last = self._buffer.last_time() if self._buffer else _NEVER
             answers = self.advance(max([last, *(e.time for e in self._events)]))
-        if self._windows is not None:
+        if self._windows is not None and self._changing is not None:
+            nothing = SolutionBatch.empty(self._plan.patterns.columns)
+            with spending(self._budget()):
+                answers = [
+                    *answers,
+                    *self._with_changes(self._windows, self._changing, nothing, EVER),
+                ]
+        elif self._windows is not None:
             rows = self._windows.close()
             if len(rows):
                 with spending(self._budget()):

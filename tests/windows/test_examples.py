@@ -164,7 +164,9 @@ def test_a_filter_inside_event_sees_earlier_steps() -> None:
 @pytest.mark.parametrize("gpm", [f"A ON W1 {A}", "A ON W1 { ?o :v ?a }"])
 def test_window_events_in_tables(gpm: str) -> None:
     """`from` and `events` are columns of a trace, as they are members of it in JSON lines."""
-    run = spaseq.run(query_of("SEQ(A)", f"DEFINE GPM {gpm}"), {"S": list(events())}, runtime="local")
+    run = spaseq.run(
+        query_of("SEQ(A)", f"DEFINE GPM {gpm}"), {"S": list(events())}, runtime="local"
+    )
     table = run.to_arrow()
     (item,) = table.column("trace")[0].as_py()
     assert (item["event"], item["from"].second, item["events"]) == (None, 59, 1)

@@ -1,0 +1,156 @@
+"""Windows beside graphs that change: a window event sees the graphs as they are at its close."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import spaseq
+from tests.knowledge.cases import ZONE_TRIPLES, Case, cases, nt
+from tests.knowledge.reference import GRAPH, PROLOGUE, ZONES, E, Given, Values, solutions
+from tests.knowledge.test_changing_graphs import of_local, of_pushes, of_restarts
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How a window cuts a stream: its clause, and (close, content) in seconds."""
+
+    kind: Literal["panes", "each", "session"]
+    length: int
+    slide: int = 0
+
+    def clause(self) -> str:
+        match self.kind:
+            case "panes":
+                return f"RANGE {self.length} SECONDS SLIDE {self.slide} SECONDS"
+            case "each":
+                return f"RANGE {self.length} SECONDS EACH EVENT"
+            case "session":
+                return f"SESSION {self.length} SECONDS"
+
+    def events(self, events: tuple[Given, ...]) -> Iterator[tuple[int, tuple[Given, ...]]]:
+        match self.kind:
+            case "panes":
+                last = max((e.time for e in events), default=0) + self.length
+                for close in range(0, last + self.slide, self.slide):
+                    yield close, tuple(e for e in events if close - self.length <= e.time < close)
+            case "each":
+                for i, own in enumerate(events):
+                    yield own.time, tuple(e for e in events[: i + 1]
+                                          if own.time - e.time <= self.length)  # fmt: skip
+            case "session":
+                piece: list[Given] = []
+                for event in events:
+                    if piece and event.time - piece[-1].time >= self.length:
+                        yield piece[-1].time + self.length, tuple(piece)
+                        piece = []
+                    piece.append(event)
+                if piece:
+                    yield piece[-1].time + self.length, tuple(piece)
+
+
+@dataclass(frozen=True)
+class WindowCase(Case):
+    """A case whose first step stands on a window of S, and whose second one on S itself."""
+
+    extent: Extent = Extent("panes", 4, 2)
+
+    def query(self) -> str:
+        second = f"DEFINE GPM B ON S {{ {self.patterns[1]} }}" if len(self.patterns) > 1 else ""
+        steps = "A : B" if second else "A"
+        return (
+            f"{PROLOGUE}SELECT * WITHIN 10 SECONDS FROM STREAM S :S\n"
+            f"FROM WINDOW W ON S {self.extent.clause()} FROM NAMED <{GRAPH}> FROM NAMED <{ZONES}>\n"
+            f"WHERE {{ SEQ({steps}) DEFINE GPM A ON W {{ {self.patterns[0]} }} {second} }}"
+        )
+
+    def expected(self) -> Counter[tuple[tuple[int, ...], frozenset[tuple[str, str]]]]:
+        named = [replace(m, name=f"query{n}") for n, m in enumerate(self.maintainers, 2)]
+        values = Values(self.before, self.replaced, named, self.events)
+        own = tuple(e for e in self.events if e.stream == "S")
+        first = [
+            (close, found)
+            for close, content in self.extent.events(own)
+            for found in self._found(0, values, close, {t for e in content for t in e.triples})
+        ]
+        if len(self.patterns) == 1:
+            return Counter(((close,), found) for close, found in first)
+        both: Counter[tuple[tuple[int, ...], frozenset[tuple[str, str]]]] = Counter()
+        for close, one in first:
+            for event in own:
+                for other in self._found(1, values, event.time, set(event.triples)):
+                    a, b = dict(one), dict(other)
+                    after = 0 <= event.time - close <= 10
+                    if after and all(a[v] == b[v] for v in a.keys() & b):
+                        both[(close, event.time), one | other] += 1
+        return both
+
+    def _found(
+        self, step: int, values: Values, time: int, triples: set[tuple[str, str, str]]
+    ) -> set[frozenset[tuple[str, str]]]:
+        event = Given("S", time, tuple(sorted(triples)))
+        return solutions(self.patterns[step], event, values.at(time), ZONE_TRIPLES)
+
+
+@st.composite
+def window_cases(draw: st.DrawFn) -> WindowCase:
+    case = draw(cases())
+    kind: Literal["panes", "each", "session"] = draw(st.sampled_from(("panes", "each", "session")))
+    extent = Extent(kind, draw(st.integers(1, 6)), draw(st.integers(1, 4)))
+    patterns = case.patterns[:1] if kind == "each" else case.patterns
+    given = (case.events, case.before, case.replaced, case.maintainers, patterns, False)
+    return WindowCase(*given, extent)
+
+
+@settings(max_examples=40, deadline=None)
+@given(window_cases())
+def test_runs_agree_with_an_evaluation_close_by_close(case: WindowCase) -> None:
+    expected = case.expected()
+    assert of_local(case) == expected, case.query()
+    assert of_pushes(case) == expected, case.query()
+
+
+@settings(max_examples=25, deadline=None)
+@given(window_cases())
+def test_restarts_change_nothing(case: WindowCase) -> None:
+    assert of_restarts(case) == case.expected(), case.query()
+
+
+OWNERS = f"""PREFIX : <{E}>
+MAINTAIN GRAPH :owners AS DELETE {{ ?d :owner ?any }} INSERT {{ ?d :owner ?o }}
+FROM STREAM Moves :moves WHERE {{ SEQ(A) DEFINE GPM A ON Moves {{ ?d :handedTo ?o }} }}"""
+ALARMS = f"""PREFIX : <{E}>
+SELECT ?o ?n FROM STREAM S :s FROM NAMED :owners FROM WINDOW W ON S RANGE 10 SECONDS
+WHERE {{ SEQ(A) DEFINE GPM A ON {{}} {{
+  {{ SELECT ?o (COUNT(*) AS ?n) {{
+    EVENT {{ ?d :alarm ?x GRAPH :owners {{ ?d :owner ?o }} }} }} GROUP BY ?o }} }} }}"""
+
+
+@pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+def test_a_close_sees_the_changes_of_its_time(runtime: Literal["local", "spark"]) -> None:
+    """Alarms count for who owns the device at the close, inside EVENT, too; NEW compares."""
+    given = {
+        f"{E}moves": [
+            spaseq.Event(nt([("d", "handedTo", name)]), time * 1000)
+            for time, name in [(1, "ann"), (20, "bob")]
+        ],
+        f"{E}s": [spaseq.Event(nt([("d", "alarm", '"x"')]), t * 1000) for t in (2, 3, 12, 21, 32)],
+    }
+    for source, wanted in (
+        ("W", [(10, "ann", 2), (20, "bob", 1), (30, "bob", 1), (40, "bob", 1)]),
+        ("NEW W", [(10, "ann", 2), (20, "bob", 1)]),
+        ("GONE W", [(20, "ann", 2), (50, "bob", 1)]),
+    ):
+        query = ALARMS.replace("{}", source, 1)
+        found = [
+            (m.answer.end[0] // 1000, m.bindings["o"].n3()[len(E) + 1 : -1],
+             m.bindings["n"].to_python())
+            for m in spaseq.run([query, OWNERS], given, runtime=runtime)
+        ]  # fmt: skip
+        assert found == wanted, source
