@@ -17,6 +17,7 @@ from spaseq.logs.segment_log import LogNotWritten, LogReader, SegmentLog
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.live.answer_records import LoggedAnswer
+from spaseq.runtime.live.partition_clocks import LoggedBefore
 
 _ID = re.compile("[0-9a-f]{32}")
 
@@ -215,8 +216,7 @@ class AnswerLog:
 
     `answered` counts the answers so far, by title. An answer that cannot be written waits for the
     next `commit`. While it `is_silent`, answers are dropped: all that come are logged, or were.
-    `past` has the time (ms), by title, before which all events were logged when a query was put
-    that began in the past.
+    `past` has, by title, what was logged when a query was put that began in the past.
     """
 
     def __init__(self, directory: Path, stats: Stats) -> None:
@@ -228,7 +228,7 @@ class AnswerLog:
         self._stats = stats
         self._waiting: list[LoggedAnswer] = []
         self._behind: Counter[str] = Counter()  # ids of logged answers that come again
-        self.past: dict[str, int] = {}
+        self.past: dict[str, LoggedBefore] = {}
 
     def expect_again(self, place: int) -> None:
         """The engine will give the answers from a place in the log on again."""
@@ -260,8 +260,8 @@ class AnswerLog:
 
     def _is_past(self, plan: QueryPlan, answer: Answer) -> bool:
         """Whether all events of an answer were logged before its query was put."""
-        until = self.past.get(plan.identity.title)
-        return until is not None and answer.trace[-1].time <= until
+        before = self.past.get(plan.identity.title)
+        return before is not None and before.has(answer.trace)
 
     def add_past(self, plan: QueryPlan, answers: Sequence[Answer], are_past: bool) -> None:
         """Take answers of a query that catches up; `are_past` if it has read no further event yet.

@@ -19,6 +19,7 @@ from spaseq.runtime.live.live_directory import SavedRun
 from spaseq.runtime.live.live_engine import LiveEngine
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.log_points import HistoryGone, PastPoint, PastPoints, ReplayPoint
+from spaseq.runtime.live.partition_clocks import LoggedBefore
 from spaseq.runtime.live.query_changes import (
     ChangeKind,
     ChangeLog,
@@ -96,11 +97,9 @@ class CatchUp:
             self.engine.queries.fail(self.engine.queries.queries[0], reason)
         return answers
 
-    @property
-    def watermark(self) -> int:
-        """The time (ms) at or before which no event of its streams follows."""
-        marks = self.engine.marks()
-        return min(marks[iri] for iri in self.plan.inputs.streams)
+    def logged_before(self) -> LoggedBefore:
+        """The events that it has read."""
+        return LoggedBefore.of(self.engine.streams_read(self.plan.inputs.streams))
 
     def snapshot(self) -> bytes:
         """The state of the query, after `advance`."""
@@ -212,15 +211,21 @@ class ChangingQueries:
     def restore(self, saved: SavedRun) -> None:
         """Go on from the state that an earlier run has saved."""
         self.changed, self.by_name = saved.changes, of_values(saved.queries)
+        self._restore_past()
         self.catch_ups.points = PastPoints(saved.points)
         self._engine.restore(saved.engine, self._plans({name for name, *_ in saved.catch_ups}))
         for name, point, *more in saved.catch_ups:
             put_at = more[0] if more else saved.places
             self._begin_catch_up(self.by_name[name], PastPoint(*point), put_at)
 
+    def _restore_past(self) -> None:
+        past = {name: query.past for name, query in self.by_name.items()}
+        self._answers.past = {n: LoggedBefore.of_json(p) for n, p in past.items() if p is not None}
+
     def restore_at(self, point: ReplayPoint) -> None:
         """Go on from a point of the logs: with its queries, of which none has a state yet."""
         self.changed, self.by_name = point.changes, of_values(point.queries)
+        self._restore_past()
         self._engine.begin_at(point.streams, self._plans(set()))
         for title, reason in point.failed:
             query = self._engine.queries.query_of(title)
@@ -282,7 +287,7 @@ class ChangingQueries:
         """Let a logged change take effect."""
         name, plan = change.query.name, plan or self._plan(change)
         self.changed = change.index + 1
-        if change.kind is not ChangeKind.JOINED:
+        if change.kind not in (ChangeKind.JOINED, ChangeKind.TOLD):
             self._answers.past.pop(name, None)
         if change.kind is ChangeKind.JOINED:
             self._join(name, change.places)
@@ -304,7 +309,7 @@ class ChangingQueries:
             self._engine.queries.fail(query, change.reason)
         elif plan is not None and change.start is None:
             self._engine.add(plan)
-            self.by_name[name] = change.query
+            self.by_name[name] = change.query._replace(past=None)
         else:
             query = self._engine.queries.query_of(name)
             if query is not None:
@@ -342,7 +347,9 @@ class ChangingQueries:
         """Let a query read on, at most to some places, and log its answers."""
         answers = own.advance(until)
         if own.reads_past:
-            self._answers.past[own.plan.identity.title] = own.watermark
+            name, before = own.plan.identity.title, own.logged_before()
+            self._answers.past[name] = before
+            self.by_name[name] = self.by_name[name]._replace(past=before.as_json())
         self._answers.add_past(own.plan, answers, own.reads_past)
         self._commit_answers()
 

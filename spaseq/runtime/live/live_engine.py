@@ -9,7 +9,7 @@ the same messages again gives the same answers again. Queries come and go betwee
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -216,6 +216,10 @@ class LiveEngine:
     def watermark(self, iri: str) -> int | None:
         """The watermark (ms) of a stream; None if it has none yet."""
         return self._clocks[iri].watermark
+
+    def streams_read(self, iris: Iterable[str]) -> dict[str, PartitionClocks]:
+        """The clocks of some streams, by IRI."""
+        return {iri: self._clocks[iri] for iri in iris}
 
     def goes_on(self, iri: str) -> bool:
         """Whether the time of a stream goes on by itself."""

@@ -9,12 +9,13 @@ judges by the same rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from spaseq.algebra.answers import TraceItem
 from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.runtime.arrivals.horizon import event_horizon
@@ -26,6 +27,10 @@ from spaseq.runtime.live.stream_events import SeenGraphs
 
 _NO_EVENT_IS_LATE = 2**61
 """A delay (ms) for a clock that only numbers events."""
+
+
+_BEFORE_ALL = -(2**62)
+"""Before all times (ms)."""
 
 
 class PartitionClocks:
@@ -84,6 +89,13 @@ class PartitionClocks:
             clock.delay_ms = delay_ms
             if mark is not None:
                 clock.raise_to(mark)
+
+    def counted(self) -> tuple[int, list[tuple[int, int]]]:
+        """The watermark (ms), before all times if there is none; and how many events of the stream
+        had each time from it on."""
+        numbers = self._clocks[0] if len(self._clocks) == 1 else self._numbers
+        mark = self.watermark
+        return _BEFORE_ALL if mark is None else mark, numbers.counts.pairs
 
     def admit(
         self, partition: int, batch: EventBatch, arrival: int | None = None
@@ -221,3 +233,50 @@ def clock_at_end(
         for stream in streams
         if stream.source.connector() is None
     }
+
+
+class _Before(NamedTuple):
+    """Of a stream: the watermark (ms), and how many events had each time from it on."""
+
+    watermark: int
+    counts: Mapping[int, int]
+
+
+class LoggedBefore:
+    """The events of the streams of a query that were logged before it was put.
+
+    Events of one time are numbered in the order of the log, so their numbers say which came before.
+
+    >>> clocks = PartitionClocks(0)
+    >>> LoggedBefore.of({"http://e/s": clocks}).has([TraceItem(5, 0, "A", "http://e/s", None)])
+    False
+    """
+
+    def __init__(self, streams: Mapping[str, _Before]) -> None:
+        self._streams = streams
+
+    @classmethod
+    def of(cls, clocks: Mapping[str, PartitionClocks]) -> LoggedBefore:
+        """What the clocks of streams, by IRI, have seen."""
+        found = {iri: own.counted() for iri, own in clocks.items()}
+        return cls({iri: _Before(mark, dict(counts)) for iri, (mark, counts) in found.items()})
+
+    def has(self, trace: Iterable[TraceItem]) -> bool:
+        """Whether all events of a trace were logged before."""
+        return all(map(self._has, trace))
+
+    def _has(self, item: TraceItem) -> bool:
+        own = self._streams.get(item.stream)
+        if own is None:  # a window: it has closed if all streams have come so far
+            return item.time < min(stream.watermark for stream in self._streams.values())
+        return item.time < own.watermark or item.k < own.counts.get(item.time, 0)
+
+    def as_json(self) -> list[Any]:
+        """JSON values; `of_json` is the inverse."""
+        found = self._streams.items()
+        return [[iri, own.watermark, [*map(list, own.counts.items())]] for iri, own in found]
+
+    @classmethod
+    def of_json(cls, value: list[Any]) -> LoggedBefore:
+        """The inverse of `as_json`."""
+        return cls({iri: _Before(mark, dict(counts)) for iri, mark, counts in value})

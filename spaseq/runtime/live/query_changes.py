@@ -42,12 +42,14 @@ class StandingQuery(NamedTuple):
         text: its text; "" if the run was given a plan.
         since: when it was added, ms since the epoch, or the time of its first events.
         is_paused: whether it does not run until it is enabled.
+        past: if it began in the past, what `LoggedBefore.as_json` gave of what was logged then.
     """
 
     name: str
     text: str
     since: int = 0
     is_paused: bool = False
+    past: list[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
