@@ -14,7 +14,7 @@ from spaseq.compiled import mode
 from spaseq.compiled.cache import has_kernels
 from spaseq.errors import UsageError
 from spaseq.kb.cache import cache_at
-from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.kb.refresh import KbWatch
 from spaseq.kb.service_address import is_url
@@ -122,6 +122,7 @@ def load_knowledge(
     kb: Mapping[str, KbInput] | KbSources,
     options: KnowledgeOptions,
     streams: Iterable[Source | None] = (None,),
+    kept: Collection[str] = (),
 ) -> KnowledgeBase:
     """The knowledge base of a run, which has every graph and endpoint that the plans name.
 
@@ -133,6 +134,7 @@ def load_knowledge(
         kb: the knowledge bases.
         options: how they are loaded.
         streams: the sources of a run that ends; None stands for one of unknown size.
+        kept: graphs that the run itself keeps; here they are empty.
 
     Raises:
         InputError: a source does not load, or a graph that a query names is missing.
@@ -142,8 +144,12 @@ def load_knowledge(
     if not (isinstance(kb, list) and all(isinstance(source, tuple) for source in kb)):
         check_mapping("kb", kb, (iri for plan in plans for iri in plan.inputs.kbs))
     sources = [*_sources(kb), *versions_given(options.kb_changes)]
+    sources = [source for source in sources if source[0] not in kept]
     _choose_kernels(streams, sources)
     knowledge = load_kb(sources, options.services, cache_at(options.kb_cache))
+    if kept:
+        graphs = {**dict.fromkeys(kept, KbGraph()), **knowledge.graphs}
+        knowledge = replace(knowledge, graphs=graphs)
     check_kbs(plans, knowledge)
     return knowledge
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import wraps
 from itertools import chain, count
 from pathlib import Path
+from secrets import token_hex
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, Unpack
 
@@ -18,18 +19,22 @@ from spaseq.api.prepare import StandingPlanner, load_knowledge, named, plan_quer
 from spaseq.api.pushed_streams import PushedEvent, PushedMatcher, PushedStreams
 from spaseq.api.queries import QueryInput
 from spaseq.errors import BadEvents, SpaseqError, UsageError
+from spaseq.kb.graph_updates import given_triples, graph_triples, replacing, updating
+from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.lang.spelling import suggested
 from spaseq.options import KbInput, PushKeywords, RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.templates import QueryTemplates
 from spaseq.rdf.inputs.stream_options import OnBad, warn
 from spaseq.rdf.terms.program_times import Time, time_ms
-from spaseq.rdf.terms.times import TIME_UNITS
+from spaseq.rdf.terms.times import TIME_UNITS, format_time
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
 from spaseq.runtime.unit_stages import StageFactory
 from spaseq.sources.iterables import Event
 from spaseq.stages.collection_pause import collection_paused, look_at_all
+
+_NEVER = -(2**63)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -137,7 +142,7 @@ class Engine:
             plans = named(plans, name)
         knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
         self._planner = StandingPlanner(planning, knowledge, templates)
-        how = StageFactory(knowledge, chosen.stages, on_bad)
+        self._how = how = StageFactory(knowledge, chosen.stages, on_bad)
         with collection_paused():
             self._queries = PushedQueries(plans, how, True, Tolerated.OTHERS)
             if len(plans) >= thresholds.current.many_queries:
@@ -150,7 +155,7 @@ class Engine:
         self._streams.lift(lifts or {})
         self._now: int | None = None  # time of the latest event
         # No event at or before `_done`, or below `_floor`, follows.
-        self._done = self._floor = -(2**63)
+        self._done = self._floor = _NEVER
         self._closed = False
 
     def _set_streams(self) -> None:
@@ -347,6 +352,55 @@ class Engine:
         streams.return_to(before)
         taken, bad = streams.taken(given, self._floor, True, {})
         return taken, bad, matcher.match(taken, {})
+
+    @one_at_a_time
+    def update_kb(self, iri: str, change: Any, time: Time | None = None) -> None:
+        """Change a graph of the knowledge base, for the events from a time on.
+
+        Args:
+            iri: the graph, which the engine has loaded.
+            change: a SPARQL update as `str`, whose default graph is the graph; or what takes its
+                place: the `Path` of a file, an rdflib graph or a pyoxigraph dataset.
+            time: since when the change holds; by default 1 ms after the last event that was pushed.
+
+        Raises:
+            UsageError: there is no such graph, a query maintains it, or an event of this time or
+                later was pushed.
+            InputError: the update or the file is wrong. Nothing has changed.
+        """
+        self._check_open()
+        since = self._change_time(iri, time)
+        limits = self._how.options.limits
+        graph, terms = self._how.versions.last(iri)
+        if isinstance(change, str):
+            scope = f"{iri}\0{token_hex(8)}"
+            found = updating(lambda: graph_triples(graph, terms), change, iri, scope)
+        else:
+            found = replacing(graph_triples(graph, terms), given_triples(change, iri, limits))
+        self._queries.change_graph(TimedChange(since, iri, found))
+
+    def _change_time(self, iri: str, time: Time | None) -> int:
+        """Since when (ms) a change of a graph holds; UsageError if it is not possible."""
+        known = self._how.knowledge.graphs
+        if iri not in known:
+            near = suggested(iri, known)
+            raise UsageError(
+                f"the engine has no graph <{iri}>" + (f", did you mean <{near}>?" if near else "")
+            )
+        by_plans = (p.changing.graphs for p in self._plans if p.changing is not None)
+        if iri in chain(*by_plans, (p.maintained for p in self._plans)):
+            raise UsageError(f"<{iri}> is changed by a query, or by kb_changes")
+        first = max(self._done, _NEVER if self._now is None else self._now) + 1
+        first = max(first, self._how.versions.since(iri))
+        if time is None:
+            return first
+        given = time_ms(time, TIME_UNITS[self._streams.time_unit])
+        if given < first:
+            raise UsageError(
+                f"<{iri}> cannot change at {format_time(given)}: events of that time were pushed, "
+                f"or it was changed later; the first time is {format_time(first)}"
+            )
+        return given
 
     @one_at_a_time
     def partials(self) -> list[PartialMatch]:

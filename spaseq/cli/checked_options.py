@@ -154,7 +154,6 @@ def check_logged(chosen: Chosen) -> None:
     for given, option in (
         (flags.buckets, "--buckets"),
         (arrivals.growing, "--growing"),
-        (chosen[KnowledgeOptions].kb_refresh, "--kb-refresh"),
     ):
         if given:
             raise UsageError(

@@ -41,11 +41,13 @@ from spaseq.cli.side_outputs import SideOutputs
 from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.compile import Checked
 from spaseq.errors import SpaseqError, UsageError
+from spaseq.kb.watched_graphs import KeptGraph, kept_graphs
 from spaseq.options import RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.metrics import metrics_served
+from spaseq.runtime.live.graph_log import first_graphs
 from spaseq.scratch import ScratchDirectory
 from spaseq.sinks import open_sink
 from spaseq.sinks.line_file import open_lines, standard_lines
@@ -114,12 +116,20 @@ def _job(
     """The job of a run, with its knowledge base loaded."""
     sources = [kb_source(text, plans) for text in chosen[InputTexts].kbs]
     known = streams if options.follow is None else (None,)
+    graphs, kept, refreshes = dict[str, KeptGraph](), frozenset[str](), options.knowledge.kb_refresh
+    is_logged = through_logs(streams) or chosen[QuerySet].directory is not None
+    if options.follow is not None and (
+        options.runtime.name == "local" or (is_logged and refreshes)
+    ):
+        graphs = kept_graphs(sources)
+        kept = first_graphs(options.follow.checkpoint / "graphs") & graphs.keys()
     return Job(
         plans=plans,
         streams=streams,
-        knowledge=load_knowledge(plans, sources, options.knowledge, known),
+        knowledge=load_knowledge(plans, sources, options.knowledge, known, kept),
+        graphs=graphs,
         options=options.stages,
-        watch=watch_knowledge(sources, options.knowledge),
+        watch=None if graphs else watch_knowledge(sources, options.knowledge),
         on_bad=sides.on_bad,
         on_lost=sides.on_lost,
         on_late=sides.on_late,

@@ -19,6 +19,7 @@ from spaseq.errors import UsageError
 from spaseq.options import RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.job import Job
+from spaseq.runtime.live.graph_log import first_graphs
 from spaseq.runtime.live.live_run import replayed
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.scratch import ScratchDirectory
@@ -53,10 +54,12 @@ def run_logs(
         scratch = Path(stack.enter_context(ScratchDirectory("logs")))
         known = recorded(data, scratch / "inputs")
         _check_streams(plans, known.streams)
-        job = _job(plans, known, options, chosen, sides)
+        job = _job(plans, known, options, chosen, sides, data)
         job.on_note = progress.note
         planner = None if plans else StandingPlanner(options.planning, job.knowledge)
-        answers = replayed(data, scratch, job, known.streams, engine_of(options.runtime), planner)
+        named = {iri for iri, _ in (kb_source(text, plans) for text in chosen[InputTexts].kbs)}
+        how = engine_of(options.runtime), planner, {iri for iri in named if iri is not None}
+        answers = replayed(data, scratch, job, known.streams, *how)
         variables = columns_of(plans[0], output.columns) if plans else []
         out = stack.enter_context(answer_file(output.out))
         sink = stack.enter_context(open_sink(output.form, out, variables))
@@ -73,15 +76,17 @@ def _job(
     options: RunOptions,
     chosen: Chosen,
     sides: SideOutputs,
+    data: Path,
 ) -> Job:
     """The job of a replay, with the knowledge base that the server had, or that --kb gives."""
     given = [kb_source(text, plans) for text in chosen[InputTexts].kbs]
     named = {iri for iri, _ in given}
     sources = [*given, *((iri, place) for iri, place in known.kb.items() if iri not in named)]
+    kept = first_graphs(data / "graphs") - named
     return Job(
         plans=tuple(plans),
         streams=(),
-        knowledge=load_knowledge(plans, sources, options.knowledge, (None,)),
+        knowledge=load_knowledge(plans, sources, options.knowledge, (None,), kept),
         options=options.stages,
         on_bad=sides.on_bad,
         on_late=sides.on_late,

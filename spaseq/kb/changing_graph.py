@@ -49,8 +49,12 @@ class ChangingGraph:
         Returns:
             how many triples have gone and come.
         """
-        gone = sum(self._remove(pattern) for pattern in change.deleted)
-        return gone + sum(self._add(triple) for triple in change.inserted)
+        whole = [pattern for pattern in change.deleted if _is_triple(pattern)]
+        count = sum(self._without(p, keys) for p, keys in self._by_predicate(whole, adds=False))
+        for pattern in change.deleted:
+            if not _is_triple(pattern):
+                count += self._remove(pattern)
+        return count + sum(self._with(p, keys) for p, keys in self._by_predicate(change.inserted))
 
     def triples(self) -> list[Triple]:
         """All triples, as texts."""
@@ -64,15 +68,23 @@ class ChangingGraph:
     def restore(self, triples: Sequence[Triple]) -> None:
         """Take these triples instead of all that there are."""
         self.replace({})
-        by_predicate: dict[str, list[Triple]] = {}
-        for triple in triples:
-            by_predicate.setdefault(triple[1], []).append(triple)
-        for p, some in by_predicate.items():
-            s, o = (self._terms.encode([t[i] for t in some]).astype(np.int64) for i in (0, 2))
-            self._keys[self._code(p)] = np.unique((s << _BITS) | o)
+        self._keys.update(self._by_predicate(triples))
 
-    def _code(self, text: str) -> int:
-        return int(self._terms.encode([text])[0])
+    def _by_predicate(
+        self, triples: Sequence[Triple], adds: bool = True
+    ) -> Iterator[tuple[int, Int64s]]:
+        """The predicates of triples, and the triples that each has, ascending.
+
+        Without `adds`, those with an unknown term are left out.
+        """
+        if not triples:
+            return
+        coded = self._terms.encode if adds else self._terms.find
+        s, p, o = (coded([t[i] for t in triples]).astype(np.int64) for i in range(3))
+        known = (s >= 0) & (p >= 0) & (o >= 0)
+        keys, p = ((s << _BITS) | o)[known], p[known]
+        for predicate in np.unique(p).tolist():
+            yield predicate, np.unique(keys[p == predicate])
 
     def _known(self, predicate: int) -> Int64s:
         """The triples with a predicate."""
@@ -89,14 +101,23 @@ class ChangingGraph:
         self._keys[predicate] = keys
         self._made.pop(predicate, None)
 
-    def _add(self, triple: Triple) -> int:
-        s, p, o = map(self._code, triple)
-        keys, key = self._known(p), (s << _BITS) | o
-        place = int(np.searchsorted(keys, key))
-        if place < len(keys) and keys[place] == key:
-            return 0
-        self._set(p, np.insert(keys, place, key))
-        return 1
+    def _with(self, predicate: int, keys: Int64s) -> int:
+        """Add triples with a predicate."""
+        known = self._known(predicate)
+        places = np.searchsorted(known, keys)
+        new = ~_stand_at(known, places, keys)
+        if new.any():
+            self._set(predicate, np.insert(known, places[new], keys[new]))
+        return int(np.count_nonzero(new))
+
+    def _without(self, predicate: int, keys: Int64s) -> int:
+        """Remove triples with a predicate."""
+        known = self._known(predicate)
+        places = np.searchsorted(known, keys)
+        found = _stand_at(known, places, keys)
+        if found.any():
+            self._set(predicate, np.delete(known, places[found]))
+        return int(np.count_nonzero(found))
 
     def _remove(self, pattern: Triple) -> int:
         if looks_inside(pattern[2]):
@@ -133,6 +154,18 @@ class ChangingGraph:
         if count:
             self._set(predicate, np.concatenate([keys[:low], part[~out], keys[high:]]))
         return count
+
+
+def _is_triple(pattern: Triple) -> bool:
+    """Whether a pattern has no wildcard."""
+    return not (any(map(is_wildcard, pattern)) or looks_inside(pattern[2]))
+
+
+def _stand_at(known: Int64s, places: Int64s, keys: Int64s) -> Bools:
+    """Which of some keys stand at their places in `known`."""
+    found: Bools = places < len(known)
+    found[found] = known[places[found]] == keys[found]
+    return found
 
 
 def _equal_places(pattern: Triple) -> list[tuple[int, int]]:

@@ -18,7 +18,7 @@ from spaseq.kb.dictionary import KbTerms
 from spaseq.kb.endpoint_answers import EndpointAnswers
 from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.term_columns import TextArray, text_array
-from spaseq.rdf.columns.term_tables import ExtendedTerms
+from spaseq.rdf.columns.term_tables import ExtendedTerms, TermsSoFar
 from spaseq.storage.checksums import Damaged, append_checksums, checked_size
 
 FORMAT = b"spaseq-kb-3"
@@ -99,7 +99,7 @@ class KnowledgeBase:
     `endpoints`, `addresses`, `services` and `asked` are not part of the file or the hash.
     """
 
-    terms: KbTerms | ExtendedTerms
+    terms: KbTerms | ExtendedTerms | TermsSoFar
     graphs: Mapping[str, KbGraph]
     hash: str
     endpoints: Mapping[str, str] = field(default_factory=dict)

@@ -207,7 +207,7 @@ def triples_in(given: KbInput, limits: Limits = DEFAULT_LIMITS) -> Iterator[tupl
         InputError: the input cannot be read, with file, line and reason.
     """
     if not isinstance(given, str | PathLike):
-        yield from _texts(rdflib_quads(given, limits))
+        yield from texts_of_blocks(rdflib_quads(given, limits))
         return
     for source in sources_at(given):
         yield from texts_of(source, Path(source.path).absolute().as_uri(), limits)
@@ -217,10 +217,11 @@ def texts_of(
     source: QuadSource, base: str | None, limits: Limits = DEFAULT_LIMITS
 ) -> Iterator[tuple[str, str, str]]:
     """The triples of all graphs of a source, as N-Triples texts; see `quads_of`."""
-    yield from _texts(quads_of(source, base, limits))
+    yield from texts_of_blocks(quads_of(source, base, limits))
 
 
-def _texts(blocks: Iterable[KbQuads]) -> Iterator[tuple[str, str, str]]:
+def texts_of_blocks(blocks: Iterable[KbQuads]) -> Iterator[tuple[str, str, str]]:
+    """The triples of blocks of quads, as N-Triples texts."""
     for block in blocks:
         texts = block.texts.to_pylist()
         for s, p, o in zip(block.s.tolist(), block.p.tolist(), block.o.tolist(), strict=True):

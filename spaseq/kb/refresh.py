@@ -60,7 +60,7 @@ class KbWatch:
     def _state(self) -> FileStates:
         found = []
         for path in self._paths:
-            for file in _files(path):
+            for file in files_of(path):
                 try:
                     status = file.stat()
                 except OSError:
@@ -69,7 +69,8 @@ class KbWatch:
         return tuple(found)
 
 
-def _files(path: str | PathLike[str]) -> list[Path]:
+def files_of(path: str | PathLike[str]) -> list[Path]:
+    """The files at a path, those of a store among them; none at an address."""
     if isinstance(path, str) and is_url(path):
         return []
     try:

@@ -16,6 +16,7 @@ from spaseq.algebra.graph_changes import changes_of
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import RunError, UsageError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.plan import families as families_module
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -284,6 +285,19 @@ class PushedQueries:
             self._add_seconds(unit, at)
         return found
 
+    def change_graph(self, change: TimedChange) -> None:
+        """Let a graph change; no event at or after the time of the change has come."""
+        self._how.versions.add(change)
+        for unit in self._units:
+            unit.graphs_changed([change.graph])
+
+    def _drop_values(self, before: int) -> None:
+        """Forget the values of graphs that no event after a time (ms) needs."""
+        versions = self._how.versions
+        if versions.changed and versions.drop(before):
+            for unit in self._units:
+                unit.graphs_changed(versions.changed)
+
     def push(self, found: Found) -> None:
         """Take solutions."""
         for unit, rows in found:
@@ -297,7 +311,9 @@ class PushedQueries:
         """
 
         awake = (unit for unit in self._units if not unit.sleeps(watermark))
-        return self._answers(awake, lambda unit: unit.advance(watermark, ahead))
+        found = self._answers(awake, lambda unit: unit.advance(watermark, ahead))
+        self._drop_values(watermark)
+        return found
 
     def advance_streams(self, marks: Mapping[str, int]) -> list[tuple[int, Answer]]:
         """(number of the query, answer) of all answers that the watermarks of streams make certain.
@@ -312,7 +328,9 @@ class PushedQueries:
         self._how.begin(due)
         # One by one: the answers of a query may wake those that read them.
         awake = (unit for unit in self._units if not unit.sleeps(due[unit]))
-        return self._answers(awake, lambda unit: unit.advance(due[unit], False))
+        found = self._answers(awake, lambda unit: unit.advance(due[unit], False))
+        self._drop_values(min(marks.values()))
+        return found
 
     def due(self, marks: Mapping[str, int]) -> dict[PushedUnit, int]:
         """The watermark (ms) of each unit, in reading order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -100,11 +100,27 @@ class PushedUnit:
         self._come: dict[int, QueryPlan] = {}  # members that have no row yet
         self._gone: list[int] = []  # numbers whose rows are not needed any more
         self._tabled = 0 if family is None else len(family.rows)  # in the first table, or in none
+        self._tabled_units = [unit]  # what each of the tables is of
         self._tables = [how.patterns(unit)]
-        first = self._tables[0]
+        self._events: SingleEventStage | None = None
+        self._take_single_events()
+
+    def _take_single_events(self) -> None:
+        """Let single events be matched without columns, if they can."""
+        first, plan = self._tables[0], self._tabled_units[0].plan
         self._events = None
-        if isinstance(first, PatternStage) and unit.plan.changing is None:
-            self._events = SingleEventStage(unit.plan, first)
+        if isinstance(first, PatternStage) and plan.changing is None:
+            self._events = SingleEventStage(plan, first)
+
+    def graphs_changed(self, graphs: Collection[str]) -> None:
+        """Take note that the values of graphs are others, for events of some times."""
+        plan = self._tabled_units[0].plan
+        if set(graphs).isdisjoint(plan.inputs.kbs):
+            return
+        pairs = zip(self._tabled_units, self._tables, strict=True)
+        self._tables = [self._how.patterns(unit, before) for unit, before in pairs]
+        self._take_single_events()
+        self._sequence.use_values(self._how.versions.of(plan.inputs.kbs))
 
     @property
     def is_family(self) -> bool:
@@ -125,10 +141,12 @@ class PushedUnit:
         # Members that have come lately are in a table of their own, which is small.
         if has_gone or count - self._tabled > max(_RECENT, self._tabled // 16):
             self._tabled = count
-            self._tables = [self._how.patterns(UnitPlan(self._plans, self._family.tabled()))]
+            self._tabled_units = [UnitPlan(self._plans, self._family.tabled())]
+            self._tables = [self._how.patterns(self._tabled_units[0])]
         else:
-            recent = self._family.tabled(self._tabled)
-            self._tables[1:] = [self._how.patterns(UnitPlan(self._plans, recent))]
+            recent = UnitPlan(self._plans, self._family.tabled(self._tabled))
+            self._tabled_units[1:] = [recent]
+            self._tables[1:] = [self._how.patterns(recent)]
 
     def takes(self, plan: QueryPlan) -> bool:
         """Whether a query can become a member."""

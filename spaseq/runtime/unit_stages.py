@@ -11,7 +11,9 @@ from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.knowledge_versions import KnowledgeVersions, Values
 from spaseq.options import StageOptions
 from spaseq.plan.families import Family
 from spaseq.plan.query_plan import QueryPlan
@@ -19,8 +21,9 @@ from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import OnBad
-from spaseq.stages.family_patterns import patterns_of
+from spaseq.stages.family_patterns import FamilyPatterns, UnitPatterns, patterns_of
 from spaseq.stages.joint_patterns import JointPatterns
+from spaseq.stages.timed_patterns import TimedPatterns
 from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
 
 Rows: TypeAlias = "SolutionBatch | EventRows"
@@ -67,6 +70,8 @@ class UnitStage(Protocol):
 
     def use(self, family: Family) -> None: ...
 
+    def use_values(self, values: Values) -> None: ...
+
     def forget(self, number: int) -> None: ...
 
     def push(self, rows: Rows) -> None: ...
@@ -90,6 +95,10 @@ class StageFactory:
     options: StageOptions
     on_bad: OnBad
     joint: JointPatterns = field(default_factory=JointPatterns, init=False, compare=False)
+    versions: KnowledgeVersions = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "versions", KnowledgeVersions(self.knowledge))
 
     @property
     def takes_parts(self) -> bool:
@@ -99,13 +108,26 @@ class StageFactory:
     def check(self, plan: QueryPlan) -> None:
         """UsageError if its stages cannot evaluate a query."""
 
-    def patterns(self, unit: UnitPlan) -> MatchingStage:
-        """Stage 1 of a unit."""
-        return patterns_of(unit, self.knowledge, self.on_bad, self.options.limits, self.joint)
+    def patterns(self, unit: UnitPlan, before: MatchingStage | None = None) -> MatchingStage:
+        """Stage 1 of a unit.
+
+        With `before`, which was that until graphs changed, as far as possible with the same stages.
+        """
+        known = {id(stage.knowledge): stage for stage in _stages_of(before)}
+        how = self.on_bad, self.options.limits, self.joint
+        stages = [
+            (since, known.get(id(value)) or patterns_of(unit, value, *how))
+            for since, value in self.versions.of(unit.plan.inputs.kbs)
+        ]
+        first = stages[0][1]
+        return first if len(stages) == 1 else TimedPatterns(stages, unit.plan.patterns.columns)
 
     def sequence(self, unit: UnitPlan) -> UnitStage:
         """Stage 2 of a unit."""
-        return UnitSequence(unit, self.options, self.knowledge, self.on_bad)
+        values = self.versions.of(unit.plan.inputs.kbs)
+        found = UnitSequence(unit, self.options, values[0][1], self.on_bad)
+        found.use_values(values)
+        return found
 
     def idle(self, index: VerticalPartition) -> Set[object]:
         """First stages that are known to have no solutions on a batch."""
@@ -113,3 +135,9 @@ class StageFactory:
 
     def begin(self, due: Mapping[Any, int]) -> None:
         """Learn to which watermark (ms) each unit will be advanced next, in this order."""
+
+
+def _stages_of(stage: MatchingStage | None) -> Sequence[UnitPatterns]:
+    """The stages of single values of the graphs."""
+    stages = [own for _, own in stage.stages] if isinstance(stage, TimedPatterns) else [stage]
+    return [own for own in stages if isinstance(own, PatternStage | FamilyPatterns)]

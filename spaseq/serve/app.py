@@ -9,6 +9,7 @@ from starlette.types import ASGIApp
 
 from spaseq.errors import SpaseqError
 from spaseq.serve import feed_routes as feed
+from spaseq.serve import graph_routes as graphs
 from spaseq.serve import query_routes as queries
 from spaseq.serve import status_routes as status
 from spaseq.serve import stream_routes as streams
@@ -38,6 +39,11 @@ ROUTES = (
     ("GET", "/queries/{name}/why", queries.why_query),
     ("GET", "/answers", feed.get_feed),
     ("POST", "/answers/{id}/acknowledge", feed.acknowledge),
+    ("GET", "/kb", graphs.get_graphs),
+    ("PUT", "/kb", graphs.put_graph),
+    ("POST", "/kb", graphs.post_graph),
+    ("DELETE", "/kb", graphs.delete_graph),
+    ("PATCH", "/kb", graphs.update_graph),
     ("GET", "/streams", streams.list_streams),
     ("POST", "/streams/{name}", streams.post_events),
     ("POST", "/streams/{name}/heartbeat", streams.post_heartbeat),

@@ -34,6 +34,8 @@ from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.deliveries import SinkSettings, check_names
 from spaseq.runtime.live.delivery import Terms
 from spaseq.runtime.live.given_times import arrival_times
+from spaseq.runtime.live.graph_changes import MOST_BYTES, GraphView
+from spaseq.runtime.live.graph_log import first_graphs
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.query_changes import QueryChange
@@ -47,6 +49,7 @@ from spaseq.serve.configuration import Configuration
 from spaseq.serve.configured_streams import RECORD, record_of, stream_of
 from spaseq.serve.event_words import EventWords
 from spaseq.serve.guard import Access, Token, tokens_of
+from spaseq.serve.history import BY_FILE, Audit
 from spaseq.serve.http_server import check_tls
 from spaseq.serve.kept_replies import KeptReplies
 from spaseq.serve.logged_events import LoggedEvents
@@ -97,30 +100,24 @@ def parts_of(
     """
     server = configuration.server
     data = server.get("data", directory / "state")
-    knowledge = _knowledge(configuration)
+    knowledge = _knowledge(configuration, data)
     streams = [stream_of(name, table) for name, table in configuration.streams.items()]
 
     plan = StandingPlanner(PlanningOptions(), knowledge)
-    record = RECORD, record_of(configuration)
+    audit = Audit(data)
     run = StandingRun(
         data,
         streams,
-        Job((), (), knowledge, on_note=_LOG.warning),
+        Job((), (), knowledge, on_note=_LOG.warning, graphs=configuration.graphs),
         plan,
         {name: _sink(name, table) for name, table in configuration.sinks.items()},
-        StandingOptions(
-            sync_ms=server.get("sync", 0),
-            retain_ms=_retain(server),
-            answers_ms=server.get("answers"),
-            engine=engine,
-            rebuilds=server.get("rebuild", False),
-            record=record,
-        ),
+        _run_options(server, engine, (RECORD, record_of(configuration)), audit),
     )
     events = TraceEvents({s.iri: _stream_reading(s) for s in streams}, run.newest_records)
     return ServerParts(
         run,
         plan,
+        audit,
         configuration.queries.get("directory", data / "queries.d"),
         _access(configuration),
         {stream.name: _posted(stream) for stream in streams},
@@ -129,7 +126,27 @@ def parts_of(
         UsedKnowledge(run, events, knowledge),
         SaidEvents(run, events, EventWords(knowledge)),
         server.get("max_body", 16_000_000),
+        server.get("max_kb", MOST_BYTES),
+        _retain(server),
         _tls(server),
+    )
+
+
+def _run_options(
+    server: Mapping[str, Any], engine: EngineMaker, record: tuple[str, bytes], audit: Audit
+) -> StandingOptions:
+    def note(before: GraphView, after: GraphView) -> None:
+        audit.note(BY_FILE, "kb", after.iri, before.tag, after.tag)
+
+    return StandingOptions(
+        sync_ms=server.get("sync", 0),
+        retain_ms=_retain(server),
+        answers_ms=server.get("answers"),
+        engine=engine,
+        rebuilds=server.get("rebuild", False),
+        record=record,
+        most_kb=server.get("max_kb", MOST_BYTES),
+        on_files=note,
     )
 
 
@@ -137,7 +154,7 @@ def _retain(server: Mapping[str, Any]) -> int:
     return int(server.get("retain", 3_600_000))
 
 
-def _knowledge(configuration: Configuration) -> KnowledgeBase:
+def _knowledge(configuration: Configuration, data: Path) -> KnowledgeBase:
     server = configuration.server
     services = ServiceOptions(
         timeout_s=server.get("service_timeout", 10_000) / 1000,
@@ -147,7 +164,10 @@ def _knowledge(configuration: Configuration) -> KnowledgeBase:
     # The first answers need not wait for a compiler: without compiled kernels, all is interpreted
     # until that takes too long.
     sources = (None,) if has_kernels() else ()
-    return load_knowledge((), configuration.kb, KnowledgeOptions(services), sources)
+    own = configuration.graphs.items()
+    kept = first_graphs(data / "graphs") & {iri for iri, _ in own}
+    kept |= {iri for iri, graph in own if not graph.paths}
+    return load_knowledge((), configuration.kb, KnowledgeOptions(services), sources, kept)
 
 
 def _untimed_reading(stream: LiveStream) -> MessageReading:

@@ -12,6 +12,8 @@ from typing import Any
 
 from spaseq.connectors.address import scheme_of
 from spaseq.errors import UsageError
+from spaseq.kb.service_address import is_url
+from spaseq.kb.watched_graphs import KeptGraph
 from spaseq.lang.spelling import suggested
 from spaseq.rdf.terms.term import is_absolute_iri
 from spaseq.rdf.terms.times import TIME_UNITS
@@ -41,6 +43,7 @@ class Configuration:
     server: Mapping[str, Any] = field(repr=False)
     streams: Mapping[str, Mapping[str, Any]] = field(repr=False)
     kb: Mapping[str, str] = field(repr=False)
+    graphs: Mapping[str, KeptGraph] = field(repr=False)
     queries: Mapping[str, Any] = field(repr=False)
     sinks: Mapping[str, Mapping[str, Any]] = field(repr=False)
 
@@ -115,10 +118,30 @@ class _TomlChecks:
         return Configuration(
             server,
             streams,
-            self._known(("kb",), kb, dict.fromkeys(kb, "place")),
+            *self._graphs(kb),
             self._known(("queries",), tables.get("queries", {}), _QUERIES),
             self._named("sinks", tables.get("sinks", {}), _SINK, "to"),
         )
+
+    def _graphs(self, tables: Table) -> tuple[dict[str, str], dict[str, KeptGraph]]:
+        """The places of the graphs that have one, and how each graph is kept."""
+        places, graphs = dict[str, str](), dict[str, KeptGraph]()
+        for iri, given in tables.items():
+            table = self._known(
+                ("kb", iri), given if isinstance(given, dict) else {"path": given}, _GRAPH
+            )
+            place, writable = table.get("path"), table.get("writable", False)
+            if place is not None:
+                places[iri] = place
+            elif not writable and isinstance(given, dict) and "path" not in given:
+                self._mistake(("kb", iri), f"{iri}: it has no path, and is not writable = true")
+            is_endpoint = place is not None and is_url(place)
+            if is_endpoint and writable:
+                self._mistake(("kb", iri), f"{iri}: an endpoint is not writable")
+            if not is_endpoint:
+                paths = () if place is None else (place,)
+                graphs[iri] = KeptGraph(paths, table.get("watch", True), writable)
+        return places, graphs
 
     def _named(
         self, name: str, tables: Table, keys: Mapping[str, str], needed: str
@@ -339,6 +362,7 @@ _SERVER = {
     "retain": "duration",
     "answers": "duration",
     "max_body": "size",
+    "max_kb": "size",
     "service_allow": "texts",
     "service_timeout": "duration",
     "kb_required": "flag",
@@ -363,6 +387,7 @@ _STREAM = {
     "max_message": "size",
     "dedup": "duration",
 }
+_GRAPH = {"path": "place", "watch": "flag", "writable": "flag"}
 _QUERIES = {"directory": "path"}
 _SINK = {
     "to": "place",

@@ -43,6 +43,7 @@ class ServerParts:
     Attributes:
         run: the run; the server starts and stops it.
         plan: plans a query's text under a name, as the run does.
+        audit: who did what.
         queries: the directory of queries.
         access: who may ask.
         posted: the streams that requests feed, by name.
@@ -51,11 +52,14 @@ class ServerParts:
         used: says what an answer used of the knowledge base.
         said: says what the events of answers said.
         max_body: most bytes of a request's body.
+        max_kb: most bytes of a body that has a graph.
+        retain_ms: how long it is known what graphs were.
         tls: the files of a certificate and its key.
     """
 
     run: StandingRun
     plan: Planner
+    audit: Audit
     queries: Path
     access: Access
     posted: Mapping[str, PostedStream]
@@ -64,6 +68,8 @@ class ServerParts:
     used: Callable[[QueryView, str], dict[str, Any]]
     said: SaidEvents
     max_body: int
+    max_kb: int
+    retain_ms: int
     tls: tuple[Path, Path] | None = None
 
 
@@ -91,7 +97,7 @@ async def _served(parts: ServerParts, listening: socket.socket) -> None:
             loop.call_soon_threadsafe(feed.end, query)
 
     data = parts.run.directory
-    audit, versions = Audit(data), Versions(data)
+    audit, versions = parts.audit, Versions(data)
     audit.note(BY_SERVER, "start", "server", None, None)
     files = QueryFiles(parts.queries, parts.run, ended, (audit, versions))
     state = ServerState(
@@ -105,6 +111,8 @@ async def _served(parts: ServerParts, listening: socket.socket) -> None:
         parts.used,
         parts.said,
         parts.max_body,
+        parts.max_kb,
+        parts.retain_ms,
         PAGE,
         audit,
         versions,

@@ -41,6 +41,8 @@ class ServerState:
         used: says what an answer used of the knowledge base.
         said: says what the events of answers said.
         max_body: most bytes of a body.
+        max_kb: most bytes of a body that has a graph.
+        retain_ms: how long it is known what graphs were.
         page: the directory of the page's files.
         audit: who did what.
         versions: the texts that queries have had.
@@ -59,6 +61,8 @@ class ServerState:
     used: Callable[[QueryView, str], dict[str, Any]]
     said: SaidEvents
     max_body: int
+    max_kb: int
+    retain_ms: int
     page: Path
     audit: Audit
     versions: Versions

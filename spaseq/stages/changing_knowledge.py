@@ -74,6 +74,12 @@ class ChangingKnowledge:
         self._before: Callable[[int], None] = _nothing
         self._stage: PatternStage | None = None  # of the graphs as they are now
 
+    def use(self, knowledge: KnowledgeBase) -> None:
+        """From now on the other graphs are those of this knowledge base."""
+        now = self.snapshot()
+        self._begin(knowledge)
+        self.restore(now)
+
     def current(self) -> KnowledgeBase:
         """The knowledge base as it is now."""
         graphs = {iri: graph.relations() for iri, graph in self._graphs.items()}

@@ -11,6 +11,7 @@ from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates, Wanted
 from spaseq.automaton.run.waiting_limit import Excess, Member
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.knowledge_versions import Values
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -47,6 +48,7 @@ class LateSequence:
         self._again = partial(LateSequence, plan, options, knowledge, _ignored, filters)
         self._made: SequenceStage | None = None
         self._knowledge: KnowledgeBase | None = None  # given by `use`
+        self._values: Values = ()  # given by `use_values`
         window = plan.sequence.window
         self._horizon = 0 if isinstance(window, Counted) else window.horizon
         self._horizon += longest_wait(plan.inputs.windows)
@@ -63,7 +65,14 @@ class LateSequence:
             self._made = self._make()
             if self._knowledge is not None:
                 self._made.use(self._knowledge)
+            self._made.use_values(self._values)
         return self._made
+
+    def use_values(self, values: Values) -> None:
+        """Evaluate with the values that the knowledge base has at different times."""
+        self._values = values
+        if self._made is not None:
+            self._made.use_values(values)
 
     def use(self, knowledge: KnowledgeBase) -> None:
         """From now on evaluate with this knowledge base."""
@@ -212,6 +221,7 @@ class LateSequence:
         """Another stage of the same plan, which goes on from the state of this one."""
         if self._knowledge is not None:
             other.use(self._knowledge)
+        other.use_values(self._values)
         other.restore(self.snapshot())
         return other
 

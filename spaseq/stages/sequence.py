@@ -28,6 +28,7 @@ from spaseq.expr.uses import calls_functions
 from spaseq.gpm.correlated import CorrelatedEvaluator
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.knowledge_versions import EARLIEST, Values
 from spaseq.lang import ast
 from spaseq.lang.shapes import QUERY
 from spaseq.options import StageOptions
@@ -119,12 +120,33 @@ class SequenceStage:
         self._buffer = ReorderBuffer(plan.patterns.columns)
         self._events: list[EventRows] = []  # pushed one by one
         self._is_closing = False
+        self._values: Values = ()
+        self._used, self._since = known, EARLIEST  # the value now, and from when on
 
     def use(self, knowledge: KnowledgeBase) -> None:
         """From now on evaluate with this knowledge base; earlier solutions stay."""
         self._correlated.use(knowledge)
         if self._windows is not None:
             self._windows.use(knowledge)
+        if self._changing is not None:
+            self._changing.use(knowledge)
+
+    def use_values(self, values: Values) -> None:
+        """Evaluate with the values that the knowledge base has at different times.
+
+        A value takes effect when time reaches it. Values may be given again, with others.
+        """
+        is_read = self._correlated.is_used or self._windows or self._changing
+        self._values = values if is_read else ()
+        of_used = [since for since, known in self._values if known is self._used]
+        self._since = of_used[0] if of_used else EARLIEST
+        if self._values and not of_used:
+            self._take(values[0][1])
+
+    def _take(self, value: KnowledgeBase) -> None:
+        """Use a value that the knowledge base has."""
+        self.use(value)
+        self._used = value
 
     def push(self, rows: SolutionBatch | EventRows) -> None:
         """Take rows into the reorder buffer."""
@@ -175,6 +197,27 @@ class SequenceStage:
         return Budget(self._limits, exceed=exceed)
 
     def _advanced(self, watermark: int, ahead: bool) -> Sequence[Answer]:
+        answers: list[Answer] = []
+        for since, knowledge in self._values:
+            if since > self._since:
+                last = max([watermark, *self._last_times()]) if ahead else watermark
+                if since > last:
+                    break
+                answers += self._evaluated(since - 1, False)
+                self._take(knowledge)
+                self._since = since
+        rest = self._evaluated(watermark, ahead)
+        return [*answers, *rest] if answers else rest
+
+    def _last_times(self) -> list[int]:
+        """The time (ms) of the last row that waits, and of each event."""
+        return [
+            *([self._buffer.last_time()] if self._buffer else []),
+            *(event.time for event in self._events),
+        ]
+
+    def _evaluated(self, watermark: int, ahead: bool) -> Sequence[Answer]:
+        """As `_advanced`, with the knowledge base as it is used now."""
         until = EVER if ahead else watermark
         if self._windows is not None:
             return self._through_windows(self._windows, watermark, until)
@@ -340,6 +383,9 @@ class SequenceStage:
         if open_end is not None:
             return self.advance(open_end - 1, ahead=True)
         answers: Sequence[Answer] = []
+        for since, _ in self._values:
+            if since > self._since:
+                answers = [*answers, *self.advance(since)]
         if self._buffer or self._events:
             last = self._buffer.last_time() if self._buffer else _NEVER
             answers = self.advance(max([last, *(e.time for e in self._events)]))

@@ -10,6 +10,7 @@ from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.knowledge_versions import Values
 from spaseq.options import StageOptions
 from spaseq.plan.families import Family
 from spaseq.plan.unit_plan import UnitPlan
@@ -48,6 +49,10 @@ class UnitSequence:
         if self._members is not None:
             self._unit = UnitPlan(self._unit.plans, family)
             self._members.use(family)
+
+    def use_values(self, values: Values) -> None:
+        """Evaluate with the values that the knowledge base has at different times."""
+        self.stage.use_values(values)
 
     def forget(self, number: int) -> None:
         """Give no more answers of a member."""

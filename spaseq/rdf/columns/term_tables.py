@@ -232,6 +232,40 @@ class ExtendedTerms(TermTable):
         return self.base.has_blank or any(map(may_have_blank_node, self._added))
 
 
+class TermsSoFar(TermTable):
+    """The first terms of a table that grows; it does not grow with it."""
+
+    def __init__(self, growing: TermTable) -> None:
+        self._growing, self._size = growing, len(growing)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def text(self, code: int) -> str:
+        return self._growing.text(code)
+
+    def take(self, codes: Int32s) -> list[str]:
+        return self._growing.take(codes)
+
+    def strings(self, codes: Int32s) -> TextArray:
+        return self._growing.strings(codes)
+
+    def find(self, texts: Sequence[str]) -> Int32s:
+        codes = self._growing.find(texts)
+        codes[codes >= self._size] = ABSENT
+        return codes
+
+    def numbers(self, codes: Int32s) -> Numbers:
+        return self._growing.numbers(codes)
+
+    def integers(self, codes: Int32s) -> tuple[Bools, Int64s]:
+        return self._growing.integers(codes)
+
+    @property
+    def has_blank(self) -> bool:
+        return self._growing.has_blank
+
+
 def term_table(terms: Sequence[str]) -> TermTable:
     """The terms as a table: unchanged if they are one already."""
     return terms if isinstance(terms, TermTable) else ListedTerms(list(terms))

@@ -17,8 +17,10 @@ import numpy as np
 from spaseq.algebra.answers import PartialAnswer
 from spaseq.compiled.arrays import Int64s
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.kb.refresh import KbWatch
 from spaseq.kb.service_failure import RetryCount
+from spaseq.kb.watched_graphs import KeptGraph
 from spaseq.lang.shapes import QUERY
 from spaseq.measures import Measures
 from spaseq.options import StageOptions
@@ -210,6 +212,8 @@ class Job:
     streams: tuple[Source, ...]  # each stream of the plans once, registered ones left out
     knowledge: KnowledgeBase
     options: StageOptions = StageOptions()
+    graphs: Mapping[str, KeptGraph] = field(default_factory=dict)  # that may change from outside
+    graph_changes: list[TimedChange] = field(default_factory=list)  # of these so far, in order
     watch: KbWatch | None = None  # sees changes of the knowledge base, if streams are followed
     on_bad: Callable[[BadInput], None] = _ignore
     on_lost: Callable[[BadInput], None] = warn_once

@@ -323,6 +323,12 @@ class ChangingQueries:
 
     # --- queries that begin in the past -----------------------------------------------------------
 
+    def maintains(self, graph: str) -> bool:
+        """Whether a query keeps a graph, be it one that catches up."""
+        plans = [query.plan for query in self._engine.queries.queries]
+        plans += [own.plan for own in self.catch_ups.values()]
+        return any(plan.maintained == graph for plan in plans)
+
     def plan_of(self, name: str) -> QueryPlan | None:
         """The plan of a query, whether it has caught up or not."""
         if name in self.catch_ups:

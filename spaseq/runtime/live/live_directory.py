@@ -2,10 +2,10 @@
 
 `live.json` has the settings that stay the same. `streams/` has a log for each stream, `answers/`
 the log of answers, `queries/` that of queries that come and go, `endpoints/` that of
-what SPARQL endpoints have answered. `state` is the last snapshot of the
-engine, and `replay.json` says from where in the logs it can be made anew. `sent/` says which
-answers each output has, and `failed/` what it did not take. `.lock` is locked by the run that uses
-the directory.
+what SPARQL endpoints have answered, `graphs/` that of graphs that change from outside. `state` is
+the last snapshot of the engine, and `replay.json` says from where in the logs it can be made anew.
+`sent/` says which answers each output has, and `failed/` what it did not take. `.lock` is locked by
+the run that uses the directory.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, TextIO
 
 from spaseq.errors import RunError, UsageError
 from spaseq.runtime.arrivals.checked_json import damaged, read_json
+from spaseq.runtime.live.graph_changes import KeptGraphs
 from spaseq.runtime.live.query_changes import Planner
 from spaseq.stages.sequence import STATE_VERSION
 from spaseq.storage import directory_lock
@@ -97,6 +98,7 @@ class Persistence:
         wall: seconds since the epoch.
         rebuilds: whether the state is made anew from the logs, whatever an earlier run has saved.
         answers_ms: how long answers that nobody needs any more stay; None: as long as messages.
+        graphs: the graphs that may change from outside; None if there are none.
     """
 
     planner: Planner | None = None
@@ -108,6 +110,7 @@ class Persistence:
     wall: Callable[[], float] = time.time
     rebuilds: bool = False
     answers_ms: int | None = None
+    graphs: KeptGraphs | None = None
 
 
 USUAL = Persistence()
@@ -178,6 +181,11 @@ class LiveDirectory:
     def endpoints(self) -> Path:
         """The directory of the log of what endpoints have answered."""
         return self.path / "endpoints"
+
+    @property
+    def graphs(self) -> Path:
+        """The directory of the graphs that change from outside, and of the log of their changes."""
+        return self.path / "graphs"
 
     def state(self) -> Any:
         """The value that `save_state` saved last; None if there is none, or in another format.

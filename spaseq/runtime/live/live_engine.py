@@ -20,6 +20,7 @@ import numpy as np
 from spaseq.algebra.answers import Answer
 from spaseq.connectors.heartbeat_messages import by_kind, is_heartbeat
 from spaseq.errors import RunError
+from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.logs.messages import MessageColumns
 from spaseq.logs.stream_log import Entry, Heartbeat, Partitions
 from spaseq.options import StageOptions, StateLimits
@@ -99,7 +100,15 @@ class LiveEngine:
 
     def _evaluation(self) -> StageFactory:
         """What makes the stages of the queries."""
-        return StageFactory(self._job.knowledge, self._options, self._job.take_bad)
+        how = StageFactory(self._job.knowledge, self._options, self._job.take_bad)
+        self._use_versions(how)
+        return how
+
+    def _use_versions(self, how: StageFactory) -> None:
+        """Let what makes stages know the changes of graphs so far."""
+        self.versions = how.versions
+        for change in self._job.graph_changes:
+            how.versions.add(change)
 
     @property
     def _options(self) -> StageOptions:
@@ -132,6 +141,23 @@ class LiveEngine:
         """Forget a query with its state."""
         self.queries.remove(query)
         self._read()
+
+    def change_graph(self, change: TimedChange) -> None:
+        """Let a graph change; no reader of it was given an event at or after that time."""
+        self.queries.change_graph(change)
+
+    def first_change(self, graph: str) -> int:
+        """The time (ms) after all events, and after all windows, that readers of a graph got."""
+        read = {
+            iri
+            for unit, sources in self.queries.sources().items()
+            if graph in unit.queries[0].plan.inputs.kbs
+            for iri in sources & self._clocks.keys()
+        }
+        clocks = [clock for iri in read for clock in self._clocks[iri].partitions]
+        marks = [self._clocks[iri].watermark for iri in read]
+        known = [clock.latest for clock in clocks]
+        return max([_NEVER, *(time + 1 for time in (*known, *marks) if time is not None)])
 
     def take(self, iri: str, entries: Sequence[Entry]) -> None:
         """Take the next entries of a stream's log."""

@@ -16,7 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TypeVar
 
+from spaseq.algebra.graph_changes import GraphChange
 from spaseq.errors import SpaseqError
+from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.logs.stream_log import Heartbeat, MessageReader, StreamLog
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.job import Job, ProcessCounts
@@ -34,6 +36,8 @@ from spaseq.runtime.live.earlier_run import (
     reaches_of,
 )
 from spaseq.runtime.live.endpoint_log import EndpointLog
+from spaseq.runtime.live.graph_changes import GraphChanges
+from spaseq.runtime.live.graph_log import LoggedChange
 from spaseq.runtime.live.heartbeats import Heartbeats, check_heartbeat, is_below
 from spaseq.runtime.live.live_directory import USUAL, LiveDirectory, Persistence, SavedRun
 from spaseq.runtime.live.live_engine import EngineLost, LiveEngine
@@ -108,7 +112,23 @@ class LiveLoop:
         self.acceptance = MessageAcceptance(
             streams, self.logs, self._heartbeats, self.clock, how, self._work.set, self.note
         )
+        self.graphs = self._graphs()
         self._readers = self._resumed()
+
+    def _graphs(self) -> GraphChanges | None:
+        kept = self._keeping.graphs
+        if kept is None:
+            return None
+        queries = self.queries
+        return GraphChanges(
+            kept,
+            self.requests,
+            self._change_graph,
+            lambda: self.engine.versions,
+            queries.maintains,
+            self.clock.wall,
+            self.note,
+        )
 
     # --- resuming ---------------------------------------------------------------------------------
 
@@ -228,6 +248,9 @@ class LiveLoop:
             if self.queries.log is not None and not stop.is_set():
                 self.engine.use_settings()
                 self._save()  # so that a later run knows the knowledge base and the settings
+            if self.graphs is not None and not stop.is_set():
+                self.graphs.look_at_files(self._change_graph)
+                stack.enter_context(self.graphs.watching())
             self.acceptance.judge_from(self.engine.streams_as_json())
             stack.callback(self.acceptance.end_sources)
             if not self._keeping.waits:
@@ -463,6 +486,29 @@ class LiveLoop:
         change = QueryChange(kind, query, self._places(), reason, start, log.log.end)
         self.queries.change(change, plan)
 
+    def _change_graph(
+        self, iri: str, change: GraphChange, files: str | None, since: int | None
+    ) -> LoggedChange:
+        """Log a change of a graph; no event that was given to a reader of it sees it.
+
+        Raises:
+            UsageError: a reader was given an event at or after `since` (ms).
+            RunError: the disk is full. Nothing has changed.
+        """
+        kept = self._keeping.graphs
+        assert kept is not None
+        self._read_all()
+        with self.acceptance.writing:  # nothing comes between the decision and the log
+            self._read_all()
+            engines = [self.engine, *(own.engine for own in self.queries.catch_ups.values())]
+            first, now = max(own.first_change(iri) for own in engines), self.clock.wall()
+            timed = TimedChange(kept.time_of(iri, first, now, since), iri, change)
+            logged = kept.log.append(LoggedChange(timed, now, files))
+        self.job.graph_changes.append(timed)
+        for engine in engines:
+            engine.change_graph(timed)
+        return logged
+
     # --- queries that begin in the past -----------------------------------------------------------
 
     def _advance_catch_ups(self) -> None:
@@ -496,3 +542,5 @@ class LiveLoop:
         self.answers.close()
         self._endpoints.close()
         self.queries.close()
+        if self._keeping.graphs is not None:
+            self._keeping.graphs.log.close()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,8 @@ from spaseq.runtime.live.answer_records import LoggedAnswer
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import Terms
 from spaseq.runtime.live.endpoint_log import EndpointLog
+from spaseq.runtime.live.graph_changes import open_graphs
+from spaseq.runtime.live.graph_log import first_knowledge
 from spaseq.runtime.live.live_directory import LiveDirectory, Persistence
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
 from spaseq.runtime.live.live_loop import LiveLoop
@@ -70,7 +72,11 @@ class LoggedRun:
             RunError: a limit is exceeded, or the disk is full. What was accepted is in the logs.
         """
         sources = [stream for stream in job.streams if isinstance(stream, BrokerStream)]
-        directory = LiveDirectory.open(options.checkpoint, _settings(job, sources, options))
+        settings = _settings(job, sources, options)
+        if job.graphs:
+            first = first_knowledge(options.checkpoint / "graphs")
+            settings["knowledge base"] = (first or job.knowledge).hash
+        directory = LiveDirectory.open(options.checkpoint, settings)
         with ExitStack() as stack:
             stack.callback(directory.release)
             stop = self.stop or stack.enter_context(until_interrupted())
@@ -79,10 +85,11 @@ class LoggedRun:
                 out, terms, form, tuple(columns), overwrites=not directory.resumed
             )
             streams = [LiveStream(s.describe(), s, options.arrivals) for s in sources]
+            graphs = open_graphs(directory.graphs, job)
             endpoints = EndpointLog(directory.endpoints, job.knowledge.services)
             job.knowledge = endpoints.used_by(job.knowledge)
             engine = self.engine(job, streams, options.limits, Tolerated.NONE)
-            keeping = Persistence(sides=sides or {}, rebuilds=options.rebuild)
+            keeping = Persistence(sides=sides or {}, rebuilds=options.rebuild, graphs=graphs)
             loop = LiveLoop(job, engine, streams, directory, endpoints, keeping)
             loop.run(stop, lambda: loop.deliveries_to({"out": output}))
 
@@ -107,6 +114,7 @@ def replayed(
     streams: Sequence[LiveStream],
     engine: EngineMaker,
     planner: Planner | None = None,
+    instead: Collection[str] = (),
 ) -> Iterator[LoggedAnswer]:
     """The answers over the logs of a data directory, which may be in use.
 
@@ -118,6 +126,7 @@ def replayed(
         engine: makes what evaluates the queries.
         planner: plans the queries that the run itself had, each of which comes and goes where it
             did.
+        instead: graphs of the job that count in the place of those that are logged.
 
     Raises:
         InputError: the directory cannot be read.
@@ -129,12 +138,13 @@ def replayed(
     with ExitStack() as stack:
         opened = LiveDirectory.open(directory, settings)
         stack.callback(opened.release)
-        for part in parts:
+        for part in (*parts, "graphs"):
             _copy(data / part, directory / part)
+        graphs = open_graphs(opened.graphs, job, instead=instead)
         endpoints = EndpointLog(opened.endpoints, job.knowledge.services)
         job.knowledge = endpoints.used_by(job.knowledge)
         tolerated = Tolerated.NONE if planner is None else Tolerated.ALL
-        keeping = Persistence(planner, retain_ms=_EVER)
+        keeping = Persistence(planner, retain_ms=_EVER, graphs=graphs)
         made = engine(job, streams, StateLimits(), tolerated)
         loop = LiveLoop(job, made, streams, opened, endpoints, keeping)
         logs = {"the answers of endpoints": endpoints.log} if planner is not None else {}

@@ -27,6 +27,13 @@ from spaseq.runtime.live.changing_queries import CatchUp
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import DeliveryView
 from spaseq.runtime.live.endpoint_log import EndpointLog
+from spaseq.runtime.live.graph_changes import (
+    MOST_BYTES,
+    GraphChanges,
+    OnFiles,
+    ignored,
+    open_graphs,
+)
 from spaseq.runtime.live.live_directory import LiveDirectory, Persistence
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
 from spaseq.runtime.live.live_loop import LiveLoop
@@ -67,6 +74,8 @@ class StandingOptions:
         record: a file of the data directory with what a replay must know, as (name, data).
         rebuilds: whether the state is made anew from the logs, whatever an earlier run has saved.
         answers_ms: how long answers can be read; None: as long as messages stay.
+        on_files: told of each change of a graph by its files: the graph before and after.
+        most_kb: how many bytes the files of a graph may have, or what a request gives for one.
     """
 
     limits: StateLimits = field(default_factory=StateLimits)
@@ -78,6 +87,8 @@ class StandingOptions:
     record: tuple[str, bytes] | None = None
     rebuilds: bool = False
     answers_ms: int | None = None
+    most_kb: int = MOST_BYTES
+    on_files: OnFiles = ignored
 
 
 class StandingRun:
@@ -154,6 +165,7 @@ class StandingRun:
                 file = open_lines(str(self._path / name), os.O_APPEND)
                 self._sides[str(self._path / name)] = file
                 stack.callback(file.close)
+            graphs = open_graphs(directory.graphs, job, options.most_kb, options.on_files)
             endpoints = EndpointLog(directory.endpoints, job.knowledge.services)
             job.knowledge = endpoints.used_by(job.knowledge)
             engine = options.engine(job, self._streams, options.limits, Tolerated.ALL)
@@ -165,6 +177,7 @@ class StandingRun:
                 options.wall,
                 options.rebuilds,
                 options.answers_ms,
+                graphs,
             )
             self._loop = LiveLoop(job, engine, self._streams, directory, endpoints, keeping)
             self._stack = stack.pop_all()
@@ -428,6 +441,11 @@ class StandingRun:
         """When the run began with this knowledge base, ms; 0 if there has been no other one."""
         return self._loop.knowledge_since
 
+    @property
+    def graphs(self) -> GraphChanges | None:
+        """The graphs that may change from outside; None if there are none."""
+        return self._loop.graphs
+
     # --- streams ----------------------------------------------------------------------------------
 
     def accept(
@@ -554,6 +572,7 @@ class StandingRun:
             return [f"the run has ended: {self._failure}"]
         found = [f"{what}: {reason}" for what, reason in [*self._loop.problems.items()]]
         found += [f"stream {name}: {why}" for name, why in self._loop.acceptance.problems().items()]
+        found += [] if self.graphs is None else self.graphs.problems()
         clock = self._loop.clock.problem()
         found += [f"clock: {clock}"] if clock else []
         found += [f"sink {view.name}: {view.problem}" for view in self.sinks() if view.problem]

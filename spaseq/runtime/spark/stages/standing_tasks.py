@@ -9,6 +9,7 @@ to their states after it. Nothing else outlives a batch; what a worker keeps onl
 from __future__ import annotations
 
 import pickle
+import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.errors import RunError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.knowledge_versions import EARLIEST, KnowledgeVersions, TimedChange
 from spaseq.lang.depth import make_room_for_any
 from spaseq.logs.messages import MessageColumns
 from spaseq.options import StageOptions
@@ -31,6 +33,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
 from spaseq.runtime.job.job import Stats
@@ -213,7 +216,9 @@ class StandingTasks:
     Attributes:
         run: the run, and the edition of its definitions; equal ones have all in common.
         shelves: broadcasts, each with (its last number, pickled definitions by number).
-        knowledge: the knowledge base.
+        knowledge: the knowledge base before its graphs changed.
+        changes: broadcasts, each with (how many changes there are then, the last ones of them).
+        settled: no event at or before this time (ms) follows.
         options: of the stages.
         kernels: how kernels are called.
     """
@@ -221,6 +226,8 @@ class StandingTasks:
     run: tuple[str, int]
     shelves: tuple[tuple[int, Any], ...]
     knowledge: StoredKnowledge
+    changes: tuple[tuple[int, Any], ...]
+    settled: int
     options: StageOptions
     kernels: mode.Mode
 
@@ -244,7 +251,30 @@ class StandingTasks:
             if last > _present.last:
                 _present.pickled.update(shelf.value)
                 _present.last = last
+        for count, shelf in self.changes:
+            _present.take_changes(count, shelf.value if count > _present.changes else ())
+        _present.settle(self.settled)
         return _present
+
+
+_ALWAYS = EARLIEST, 2**63 - 1
+_SPAN = struct.Struct("<qq")  # since when, and before when (ms) solutions count
+
+
+def packed(rows: SolutionBatch, columns: SolutionColumns, span: tuple[int, int] = _ALWAYS) -> bytes:
+    """Solutions for a step; those of events outside a span of time (ms) do not count."""
+    return _SPAN.pack(*span) + SolutionCodec(columns).encode(rows)
+
+
+def _unpacked(data: bytes, columns: SolutionColumns, judged: JudgedEvents | None) -> SolutionBatch:
+    """The inverse of `packed`, for events that have been judged."""
+    since, until = _SPAN.unpack_from(data)
+    rows = SolutionCodec(columns).decode(data[_SPAN.size :])
+    if judged is not None:
+        rows = _judged(rows, judged)
+    if (since, until) == _ALWAYS:
+        return rows
+    return rows.take(np.flatnonzero((rows.time >= since) & (rows.time < until)))
 
 
 _Kept: TypeAlias = tuple[int, int, UnitSequence]
@@ -259,12 +289,30 @@ class Workshop:
     knowledge: KnowledgeBase
     options: StageOptions
     last: int = -1
+    changes: int = 0  # of graphs
     pickled: dict[int, bytes] = field(default_factory=dict)
     _definitions: dict[int, Definition] = field(default_factory=dict)
-    _patterns: dict[int, UnitPatterns] = field(default_factory=dict)
+    _patterns: dict[int, list[tuple[int, UnitPatterns]]] = field(default_factory=dict)
+    _versions: KnowledgeVersions = field(init=False)
+    _outdated: set[int] = field(default_factory=set)  # stages 1 of which graphs have changed
     _joint: JointPatterns = field(default_factory=JointPatterns)
     _kept: dict[tuple[int, int], _Kept] = field(default_factory=dict)
     _bad: list[BadInput] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._versions = KnowledgeVersions(self.knowledge)
+
+    def take_changes(self, count: int, last: Sequence[TimedChange]) -> None:
+        """Take the last of some changes of graphs."""
+        if count > self.changes:
+            for change in last[self.changes - count :]:
+                self._versions.add(change)
+            self.changes, self._outdated = count, {*self._patterns}
+
+    def settle(self, before: int) -> None:
+        """Forget what no event after a time (ms) needs."""
+        if self._versions.changed and self._versions.drop(before):
+            self._outdated = {*self._patterns}
 
     def definition(self, number: int) -> Definition:
         """A definition."""
@@ -292,17 +340,31 @@ class Workshop:
         seconds = time.perf_counter() - began
         return SolvedBlock(pieces, packs, matching.failures, seconds)
 
-    def matched(self, number: int, events: EventBatch, index: VerticalPartition) -> SolutionBatch:
-        """The solutions of a definition's graph patterns."""
-        found = self._patterns.get(number)
-        if found is None:
-            found = self._patterns[number] = self._new_patterns(number)
-        return found.match(events, index)
+    def matched(
+        self, number: int, events: EventBatch, index: VerticalPartition
+    ) -> Iterator[tuple[tuple[int, int], SolutionBatch]]:
+        """The solutions of a definition's graph patterns with each value that graphs have.
 
-    def _new_patterns(self, number: int) -> UnitPatterns:
-        unit = self._unit(number)
+        Each comes with the time from which, and before which, it counts: some events get their
+        times from the driver.
+        """
+        if number not in self._patterns or number in self._outdated:
+            self._patterns[number] = self._new_patterns(number)
+            self._outdated.discard(number)
+        stages = self._patterns[number]
+        ends = [*(since for since, _ in stages[1:]), _ALWAYS[1]]
+        for (since, stage), until in zip(stages, ends, strict=True):
+            yield (since, until), stage.match(events, index)
+
+    def _new_patterns(self, number: int) -> list[tuple[int, UnitPatterns]]:
+        unit, known = self._unit(number), dict(self._patterns.get(number, ()))
+        stages = {id(stage.knowledge): stage for stage in known.values()}
         joint = JointPatterns() if unit.family is None else self._joint
-        return patterns_of(unit, self.knowledge, self._bad.append, self.options.limits, joint)
+        how = self._bad.append, self.options.limits, joint
+        return [
+            (since, stages.get(id(value)) or patterns_of(unit, value, *how))
+            for since, value in self._versions.of(unit.plan.inputs.kbs)
+        ]
 
     def _unit(self, number: int) -> UnitPlan:
         """The plans of a definition."""
@@ -324,11 +386,8 @@ class Workshop:
         try:
             sequence = self._stage(step)
             for block, data in step.packs:
-                rows = SolutionCodec(self.definition(step.definition).plan.patterns.columns).decode(
-                    data
-                )
-                if block != JUDGED:
-                    rows = _judged(rows, judged[block])
+                columns = self.definition(step.definition).plan.patterns.columns
+                rows = _unpacked(data, columns, None if block == JUDGED else judged[block])
                 stats.count_unit(self._unit(step.definition), rows)
                 sequence.push(rows)
             found = sequence.advance(step.watermark)
@@ -361,12 +420,13 @@ class Workshop:
 
     def _stage(self, step: StageStep) -> UnitSequence:
         # A stage that fails half-way must not be used again, so it is removed meanwhile.
-        kept = self._kept.pop((step.unit, step.bucket), None)
+        kept, unit = self._kept.pop((step.unit, step.bucket), None), self._unit(step.definition)
+        values = self._versions.of(unit.plan.inputs.kbs)
         if kept is not None and kept[:2] == (step.definition, step.version):
+            kept[2].use_values(values)
             return kept[2]
-        sequence = UnitSequence(
-            self._unit(step.definition), self.options, self.knowledge, self._bad.append
-        )
+        sequence = UnitSequence(unit, self.options, values[0][1], self._bad.append)
+        sequence.use_values(values)
         if step.state is not None:
             sequence.stage.restore(step.state)
         return sequence
@@ -400,7 +460,7 @@ class _Matching:
     ) -> None:
         self._workshop, self._readers = workshop, {reader.unit: reader for reader in readers}
         self._counted = counted
-        self._held: dict[int, dict[int, list[SolutionBatch]]] = {}
+        self._held: dict[int, dict[tuple[int, tuple[int, int]], list[SolutionBatch]]] = {}
         self._events = 0
         self.failures: dict[int, Exception] = {}
 
@@ -414,10 +474,10 @@ class _Matching:
         for unit, reader in self._readers.items():
             try:
                 for table in reader.tables if unit not in self.failures else ():
-                    rows = self._workshop.matched(table, batch, index)
-                    if len(rows):
-                        held = self._held.setdefault(unit, {})
-                        held.setdefault(table, []).append(rows.compact())
+                    for span, rows in self._workshop.matched(table, batch, index):
+                        if len(rows):
+                            held = self._held.setdefault(unit, {})
+                            held.setdefault((table, span), []).append(rows.compact())
             except Exception as error:
                 self.failures[unit] = _sent(error)
 
@@ -425,13 +485,13 @@ class _Matching:
         """(unit, bucket, packed solutions)."""
         for unit, tables in self._held.items():
             reader = self._readers[unit]
-            for table, held in tables.items() if unit not in self.failures else ():
+            for (table, span), held in tables.items() if unit not in self.failures else ():
                 columns = self._workshop.definition(table).plan.patterns.columns
                 rows = SolutionBatch.concat(held, columns)
                 bucket = buckets(rows, reader.key, reader.buckets)
                 for number in np.unique(bucket).tolist():
                     own = rows.take(np.flatnonzero(bucket == number))
-                    yield unit, number, SolutionCodec(columns).encode(own)
+                    yield unit, number, packed(own, columns, span)
 
 
 def _outline(batch: EventBatch) -> BatchOutline:

@@ -20,16 +20,23 @@ from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import UsageError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.kb.knowledge_versions import Values
 from spaseq.plan.families import Family
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
+from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.binding import asks_endpoints
 from spaseq.runtime.pushed_units import PushedUnit
 from spaseq.runtime.spark.rows.answer_blocks import answers_of, merged
 from spaseq.runtime.spark.rows.stage_rows import buckets
-from spaseq.runtime.spark.stages.standing_tasks import JUDGED, StageStep, StepResult, StreamReader
+from spaseq.runtime.spark.stages.standing_tasks import (
+    JUDGED,
+    StageStep,
+    StepResult,
+    StreamReader,
+    packed,
+)
 from spaseq.runtime.spark.standing.stage_jobs import StageJobs
 from spaseq.runtime.unit_stages import MatchingStage, Rows, StageFactory, UnitStage
 from spaseq.stages.late_sequence import EMPTY_STATE
@@ -65,8 +72,9 @@ class SparkStageFactory(StageFactory):
             return self.jobs.shelf.query(unit.plan)
         return self.jobs.shelf.family(unit.family, unit.plans.__getitem__)
 
-    def patterns(self, unit: UnitPlan) -> RemotePatterns:
-        return RemotePatterns(self.definition(unit), lambda: StageFactory.patterns(self, unit))
+    def patterns(self, unit: UnitPlan, before: MatchingStage | None = None) -> RemotePatterns:
+        number = before.number if isinstance(before, RemotePatterns) else self.definition(unit)
+        return RemotePatterns(number, lambda: StageFactory.patterns(self, unit))
 
     def sequence(self, unit: UnitPlan) -> RemoteSequence:
         return RemoteSequence(self, unit)
@@ -135,6 +143,9 @@ class RemoteSequence:
         self._unit = UnitPlan(self._unit.plans, family)
         self.definition = self._how.definition(self._unit)
 
+    def use_values(self, values: Values) -> None:
+        """Workers learn the values with their tasks."""
+
     def forget(self, number: int) -> None:
         """Give no more answers of a member: `use` follows before the next batch."""
 
@@ -154,7 +165,7 @@ class RemoteSequence:
         bucket = buckets(rows, self._key, len(self._parts))
         for number in np.unique(bucket).tolist():
             own = rows.take(np.flatnonzero(bucket == number))
-            self.take(number, JUDGED, SolutionCodec(columns).encode(own))
+            self.take(number, JUDGED, packed(own, columns))
 
     def steps(self, watermark: int) -> list[StageStep]:
         """What workers must do before the answers by a watermark (ms) are known."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from spaseq.compiled import mode
+from spaseq.kb.knowledge_versions import EARLIEST, TimedChange
 from spaseq.options import StageOptions
 from spaseq.plan.families import Family
 from spaseq.plan.query_plan import QueryPlan
@@ -121,6 +122,8 @@ class StageJobs:
 
     Attributes:
         shelf: the definitions of units.
+        changes: of graphs, all so far.
+        settled: no event at or before this time (ms) follows.
         buckets: into how many parts stage 2 of a unit with a key is split.
         batch: the number of the present batch.
         judged: by block of the batch what the driver has decided of its events.
@@ -133,6 +136,9 @@ class StageJobs:
         self._id, self._units = uuid.uuid4().hex, 0
         self.buckets: int = spark.sparkContext.defaultParallelism
         self.shelf = DefinitionShelf(spark.sparkContext)
+        self.changes: list[TimedChange] = []
+        self._told: list[tuple[int, Any]] = []  # broadcasts of changes
+        self.settled = EARLIEST
         self.batch = 0
         self.judged: dict[int, JudgedEvents] = {}
         self.used: Callable[[], Collection[int]] = list
@@ -202,6 +208,18 @@ class StageJobs:
             for result in results:
                 self._results.setdefault(result.unit, []).append(result)
 
+    def _told_changes(self) -> tuple[tuple[int, Any], ...]:
+        """All broadcasts of changes of graphs; few, as a worker may be new."""
+        told = self._told[-1][0] if self._told else 0
+        if told < len(self.changes):
+            if len(self._told) >= MOST:
+                for _, shelf in self._told:
+                    shelf.destroy()
+                told, self._told = 0, []
+            last = self._spark.sparkContext.broadcast(self.changes[told:])
+            self._told.append((len(self.changes), last))
+        return tuple(self._told)
+
     def _each(self, task: Callable[[StandingTasks], Callable[[bytes], T]], items: Any) -> list[T]:
         """The results of a task for each item, in parallel."""
         if not items:
@@ -210,7 +228,8 @@ class StageJobs:
         with spark_errors():
             shelves = self.shelf.shelves(self.used)
             run = self._id, self.shelf.edition
-            tasks = StandingTasks(run, shelves, self._knowledge, self._options, mode.current())
+            graphs = self._knowledge, self._told_changes(), self.settled
+            tasks = StandingTasks(run, shelves, *graphs, self._options, mode.current())
             do = task(tasks)
             with worker_python(self._spark), worker_variables(context, LIKE_DATAFRAMES):
                 given = [pickle.dumps(item, pickle.HIGHEST_PROTOCOL) for item in items]

@@ -17,6 +17,7 @@ import numpy as np
 
 from spaseq.algebra.answers import Answer
 from spaseq.connectors.heartbeat_messages import is_heartbeat
+from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.logs.messages import MessageColumns
 from spaseq.logs.stream_log import Entry
 from spaseq.options import StateLimits
@@ -122,7 +123,14 @@ class StandingEngine(LiveEngine):
         job = self._job
         self._jobs = StageJobs(self._spark, self._stored, self._options)
         self._jobs.used, self._jobs.report = self._definitions, self._report
-        return SparkStageFactory(job.knowledge, self._options, job.take_bad, self._jobs)
+        self._jobs.changes += job.graph_changes
+        how = SparkStageFactory(job.knowledge, self._options, job.take_bad, self._jobs)
+        self._use_versions(how)
+        return how
+
+    def change_graph(self, change: TimedChange) -> None:
+        super().change_graph(change)
+        self._jobs.changes.append(change)
 
     def _definitions(self) -> set[int]:
         """The definitions that units have."""
@@ -161,6 +169,7 @@ class StandingEngine(LiveEngine):
         self._hand_on(blocks, solved)
         found = super().advance()
         self._jobs.judged.clear()
+        self._jobs.settled = min(self.marks().values())
         self._jobs.check()
         return found
 

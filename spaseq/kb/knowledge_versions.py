@@ -1,0 +1,114 @@
+"""A knowledge base whose graphs are changed while a run goes on: what it is at each time.
+
+The changes of a graph come in order of their times, and none has a time that an event has had which
+a query was given. So events of several values of a graph meet only as long as streams are out of
+order, and old values go when no event can need them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from operator import itemgetter
+from typing import TypeAlias
+
+from spaseq.algebra.graph_changes import GraphChange
+from spaseq.kb.changing_graph import ChangingGraph
+from spaseq.kb.knowledge import KbGraph, KnowledgeBase
+from spaseq.rdf.columns.term_tables import ExtendedTerms, TermsSoFar
+from spaseq.records import record
+
+EARLIEST = -(2**63)
+"""The time (ms) since which the first value holds."""
+
+Values: TypeAlias = "Sequence[tuple[int, KnowledgeBase]]"
+"""The time (ms) since which each value of a knowledge base holds, and the value; ascending."""
+
+
+@record
+class TimedChange:
+    """A change of a graph from a time (ms) on."""
+
+    time: int
+    graph: str
+    change: GraphChange
+
+
+class KnowledgeVersions:
+    """The values of a knowledge base that events may need.
+
+    Args:
+        base: the first value.
+        changes: those that are known already.
+    """
+
+    def __init__(self, base: KnowledgeBase, changes: Iterable[TimedChange] = ()) -> None:
+        self._base = base
+        self._terms = ExtendedTerms(base.terms)
+        self._now: dict[str, ChangingGraph] = {}  # after all changes
+        self._values: dict[str, list[tuple[int, KbGraph]]] = {}  # of each changed graph
+        self._made: dict[tuple[int, ...], KnowledgeBase] = {}  # by the values of its graphs
+        for change in changes:
+            self.add(change)
+
+    @property
+    def changed(self) -> Collection[str]:
+        """The graphs that have changed."""
+        return self._values.keys()
+
+    def add(self, change: TimedChange) -> None:
+        """Take another change; none of its graph has a later time."""
+        graph = self._now.get(change.graph)
+        if graph is None:
+            first = self._base.graphs.get(change.graph, KbGraph())
+            graph = self._now[change.graph] = ChangingGraph(self._terms, first)
+            self._values[change.graph] = [(EARLIEST, first)]
+        graph.apply(change.change)
+        values = self._values[change.graph]
+        if values[-1][0] == change.time:
+            values.pop()
+        values.append((change.time, graph.relations()))
+
+    def since(self, iri: str) -> int:
+        """The time (ms) of the last change of a graph that some event may need."""
+        values = self._values.get(iri)
+        return values[-1][0] if values else EARLIEST
+
+    def last(self, iri: str) -> tuple[KbGraph, TermsSoFar]:
+        """A graph after all changes, and the texts of its codes."""
+        values = self._values.get(iri)
+        graph = values[-1][1] if values else self._base.graphs.get(iri, KbGraph())
+        return graph, TermsSoFar(self._terms)
+
+    def of(self, graphs: Collection[str]) -> Values:
+        """The values for a reader of some graphs: a new one wherever one of these changes."""
+        own = [iri for iri in graphs if iri in self._values]
+        if not own:
+            return [(EARLIEST, self._base)]
+        times = sorted({time for iri in own for time, _ in self._values[iri]})
+        return [(time, self._at(time, own)) for time in times]
+
+    def _at(self, time: int, changed: Sequence[str]) -> KnowledgeBase:
+        found = {}
+        for iri in changed:
+            values = self._values[iri]
+            found[iri] = values[bisect_right(values, time, key=itemgetter(0)) - 1][1]
+        key = tuple(map(id, found.values()))
+        if key not in self._made:
+            graphs = {**self._base.graphs, **found}
+            self._made[key] = replace(self._base, terms=TermsSoFar(self._terms), graphs=graphs)
+        return self._made[key]
+
+    def drop(self, before: int) -> bool:
+        """Forget the values that no event after a time (ms) needs; whether there were any."""
+        dropped = False
+        for values in self._values.values():
+            needed = bisect_right(values, before + 1, key=itemgetter(0)) - 1
+            if needed > 0:
+                values[: needed + 1] = [(EARLIEST, values[needed][1])]
+                dropped = True
+        if dropped:
+            kept = {id(graph) for values in self._values.values() for _, graph in values}
+            self._made = {key: own for key, own in self._made.items() if kept.issuperset(key)}
+        return dropped

@@ -1,0 +1,137 @@
+"""The files of graphs, watched: what a graph is to be when its files have changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from spaseq.errors import InputError, SpaseqError
+from spaseq.kb.graph_updates import file_triples
+from spaseq.kb.refresh import FileStates, files_of
+from spaseq.kb.service_address import is_url
+from spaseq.limits import Limits
+from spaseq.rdf.terms.term import Triple
+from spaseq.records import record
+
+
+@record
+class KeptGraph:
+    """How a graph of a run is kept.
+
+    Attributes:
+        paths: the files that it was read from.
+        watched: whether a change of these is a change of the graph.
+        writable: whether requests may change it.
+    """
+
+    paths: tuple[str, ...] = ()
+    watched: bool = True
+    writable: bool = False
+
+
+class WatchedGraph:
+    """The files of one graph.
+
+    Args:
+        iri: the graph.
+        paths: its files.
+        checksum: of the files when the graph was last read from them; None if it never was.
+        most_bytes: how large they may be together.
+        limits: bound what is read.
+    """
+
+    def __init__(
+        self,
+        iri: str,
+        paths: Sequence[str],
+        checksum: str | None,
+        most_bytes: int,
+        limits: Limits,
+    ) -> None:
+        self.iri, self._paths, self._checksum = iri, paths, checksum
+        self._most, self._limits = most_bytes, limits
+        self._seen: FileStates | None = None  # that were looked at wholly
+        self._latest: FileStates | None = None
+        self.problem = ""
+
+    def changed(self, at_once: bool = False) -> tuple[str, list[Triple]] | None:
+        """The checksum and the triples of files that have changed; None if they have not.
+
+        Files count when two calls have seen them as they are, unless `at_once`: somebody may be
+        writing. `problem` says why changed files cannot be read.
+        """
+        before, self._latest = self._latest, _states(self._paths)
+        if self._latest == self._seen or not (at_once or self._latest == before):
+            return None
+        self._seen, self.problem = self._latest, ""
+        try:
+            return self._read()
+        except (SpaseqError, OSError) as error:
+            self.problem = f"{error}; the graph stays as it was"
+            return None
+
+    def forget(self) -> None:
+        """Let the next call of `changed` give the files again, as they could not be taken."""
+        self._seen = self._checksum = None
+
+    def _read(self) -> tuple[str, list[Triple]] | None:
+        size = sum(size for _, _, size, _ in self._seen or ())
+        if size > self._most:
+            raise InputError(f"{', '.join(self._paths)}: more than {self._most:,} bytes (max_kb)")
+        checksum = checksum_of(self._paths)
+        if checksum == self._checksum:
+            return None
+        read = (file_triples(path, self.iri, self._limits) for path in self._paths)
+        triples = list(chain.from_iterable(read))
+        self._checksum = checksum
+        return checksum, triples
+
+
+def checksum_of(paths: Iterable[str]) -> str:
+    """SHA-256 over the contents of files; InputError if one cannot be read."""
+    digest = hashlib.sha256()
+    for path in paths:
+        found = [file for file in files_of(path) if file.is_file()]
+        if not found:
+            raise InputError(f"{path}: there is no such file")
+        for file in sorted(found):
+            digest.update(f"{file.name}\n".encode())
+            with file.open("rb") as data:
+                digest.update(hashlib.file_digest(data, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _states(paths: Sequence[str]) -> FileStates:
+    found = []
+    for path in paths:
+        for file in files_of(path):
+            try:
+                status = os.stat(file)
+            except OSError:
+                continue
+            found.append((str(file), status.st_mtime_ns, status.st_size, status.st_ino))
+    return tuple(found)
+
+
+def watched_graphs(
+    graphs: Mapping[str, KeptGraph],
+    checksums: Mapping[str, str],
+    most_bytes: int,
+    limits: Limits,
+    may_change: Callable[[str], bool],
+) -> Iterator[WatchedGraph]:
+    """The graphs whose files are watched; `may_change` says which may change at all."""
+    for iri, kept in graphs.items():
+        if kept.watched and kept.paths and may_change(iri):
+            yield WatchedGraph(iri, kept.paths, checksums.get(iri), most_bytes, limits)
+
+
+def kept_graphs(sources: Iterable[tuple[str | None, object]]) -> dict[str, KeptGraph]:
+    """The graphs of files among the sources of a knowledge base that have a name of their own."""
+    found: dict[str, tuple[str, ...]] = {}
+    for iri, source in sources:
+        if iri is not None and isinstance(source, str | os.PathLike) and not is_url(str(source)):
+            found[iri] = (*found.get(iri, ()), str(source))
+    return {iri: KeptGraph(paths) for iri, paths in found.items()}

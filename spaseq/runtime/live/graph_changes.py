@@ -1,0 +1,361 @@
+"""The graphs of a live run that change from outside: by their files, and by requests.
+
+A change is made from the graph as it is, by whoever wants it. Then the run's thread gives it a time
+that is after every event that a reader of the graph was given, logs it, and lets the engine know.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from spaseq.algebra.graph_changes import GraphChange
+from spaseq.errors import RunError, SpaseqError, UsageError
+from spaseq.kb.graph_updates import graph_triples, replacing
+from spaseq.kb.knowledge import KbGraph, KnowledgeBase
+from spaseq.kb.knowledge_versions import EARLIEST, KnowledgeVersions, TimedChange
+from spaseq.kb.watched_graphs import KeptGraph, WatchedGraph, checksum_of, watched_graphs
+from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.rdf.columns.term_tables import TermsSoFar
+from spaseq.rdf.terms.term import Triple
+from spaseq.rdf.terms.times import format_time
+from spaseq.runtime.job.job import Job
+from spaseq.runtime.live.graph_log import GraphLog, LoggedChange
+from spaseq.runtime.live.loop_requests import LoopRequests
+
+MOST_BYTES = 10**9
+"""How large the files of a graph may be, unless somebody says so."""
+
+_LOOK_S = 0.5
+_AHEAD_MS = 60_000
+
+
+class NoSuchGraph(UsageError):
+    """The run has no graph of this name."""
+
+
+class GraphGone(UsageError):
+    """What a graph was at a time is not kept any more."""
+
+
+class GraphChanged(UsageError):
+    """The graph is not the one that somebody wants to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphView:
+    """A graph at some time.
+
+    Attributes:
+        iri: its name.
+        version: the number of its last change; -1 before the first.
+        since: since when it is so, ms; None if it always was.
+        graph, terms: its triples.
+    """
+
+    iri: str
+    version: int
+    since: int | None
+    graph: KbGraph = field(repr=False)
+    terms: TermsSoFar = field(repr=False)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.graph.values()))
+
+    @property
+    def tag(self) -> str:
+        """Tells this value of the graph from others."""
+        return str(self.version + 1)
+
+    def triples(self) -> Iterator[Triple]:
+        """Its triples."""
+        return graph_triples(self.graph, self.terms)
+
+
+OnFiles = Callable[[GraphView, GraphView], None]
+
+
+def ignored(*_: object) -> None:
+    """Nobody is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptGraphs:
+    """What a run keeps of its graphs.
+
+    Attributes:
+        log: their changes.
+        graphs: how each is kept, by name.
+        most_bytes: how large the files of one may be.
+        limits: bound what is read.
+        on_files: told of each change by files: the graph before and after.
+    """
+
+    log: GraphLog
+    graphs: Mapping[str, KeptGraph]
+    most_bytes: int = MOST_BYTES
+    limits: Limits = DEFAULT_LIMITS
+    on_files: OnFiles = ignored
+
+    @property
+    def base(self) -> KnowledgeBase:
+        """The knowledge base before the first change."""
+        return self.log.base
+
+    @property
+    def changes(self) -> list[TimedChange]:
+        """All changes so far, in order; those of graphs that are not there any more left out."""
+        known = self.base.graphs
+        return [own.timed for own in self.log.changes if own.timed.graph in known]
+
+    def time_of(self, iri: str, first: int, now: int, since: int | None) -> int:
+        """The time (ms) of the next change of a graph.
+
+        Args:
+            iri: the graph.
+            first: a time after all events that its readers were given.
+            now: what the clock shows.
+            since: the time that is wanted; None: now.
+
+        Raises:
+            UsageError: the time that is wanted is too early.
+        """
+        last = self.log.last_of(iri)
+        first = first if last is None else max(first, last.timed.time)
+        if since is not None and since < first:
+            raise UsageError(
+                f"<{iri}> cannot change at {format_time(since)}: a reader was given an event of "
+                "that time or later, or it was changed later; the first time is "
+                f"{format_time(first)}"
+            )
+        return max(first, now) if since is None else since
+
+
+Accepting = Callable[[str, GraphChange, "str | None", "int | None"], LoggedChange]
+"""Logs a change of a graph, with the checksum of its files, and from which time (ms) on."""
+
+
+class GraphChanges:
+    """The graphs of a run; any thread may call the methods.
+
+    Args:
+        kept: what the run keeps.
+        requests: to the run's thread.
+        accept: called in the run's thread.
+        versions: gives the values that the engine has.
+        is_maintained: whether a query keeps a graph.
+        wall: what the clock shows, ms.
+        note: tells the user something.
+    """
+
+    def __init__(
+        self,
+        kept: KeptGraphs,
+        requests: LoopRequests,
+        accept: Accepting,
+        versions: Callable[[], KnowledgeVersions],
+        is_maintained: Callable[[str], bool],
+        wall: Callable[[], int],
+        note: Callable[[str], None],
+    ) -> None:
+        self._kept, self._requests, self._accept = kept, requests, accept
+        self._versions, self._is_maintained = versions, is_maintained
+        self._wall, self._note, self._changed = wall, note, kept.on_files
+        self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        log, given = kept.log, (kept.most_bytes, kept.limits)
+        self._watched = [*watched_graphs(kept.graphs, log.files, *given, self._may_change)]
+        self._end = threading.Event()
+
+    def _may_change(self, iri: str) -> bool:
+        return iri in self._kept.base.graphs and iri not in self._kept.base.endpoints
+
+    # --- looking ----------------------------------------------------------------------------------
+
+    def names(self) -> list[str]:
+        """The graphs of the run."""
+        return sorted(iri for iri in self._kept.base.graphs if self._may_change(iri))
+
+    def how(self, iri: str) -> KeptGraph:
+        """How a graph is kept; NoSuchGraph if there is none of this name."""
+        if not self._may_change(iri):
+            raise NoSuchGraph(f"there is no graph <{iri}>")
+        return self._kept.graphs.get(iri, KeptGraph(watched=False))
+
+    def is_maintained(self, iri: str) -> bool:
+        """Whether a query keeps a graph."""
+        return self._requests.look(lambda: self._is_maintained(iri))
+
+    def view(self, iri: str) -> GraphView:
+        """A graph after all its changes; NoSuchGraph if there is none of this name."""
+        self.how(iri)
+        return self._requests.look(lambda: self._view(iri))
+
+    def _view(self, iri: str) -> GraphView:
+        last = self._kept.log.last_of(iri)
+        graph = self._versions().last(iri)
+        if last is None:
+            return GraphView(iri, -1, None, *graph)
+        return GraphView(iri, last.number, last.timed.time, *graph)
+
+    def at(self, iri: str, time: int, retain_ms: int) -> GraphView:
+        """A graph as it was at a time (ms).
+
+        Raises:
+            NoSuchGraph: there is none of this name.
+            GraphGone: it was replaced longer ago than `retain_ms`.
+        """
+        self.how(iri)
+        own = [e for e in self._requests.look(self._all_changes) if e.timed.graph == iri]
+        number = sum(change.timed.time <= time for change in own)
+        if number < len(own) and own[number].accepted < self._wall() - retain_ms:
+            raise GraphGone(f"what <{iri}> was at {format_time(time)} is not kept any more")
+        then = KnowledgeVersions(self._kept.base, (change.timed for change in own[:number]))
+        if not number:
+            return GraphView(iri, -1, None, *then.last(iri))
+        last = own[number - 1]
+        return GraphView(iri, last.number, last.timed.time, *then.last(iri))
+
+    def _all_changes(self) -> list[LoggedChange]:
+        return [*self._kept.log.changes]
+
+    # --- changing ---------------------------------------------------------------------------------
+
+    def change(
+        self,
+        iri: str,
+        make: Callable[[GraphView], GraphChange],
+        since: int | None = None,
+        files: str | None = None,
+    ) -> tuple[GraphView, GraphView]:
+        """Change a graph; the change is on disk when this returns.
+
+        Args:
+            iri: its name.
+            make: the change, from the graph as it is; nobody else changes it meanwhile.
+            since: from which time (ms) on; None: from now on.
+            files: the checksum of the files that make the change.
+
+        Returns:
+            The graph before and after. They are one if there was nothing to change.
+
+        Raises:
+            NoSuchGraph: there is none of this name.
+            UsageError: a reader of the graph was given an event of this time, or of a later one.
+            RunError: the disk is full, or the run has ended.
+        """
+        with self._turns[iri]:
+            before = self.view(iri)
+            change = make(before)
+            if not (change.deleted or change.inserted or files):
+                return before, before
+            self._requests.call(lambda: self._accept(iri, change, files, since))
+            return before, self.view(iri)
+
+    def far_ahead(self, view: GraphView) -> str:
+        """From when on a change holds, if that is much later than now; else ""."""
+        if view.since is None or view.since <= self._wall() + _AHEAD_MS:
+            return ""
+        return f"<{view.iri}> changes at {format_time(view.since)}: events of that time have come"
+
+    # --- files ------------------------------------------------------------------------------------
+
+    def look_at_files(self, accept: Accepting) -> None:
+        """Let files that were edited while nobody watched change their graphs.
+
+        Only the run's thread may call this, before others come. `accept` logs a change.
+        """
+        for own in self._watched:
+            found = own.changed(at_once=True)
+            if found is not None and not self._is_maintained(own.iri):
+                checksum, triples = found
+                before = self._view(own.iri)
+                accept(own.iri, replacing(before.triples(), triples), checksum, None)
+                self._changed(before, self._view(own.iri))
+                self._note(f"<{own.iri}> has changed with its files")
+            self._tell(own, "")
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch the files in a thread of its own."""
+        thread = threading.Thread(target=self._watch, name="graphs", daemon=True)
+        if self._watched:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._end.set()
+
+    def _watch(self) -> None:
+        while not self._end.wait(_LOOK_S):
+            for own in self._watched:
+                before = own.problem
+                try:
+                    self._look(own)
+                except RunError as error:
+                    if self._end.is_set():
+                        return
+                    own.problem = f"<{own.iri}>: {error}"
+                self._tell(own, before)
+
+    def _look(self, own: WatchedGraph) -> None:
+        found = own.changed()
+        if found is None or self.is_maintained(own.iri):
+            return
+        checksum, triples = found
+        try:
+            before, after = self.change(
+                own.iri, lambda now: replacing(now.triples(), triples), files=checksum
+            )
+        except SpaseqError:
+            own.forget()  # to be tried again
+            raise
+        self._changed(before, after)
+        self._note(self.far_ahead(after) or f"<{own.iri}> has changed with its files")
+
+    def _tell(self, own: WatchedGraph, before: str) -> None:
+        if own.problem and own.problem != before:
+            self._note(f"graph <{own.iri}>: {own.problem}")
+
+    def problems(self) -> list[str]:
+        """Which files cannot be read, and which changes are far ahead of the clock."""
+        found = [f"graph <{own.iri}>: {own.problem}" for own in self._watched if own.problem]
+        ahead = (self.far_ahead(self.view(iri)) for iri in {c.graph for c in self._kept.changes})
+        return [*found, *filter(None, ahead)]
+
+
+def open_graphs(
+    directory: Path,
+    job: Job,
+    most_bytes: int = MOST_BYTES,
+    on_files: OnFiles = ignored,
+    instead: Collection[str] = (),
+) -> KeptGraphs | None:
+    """What a run keeps of its graphs; the job gets their first values and their changes.
+
+    None if no graph of the job may change. Of the graphs `instead`, those of the job count, and
+    nothing that is logged.
+
+    Raises:
+        InputError: a file is gone, and the directory is new.
+        RunError: the directory is damaged, or cannot be written.
+    """
+    if not job.graphs and not directory.exists():
+        return None
+
+    def checksums() -> dict[str, str]:
+        return {iri: checksum_of(own.paths) for iri, own in job.graphs.items() if own.paths}
+
+    given, log = job.knowledge, GraphLog(directory, job.knowledge, checksums)
+    kept = KeptGraphs(log, job.graphs, most_bytes, given.services.limits, on_files)
+    job.knowledge, job.graph_changes = kept.base, kept.changes
+    for iri in instead:
+        was, now = (
+            graph_triples(own.graphs.get(iri, KbGraph()), own.terms) for own in (kept.base, given)
+        )
+        changes = (change for change in job.graph_changes if change.graph != iri)
+        job.graph_changes = [TimedChange(EARLIEST, iri, replacing(was, now)), *changes]
+    return kept
