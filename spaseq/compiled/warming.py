@@ -24,6 +24,7 @@ WARM_UPS = (
     "spaseq.kb.warm_up",
     "spaseq.gpm.warm_up",
     "spaseq.automaton.warm_up",
+    "spaseq.windows.warm_up",
 )
 """Modules whose `steps()` call every kernel of a package once and yield its name."""
 

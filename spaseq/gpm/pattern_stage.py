@@ -14,6 +14,7 @@ from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.handed_on import handed_on
 from spaseq.gpm.kernels.members import some_repeats
+from spaseq.gpm.operand_columns import of_groups
 from spaseq.gpm.solutions.solutions import only, taken, with_columns
 from spaseq.gpm.solutions.value_columns import known_terms
 from spaseq.kb.knowledge import KnowledgeBase
@@ -130,6 +131,7 @@ class PatternStage:
                         found = self.solutions(number, index, stream)
                     measure.took(len(found.event), _bytes(found), len(batch))
                 rows.add(number, found)
+                self._add_bare_content(rows, number, found, len(batch))
         if self.plan.sequence.needs_instants:
             self._add_bare(rows, index, stream)
         self.exceeding = self._report(batch)
@@ -163,13 +165,17 @@ class PatternStage:
         found = self.evaluator(number).evaluate(index)
         if not len(found.event):
             return found
+        content = number - len(self.plan.patterns.gpms)
+        if content >= 0:
+            operands = self.plan.patterns.contents[content].operands
+            if operands is not None:
+                return of_groups(found, gpm, operands, index)
         if gpm.correlation is not None:
             certain = {v: found.columns[v] for v in gpm.certain}
             found = EventSolutions(found.event, certain, found.terms)
         found = distinct_solutions(found)
         if gpm.correlation is not None:
             found = with_events(found, index)
-        content = number - len(self.plan.patterns.gpms)
         if content >= 0:
             return with_events(found, index, self.plan.patterns.contents[content].predicates)
         if not set(self.plan.sequence.partition) <= gpm.certain:
@@ -190,6 +196,19 @@ class PatternStage:
         ):
             self._on_bad(over_limit(self.plan.identity.name, exceeding[i], at))
         return [*exceeding]
+
+    def _add_bare_content(
+        self, rows: SolutionRows, number: int, found: EventSolutions, events: int
+    ) -> None:
+        """Add a row for each event without a solution, if groups are made of them."""
+        patterns = self.plan.patterns
+        content = number - len(patterns.gpms)
+        if content < 0 or patterns.contents[content].operands is None:
+            return
+        missing = np.ones(events, np.bool_)
+        missing[found.event] = False
+        bare = EventSolutions(np.flatnonzero(missing), {}, found.terms)
+        rows.add(patterns.number_of(content, bare=True), bare)
 
     def _add_bare(self, rows: SolutionRows, index: VerticalPartition, stream: int) -> None:
         partition = self.plan.sequence.partition

@@ -164,6 +164,8 @@ class LaneTerms(TermTable):
     of a dictionary that is smaller than its bound belong to no term.
     """
 
+    has_canonical_doubles = True
+
     def __init__(
         self, constants: Sequence[str], lanes: Mapping[str, Lane], texts: SharedTexts | None = None
     ) -> None:

@@ -168,6 +168,8 @@ def signature(plan: QueryPlan, title: str, text: str) -> Signature:
         state += "\nin every order"  # earlier versions ran the bracket
     if schema is not None:
         state += f"\n{schema.fingerprint}"
+    if plan.patterns.kept:
+        state += "\nkept groups"
     if consumes(plan):
         state += "\nconsumes"
     if plan.answers.distinct and plan.sequence.key.variables is None:

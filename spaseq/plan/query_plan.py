@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from spaseq.algebra.constants import constant_text
 from spaseq.algebra.construct import Template
 from spaseq.algebra.correlation import Correlation
-from spaseq.algebra.nodes import Pattern
+from spaseq.algebra.nodes import Group, Pattern
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.program.required_gpms import required_gpms
 from spaseq.automaton.program.window import Window
@@ -89,12 +89,15 @@ Extent: TypeAlias = PanesExtent | EachEventExtent | SessionExtent
 
 @record
 class WindowPlan:
-    """A window. `content` is the index of what stage 1 hands on of its events."""
+    """A window. `content` is the index of what stage 1 hands on of its events.
+
+    It is None if stage 2 keeps groups for all GPMs on the window.
+    """
 
     name: str
     streams: tuple[int, ...]  # indexes in the plan's streams
     extent: Extent
-    content: int
+    content: int | None
 
 
 @record
@@ -153,16 +156,50 @@ class GpmPlan:
 
 
 @record
+class Operand:
+    """What aggregates of kept groups are made of: the values of a variable.
+
+    Rows have the `number`, and the `text` only where the number does not say the term. With
+    `needs_text` a double has its text, too, unless that is known to be canonical.
+    """
+
+    variable: str
+    number: str  # variables of the columns
+    text: str
+    needs_text: bool
+
+
+@record
 class ContentPlan:
     """What stage 1 hands on of the events of windows: their triples with some predicates.
 
     `gpm` is the pattern of KEY; its solutions say which partitions an event is in. `predicates` are
     N-Triples texts; None for all. `counted` are the streams (indexes) that not only windows read.
+
+    With `operands` it is what groups are made of: all solutions of the pattern inside EVENT, and a
+    bare row for each event without one (`PatternPlan.number_of`).
     """
 
     gpm: GpmPlan
     predicates: tuple[str, ...] | None
     counted: tuple[int, ...]
+    operands: tuple[Operand, ...] | None = None
+
+
+@record
+class KeptGroups:
+    """Groups of a GPM that stage 2 keeps from one window event to the next.
+
+    `group` is the part of the GPM's pattern that they are the solutions of. `operands` has an
+    index in the content's operands for each aggregate, None for a count of rows. Only events of
+    `stream` (an index) count, if it is given.
+    """
+
+    gpm: int
+    content: int
+    group: Group
+    operands: tuple[int | None, ...]
+    stream: int | None = None
 
 
 @record
@@ -212,11 +249,16 @@ class PatternPlan:
     memberships: tuple[Membership, ...] = ()
     evaluation: PatternEvaluation = PatternEvaluation()
     contents: tuple[ContentPlan, ...] = ()
+    kept: tuple[KeptGroups, ...] = ()
 
     @property
     def evaluated(self) -> tuple[GpmPlan, ...]:
         """The GPMs, and then the contents of windows, in the order of their numbers in rows."""
         return (*self.gpms, *(content.gpm for content in self.contents))
+
+    def number_of(self, content: int, bare: bool = False) -> int:
+        """The number in rows of a content, or of the events in which it has no solution."""
+        return len(self.gpms) + content + (len(self.contents) if bare else 0)
 
 
 @record

@@ -18,6 +18,7 @@ from spaseq.plan.query_plan import (
     ContentPlan,
     EvaluatorChoice,
     GpmPlan,
+    KeptGroups,
     Membership,
     PatternPlan,
     QueryPlan,
@@ -40,16 +41,18 @@ def pattern_plan(
     gpms: tuple[GpmPlan, ...],
     memberships: tuple[Membership, ...] = (),
     contents: tuple[ContentPlan, ...] = (),
+    kept: tuple[KeptGroups, ...] = (),
 ) -> PatternPlan:
     """Stage 1: the columns are all variables of the GPMs.
 
-    Variables in conditions between steps also have number columns.
+    Variables in conditions between steps also have number columns, and so have operands.
     """
     every = (*gpms, *(content.gpm for content in contents))
     variables = tuple(sorted({v for g in every for v in g.variables}))
     read = {v for g in gpms for c in g.conditions for v in mentions(c)}
-    columns = SolutionColumns(variables, tuple(v for v in variables if v in read))
-    return PatternPlan(gpms, columns, memberships, contents=contents)
+    operands = sorted({own.number for content in contents for own in content.operands or ()})
+    columns = SolutionColumns(variables, (*(v for v in variables if v in read), *operands))
+    return PatternPlan(gpms, columns, memberships, contents=contents, kept=kept)
 
 
 def sequence_plan(
@@ -77,7 +80,8 @@ def with_gpms(plan: QueryPlan, gpms: tuple[GpmPlan, ...]) -> QueryPlan:
     most_states = FEW_STATES if sequence.program.bounds else None
     program = program_for(sequence.chain, sequence.scope, gpms, most_states)
     key = _key(gpms, sequence.scope, sequence.partition, sequence.needs_instants, plan.answers)
-    patterns = pattern_plan(gpms, plan.patterns.memberships, plan.patterns.contents)
+    own = plan.patterns
+    patterns = pattern_plan(gpms, own.memberships, own.contents, own.kept)
     return replace(
         plan,
         patterns=replace(patterns, evaluation=plan.patterns.evaluation),

@@ -8,9 +8,10 @@ from spaseq.algebra.nodes import is_reserved
 from spaseq.automaton.program.window import Counted
 from spaseq.message_text import public_address
 from spaseq.plan.evaluators import is_threshold_sequence
-from spaseq.plan.query_plan import GpmPlan, ProjectedVariable, QueryPlan, WindowPlan
+from spaseq.plan.query_plan import GpmPlan, ProjectedVariable, QueryPlan
 from spaseq.plan.rules import NAMES
 from spaseq.plan.single_events import needs_columns
+from spaseq.plan.window_groups import reason_against
 from spaseq.render.query_words import (
     QueryWords,
     duration_text,
@@ -94,17 +95,31 @@ def _inputs(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
     for window in inputs.windows:
         own = ", ".join(inputs.stream_names[stream] for stream in window.streams)
         yield f"levels     {window.name} on {own}: {extent_words(window.extent)}"
-        yield f"  holds    {_content(plan, window, words)}"
+        if window.content is not None:
+            yield f"  holds    {_content(plan, window.content, words)}"
+        number = inputs.windows.index(window)
+        for gpm, against in window_gpms(plan, number):
+            if against is None:
+                yield f"  keeps    the groups of {gpm}: a close costs those that changed"
+            else:
+                yield f"  anew     {gpm}: {against}"
     yield f"window     {window_text(plan.sequence.window)}"
 
 
-def _content(plan: QueryPlan, window: WindowPlan, words: QueryWords) -> str:
+def window_gpms(plan: QueryPlan, window: int) -> Iterator[tuple[str, str | None]]:
+    """(GPM on a window, why it is evaluated anew at each close); None if its groups are kept."""
+    kept = {own.gpm for own in plan.patterns.kept}
+    for number, gpm in enumerate(plan.patterns.gpms):
+        if any(source.window == window for source in gpm.windows):
+            disabled = "kept-groups is disabled"
+            yield gpm.name, None if number in kept else reason_against(plan, gpm) or disabled
+
+
+def _content(plan: QueryPlan, content: int, words: QueryWords) -> str:
     """What stage 2 keeps of the events of a window."""
-    kept = plan.patterns.contents[window.content].predicates
+    kept = plan.patterns.contents[content].predicates
     read = None if kept is None else tuple(text[1:-1] for text in kept)
-    return (
-        f"its events, with the triples of {_predicates(read, words)}; evaluated anew at each close"
-    )
+    return f"its events, with the triples of {_predicates(read, words)}"
 
 
 def _predicates(predicates: tuple[str, ...] | None, words: QueryWords) -> str:

@@ -87,6 +87,11 @@ def _awaited_requests(plan: QueryPlan) -> Iterator[str]:
             yield f"endpoints of {gpm.name} are asked only if a partial match awaits the event"
 
 
+def _kept_groups(plan: QueryPlan) -> Iterator[str]:
+    for own in plan.patterns.kept:
+        yield f"the groups of {plan.patterns.gpms[own.gpm].name} are kept, from window to window"
+
+
 def _pushed_predicates(plan: QueryPlan) -> Iterator[str]:
     for name, predicates in zip(plan.inputs.stream_names, plan.inputs.predicates, strict=True):
         if predicates is not None:
@@ -171,6 +176,7 @@ def _query_families(plan: QueryPlan) -> Iterator[str]:
 EFFECTS: Mapping[str, Effect] = MappingProxyType(
     {
         "awaited-requests": _awaited_requests,
+        "kept-groups": _kept_groups,
         "pushed-predicates": _pushed_predicates,
         "virtual-triples": _virtual_triples,
         "rare-triples-first": _rare_triples_first,

@@ -57,6 +57,9 @@ class Thresholds:
     marked_nodes: int = _of(
         64, "nodes", "compact sets: distance of the marks at which nodes can be dropped"
     )
+    kept_groups: int = _of(
+        1024, "groups", "of a window that are kept although they have no rows any more", 0
+    )
     shrunk_rings: int = _of(
         8, "times", "compact sets: the room of a ring beside the nodes in use before it shrinks"
     )
@@ -186,6 +189,10 @@ class Thresholds:
     few_rows: int = _of(16, "rows", "for which expressions are computed one by one", 0)
     summed_rows: int = _of(32, "rows", "from which numbers are read as arrays", 1)
     computed_rows: int = _of(128, "rows", "computed between two looks at the clock and the limits")
+
+    changed_groups: int = _of(
+        65_536, "groups", "that change at window events and whose solutions are made together"
+    )
 
     # Graph patterns.
     known_pairs: int = _of(64, "pairs", "of an event and a known part that are joined at once", 0)

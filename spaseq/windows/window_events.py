@@ -11,6 +11,7 @@ import numpy as np
 from spaseq.algebra.window_extent import extent_text
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.gpm.correlated import event_triples
+from spaseq.gpm.evaluator import EventSolutions
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.graphs.window_partition import (
     ScopedTerms,
@@ -18,11 +19,13 @@ from spaseq.gpm.graphs.window_partition import (
     WindowPartition,
     ranges,
 )
-from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.lexicon import Lexicon, encoded
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
+from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.term import literal_text, split_literal
 from spaseq.rdf.terms.vocabulary import XSD_STRING
+from spaseq.windows.group_keeper import ChangedSolutions
 from spaseq.windows.window_runs import Closed, ContentEvent
 
 
@@ -75,6 +78,27 @@ class WindowGraphs:
         source = VerticalPartition(_with_terms(content, terms), lexicon)
         names = WindowContent(source, streams, self._inputs.stream_names)
         return WindowPartition(batch, lexicon, names, owner, member)
+
+    def of_solutions(
+        self, window: int, found: ChangedSolutions
+    ) -> tuple[VerticalPartition, EventSolutions]:
+        """Solutions on the events of a window, as if these had no triples."""
+        given, closes = found.given, found.closes
+        used = distinct(np.array([event for event, _ in given], np.int64))
+        places = np.searchsorted(used, [event for event, _ in given])
+        terms = ScopedTerms([])
+        lexicon = Lexicon(terms)
+        extents = zip(closes.begin[used].tolist(), found.events[used].tolist(), strict=True)
+        names = EventNames.of([extent_text(*extent) for extent in extents])
+        start, none = np.zeros(len(used) + 1, np.int64), np.empty(0, np.int32)
+        time, k = closes.time[used], closes.k[used]
+        name = self._inputs.windows[window].name
+        batch = EventBatch(name, time, k, names, start, none, none, none, terms)
+        columns = {
+            v: encoded(lexicon, [solution[i] for _, solution in given])
+            for i, v in enumerate(found.variables)
+        }
+        return VerticalPartition(batch, lexicon), EventSolutions(places, columns, lexicon)
 
     def order(self, event: ContentEvent) -> tuple[int, int, str]:
         """The place of an event among those of a window."""

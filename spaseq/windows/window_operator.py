@@ -7,6 +7,7 @@ content of windows leaves, and the solutions of GPMs on window events come in it
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,16 @@ from spaseq.expr.values import encode
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.window_partition import WindowPartition
 from spaseq.gpm.pattern_stage import SolutionRows, distinct_solutions, without_private
+from spaseq.gpm.solutions.lexicon import encoded
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.plan.query_plan import EachEventExtent, GpmPlan, QueryPlan, WindowPlan, WindowSource
+from spaseq.plan.query_plan import EachEventExtent, GpmPlan, KeptGroups, QueryPlan, WindowSource
 from spaseq.plan.window_plans import NOW
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.terms.times import format_time
+from spaseq.windows.group_keeper import GroupKeeper
 from spaseq.windows.union_uses import reads_union
 from spaseq.windows.window_events import WindowEvent, WindowGraphs
 from spaseq.windows.window_runs import EVER, ContentEvent, WindowRun, run_of
@@ -57,6 +60,10 @@ class WindowOperator:
         self.graphs = WindowGraphs(plan)
         self._runs: dict[tuple[int, Key], WindowRun] = {}
         self._before: dict[tuple[int, int, Key], dict[Solution, None]] = {}
+        contents = enumerate(plan.patterns.contents)
+        self._contents = [plan.patterns.number_of(i) for i, own in contents if own.operands is None]
+        self._kept = [own.gpm for own in plan.patterns.kept]
+        self._keepers = [*self._made_keepers()]
         self._reached = -EVER
         self.use(knowledge)
 
@@ -79,17 +86,17 @@ class WindowOperator:
     @property
     def next_due(self) -> int | None:
         """The time (ms) of the next window event, if no further event comes; None: never."""
-        return min(
-            (due for run in self._runs.values() if (due := run.next_due) is not None), default=None
-        )
+        due = [run.next_due for run in self._runs.values()]
+        due += [keeper.next_due for *_, keeper in self._keepers]
+        return min((time for time in due if time is not None), default=None)
 
     def advance(self, rows: SolutionBatch, until: int) -> SolutionBatch:
         """The rows for the sequence; no more rows come at or before the time `until` (ms)."""
         is_content = rows.gpm >= len(self._plan.patterns.gpms)
-        content = np.flatnonzero(is_content)
+        content = np.flatnonzero(np.isin(rows.gpm, self._contents))
         found: dict[int, list[WindowEvent]] = {}
-        if len(content):
-            until = max(until, int(rows.time[content].max()))
+        if is_content.any():
+            until = max(until, int(rows.time[is_content].max()))
         for number, key, event in self._events(rows.take(content)):
             for window in self._of_content(number):
                 run = self._run(window, key)
@@ -99,6 +106,8 @@ class WindowOperator:
             if run.is_idle:
                 del self._runs[window, key]
         given = [rows.take(np.flatnonzero(~is_content)), *self._bare(rows.take(content))]
+        for own, window, keeper in self._keepers:
+            given.append(self._kept_rows(own, window, keeper, rows, until))
         for window in sorted(found):
             events = sorted(found[window], key=lambda own: own.closed[:2])
             given += (self._rows(window, some) for some in _together(events))
@@ -108,6 +117,39 @@ class WindowOperator:
     def close(self) -> SolutionBatch:
         """The rows of all windows that the end of the streams closes."""
         return self.advance(SolutionBatch.empty(self._plan.patterns.columns), EVER)
+
+    # --- kept groups ------------------------------------------------------------------------------
+
+    def _made_keepers(self) -> Iterator[tuple[KeptGroups, int, GroupKeeper]]:
+        """(groups, window, their keeper) for each window that a GPM with kept groups stands on."""
+        for own in self._plan.patterns.kept:
+            changes: dict[int, set[str | None]] = {}
+            for source in self._plan.patterns.gpms[own.gpm].windows:
+                changes.setdefault(source.window, set()).add(source.change)
+            for window, wanted in changes.items():
+                exceed = partial(self._exceeded, window)
+                keeper = GroupKeeper(self._plan, own, window, frozenset(wanted), exceed)
+                yield own, window, keeper
+
+    def _exceeded(self, window: int, time: int, reason: str) -> None:
+        at = f"the window {self._windows[window].name} at {format_time(time)}"
+        self._on_bad(over_limit(self._plan.identity.name, reason, at))
+
+    def _kept_rows(
+        self, kept: KeptGroups, window: int, keeper: GroupKeeper, rows: SolutionBatch, until: int
+    ) -> SolutionBatch:
+        """The solutions of a GPM with kept groups on the window events up to a time (ms)."""
+        plan = self._plan
+        numbers = [plan.patterns.number_of(kept.content, bare) for bare in (False, True)]
+        own = rows.take(np.flatnonzero(np.isin(rows.gpm, numbers)))
+        found = keeper.advance(own, until, self._evaluator(kept.gpm))
+        if not found.given:
+            return SolutionBatch.empty(plan.patterns.columns)
+        index, solutions = self.graphs.of_solutions(window, found)
+        made = SolutionRows(plan, len(plan.inputs.streams) + window, index, {})
+        private = plan.patterns.gpms[kept.gpm].private
+        made.add(kept.gpm, without_private(solutions, private))
+        return made.batch()
 
     # --- content ----------------------------------------------------------------------------------
 
@@ -160,7 +202,7 @@ class WindowOperator:
             (number, gpm, source)
             for number, gpm in enumerate(plan.patterns.gpms)
             for source in gpm.windows
-            if source.window == window
+            if source.window == window and number not in self._kept
         ]
         union = any(reads_union(gpm, plan.expressions.schema) for _, gpm, _ in sources)
         index = self.graphs.index(window, events, union)
@@ -176,15 +218,14 @@ class WindowOperator:
             unseen = np.arange(len(events)) if self._partition else rows.unseen()
             columns = {v: codes[unseen] for v, codes in key.items()}
             rows.add(BARE, EventSolutions(unseen, columns, index.lexicon))
-        self._report(self._windows[window], events, exceeding)
+        self._report(window, events, exceeding)
         return rows.batch()
 
     def _report(
-        self, window: WindowPlan, events: Sequence[WindowEvent], exceeding: dict[int, str]
+        self, window: int, events: Sequence[WindowEvent], exceeding: dict[int, str]
     ) -> None:
         for event, reason in sorted(exceeding.items()):
-            at = f"the window {window.name} at {format_time(events[event].closed.time)}"
-            self._on_bad(over_limit(self._plan.identity.name, reason, at))
+            self._exceeded(window, events[event].closed.time, reason)
 
     def _evaluator(self, number: int) -> GpmEvaluator:
         known = self._evaluators.get(number)
@@ -312,23 +353,26 @@ class WindowOperator:
             given += ((place, solution) for solution in chosen)
             if own:
                 self._before[number, window, event.key] = own
-        encoded = {
-            v: _encoded(index, [solution[i] for _, solution in given])
+        changed = {
+            v: encoded(index.lexicon, [solution[i] for _, solution in given])
             for i, v in enumerate(variables)
         }
         places = np.array([place for place, _ in given], np.int64)
-        return EventSolutions(places, encoded, index.lexicon)
+        return EventSolutions(places, changed, index.lexicon)
 
     # --- state ------------------------------------------------------------------------------------
 
     def snapshot(self) -> list[Any]:
         """The state, for `restore` on an operator of the same plan."""
         runs = [[window, key, run.snapshot()] for (window, key), run in self._runs.items()]
-        return [runs, [[*key, [*before]] for key, before in self._before.items()]]
+        kept = [keeper.snapshot() for *_, keeper in self._keepers]
+        return [runs, [[*key, [*before]] for key, before in self._before.items()], kept]
 
     def restore(self, state: list[Any]) -> None:
         """Go on from a state."""
-        runs, before = state
+        runs, before, *more = state
+        for (*_, keeper), own in zip(self._keepers, *more, strict=bool(more)):
+            keeper.restore(own)
         self._runs, self._before = {}, {}
         for window, key, own in runs:
             self._run(window, tuple(key)).restore(own)
@@ -352,13 +396,6 @@ def _together(events: Sequence[WindowEvent]) -> Iterator[Sequence[WindowEvent]]:
 
 def _text(found: EventSolutions, code: int) -> str | None:
     return None if code < 0 else found.terms[code]
-
-
-def _encoded(index: WindowPartition, texts: Sequence[str | None]) -> np.ndarray[Any, Any]:
-    codes = np.full(len(texts), UNBOUND, np.int32)
-    bound = [i for i, text in enumerate(texts) if text is not None]
-    codes[bound] = index.lexicon.encode([text for text in texts if text is not None])
-    return codes
 
 
 def _in_order(parts: Sequence[EventSolutions], index: WindowPartition) -> EventSolutions:

@@ -52,6 +52,10 @@ CROSSINGS: dict[str, Crossing] = {
     "written_rows": Crossing(example(120)),
     "forgotten_nodes": Crossing(example(46)),
     "marked_nodes": Crossing(example(46)),
+    "kept_groups": Crossing(larger.kept_groups),
+    "changed_groups": Crossing(
+        larger.kept_groups, counted="a slice has it; several groups change at an event"
+    ),
     "shrunk_rings": Crossing(larger.maximal_matches),
     "window_rows": Crossing(example(120)),
     "few_matches": Crossing(larger.maximal_matches),

@@ -33,6 +33,7 @@ from tests.stages import test_hopeless_rows as hopeless
 from tests.stages import test_partial_stage as partial_stage
 from tests.stages import test_waiting_limit as limits
 from tests.stages import test_waiting_rows as waiting
+from tests.windows import test_kept_groups as windows
 
 
 def _as_they_are(words: str) -> set[str]:
@@ -66,6 +67,11 @@ def partials(directory: Path) -> None:
 def closed_partials(directory: Path) -> None:
     """Partial matches whose windows close in a batch, against those that are made one by one."""
     partial_stage.test_numbers_and_matches_agree_if_windows_close_in_the_batch("A; B; C", "", 1)
+
+
+def kept_groups(directory: Path) -> None:
+    """Groups of a window that come and go, against the counts that they must have."""
+    windows.groups_that_come_and_go()
 
 
 # --- stage 2, with and without the mechanism ------------------------------------------------------

@@ -64,7 +64,7 @@ def batch_of(
         np.array([gpm for gpm, _ in rows], np.int32),
         EventNames.of([row[3] for _, row in rows]),
         {v: TermColumn.of(texts) for v, texts in values.items()},
-        {v: _numbers(values[v]) for v in columns.numbers},
+        {v: _numbers(values.get(v, [None] * len(rows))) for v in columns.numbers},
     )
 
 

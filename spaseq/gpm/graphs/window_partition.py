@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from spaseq.algebra import nodes as n
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.records import record
@@ -60,6 +62,22 @@ class WindowPartition(VerticalPartition):
         owner = np.repeat(np.arange(len(events), dtype=np.int64), sizes)
         batch = self.batch.take(events)
         return WindowPartition(batch, self.lexicon, self.content, owner, self.member[rows])
+
+
+class GroupsPartition(VerticalPartition):
+    """Groups as events without triples: each has one of the solutions `groups` of a pattern."""
+
+    def __init__(
+        self, batch: EventBatch, lexicon: Lexicon, group: n.Group, groups: Solutions
+    ) -> None:
+        super().__init__(batch, lexicon)
+        self.group, self.groups = group, groups
+
+    def part(self, events: Int64s) -> GroupsPartition:
+        """Some of the groups, numbered from 0."""
+        own = self.groups.take(events)
+        numbered = Solutions(own.size, np.arange(own.size), own.columns, own.lexicon)
+        return GroupsPartition(self.batch.take(events), self.lexicon, self.group, numbered)
 
 
 def ranges(first: Indices, sizes: Indices) -> Indices:

@@ -34,7 +34,7 @@ from spaseq.gpm.patterns.exists import ExistsTests
 from spaseq.gpm.patterns.seeds import is_bound, seeds_of
 from spaseq.gpm.patterns.services import Services, services_of
 from spaseq.gpm.solutions import joins, modifiers
-from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.lexicon import Lexicon, encoded
 from spaseq.gpm.solutions.solutions import Solutions, none, unit
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.lang import ast
@@ -313,9 +313,8 @@ class PatternOperators:
     def _table(
         self, variables: tuple[str, ...], rows: tuple[tuple[str | None, ...], ...]
     ) -> Solutions:
-        empty = Solutions(len(rows), None, {}, self._lexicon)
         columns = {
-            v: modifiers.encoded(empty, [row[i] for row in rows]) for i, v in enumerate(variables)
+            v: encoded(self._lexicon, [row[i] for row in rows]) for i, v in enumerate(variables)
         }
         self._lexicon.forget_codes()
         return Solutions(len(rows), None, columns, self._lexicon)

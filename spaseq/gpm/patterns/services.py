@@ -19,8 +19,7 @@ from spaseq.algebra.sparql_text import pattern_text, values_text
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.errors import RunError
-from spaseq.gpm.solutions.lexicon import Lexicon
-from spaseq.gpm.solutions.modifiers import encoded
+from spaseq.gpm.solutions.lexicon import Lexicon, encoded
 from spaseq.gpm.solutions.solutions import Solutions, none
 from spaseq.kb.answer_rows import AnswerRow
 from spaseq.kb.endpoint_answers import Answered, CachedAnswers, EndpointAnswers
@@ -261,8 +260,7 @@ def _solutions(
     bound: Bound, free: Sequence[str], rows: Sequence[AnswerRow], lexicon: Lexicon
 ) -> Solutions:
     """Solutions with the free variables' values, each extended by the bound variables."""
-    empty = Solutions(len(rows), None, {}, lexicon)
-    columns = {v: encoded(empty, [row[i] for row in rows]) for i, v in enumerate(free)}
+    columns = {v: encoded(lexicon, [row[i] for row in rows]) for i, v in enumerate(free)}
     for variable, text in bound.items():
         columns[variable] = np.full(len(rows), lexicon.encode([text])[0], np.int32)
     return Solutions(len(rows), None, columns, lexicon)

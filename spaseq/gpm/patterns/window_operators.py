@@ -12,7 +12,12 @@ from spaseq.expr.exact_aggregates import EXACT
 from spaseq.expr.temporal import moment_of_ms
 from spaseq.expr.values import encode
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.gpm.graphs.window_partition import WindowContent, WindowPartition, ranges
+from spaseq.gpm.graphs.window_partition import (
+    GroupsPartition,
+    WindowContent,
+    WindowPartition,
+    ranges,
+)
 from spaseq.gpm.patterns.active_graph import ActiveGraph
 from spaseq.gpm.patterns.operators import PatternOperators
 from spaseq.gpm.patterns.services import Services
@@ -49,6 +54,8 @@ class WindowOperators(PatternOperators):
         self._places = _needs_order(pattern)
 
     def _evaluate(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
+        if isinstance(active.source, GroupsPartition) and pattern == active.source.group:
+            return active.source.groups
         match pattern:
             case n.EventBlock():
                 assert isinstance(active.source, WindowPartition)

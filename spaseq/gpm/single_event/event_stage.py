@@ -64,6 +64,8 @@ class SingleEventStage:
             own = _EventGpm(number, pattern, is_decided, gpm.private)
             for stream in gpm.streams:
                 self._gpms[stream].append(own)
+        contents = (own for own in plan.patterns.contents if own.operands is not None)
+        self._grouped = frozenset(stream for own in contents for stream in own.gpm.streams)
         self._memberships: list[list[EventPattern]] = [[] for _ in plan.inputs.streams]
         for streams, evaluator in matcher.memberships:
             pattern = self._pattern(evaluator)
@@ -104,6 +106,8 @@ class SingleEventStage:
             return None
 
     def _found(self, stream: int, graph: EventGraph) -> list[tuple[int, Solution]] | None:
+        if stream in self._grouped:
+            return None
         rows: list[tuple[int, Solution]] = []
         for gpm in self._gpms[stream]:
             found = gpm.pattern.solutions(graph)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 
 from spaseq.compiled.arrays import Int32s
-from spaseq.rdf.columns.term_columns import distinct_codes
+from spaseq.rdf.columns.term_columns import UNBOUND, distinct_codes
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 
 Lexicon: TypeAlias = ExtendedTerms
@@ -28,3 +29,11 @@ def translated(codes: Int32s, source: Lexicon, target: Lexicon, *, add: bool) ->
     there = distinct.copy()
     there[bound] = target.encode(texts) if add else target.find(texts)
     return there[where]
+
+
+def encoded(lexicon: Lexicon, texts: Sequence[str | None]) -> Int32s:
+    """The codes [n] of some terms, which the lexicon may get."""
+    codes = np.full(len(texts), UNBOUND, np.int32)
+    bound = [i for i, text in enumerate(texts) if text is not None]
+    codes[bound] = lexicon.encode([text for text in texts if text is not None])
+    return codes

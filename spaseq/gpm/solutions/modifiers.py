@@ -10,7 +10,7 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.algebra.nodes import RESERVED
-from spaseq.compiled.arrays import Indices, Int32s, Int64s
+from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.expr.aggregates import Elements
 from spaseq.expr.columns import TermRows, extend_column
 from spaseq.expr.compile import Options
@@ -20,21 +20,13 @@ from spaseq.expr.order import order_key
 from spaseq.expr.values import encode
 from spaseq.expr.whole_numbers import sum_of
 from spaseq.gpm.solutions.lazy_columns import LazyColumns
+from spaseq.gpm.solutions.lexicon import encoded
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.gpm.solutions.value_columns import IntegerColumn, values_of
 from spaseq.lang import ast
-from spaseq.rdf.columns.term_columns import UNBOUND
 
 Aggregates = Sequence[tuple[str, ast.Aggregate]]
 Functions = Mapping[str, Callable[[Elements], str]]
-
-
-def encoded(found: Solutions, texts: Sequence[str | None]) -> Int32s:
-    """The codes of terms in the solutions' lexicon, to which new terms are added."""
-    codes = np.full(len(texts), UNBOUND, np.int32)
-    bound = [i for i, text in enumerate(texts) if text is not None]
-    codes[bound] = found.lexicon.encode([t for t in texts if t is not None])
-    return codes
 
 
 def extended(found: Solutions, variable: str, expr: ast.Expr, options: Options) -> Solutions:
@@ -47,7 +39,7 @@ def extended(found: Solutions, variable: str, expr: ast.Expr, options: Options) 
             columns = LazyColumns.of(found.columns).with_made(variable, own)
             return Solutions(found.size, found.event, columns, found.lexicon)
     results, which = _values(found, expr, options)
-    return found.with_column(variable, encoded(found, results)[which])
+    return found.with_column(variable, encoded(found.lexicon, results)[which])
 
 
 def _summed(found: Solutions, total: ast.Arithmetic) -> Int64s | None:
@@ -143,7 +135,7 @@ def grouped(
         result = Solutions(events, np.arange(events, dtype=np.int64), {}, found.lexicon)
     for name, aggregate in aggregates:
         texts = _aggregate(found, aggregate, group, count, options, functions)
-        result = result.with_column(name, encoded(found, texts))
+        result = result.with_column(name, encoded(found.lexicon, texts))
     return result
 
 

@@ -16,6 +16,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.rules.awaited_requests import awaited_requests
 from spaseq.plan.rules.compiled_runs import compiled_runs
 from spaseq.plan.rules.indexed_places import indexed_places
+from spaseq.plan.rules.kept_groups import kept_groups
 from spaseq.plan.rules.lazy_operands import lazy_operands
 from spaseq.plan.rules.pruned_columns import pruned_columns
 from spaseq.plan.rules.pushed_predicates import pushed_predicates
@@ -29,6 +30,7 @@ Rule: TypeAlias = Callable[[QueryPlan], QueryPlan]
 
 RULES: tuple[Rule, ...] = (
     awaited_requests,
+    kept_groups,
     pushed_predicates,
     virtual_triples,
     rare_triples_first,
@@ -42,8 +44,8 @@ RULES: tuple[Rule, ...] = (
 )
 """In the order in which they are applied.
 
-`awaited_requests` changes GPMs, which the other rules look at. `pruned_columns` looks at the key of
-the evaluator that the three rules before it choose.
+`awaited_requests` changes GPMs, and `kept_groups` what stage 1 hands on for windows: both come
+first. `pruned_columns` looks at the key of the evaluator that the three rules before it choose.
 """
 
 

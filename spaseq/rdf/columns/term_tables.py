@@ -28,6 +28,9 @@ ABSENT = -2
 class TermTable(Sequence[str]):
     """Distinct canonical N-Triples texts. The code of a text is its position."""
 
+    has_canonical_doubles = False
+    """Whether a number of kind DOUBLE that `numbers` gives has its canonical text."""
+
     @abstractmethod
     def text(self, code: int) -> str:
         """The text of a code."""

@@ -136,9 +136,10 @@ class Stats:
     def count_solutions(self, plan: QueryPlan, rows: SolutionBatch) -> None:
         """Count the rows that stage 1 hands on, by GPM."""
         found = self.solutions.setdefault(plan.identity.title, {})
-        counts = np.bincount(rows.gpm + 1)[1:]  # a bare row has -1
+        evaluated = plan.patterns.evaluated
+        counts = np.bincount(rows.gpm + 1)[1:][: len(evaluated)]  # without bare rows
         for number in np.flatnonzero(counts).tolist():
-            name = plan.patterns.evaluated[number].name
+            name = evaluated[number].name
             found[name] = found.get(name, 0) + int(counts[number])
 
     def count_members(self, family: Family, plans: Mapping[int, QueryPlan], counts: Int64s) -> None:

@@ -1,0 +1,165 @@
+"""Which GPMs on windows stage 2 evaluates by groups that it keeps from one close to the next.
+
+Such a GPM has one sub-SELECT with aggregates over one EVENT block. Stage 1 matches the block once
+on each event. Everything around the groups looks at one group at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spaseq.algebra import nodes as n
+from spaseq.algebra.scope import certain, possible
+from spaseq.expr.uses import is_volatile
+from spaseq.lang import ast
+from spaseq.lang.variables import is_now, walk
+from spaseq.plan.query_plan import ContentPlan, GpmPlan, KeptGroups, Operand, QueryPlan
+
+FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
+"""The aggregates that do not go by the order of rows."""
+
+_ORDERED = (ast.Exists, ast.Prev, ast.Timestamp)
+
+
+def reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:
+    """Why a GPM on windows is evaluated anew at each close; None if its groups are kept."""
+    if plan.sequence.partition:
+        return "PARTITION BY"
+    if plan.sequence.needs_instants:
+        return "the sequence counts window events without solutions"
+    if gpm.streams:
+        return "it stands on a stream, too"
+    if gpm.correlation is not None or gpm.needed:
+        return "its pattern depends on other steps, or on NOW()"
+    group = group_of(gpm.pattern)
+    if group is None:
+        return "its pattern is not one sub-SELECT with aggregates over EVENT"
+    if not all(_is_kept(aggregate) for _, aggregate in group.aggregates):
+        return "SAMPLE and GROUP_CONCAT go by the order of events"
+    if events_of(group.pattern) is None:
+        return "its aggregates are not over one EVENT with triple patterns and FILTERs"
+    return None
+
+
+def _is_kept(aggregate: ast.Aggregate) -> bool:
+    if aggregate.operand is None:
+        return not aggregate.distinct
+    return aggregate.function in FUNCTIONS and _is_plain(aggregate.operand)
+
+
+def _is_plain(expr: ast.Expr) -> bool:
+    """Whether the value of an expression depends on its solution only."""
+    nodes = list(walk(expr))
+    if any(isinstance(node, _ORDERED) or is_now(node) for node in nodes) or is_volatile(expr):
+        return False
+    return not any(isinstance(node, ast.Var) and n.is_parameter(node.name) for node in nodes)
+
+
+def group_of(pattern: n.Pattern) -> n.Group | None:
+    """The groups of a pattern whose other parts look at one of their solutions at a time.
+
+    The keys are shown, so groups differ in their solutions.
+    """
+    inner = pattern
+    while not isinstance(inner, n.Group):
+        match inner:
+            case n.Filter(expr, below) | n.Extend(below, _, expr) if _is_plain(expr):
+                inner = below
+            case n.Project(below) | n.Distinct(below):
+                inner = below
+            case _:
+                return None
+    shown = possible(pattern)
+    keys_shown = shown.issuperset(inner.keys) and not any(map(n.is_reserved, inner.keys))
+    return inner if keys_shown else None
+
+
+def events_of(pattern: n.Pattern) -> tuple[n.Pattern, str | None] | None:
+    """(what stage 1 evaluates on each event, the stream's name of ON); None if it cannot."""
+    match pattern:
+        case n.EventBlock(inner, stream):
+            return (inner, stream) if _is_matched(inner) else None
+        case n.Filter(expr, inner) if _is_plain(expr):
+            found = events_of(inner)
+            return None if found is None else (n.Filter(expr, found[0]), found[1])
+        case n.Extend(inner, variable, expr) if _is_plain(expr):
+            found = events_of(inner)
+            return None if found is None else (n.Extend(found[0], variable, expr), found[1])
+    return None
+
+
+def _is_matched(pattern: n.Pattern) -> bool:
+    match pattern:
+        case n.BGP() | n.Path() | n.Table():
+            return True
+        case n.Filter(expr, inner) | n.Extend(inner, _, expr):
+            return _is_plain(expr) and _is_matched(inner)
+        case n.LeftJoin(left, right, expr):
+            plain = expr is None or _is_plain(expr)
+            return plain and _is_matched(left) and _is_matched(right)
+        case n.Join(left, right) | n.Union(left, right) | n.Minus(left, right):
+            return _is_matched(left) and _is_matched(right)
+        case n.Project(inner) | n.Distinct(inner):
+            return _is_matched(inner)
+    return False
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+
+def content_of(plan: QueryPlan, gpm: GpmPlan) -> ContentPlan:
+    """What stage 1 hands on for a GPM whose groups are kept."""
+    group = group_of(gpm.pattern)
+    assert group is not None
+    found = events_of(group.pattern)
+    assert found is not None
+    pattern = found[0]
+    operands: list[Operand] = []
+    for number, expr in enumerate(_operands(group)):
+        variable = f"#e{number}"
+        if isinstance(expr, ast.Var):
+            variable = expr.name
+        else:
+            pattern = n.Extend(pattern, variable, expr)
+        uses = [a for _, a in group.aggregates if a.operand == expr]
+        by_text = any(a.distinct or a.function in ("MIN", "MAX") for a in uses)
+        operands.append(Operand(variable, f"#n{number}", f"#t{number}", by_text))
+    windows = [plan.inputs.windows[source.window] for source in gpm.windows]
+    streams = tuple(sorted({stream for window in windows for stream in window.streams}))
+    variables = tuple(sorted({*group.keys, *(own.text for own in operands)}))
+    own = GpmPlan(gpm.name, streams, pattern, variables, frozenset(), negated=True)
+    return ContentPlan(own, (), (), tuple(operands))
+
+
+def _operands(group: n.Group) -> list[ast.Expr]:
+    """The distinct operands of a group's aggregates."""
+    return [*dict.fromkeys(_summed(group))]
+
+
+def _summed(group: n.Group) -> Iterator[ast.Expr]:
+    sure = certain(group.pattern)
+    for _, own in group.aggregates:
+        if own.operand is not None and not _counts_rows(own, sure):
+            yield own.operand
+
+
+def _counts_rows(aggregate: ast.Aggregate, sure: frozenset[str]) -> bool:
+    """Whether an aggregate is the number of a group's rows."""
+    operand = aggregate.operand
+    is_bound = operand is None or (isinstance(operand, ast.Var) and operand.name in sure)
+    return aggregate.function == "COUNT" and not aggregate.distinct and is_bound
+
+
+def kept_of(plan: QueryPlan, number: int, content: int) -> KeptGroups:
+    """The kept groups of a GPM (an index), made of a content."""
+    group = group_of(plan.patterns.gpms[number].pattern)
+    assert group is not None
+    found = events_of(group.pattern)
+    assert found is not None
+    sure, operands = certain(group.pattern), _operands(group)
+    places = tuple(
+        None if _counts_rows(own, sure) else operands.index(own.operand)  # type: ignore[arg-type]
+        for _, own in group.aggregates
+    )
+    stream = None if found[1] is None else plan.inputs.stream_names.index(found[1])
+    return KeptGroups(number, content, group, places, stream)

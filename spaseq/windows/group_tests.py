@@ -1,0 +1,83 @@
+"""Conditions on aggregates that a group surely fails, told from approximations of its sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from spaseq.algebra import nodes as n
+from spaseq.algebra.constants import constant_text
+from spaseq.algebra.groups import conjuncts
+from spaseq.compiled.arrays import Float64s, Int64s
+from spaseq.expr.numbers import Float, is_number, to_double
+from spaseq.expr.values import decode
+from spaseq.lang import ast
+from spaseq.plan.query_plan import KeptGroups
+from spaseq.windows.kernels.group_runs import AVERAGE, COUNT, SUM, VALUES
+
+_COMPARE = {"=": 0, ">": 1, ">=": 1, "<": 2, "<=": 2}
+_SWAPPED = {"=": "=", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
+
+
+def tests_of(pattern: n.Pattern, kept: KeptGroups) -> tuple[Int64s, Float64s]:
+    """(aggregate, operand, comparison) int64 [c, 3] and constants float64 [c].
+
+    They are those of `kernels.group_runs.advanced`. Filters of other forms are no tests.
+    """
+    found = [*_tests(pattern, kept)]
+    table = np.array([test[:3] for test in found], np.int64).reshape(-1, 3)
+    return table, np.array([test[3] for test in found], np.float64)
+
+
+def _tests(pattern: n.Pattern, kept: KeptGroups) -> Iterator[tuple[int, int, int, float]]:
+    names: dict[str, str] = {}  # of aggregates, by name outside
+    filters: list[ast.Expr] = []
+    inner = pattern
+    while not isinstance(inner, n.Group):
+        match inner:
+            case n.Filter(expr, below):
+                filters += conjuncts([expr])
+            case n.Extend(below, variable, ast.Var(name)):
+                names[variable] = name
+            case n.Extend(below) | n.Project(below) | n.Distinct(below):
+                pass
+            case _:
+                return
+        inner = below
+    aggregates = {name: i for i, (name, _) in enumerate(inner.aggregates)}
+    for expr in filters:
+        test = _comparison(expr)
+        if test is None:
+            continue
+        name, compare, constant = test
+        place = aggregates.get(names.get(name, name))
+        own = None if place is None else _aggregate(kept, place)
+        if own is not None:
+            yield *own, _COMPARE[compare], constant
+
+
+def _comparison(expr: ast.Expr) -> tuple[str, str, float] | None:
+    """(variable, operator, constant) of a comparison with a number."""
+    match expr:
+        case ast.Compare(op, ast.Var(name), ast.Literal() as constant):
+            pass
+        case ast.Compare(op, ast.Literal() as constant, ast.Var(name)):
+            op = _SWAPPED.get(op, op)  # type: ignore[assignment]
+        case _:
+            return None
+    value = decode(constant_text(constant))
+    if op not in _COMPARE or not is_number(value) or isinstance(value, Float):
+        return None  # beside a float, decimals are compared as floats, too
+    double = to_double(value)  # type: ignore[arg-type]
+    return (name, op, double) if np.isfinite(double) else None
+
+
+def _aggregate(kept: KeptGroups, place: int) -> tuple[int, int] | None:
+    """(aggregate, operand) of a test."""
+    _, own = kept.group.aggregates[place]
+    operand = kept.operands[place]
+    if operand is None:
+        return COUNT, 0
+    kind = {"COUNT": VALUES, "SUM": SUM, "AVG": AVERAGE}.get(own.function)
+    return None if kind is None or own.distinct else (kind, operand)

@@ -1,0 +1,1 @@
+"""Kernels of windows: groups that are kept from one window event to the next."""

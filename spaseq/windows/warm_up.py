@@ -1,0 +1,47 @@
+"""Warm-up of the kernels of windows: one call compiles or loads each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from spaseq.windows.kernels.group_runs import LIMBS, OTHER, advanced, quotients, rows_of_groups
+
+
+def steps() -> Iterator[str]:
+    """Call each kernel once and yield its name when it is ready."""
+    none, one = np.empty(0, np.int64), np.zeros(1, np.int64)
+    rows = np.empty(0, np.int32), none
+    operands = (1, 0)
+    values = np.empty(operands, np.int8), np.empty(operands, np.int64), np.empty(operands, np.int16)
+    sums = np.zeros((1, 1, LIMBS), np.int64), np.zeros((1, 1, OTHER + 1), np.int64)
+    out = (
+        np.empty((1, 5), np.int64),
+        np.empty((1, 1, LIMBS), np.int64),
+        np.empty((1, 1, OTHER + 1), np.int64),
+    )
+    tests = np.empty((0, 3), np.int64), np.empty(0)
+    advanced(
+        one.copy(),
+        one.copy(),
+        none,
+        none,
+        0,
+        False,
+        False,
+        rows,
+        values,
+        (one.copy(), one.copy(), one.copy(), one.copy()),
+        sums,
+        (np.zeros(1, np.int8), one.copy()),
+        tests,
+        one.copy(),
+        np.zeros(LIMBS, np.int64),
+        out,
+    )
+    yield "advanced"
+    quotients(sums[0][0], np.ones(1, np.int64), np.empty(1), np.zeros(LIMBS + 3, np.int64))
+    yield "quotients"
+    rows_of_groups(none, none, 0, none, none)
+    yield "rows_of_groups"

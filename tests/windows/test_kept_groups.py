@@ -1,0 +1,190 @@
+"""Groups that are kept from close to close give what evaluation anew at each close gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+import pytest
+
+import spaseq
+from spaseq.compile import CompileOptions, compile_query
+from spaseq.windows.exact_sums import of_doubles, rounded_quotients
+from spaseq.windows.kernels.group_runs import DIGIT, LIMBS, MASK
+from tests.oracle.comparison import comparable
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+VALUES = [
+    f'"3"^^<{XSD}integer>',
+    f'"-7"^^<{XSD}integer>',
+    f'"9007199254740993"^^<{XSD}integer>',
+    f'"2.5E0"^^<{XSD}double>',
+    f'"2.50"^^<{XSD}double>',
+    f'"1.0E16"^^<{XSD}double>',
+    f'"-1.0E-30"^^<{XSD}double>',
+    f'"-0.0E0"^^<{XSD}double>',
+    f'"0.1"^^<{XSD}decimal>',
+    f'"1.5"^^<{XSD}float>',
+    f'"INF"^^<{XSD}double>',
+    f'"NaN"^^<{XSD}double>',
+    '"text"',
+    "<http://e/x>",
+]
+EXTENTS = [
+    "RANGE 6 SECONDS SLIDE 2 SECONDS",
+    "RANGE 5 SECONDS SLIDE 3 SECONDS",
+    "RANGE 1 SECONDS SLIDE 4 SECONDS",
+    "RANGE 3 SECONDS",
+    "RANGE 4 SECONDS EACH EVENT",
+    "RANGE 5 EVENTS EACH EVENT",
+    "SESSION 3 SECONDS",
+]
+SELECTS = [
+    "?o (COUNT(*) AS ?n) (SUM(?v) AS ?s) (AVG(?v) AS ?a) (MIN(?v) AS ?l) (MAX(?v) AS ?g)",
+    "?o (COUNT(?v) AS ?n) (COUNT(DISTINCT ?v) AS ?d) (SUM(DISTINCT ?v) AS ?s)",
+    "?o (AVG(?v * 2) AS ?a) (COUNT(?w) AS ?n) (MIN(?w) AS ?l)",
+]
+HAVINGS = [
+    "",
+    "HAVING (AVG(?v) > 2)",
+    "HAVING (3 >= SUM(?v) && COUNT(*) > 1)",
+    "HAVING (MAX(?v) > 2)",
+]
+
+
+def drawn_events(draw: Random, values: Sequence[str]) -> list[spaseq.Event]:
+    time, events = 0, []
+    for number in range(draw.randint(5, 40)):
+        lines = []
+        for _ in range(draw.choice([0, 1, 1, 1, 2])):
+            subject = f"<http://e/o{draw.randint(1, 3)}>"
+            lines.append(f"{subject} <http://e/v> {draw.choice(values)} .")
+            if draw.random() < 0.5:
+                lines.append(f"{subject} <http://e/w> {draw.choice(values)} .")
+        events.append(spaseq.Event("\n".join(lines), time, f"http://e/g{number}"))
+        time += draw.choice([0, 500, 1000, 1000, 2000, 9000])
+    return events
+
+
+def drawn_query(draw: Random) -> str:
+    group = draw.choice(["GROUP BY ?o", "GROUP BY ?o", "GROUP BY ?o ?w", ""])
+    select = draw.choice(SELECTS) if group else draw.choice(SELECTS).removeprefix("?o ")
+    select = select.replace("?o ", "?o ?w ") if "?w" in group else select
+    pattern = draw.choice(["?o :v ?v OPTIONAL { ?o :w ?w }", "?o :v ?v . ?o :w ?w FILTER(?v != 3)"])
+    inner = f"SELECT {select} {{ EVENT {{ {pattern} }} }} {group} {draw.choice(HAVINGS)}"
+    after = draw.choice(["", "", "FILTER(?n < 4)", "FILTER(?o != :o1)" if group else ""])
+    if "?n" not in inner:
+        after = ""
+    source = draw.choice(["W", "NEW W", "GONE W", "NEW W, GONE W"])
+    return f"""PREFIX : <http://e/> SELECT * FROM STREAM S <http://e/s>
+        FROM WINDOW W ON S {draw.choice(EXTENTS)}
+        WHERE {{ SEQ(A) DEFINE GPM A ON {source} {{ {{ {inner} }} {after} }} }}"""
+
+
+def answers(query: str, events: list[spaseq.Event], disable: Sequence[str] = ()) -> list[object]:
+    matches = spaseq.run(query, {"S": events}, runtime="local", disable=disable)
+    return [comparable(m.answer) for m in matches]
+
+
+def check(seed: int) -> int:
+    draw = Random(seed)
+    query = drawn_query(draw)
+    values = VALUES if draw.random() < 0.5 else VALUES[: draw.choice([2, 6])]
+    events = drawn_events(draw, values)
+    assert compile_query(query).patterns.kept, query
+    found = answers(query, events)
+    assert found == answers(query, events, ["kept-groups"]), (seed, query)
+    return len(found)
+
+
+def test_drawn_queries() -> None:
+    assert sum(map(check, range(40))) > 200
+
+
+@pytest.mark.thorough
+def test_many_drawn_queries() -> None:
+    assert sum(map(check, range(1000, 2000))) > 5000
+
+
+def groups_that_come_and_go() -> None:
+    """Many groups, each for ten seconds: what is kept of them goes."""
+    query = """PREFIX : <http://e/> SELECT * FROM STREAM S <http://e/s>
+        FROM WINDOW W ON S RANGE 10 SECONDS SLIDE 1 SECONDS
+        WHERE { SEQ(A) DEFINE GPM A ON NEW W, GONE W {
+        { SELECT ?o (COUNT(*) AS ?n) { EVENT { ?o :v ?v } } GROUP BY ?o } } }"""
+    engine, found = spaseq.Engine(query), list[spaseq.Match]()
+    for second in range(60):
+        for place in (0, 1, 1):
+            graph = f'<http://e/o{second}-{place}> <http://e/v> "{second}" .'
+            found += engine.push("S", graph, second * 1000)
+    found += engine.close()
+    told = sorted((m.answer.end[0], *(m.bindings[v].n3() for v in "on")) for m in found)
+    times = [(second + 1, second) for second in range(60)]
+    times += [(second + 11, second) for second in range(60)]
+    assert told == sorted(
+        (time * 1000, f"<http://e/o{second}-{place}>", f'"{place + 1}"^^<{XSD}integer>')
+        for time, second in times
+        for place in (0, 1)
+    )
+
+
+def test_groups_that_come_and_go() -> None:
+    groups_that_come_and_go()
+
+
+def exact_sum(values: Sequence[float], draw: Random) -> list[int]:
+    """The digits of a sum, with carries that wait."""
+    whole, shift, fits = of_doubles(np.array(values))
+    assert fits.all()
+    total = sum(m << s for m, s in zip(whole.tolist(), shift.tolist(), strict=True))
+    digits = [(total >> (DIGIT * i)) & MASK for i in range(LIMBS - 1)]
+    digits.append(total >> (DIGIT * (LIMBS - 1)))
+    for i in range(LIMBS - 1):
+        carry = draw.randint(-5, 5)
+        digits[i] += carry << DIGIT
+        digits[i + 1] -= carry
+    return digits
+
+
+def test_quotients_are_exact_and_rounded_once() -> None:
+    draw = Random(1)
+    sums, divisors, wanted = [], [], []
+    for _ in range(2000):
+        values = [
+            draw.choice([1, -1]) * draw.random() * 2.0 ** draw.randrange(-30, 60)
+            for _ in range(draw.randint(1, 5))
+        ]
+        values += [-v for v in values[1:]] if draw.random() < 0.2 else []
+        divisors.append(draw.choice([1, 2, 3, 7, 2**31 - 1, draw.randint(1, 1000)]))
+        sums.append(exact_sum(values, draw))
+        wanted.append(float(sum(map(Fraction, values)) / divisors[-1]))
+    found = rounded_quotients(np.array(sums, np.int64), np.array(divisors, np.int64))
+    assert found.tolist() == wanted
+
+
+def explained(query: str, disable: Sequence[str] = ()) -> str:
+    return str(spaseq.explain(query, disable=disable))
+
+
+def test_explain_says_which_windows_are_kept() -> None:
+    head = (
+        "PREFIX : <http://e/> SELECT * FROM STREAM S <http://e/s> FROM WINDOW W ON S RANGE 1 HOURS"
+    )
+    kept = f"""{head} WHERE {{ SEQ(A) DEFINE GPM A ON W {{
+        {{ SELECT ?o (COUNT(*) AS ?n) {{ EVENT {{ ?o :v ?v }} }} GROUP BY ?o }} }} }}"""
+    assert "keeps    the groups of A" in explained(kept)
+    assert "anew     A: kept-groups is disabled" in explained(kept, disable=["kept-groups"])
+    anew = f"{head} WHERE {{ SEQ(A) DEFINE GPM A ON W {{ ?o :v ?v }} }}"
+    assert "anew     A: its pattern is not one sub-SELECT" in explained(anew)
+    ordered = kept.replace("COUNT(*)", "SAMPLE(?v)")
+    assert "anew     A: SAMPLE and GROUP_CONCAT" in explained(ordered)
+
+
+def test_state_is_of_its_way_of_evaluation() -> None:
+    query = """PREFIX : <http://e/> SELECT * FROM STREAM S <http://e/s> FROM WINDOW W ON S
+        RANGE 1 HOURS WHERE { SEQ(A) DEFINE GPM A ON W {
+        { SELECT (COUNT(*) AS ?n) { EVENT { ?o :v ?v } } HAVING (COUNT(*) > 1) } } }"""
+    anew = compile_query(query, options=CompileOptions(disable=["kept-groups"]))
+    assert anew.signature.fingerprint != compile_query(query).signature.fingerprint
