@@ -11,7 +11,7 @@ from spaseq.api.prepare import load_knowledge
 from spaseq.api.queries import QueryInput, check_queries, plans_of
 from spaseq.api.registered import registered_sources
 from spaseq.api.streams import StreamInput, bounded_sources, sources_if_any
-from spaseq.compile import Checked
+from spaseq.compile import Checked, CompileOptions
 from spaseq.diagnosis.diagnose import Diagnosis
 from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.report import Report
@@ -20,6 +20,7 @@ from spaseq.errors import UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.resolve import resolve
 from spaseq.options import KbInput, RunOptions, RuntimeOptions, StageOptions, StreamKeywords
+from spaseq.plan.planner import plan_query
 from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.chaining import reading_order, registered
 from spaseq.scratch import ScratchDirectory
@@ -91,8 +92,14 @@ def report_on(
     made = {iri: n for iri, n in registered(plans).items() if iri in asked.plan.inputs.streams}
     own = [s for s in sources if s.iri in asked.plan.inputs.streams]
     own += registered_sources(plans, number, sources, knowledge, options)
-    question = Question.of(
-        resolve(asked.query, asked.source), asked.plan, asked.plan.expressions.schema
+    resolved, plan, schema = (
+        resolve(asked.query, asked.source),
+        asked.plan,
+        asked.plan.expressions.schema,
     )
+    if plan.patterns.kept:  # the question looks at the events of windows
+        anew = CompileOptions(disable=[*plan.disabled, "kept-groups"], schema=schema)
+        plan = plan_query(resolved, plan.identity.title, anew)
+    question = Question.of(resolved, plan, schema)
     by_iri = {source.iri: source for source in own}
     return Diagnosis(question, by_iri, knowledge, options, made, event, until).report()

@@ -50,8 +50,12 @@ class SeenWindows:
 
     def has_content(self, window: int) -> bool:
         """Whether a window event of a window holds an event."""
-        number = len(self.plan.patterns.gpms) + self.plan.inputs.windows[window].content
-        return bool((self.rows.gpm == number).any())
+        return bool((self.rows.gpm == self._number(window)).any())
+
+    def _number(self, window: int) -> int:
+        content = self.plan.inputs.windows[window].content
+        assert content is not None  # the plan keeps no groups
+        return self.plan.patterns.number_of(content)
 
     def indices(self, window: int) -> Iterator[WindowPartition]:
         """The window events of a window, some at a time."""
@@ -67,8 +71,7 @@ class SeenWindows:
 
     def _events(self, window: int, graphs: WindowGraphs) -> Iterator[WindowEvent]:
         own = self.plan.inputs.windows[window]
-        number = len(self.plan.patterns.gpms) + own.content
-        rows = self.rows.take(np.flatnonzero(self.rows.gpm == number))
+        rows = self.rows.take(np.flatnonzero(self.rows.gpm == self._number(window)))
         runs: dict[tuple[str, ...], WindowRun] = {}
         for key, event in sorted(_content(rows, self.plan.sequence.partition),
                                  key=lambda each: graphs.order(each[1])):  # fmt: skip
