@@ -20,7 +20,6 @@ from spaseq import thresholds
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
-from spaseq.automaton.run.coming_rows import ComingRows
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, Wanted
 from spaseq.automaton.run.machine import Machine
@@ -101,12 +100,7 @@ class PartitionSequencer:
         """
         machine = self._machine
         entries = entries_of(rows, machine.gpms, machine.partition)
-        if machine.waiting is None:  # a run that would wait in vain counts
-            machine.coming = ComingRows.of(rows, watermark, machine.window)
-        try:
-            yield from self._run(entries, watermark)
-        finally:
-            machine.coming = None
+        return self._run(entries, watermark)
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterator[SequenceMatch]:
         """Process the rows of a few single events, like `run`."""

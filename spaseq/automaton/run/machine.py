@@ -13,7 +13,6 @@ from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Program, State, TakeLabel
 from spaseq.automaton.program.selection import Strategy
 from spaseq.automaton.program.window import Window
-from spaseq.automaton.run.coming_rows import ComingRows
 from spaseq.automaton.run.runs import Values
 from spaseq.automaton.run.taken_counts import TakenCounts
 from spaseq.automaton.run.waiting_limit import WaitingLimit
@@ -82,7 +81,6 @@ class Machine:
     limit: int | None = None  # matches of one instant, if the evaluator applies the limit
     consumes: bool = False  # the evaluator itself uses up the events of AFTER MATCH
     counts: TakenCounts = field(default_factory=TakenCounts)
-    coming: ComingRows | None = None  # in the batch that is processed now
     waiting: WaitingLimit | None = None  # on the partial matches
     solve: CorrelatedSolver | None = None  # needed where a GPM is correlated
     takes: dict[int, CompiledTake] = field(init=False)

@@ -173,11 +173,7 @@ class RegisterEvaluator:
         self._lists.mark(moment.start)
         queue, before, waiting = CandidateQueue(), self._trace.end, self._waiting
         added = waiting.added
-        self._stepper.coming = coming = self._machine.coming
-        if coming is not None:
-            coming.now = instant[0]
         self._stepper.advance(waiting, moment, rows, queue)
-        self._stepper.coming = None
         if self._machine.waiting is not None:
             # A run in a bracket may stand for the match of the first operand, too.
             self._machine.waiting.room -= 2 * (waiting.added - added + len(waiting.strict))

@@ -27,7 +27,6 @@ from spaseq.automaton.registers.python.brackets import (
 from spaseq.automaton.registers.python.candidate_queue import CandidateQueue
 from spaseq.automaton.registers.python.event_history import EventHistory, replay
 from spaseq.automaton.registers.python.taking import Taker
-from spaseq.automaton.run.coming_rows import ComingRows
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_match import NO_VALUES, RowsByGpm
 from spaseq.automaton.run.runs import (
@@ -54,21 +53,10 @@ def start_of(
     return Run(automaton.states[0], None, None, None, None, None, singles, None, outside=outside)
 
 
-def _may_meet(coming: ComingRows, edge: Edge, run: Run) -> bool:
-    """Whether coming rows may have a solution for a run that would wait at an edge."""
-    label = edge.label
-    if run.origin is None or isinstance(label, BracketLabel):
-        return True
-    return coming.may_meet(label.gpm, run.origin)
-
-
 class RunStepper:
-    """Steps sets of waiting runs whose traces and lists of values are in two arenas.
+    """Steps sets of waiting runs whose traces and lists of values are in two arenas."""
 
-    `coming` has the rows of the current batch; None while runs meet the event history.
-    """
-
-    __slots__ = ("_history", "_lists", "_machine", "_trace", "coming", "taker")
+    __slots__ = ("_history", "_lists", "_machine", "_trace", "taker")
 
     def __init__(
         self, machine: Machine, trace: TraceNodes, lists: ListNodes, history: EventHistory
@@ -76,7 +64,6 @@ class RunStepper:
         self._machine, self._trace, self._lists = machine, trace, lists
         self._history = history
         self.taker = Taker(machine, trace, lists)
-        self.coming: ComingRows | None = None
 
     # --- one instant ------------------------------------------------------------------------------
 
@@ -187,10 +174,8 @@ class RunStepper:
 
     def wait(self, run: Run, waiting: WaitingRuns) -> None:
         """Let a run wait at every edge out of its state."""
-        program, coming = self._machine.program, self.coming
+        program = self._machine.program
         for edge in run.state.edges:
-            if coming is not None and not _may_meet(coming, edge, run):
-                continue
             actions = edge.actions
             if program.bounds and actions and not may_follow(program, actions, run.groups):
                 continue
@@ -296,7 +281,7 @@ class RunStepper:
         point, label = frame.point, frame.point.edge.label
         assert isinstance(label, BracketLabel)
         taken = events_since(self._trace, left, point.run) if label.kind == "AND" else frozenset()
-        operand, coming, self.coming = label.operands[1], self.coming, None
+        operand = label.operands[1]
         second = BracketFrame(point, operand, frame.conjunction, left, taken)
         start = left.in_operand(operand.states[0], second, left.groups, left.obligations)
         local, inner = WaitingRuns(), CandidateQueue(point.depth + 1, queue)
@@ -306,5 +291,4 @@ class RunStepper:
         for past, rows in replay(self._history, machine.window, point.after, moment, tau):
             if machine.program.strict or not gpms.isdisjoint(rows):
                 self.advance(local, past, rows, inner)
-        self.coming = coming
         waiting.merge(local)
