@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from spaseq import thresholds
 from spaseq.api.queries import QueryInput, check_queries, plans_of
 from spaseq.compile import Checked
 from spaseq.compiled import mode
@@ -25,7 +24,7 @@ from spaseq.plan.templates import QueryTemplates
 from spaseq.runtime.job.binding import check_kbs, check_mapping
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.sources.base import Source
-from spaseq.stages.collection_pause import collection_paused, count_as_old
+from spaseq.stages.collection_pause import collection_paused
 
 _TRIPLE_BYTES = 200
 
@@ -66,8 +65,6 @@ def plan_queries(
     while True:
         with collection_paused():  # plans are many objects, and all of them stay
             some = [*islice(found, PAUSE)]
-            if len(some) >= thresholds.current.many_queries:
-                count_as_old()
         if not some:
             return reading_order(plans_of(checked), changing)
         checked += some

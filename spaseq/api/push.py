@@ -12,7 +12,6 @@ from secrets import token_hex
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, Unpack
 
-from spaseq import thresholds
 from spaseq.algebra.answers import Answer
 from spaseq.api.match import Match, PartialMatch, to_datetime
 from spaseq.api.prepare import StandingPlanner, load_knowledge, named, plan_queries
@@ -32,7 +31,7 @@ from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
 from spaseq.runtime.unit_stages import StageFactory
 from spaseq.sources.iterables import Event
-from spaseq.stages.collection_pause import collection_paused, look_at_all
+from spaseq.stages.collection_pause import collection_paused
 
 _NEVER = -(2**63)
 
@@ -145,10 +144,6 @@ class Engine:
         self._how = how = StageFactory(knowledge, chosen.stages, on_bad)
         with collection_paused():
             self._queries = PushedQueries(plans, how, True, Tolerated.OTHERS)
-            if len(plans) >= thresholds.current.many_queries:
-                how.joint.join()
-        if len(plans) >= thresholds.current.many_queries:
-            look_at_all()
         self._streams = PushedStreams(chosen.limits, chosen.reading.time_unit)
         self._matcher = PushedMatcher(self._queries, chosen.limits)
         self._set_streams()

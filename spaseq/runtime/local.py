@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from itertools import chain
 from typing import TypeAlias
 
@@ -22,7 +21,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.runtime.job.job import Job, ProcessCounts, counted
 from spaseq.sources.base import Source
-from spaseq.stages.collection_pause import collection_of_new_only, collection_paused
+from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.family_patterns import patterns_of
 from spaseq.stages.held_answers import HeldAnswers
 from spaseq.stages.hopeless_rows import leave_out_hopeless
@@ -60,12 +59,7 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
     """
     started, process = time.monotonic(), ProcessCounts()
     try:
-        with (
-            collection_of_new_only()
-            if len(job.plans) >= thresholds.current.many_queries
-            else nullcontext()
-        ):
-            yield from _run_batches(job)
+        yield from _run_batches(job)
     finally:
         job.stats.seconds = time.monotonic() - started
         process.add_to(job.stats)

@@ -62,11 +62,6 @@ class JointPatterns:
         self._stages[stage] = None
         self._has_new, self._waits = True, self._has_begun
 
-    def join(self) -> None:
-        """Join the stages that there are now, and not at the first batch."""
-        self._begin_batch()
-        self.lone.join()
-
     def solutions(self, stage: JoinedStage, index: VerticalPartition) -> SolutionBatch | None:
         """The solutions of a stage on a whole batch; None if it must make them by itself."""
         index.remembered(self, self._begin_batch)

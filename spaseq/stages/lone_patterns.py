@@ -96,10 +96,6 @@ class LonePatterns:
             self._new += 1
             self._waits = self._has_begun
 
-    def join(self) -> None:
-        """Join the stages that there are now, and not at the first batch."""
-        self._begin_batch()
-
     def solutions(self, stage: PatternStage, index: VerticalPartition) -> SolutionBatch | None:
         """The solutions of a stage on a whole batch; None if it must make them by itself."""
         index.remembered(self, self._begin_batch)

@@ -149,7 +149,6 @@ class Thresholds:
     )
     merged_runs: int = _of(8, "runs", "that rows are merged from, before they are sorted")
     held_answers: int = _of(200_000, "answers", "of a family in memory before they are written")
-    many_queries: int = _of(64, "queries", "whose plans are hidden from Python's garbage collector")
     built_matches: int = _of(4096, "matches", "partial ones that are built at a time")
     short_traces: int = _of(
         8, "events", "of a partial match whose parts are all looked up, and not the longest only", 0

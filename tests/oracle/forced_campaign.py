@@ -9,7 +9,6 @@ run together or are pushed. `--spark` runs single queries on Spark, many in a ru
 
 from __future__ import annotations
 
-import gc
 import subprocess
 import sys
 import tempfile
@@ -170,8 +169,6 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--spark", action="store_true", help="on Spark, many cases in a run")
     given = parser.parse_args()
-    gc.freeze()  # a low `many_queries` collects garbage often
-    patch.object(gc, "get_freeze_count", lambda: 1).start()  # it walks through all that is frozen
     share_plans()
     way = run_on_spark if given.spark else run
     found = way(given.first, given.cases, lambda text: print(text, flush=True))

@@ -96,7 +96,6 @@ CROSSINGS: dict[str, Crossing] = {
     "memory_bytes": Crossing(larger.shared_patterns),
     "merged_runs": Crossing(larger.hopeless_family),
     "held_answers": Crossing(larger.twelve_members, "family_queries=2"),
-    "many_queries": Crossing(example(176)),
     "built_matches": Crossing(larger.closed_partials),
     "short_traces": Crossing(larger.partials),
     "repeated_rows": Crossing(larger.twelve_members, "family_queries=2"),

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.runtime.arrivals.input_splits import bounded_splits
@@ -51,7 +50,6 @@ from spaseq.runtime.spark.stages.registered_streams import chained_output
 from spaseq.runtime.spark.stages.sequence_stage import run_sequences
 from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
 from spaseq.scratch import ScratchDirectory
-from spaseq.stages.collection_pause import collection_of_new_only
 from spaseq.stages.query_units import QueryUnits
 
 _POLL_SECONDS = 0.25
@@ -149,12 +147,7 @@ def run_batches(
     started = time.perf_counter()
     with spark_errors():
         spark = spark or session(master=master, verbose=verbose)
-    hidden = (
-        collection_of_new_only()
-        if len(job.plans) >= thresholds.current.many_queries
-        else nullcontext()
-    )
-    with hidden, ScratchDirectory("events") as directory:
+    with ScratchDirectory("events") as directory:
         shared = tuple(stream.shared(Path(directory)) for stream in job.streams)
         here = is_one_machine(spark) and not any(queries_read(job.plans))
         delivered = _delivered_from_files if here else _delivered

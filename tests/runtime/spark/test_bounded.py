@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from spaseq.limits import Limits
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.spark import bounded as spark_runtime
 from tests.runtime.machines import HEAD, KEYED, NORTH, SOUTH, answers_in_process, job_of, nquads
-from tests.thresholds import Force
 
 pytestmark = pytest.mark.spark
 
@@ -134,16 +132,3 @@ def test_a_query_with_245_optionals_is_answered(spark: Any, paths: list[Path]) -
     expected = answers_in_process(job_of(paths, query=query))
     assert list(spark_runtime.run(job_of(paths, query=query), spark=spark)) == expected
     assert expected
-
-
-def test_the_collector_does_not_look_at_many_plans_in_a_run(
-    spark: Any, paths: list[Path], force: Force
-) -> None:
-    gc.unfreeze()  # earlier tests may have left runs that are not over
-    before = gc.get_freeze_count()
-    force("many_queries=2")
-    batches = spark_runtime.run_batches(job_of(paths), spark=spark)
-    next(batches)
-    assert gc.get_freeze_count() > before
-    batches.close()
-    assert gc.get_freeze_count() == before

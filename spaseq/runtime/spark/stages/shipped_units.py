@@ -15,12 +15,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from spaseq import thresholds
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import ServiceOptions
 from spaseq.records import record
 from spaseq.runtime.spark.rows.run_files import disk_errors
-from spaseq.stages.collection_pause import collection_paused, hide_for_good
+from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.query_units import QueryUnits
 
 MOST_KEPT = 2
@@ -78,8 +77,6 @@ def _unpickled(name: str, data: bytes | Path) -> QueryUnits:
     if units is None:
         with collection_paused():
             units = pickle.loads(data if isinstance(data, bytes) else data.read_bytes())
-        if len(units.queries) >= thresholds.current.many_queries:
-            hide_for_good()  # a worker collects garbage after each task
     _kept[name] = units  # the last one is the latest
     while len(_kept) > MOST_KEPT:
         del _kept[next(iter(_kept))]

@@ -12,7 +12,6 @@ from spaseq.errors import RunError
 from spaseq.runtime.spark.stages import shipped_units
 from spaseq.runtime.spark.stages.shipped_units import MOST_KEPT, ShippedUnits
 from spaseq.stages.query_units import QueryUnits
-from tests.thresholds import Force
 
 
 def units(*kinds: str) -> QueryUnits:
@@ -46,17 +45,6 @@ def test_other_plans_are_others() -> None:
     assert [own.queries[0].identity.name for own in found] == [*"abcab"]
     assert found[0] is not found[3]
     assert len(shipped_units._kept) == MOST_KEPT
-
-
-@pytest.mark.parametrize("most", [1, 3])
-def test_the_collector_does_not_look_at_many_plans(
-    most: int, monkeypatch: pytest.MonkeyPatch, force: Force
-) -> None:
-    hidden: list[int] = []
-    monkeypatch.setattr(shipped_units, "hide_for_good", lambda: hidden.append(1))
-    force(f"many_queries={most}")
-    pickle.loads(pickle.dumps(ShippedUnits.of_units(units("a", "b"))))
-    assert bool(hidden) == (most < 3)
 
 
 def test_workers_on_the_same_machine_read_a_file_once(tmp_path: Path) -> None:
