@@ -86,7 +86,7 @@ def _checks_of_matches(rows: OrderedRows) -> Iterator[str]:
 def _required_rows() -> Iterator[str]:
     time, last = np.zeros(1, np.int64), np.zeros((1, 1), np.int64)
     gpm = np.zeros(1, np.int32)
-    note_near(1, time, gpm, time, last, time, time.copy())
+    note_near(1, time, gpm, time, last, 0, time.copy())
     yield "note_near"
     keys, latest, used = np.zeros(2, np.int64), np.zeros((2, 1), np.int64), np.zeros(1, np.int64)
     note_latest(time, gpm, time, gpm, 0, keys, latest, used)

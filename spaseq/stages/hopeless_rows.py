@@ -7,21 +7,16 @@ within a window before or after changes no match. An evaluator need not see it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-
 import numpy as np
 
 from spaseq import thresholds
 from spaseq.automaton.batch.kernels.near_rows import FAR, note_near
 from spaseq.automaton.program.window import Counted, Window
-from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
+from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import have_same_terms
 from spaseq.stages.partition_places import LARGEST, places_of
-from spaseq.stages.repeated_rows import HeldRows, is_ordered, terms
 from spaseq.stages.sorting import RowSorter
 
 _ROUNDS = 3
@@ -32,9 +27,9 @@ _NEVER_BEFORE = -(2**62)
 def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
     """Whether a match may come of the rows in a sorter, which are all rows of a run.
 
-    Rows that can be in no match leave the sorter. If no match may come, no stage 2 need be made. A
-    correlated GPM is not looked at: whether it has a solution is known only when the sequence takes
-    its event.
+    Of a query by itself, rows that can be in no match leave the sorter. If no match may come, no
+    stage 2 need be made. A correlated GPM is not looked at: whether it has a solution is known only
+    when the sequence takes its event.
     """
     if needs_every_row(plan) or sorter.has_written:
         return True
@@ -42,9 +37,9 @@ def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
     looking = HopelessRows(plan, plan.sequence.window)
     if not found or not found.issuperset(looking.required):
         return False
-    if not can_be_told(plan, plan.sequence.window):
+    if QUERY in plan.sequence.partition or not can_be_told(plan, plan.sequence.window):
         return True
-    if len(sorter) > thresholds.current.hopeless_query and QUERY not in plan.sequence.partition:
+    if len(sorter) > thresholds.current.hopeless_query:
         return True
     return looking.leave_out(sorter)
 
@@ -128,34 +123,10 @@ class HopelessRows:
 
     def leave_out(self, sorter: RowSorter) -> bool:
         """Leave out rows of a whole run, which are in a sorter's memory; tell if some are left."""
-        has_members = QUERY in self._partition and len(self.required) > 1
-        left = self._near_members(sorter.held()) if has_members else None
-        if left is not None:
-            if not len(left):
-                return False
-            if len(sorter) > thresholds.current.hopeless_family:
-                sorter.keep(left)
         kept = self._kept(sorter.keys(self._partition), LARGEST)
         if kept is not None and not kept.all():
             sorter.keep(np.flatnonzero(kept))
         return len(sorter) > 0
-
-    def _near_members(self, batches: Sequence[HeldRows]) -> Indices | None:
-        """The rows that have all required GPMs of their member near them, by number.
-
-        None if batches do not follow each other in time, or differ in their terms of members.
-        """
-        members, required = [terms(rows, QUERY) for rows in batches], len(self.required)
-        if not (_are_ordered(batches) and have_same_terms(members)):
-            return None
-        near = [np.zeros(len(rows), np.int64) for rows in batches]
-        for direction in (1, -1):
-            last = np.full((len(members[0].terms) + 1, required), FAR)
-            for rows, of, own in [*zip(batches, members, near, strict=True)][::direction]:
-                step, member = self._steps[rows.gpm], of.codes.astype(np.int64)
-                time = np.require(rows.time, requirements="W")  # as the kernel is compiled for
-                note_near(direction, time, step, member, last, self._lengths(len(rows)), own)
-        return np.flatnonzero(np.concatenate(near) == (1 << required) - 1)
 
     def possible(self, rows: SolutionBatch, after: int | None, before: int | None) -> SolutionBatch:
         """What `possible_rows` gives."""
@@ -201,10 +172,6 @@ class HopelessRows:
                 break
         return kept
 
-    def _lengths(self, count: int) -> Int64s:
-        """The length (ms) of the window, for each of some rows."""
-        return np.full(count, self._length, np.int64)
-
     def _are_near(self, time: Int64s, gpm: Int32s, place: Int64s, places: int) -> Bools:
         """The rows that have all required GPMs near them, of rows [n] by time in each place."""
         if places // (len(time) + 1) >= thresholds.current.sparse_codes:
@@ -214,16 +181,9 @@ class HopelessRows:
         step = self._steps[gpm]
         for direction in (1, -1):
             last = np.full((places, required), FAR)
-            note_near(direction, time, step, place, last, self._lengths(len(time)), near)
+            note_near(direction, time, step, place, last, self._length, near)
         found: Bools = near == (1 << required) - 1
         return found
-
-
-def _are_ordered(batches: Sequence[HeldRows]) -> bool:
-    """Whether all rows of some batches are in order of time."""
-    if any(one.time[-1] > other.time[0] for one, other in pairwise(batches)):
-        return False
-    return all(map(is_ordered, batches))
 
 
 def _by_time(time: Int64s) -> Int64s:

@@ -11,7 +11,7 @@ import os
 import tempfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -21,18 +21,10 @@ import pyarrow as pa
 from spaseq import thresholds
 from spaseq.compiled.arrays import Indices
 from spaseq.errors import RunError
-from spaseq.rdf.columns.event_batch import WHOLE, NameForm, common_form
+from spaseq.rdf.columns.event_batch import NO_NAMES, WHOLE, NameForm, common_form
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.scratch import ScratchDirectory
-from spaseq.stages.repeated_rows import (
-    HeldRows,
-    RepeatedRows,
-    in_less_memory,
-    is_ordered,
-    keys,
-    whole,
-)
 
 BATCH_BYTES = 4096
 """What a batch takes in memory beside its columns, about."""
@@ -51,21 +43,20 @@ class RowSorter:
         self._columns = columns
         usual = thresholds.current.memory_rows
         self._memory_rows = usual if memory_rows is None else memory_rows
-        self._keeps, self._room = kept_bytes > 0, kept_bytes
-        self._buffer: list[HeldRows] = []
+        self._room = kept_bytes
+        self._buffer: list[SolutionBatch] = []
         self._rows = self._bytes = 0  # rows in the buffer; bytes that were added to it
         self._directory: ScratchDirectory | None = None
         self._runs: list[_RunWriter] = []
-        self._kept: list[list[HeldRows]] = []
+        self._kept: list[list[SolutionBatch]] = []
 
     def add(self, batch: SolutionBatch) -> None:
         """Take rows; this may write a run to disk."""
         if not len(batch):
             return
-        rows = in_less_memory(batch) if self._keeps else batch
-        self._buffer.append(rows)
-        self._rows += len(rows)
-        self._bytes += _bytes_of(rows) + BATCH_BYTES
+        self._buffer.append(batch)
+        self._rows += len(batch)
+        self._bytes += _bytes_of(batch) + BATCH_BYTES
         if self._rows >= self._memory_rows or self._bytes >= self._room > 0:
             self._extend_runs()
 
@@ -85,12 +76,15 @@ class RowSorter:
 
     def keys(self, variables: tuple[str, ...]) -> SolutionBatch:
         """The rows in memory, with the columns of some variables only and no names of events."""
-        rows = [keys(batch, variables) for batch in self.held()]
+        rows = [
+            replace(b, event=NO_NAMES, values={v: b.values[v] for v in variables}, numbers={})
+            for b in self.held()
+        ]
         return SolutionBatch.concat(rows, SolutionColumns(variables, ()))
 
     def keep(self, rows: Indices) -> None:
         """Let go of all rows in memory but some, given by their ascending numbers in `keys`."""
-        first, runs = 0, list[list[HeldRows]]()
+        first, runs = 0, list[list[SolutionBatch]]()
         for run in (*self._kept, self._buffer):
             runs.append(_some(run, rows, first))
             first += sum(map(len, run))
@@ -98,7 +92,7 @@ class RowSorter:
         self._kept = [run for run in self._kept if run]
         self._rows = sum(map(len, self._buffer))
 
-    def held(self) -> list[HeldRows]:
+    def held(self) -> list[SolutionBatch]:
         """The batches in memory."""
         return [*chain.from_iterable(self._kept), *self._buffer]
 
@@ -120,7 +114,7 @@ class RowSorter:
             if self._directory is not None:
                 self._directory.cleanup()
 
-    def _in_memory(self) -> list[list[HeldRows]]:
+    def _in_memory(self) -> list[list[SolutionBatch]]:
         """The rows in memory as sorted runs. They leave the buffer."""
         batches, self._buffer, self._rows, self._bytes = self._buffer, [], 0, 0
         before = len(self._runs) + len(self._kept)
@@ -129,7 +123,7 @@ class RowSorter:
         )
         if runs is not None:
             return [_chunks(run, self._columns) for run in runs]
-        rows = _sorted(SolutionBatch.concat([*map(whole, batches)], self._columns))
+        rows = _sorted(SolutionBatch.concat(batches, self._columns))
         return [_slices(rows, thresholds.current.sorted_rows)]
 
     def _extend_runs(self) -> None:
@@ -141,9 +135,9 @@ class RowSorter:
                 self._keep(run)
             else:
                 with _disk_errors():
-                    self._write([*map(whole, run)])
+                    self._write(run)
 
-    def _keep(self, chunks: list[HeldRows]) -> None:
+    def _keep(self, chunks: list[SolutionBatch]) -> None:
         run = next((r for r in self._kept if r[-1].time[-1] <= chunks[0].time[0]), None)
         if run is None:
             self._kept.append(chunks)
@@ -200,10 +194,8 @@ def _disk_errors() -> Iterator[None]:
         raise RunError(f"cannot sort on disk in {tempfile.gettempdir()}: {reason}") from error
 
 
-def _bytes_of(rows: HeldRows) -> int:
+def _bytes_of(rows: SolutionBatch) -> int:
     """About the bytes that rows take by themselves: other rows use the terms that they do not."""
-    if isinstance(rows, RepeatedRows):
-        return _bytes_of(rows.common) + rows.own_bytes
     found, size = rows.nbytes, len(rows)
     for array in {id(a): a for c in rows.values.values() for a in c.arrays[1:]}.values():
         if len(array) > size:
@@ -211,9 +203,9 @@ def _bytes_of(rows: HeldRows) -> int:
     return found
 
 
-def _some(batches: Sequence[HeldRows], rows: Indices, first: int) -> list[HeldRows]:
+def _some(batches: Sequence[SolutionBatch], rows: Indices, first: int) -> list[SolutionBatch]:
     """The given rows (ascending numbers) of batches, whose first row has the number `first`."""
-    found = list[HeldRows]()
+    found = list[SolutionBatch]()
     for batch in batches:
         begin, end = np.searchsorted(rows, (first, first + len(batch))).tolist()
         if end > begin:
@@ -222,17 +214,19 @@ def _some(batches: Sequence[HeldRows], rows: Indices, first: int) -> list[HeldRo
     return found
 
 
-def _sorted(rows: HeldRows) -> HeldRows:
+def _sorted(rows: SolutionBatch) -> SolutionBatch:
     """The rows in order of time; those of equal time stay as they are."""
-    return rows if is_ordered(rows) else rows.take(np.argsort(rows.time, kind="stable"))
+    if (rows.time[1:] >= rows.time[:-1]).all():
+        return rows
+    return rows.take(np.argsort(rows.time, kind="stable"))
 
 
-def _runs_of(batches: Sequence[HeldRows], most: int) -> list[list[HeldRows]] | None:
+def _runs_of(batches: Sequence[SolutionBatch], most: int) -> list[list[SolutionBatch]] | None:
     """Batches divided into runs whose rows are in order of time, None if `most` runs are too few.
 
     A stream in order is one run, and so is a file that overlaps with the file before it.
     """
-    runs: list[list[HeldRows]] = []
+    runs: list[list[SolutionBatch]] = []
     for batch in map(_sorted, batches):
         run = next((r for r in runs if r[-1].time[-1] <= batch.time[0]), None)
         if run is not None:
@@ -244,10 +238,10 @@ def _runs_of(batches: Sequence[HeldRows], most: int) -> list[list[HeldRows]] | N
     return runs
 
 
-def _chunks(run: Sequence[HeldRows], columns: SolutionColumns) -> list[HeldRows]:
+def _chunks(run: Sequence[SolutionBatch], columns: SolutionColumns) -> list[SolutionBatch]:
     """The rows of a sorted run in chunks. Only batches smaller than a chunk are copied."""
-    chunks: list[HeldRows] = []
-    small: list[HeldRows] = []
+    chunks: list[SolutionBatch] = []
+    small: list[SolutionBatch] = []
     rows = 0
     for batch in run:
         small.append(batch)
@@ -258,21 +252,20 @@ def _chunks(run: Sequence[HeldRows], columns: SolutionColumns) -> list[HeldRows]
     return chunks + (_parts(small, columns) if small else [])
 
 
-def _parts(batches: list[HeldRows], columns: SolutionColumns) -> list[HeldRows]:
+def _parts(batches: list[SolutionBatch], columns: SolutionColumns) -> list[SolutionBatch]:
     """A group of batches, of which only the last may be large, as chunks."""
     last = batches[-1]
     small = batches[:-1] if len(last) >= thresholds.current.sorted_rows else batches
-    joined = SolutionBatch.concat([*map(whole, small)], columns)
+    joined = SolutionBatch.concat(small, columns)
     return _slices(joined, thresholds.current.chunk_rows) + (
         _slices(last, thresholds.current.chunk_rows) if small is not batches else []
     )
 
 
-def _slices(rows: HeldRows, size: int) -> list[HeldRows]:
+def _slices(rows: SolutionBatch, size: int) -> list[SolutionBatch]:
     """The rows in batches of at most `size`, about equally many, which share the rows' terms."""
     if len(rows) <= size:
         return [rows] if len(rows) else []
-    rows = rows.whole() if isinstance(rows, RepeatedRows) else rows
     each = -(-len(rows) // -(-len(rows) // size))
     return [rows.take(slice(start, start + each)) for start in range(0, len(rows), each)]
 
@@ -301,11 +294,11 @@ def _merge(
             yield rows, safe
 
 
-def _drained(run: list[HeldRows]) -> Iterator[SolutionBatch]:
+def _drained(run: list[SolutionBatch]) -> Iterator[SolutionBatch]:
     """The batches of a run in memory, each released as it is read."""
     run.reverse()
     while run:
-        yield whole(run.pop())
+        yield run.pop()
 
 
 def _cut(head: _Head, safe: int) -> list[SolutionBatch]:

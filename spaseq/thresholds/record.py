@@ -153,16 +153,9 @@ class Thresholds:
     short_traces: int = _of(
         8, "events", "of a partial match whose parts are all looked up, and not the longest only", 0
     )
-    repeated_rows: int = _of(
-        2,
-        "rows",
-        "of a family for each event and GPM from which common columns are kept once: in "
-        "families with many answers 40 % less memory and 9 % less time",
-    )
     longest_rest: int = _of(64, "batches", "without trying what did not pay off before", 0)
     hopeless_rows: int = _of(64, "rows", "with fewer, looking for hopeless ones costs more")
     hopeless_query: int = _of(4096, "rows", "of a single query that are looked at")
-    hopeless_family: int = _of(4096, "rows", "of a family that are put together as they are")
     waiting_family: int = _of(1024, "rows", "of a family in a batch, which may wait for a match")
     waiting_query: int = _of(64, "rows", "of a single query in a batch, which may wait", 0)
     waiting_rows: int = _of(8192, "rows", "that wait before the evaluator gets them", 0)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
 
 from spaseq.compile import CompileOptions, compile_query
-from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.columns.term_columns import TermColumn, text_array
+from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.stages.hopeless_rows import HopelessRows, leave_out_hopeless, possible_rows
 from spaseq.stages.sorting import RowSorter
 from tests.oracle.test_differential import run
@@ -135,45 +132,34 @@ def test_rows_of_a_whole_run_come_in_any_order() -> None:
     assert found.texts("s") == [f"<{key}>" for key in "xxyyxx"]
 
 
-def member_rows(plan: QueryPlan, rows: list[tuple[int, int, str, int]]) -> SolutionBatch:
-    """Rows of (GPM, second, partition, member)."""
-    found = rows_of(plan, [("AB"[gpm], second, key) for gpm, second, key, _ in rows])
-    terms = text_array([f'"{n}"' for n in range(3)])
-    found.values[QUERY] = TermColumn(np.array([n for *_, n in rows], np.int32), terms)
-    return found
-
-
-def has_other(row: tuple[int, int, str, int], rows: list[tuple[int, int, str, int]]) -> bool:
-    """Whether the other GPM has a solution of the same member and key within ten seconds."""
-    gpm, second, *key = row
-    return any(g != gpm and abs(s - second) <= 10 and own == key for g, s, *own in rows)
+def has_other(row: tuple[str, int, str], rows: list[tuple[str, int, str]]) -> bool:
+    """Whether the other GPM has a solution of the same key within ten seconds."""
+    gpm, second, key = row
+    return any(g != gpm and abs(s - second) <= 10 and own == key for g, s, own in rows)
 
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("disorder", [0, 200])
-@pytest.mark.parametrize("most", [0, 1000])
-def test_rows_of_the_members_of_a_family(force: Force, most: int, disorder: int, seed: int) -> None:
-    """Each has partitions of its own. Batches may follow each other in time or overlap."""
-    force(f"hopeless_family={most}")
+def test_rows_of_many_runs(disorder: int, seed: int) -> None:
+    """Batches may follow each other in time or overlap."""
     random, plan = Random(seed), plan_of("A; B")
-    partition = (*plan.sequence.partition, QUERY)
-    plan = replace(plan, sequence=replace(plan.sequence, partition=partition))
-    columns = SolutionColumns((*plan.patterns.columns.variables, QUERY), ())
-    sorter, rows = RowSorter(columns, memory_rows=50, kept_bytes=10**6), []
+    sorter = RowSorter(plan.patterns.columns, memory_rows=50, kept_bytes=10**6)
+    rows = []
     for second in range(0, 600, 100):
         times = sorted(random.randrange(second - disorder, second + 100) for _ in range(30))
-        own = [(random.randrange(2), t, random.choice("xy"), random.randrange(3)) for t in times]
-        sorter.add(member_rows(plan, own))
+        own = [(random.choice("AB"), t, random.choice("uvxy")) for t in times]
+        sorter.add(rows_of(plan, own))
         rows += own
     assert leave_out_hopeless(plan, sorter)
+    names = [gpm.name for gpm in plan.patterns.gpms]
     found = sorted(
-        (gpm, time // 1000, str(key)[1:-1])
+        (names[gpm], time // 1000, str(key)[1:-1])
         for batch, _ in sorter.batches()
         for gpm, time, key in zip(
             batch.gpm.tolist(), batch.time.tolist(), batch.texts("s"), strict=True
         )
     )
-    assert found == sorted(row[:3] for row in rows if has_other(row, rows))
+    assert found == sorted(row for row in rows if has_other(row, rows))
 
 
 def test_rows_that_are_not_looked_at() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spaseq.stages.repeated_rows import RepeatedRows, in_less_memory, keys, terms, whole
 
 from spaseq.lang.shapes import QUERY
 from spaseq.rdf.columns.event_batch import EventNames
@@ -13,7 +14,6 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import NO_VALUE, NumberColumn, TermColumn
 from spaseq.rdf.terms.number_kinds import EXACT, OTHER
-from spaseq.stages.repeated_rows import RepeatedRows, in_less_memory, keys, terms, whole
 from spaseq.stages.sorting import RowSorter
 
 Row = tuple[int, int, int, str, str, int | None]

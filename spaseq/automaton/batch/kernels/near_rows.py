@@ -16,7 +16,7 @@ def note_near(
     step: Int32s,
     place: Int64s,
     last: Int64s,
-    length: Int64s,
+    length: int,
     near: Int64s,
 ) -> None:
     """Add to `near` the required GPMs that have a solution shortly before or after a row.
@@ -27,7 +27,7 @@ def note_near(
         step: [n] the number of a required GPM, below 62, or -1.
         place: [n] the partition of each row.
         last: [partitions, required GPMs] scratch, filled with `FAR`.
-        length: [n] the most milliseconds between two rows of a partition that are near each other.
+        length: the most milliseconds between two rows of a partition that are near each other.
         near: [n] output; bit i stands for required GPM i.
     """
     required = last.shape[1]
@@ -36,6 +36,6 @@ def note_near(
         if step[row] >= 0:
             last[place[row], step[row]] = time[row]
         for j in range(required):
-            if abs(time[row] - last[place[row], j]) <= length[row]:
+            if abs(time[row] - last[place[row], j]) <= length:
                 near[row] |= 1 << j
         row += direction
