@@ -279,6 +279,10 @@ class RemoteSequence:
                 key, *states = states
                 self._key = tuple(key)
         self._parts = [_Part(None if own == EMPTY_STATE else own) for own in states]
+        if self._unit.plan.answers.after_match.mute_ms:
+            kept = [part for part in self._parts if part.state is not None]
+            for part, stage in zip(kept, self._local(), strict=False):
+                part.muted = stage.muted
 
 
 def total(parts: Sequence[LiveStates]) -> LiveStates:

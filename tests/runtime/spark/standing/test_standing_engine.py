@@ -64,6 +64,7 @@ QUERIES = {
     "next": query("SEQ(A, B)", HOT, gpm("B", "cold", "S, T", "?y")),
     "negated": query("SEQ(A; B!)", HOT, COLD),
     "consumed": query("SEQ(A; B)", HOT, COLD, more="AFTER MATCH CONSUME"),
+    "muted": query("SEQ(A)", HOT, streams="S", more="AFTER MATCH MUTE 3 SECONDS"),
     "known": query(
         "SEQ(A; B)",
         gpm("A", "hot", more=f"GRAPH <{KB}> {{ ?x <http://example/near> ?y }}"),
@@ -141,6 +142,7 @@ class Both:
         for number, engine in enumerate([*self.engines]):
             self.engines[number] = self._engine(number)
             self.engines[number].restore(engine.snapshot(), plans)
+            assert self.engines[number].queries.muted == engine.queries.muted
 
     def check(self) -> None:
         assert self.answers[1] == self.answers[0]
@@ -148,6 +150,7 @@ class Both:
         bad = [[r for r in own if isinstance(r, BadInput)] for own in self.reports]
         assert late[1] == late[0]
         assert bad[1] == bad[0]
+        assert self.engines[1].queries.muted == self.engines[0].queries.muted
         counts = [engine.counts for engine in self.engines]
         assert counts[1] == counts[0]
         states = [engine.streams_as_json() for engine in self.engines]
@@ -246,6 +249,20 @@ def assert_live(both: Both, title: str) -> None:
         found.append(engine.queries.unit(own).live_states(own).waiting)
     assert all(found[1].get(state, 0) >= count for state, count in found[0].items())
     assert title not in ("unkeyed", "next") or found[1] == found[0]
+
+
+@pytest.mark.parametrize("more", ["", "PARTITION BY (?x)"])
+def test_muted_answers_are_counted_over_restarts(
+    spark: Any, knowledge: KnowledgeBase, more: str
+) -> None:
+    both = Both(knowledge)
+    mute = f"{more} AFTER MATCH MUTE 3 SECONDS"
+    both.add("muted", query("SEQ(A)", HOT, streams="S", more=mute))
+    for n in range(3):
+        both.feed(by_stream(entries(5, 180)[60 * n : 60 * (n + 1)]))
+        assert both.engines[1].queries.muted["muted"] > 0
+        both.check()
+        both.restart()
 
 
 def test_a_state_of_this_process_goes_on_on_spark_and_a_split_one_stays_there(
