@@ -26,6 +26,8 @@ class Hook:
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
+            do_PUT = do_POST
+
             def log_message(self, *_: Any) -> None:
                 pass
 

@@ -50,6 +50,40 @@ headers = {{ X-Key = "k" }}
     assert "division" in line["reason"] and line["answer"]["query"] == "jam"
 
 
+def test_a_template_that_loops_or_eats_memory_hurts_nobody_else(tmp_path: Path) -> None:
+    hook = Hook()
+    loop = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+    (tmp_path / "loop.txt.j2").write_text(loop)
+    (tmp_path / "fat.txt.j2").write_text("{{ answer.id * 10**8 }}")
+    sinks = "".join(
+        f'[sinks.{name}]\nto = "http://127.0.0.1:{hook.port}/{name}"\nkeep = "4 SECONDS"\n{more}\n'
+        for name, more in (
+            ("loop", 'template = "loop.txt.j2"'),
+            ("fat", 'template = "fat.txt.j2"'),
+            ("good", 'method = "PUT"\ncontent_type = "application/x-own"'),
+        )
+    )
+
+    def reasons(name: str) -> list[str]:
+        path = tmp_path / "state" / "failed" / f"{name}.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [json.loads(line)["reason"] for line in lines]
+
+    with served(tmp_path, stream=sinks) as server:
+        server.http.put("/queries/jam", content=QUERY)
+        server.feed(0, 4)
+        wait(lambda: len(hook.requests) == 3)
+        wait(lambda: len(reasons("fat")) == 3)
+        wait(lambda: server.http.get("/health").status_code == 503)
+        assert "loop" in server.http.get("/health").json()["problems"][0]
+        wait(lambda: len(reasons("loop")) == 3)
+    hook.close()
+    assert {path for path, _, _ in hook.requests} == {"/good"}
+    assert {h["Content-Type"] for _, h, _ in hook.requests} == {"application/x-own"}
+    assert all("memory" in reason for reason in reasons("fat"))
+    assert all("longer than 1 s" in reason for reason in reasons("loop"))
+
+
 @pytest.mark.parametrize(
     ("sink", "reason"),
     [

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from spaseq.serve import query_routes
 from spaseq.serve.configuration import read_configuration
 from tests.connectors.hook import Hook
 from tests.serve import servers
@@ -102,6 +103,14 @@ def test_a_query_that_is_enabled_again_has_no_past(tmp_path: Path) -> None:
         wait(lambda: len(hook.requests) == 1)
     hook.close()
     assert told(hook) == [("new", "newer")]
+
+
+def test_a_trial_ends_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with served(tmp_path) as server:
+        server.feed(0, 3)
+        monkeypatch.setattr(query_routes, "_TRY_S", 0.0)
+        body = server.http.put("/queries/jam?dry-run=true", content=QUERY).json()
+        assert body == {"diagnostics": [], "answers": [], "more": True}
 
 
 def test_a_trial_answers_and_leaves_nothing(tmp_path: Path) -> None:

@@ -196,6 +196,31 @@ def test_a_past_that_is_gone_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
     server.run.stop()
 
 
+@pytest.mark.parametrize("answers_ms", [None, 7 * 86_400_000])
+def test_answers_can_be_read_for_longer_than_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers_ms: int | None
+) -> None:
+    monkeypatch.setattr(StreamLog.__init__, "__defaults__", (4000,))
+    usual = SegmentLog.__init__.__defaults__ or ()
+    monkeypatch.setattr(SegmentLog.__init__, "__defaults__", (4000, *usual[1:]))
+    save_every(0.0, monkeypatch)
+    server = Server(
+        tmp_path, options=StandingOptions(sync_ms=0, retain_ms=0, answers_ms=answers_ms)
+    )
+    server.run.put("a", QUERY)
+    given = events(400)
+    for begin in range(0, len(given), 50):
+        server.feed(given[begin : begin + 50])
+    until(lambda: server.run._loop.logs[IRI].log.first > 50)
+    if answers_ms is None:
+        until(lambda: server.run._loop.answers.log.first > 0)
+    expected = expected_lines(tmp_path, given)
+    found = server.lines("a")
+    kept = [line.replace('"q"', '"a"') for line in expected]
+    assert found == kept if answers_ms else 0 < len(found) < len(kept)
+    server.run.stop()
+
+
 def test_a_query_beyond_its_limit_fails_alone_and_can_begin_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
