@@ -275,9 +275,9 @@ class RunOptions:
         Traceback (most recent call last):
             ...
         spaseq.errors.UsageError: run() has no option 'thread', did you mean threads? Options: \
-base, context_map, disable, entailment, kb_cache, kb_changes, lifts, limit_per_event, limits, \
-on_partial, ontology, open_end, services, threads, time_predicate, time_unit, triples_per_event, \
-watermark_ms
+base, context_map, disable, dump_graphs, entailment, kb_cache, kb_changes, lifts, limit_per_event, \
+limits, on_partial, ontology, open_end, services, threads, time_predicate, time_unit, \
+triples_per_event, watermark_ms
         """
         names = sorted(allowed.__annotations__)
         for name in keywords:
@@ -341,7 +341,8 @@ class RunKeywords(StreamKeywords, total=False):
     has closed without the rest. Without it the run does not look for them. `watermark_ms` is how
     far an event of a generator may be behind the greatest time of its stream.
     With `open_end` the end of the streams closes no window. `lifts` has the lift of each stream
-    that is rows: its text, or the `Path` of its file; `spaseq.Lifted` takes more.
+    that is rows: its text, or the `Path` of its file; `spaseq.Lifted` takes more. `dump_graphs` has
+    files for graphs that queries maintain, by IRI: what they are at the end goes there.
     """
 
     open_end: bool
@@ -349,6 +350,7 @@ class RunKeywords(StreamKeywords, total=False):
     threads: int | None
     on_partial: Callable[[Any], None] | None
     watermark_ms: int
+    dump_graphs: Mapping[str, str | PathLike[str]]
 
 
 class AnswersKeywords(StreamKeywords, total=False):

@@ -20,6 +20,7 @@ from spaseq.errors import UsageError
 from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.job.binding import bind_streams
+from spaseq.runtime.job.graph_dumps import GraphDumps
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.stages.collection_pause import collection_paused
 
@@ -133,6 +134,10 @@ def prepare(
     job = Job(plans, (), knowledge, chosen.stages)
     if on_partial is not None:
         job.on_partial = lambda name, partial: on_partial(PartialMatch.of(name, partial))
+    if options.get("dump_graphs"):
+        if pushed:
+            raise UsageError("dump_graphs goes with streams that end, not with generators")
+        job.dumps = GraphDumps(options["dump_graphs"], plans)
     return Task(job, bound, chosen, delay_ms)
 
 
@@ -213,7 +218,9 @@ def batches_of(job: Job, runtime: RuntimeOptions) -> Generator[tuple[int, Sequen
         from spaseq.runtime import local
 
         yield from local.run_batches(job)
-        return
-    from spaseq.runtime.spark import bounded
+    else:
+        from spaseq.runtime.spark import bounded
 
-    yield from bounded.run_batches(job, master=runtime.master, verbose=runtime.verbose)
+        yield from bounded.run_batches(job, master=runtime.master, verbose=runtime.verbose)
+    if job.dumps is not None:
+        job.dumps.write(job.knowledge)

@@ -50,6 +50,8 @@ def run_options(chosen: Chosen) -> RunOptions:
     follow = _follow_options(chosen, runtime)
     if knowledge.kb_changes and follow is not None:
         raise UsageError("--kb-change goes with runs that end; leave --follow out")
+    if chosen[OutputOptions].dumps and follow is not None:
+        raise UsageError("--dump-graph goes with runs that end; leave --follow out")
     if knowledge.kb_refresh and follow is None:
         raise UsageError("--kb-refresh goes with --follow")
     if chosen[OutputOptions].why is not None and follow is not None:

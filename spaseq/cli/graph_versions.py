@@ -1,4 +1,4 @@
-"""The values of --kb-change: which graph is replaced, when, and by what."""
+"""The values of --kb-change and --dump-graph: which graph, when, and from or to which file."""
 
 from __future__ import annotations
 
@@ -32,4 +32,25 @@ def kb_changes(
             )
         found.setdefault(match[1], []).append((match[2], match[3]))
     versions_given(found)
+    return found
+
+
+def graph_dumps(
+    context: click.Context, parameter: click.Parameter, texts: Sequence[str]
+) -> Mapping[str, str]:
+    """The file of each graph, by IRI; a callback of click.
+
+    Raises:
+        UsageError: a text has another form, or two name one graph.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        iri, _, path = text.rpartition("=")
+        iri = iri.removeprefix("<").removesuffix(">")
+        if not is_absolute_iri(iri) or not path:
+            raise UsageError(
+                f"--dump-graph {text}: say IRI=FILE, such as http://example/owners=owners.ttl"
+            )
+        if found.setdefault(iri, path) != path:
+            raise UsageError(f"--dump-graph names <{iri}> twice")
     return found

@@ -5,7 +5,7 @@ line has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
@@ -125,6 +125,7 @@ class OutputOptions:
     columns: str | None = None
     stats: str | None = None
     why: str | None = None
+    dumps: Mapping[str, str] = field(default_factory=dict)  # files of graphs, by IRI
     metrics_port: int | None = None
 
     @property

@@ -45,6 +45,7 @@ from spaseq.kb.watched_graphs import KeptGraph, kept_graphs
 from spaseq.options import RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.chaining import reading_order
+from spaseq.runtime.job.graph_dumps import GraphDumps
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.metrics import metrics_served
 from spaseq.runtime.live.graph_log import first_graphs
@@ -128,6 +129,7 @@ def _job(
         streams=streams,
         knowledge=load_knowledge(plans, sources, options.knowledge, known, kept),
         graphs=graphs,
+        dumps=GraphDumps(dumps, plans) if (dumps := chosen[OutputOptions].dumps) else None,
         options=options.stages,
         watch=None if graphs else watch_knowledge(sources, options.knowledge),
         on_bad=sides.on_bad,

@@ -6,7 +6,7 @@ import click
 
 from spaseq.cli.bound_options import ENDPOINTS, LIMITS
 from spaseq.cli.durations import DURATION, INTERVAL
-from spaseq.cli.graph_versions import kb_changes
+from spaseq.cli.graph_versions import graph_dumps, kb_changes
 from spaseq.cli.option_groups import (
     FollowFlags,
     InputTexts,
@@ -263,6 +263,16 @@ OUTPUT = OptionGroup(
             metavar="FILE",
             help="Why the queries have no answers, as spaseq why says it; JSON if the file's name "
             "ends in .json. The streams are read again in this process; not with --follow.",
+        ),
+        PartOption(
+            OutputOptions,
+            "--dump-graph",
+            field="dumps",
+            multiple=True,
+            callback=graph_dumps,
+            metavar="IRI=FILE",
+            help="What a graph that a query maintains is at the end; the ending of FILE says the "
+            "format. Not with --follow. Repeatable.",
         ),
         PartOption(
             OutputOptions,

@@ -238,6 +238,8 @@ def _sequence(
         job.on_progress(job.stats)
         if plan.maintained is None:
             yield number, answers
+        else:
+            job.take_changes(plan, answers)
 
 
 def _answers(

@@ -74,6 +74,11 @@ class Case:
             f"WHERE {{ SEQ({steps}) {gpms} }}"
         )
 
+    def last(self) -> frozenset[Triple]:
+        """The graph after all changes."""
+        named = [replace(m, name=f"query{n}") for n, m in enumerate(self.maintainers, 2)]
+        return Values(self.before, self.replaced, named, self.events).at(10**6)
+
     def expected(self) -> Counter[tuple[tuple[int, ...], frozenset[tuple[str, str]]]]:
         """The answers, by the times of their events and their bindings."""
         named = [replace(m, name=f"query{n}") for n, m in enumerate(self.maintainers, 2)]

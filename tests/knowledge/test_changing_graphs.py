@@ -19,8 +19,18 @@ from spaseq.options import KnowledgeOptions, PlanningOptions, StageOptions
 from spaseq.rdf.inputs.stream_options import warn
 from spaseq.runtime.pushed import PushedQueries
 from spaseq.runtime.unit_stages import StageFactory
-from tests.knowledge.cases import Case, cases, graph_of, knowledge, nt, queries, shown, streams_of
-from tests.knowledge.reference import GRAPH, E
+from tests.knowledge.cases import (
+    MAINTAINERS,
+    Case,
+    cases,
+    graph_of,
+    knowledge,
+    nt,
+    queries,
+    shown,
+    streams_of,
+)
+from tests.knowledge.reference import GRAPH, E, Given
 
 
 def changes(case: Case) -> dict[str, list[tuple[int, object]]]:
@@ -192,3 +202,44 @@ def test_explain_says_which_graph_changes_and_how(tmp_path: Path) -> None:
     assert f"maintains  <{E}owners>, and has no answers" in out
     assert "  delete   ?device :owner ?any\n  insert   ?device :owner ?owner\n" in out
     assert f"knowledge  <{E}owners>, as it is at each event's time" in out
+
+
+def dumped(case: Case, path: Path, runtime: Literal["local", "spark"]) -> set[str]:
+    """The lines of the graph at the end of a run."""
+    given, files = (queries(case), streams_of(case), knowledge(case)), {GRAPH: path}
+    list(spaseq.run(*given, runtime=runtime, kb_changes=changes(case), dump_graphs=files))
+    return set(path.read_text().splitlines())
+
+
+@settings(max_examples=40, deadline=None)
+@given(case=cases())
+def test_a_dump_has_the_last_state(case: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
+    if not case.maintainers:
+        return
+    path = tmp_path_factory.mktemp("dumps") / "graph.nt"
+    assert dumped(case, path, "local") == set(nt(case.last()).splitlines())
+
+
+@pytest.mark.thorough
+def test_a_dump_on_spark(tmp_path: Path) -> None:
+    event = Given("M", 1, (("d1", "to", "d2"),)), Given("S", 2, (("d1", "alarm", "d1"),))
+    case = Case(event, frozenset(), (), MAINTAINERS[:1], ("?d :alarm ?x",), False)
+    assert dumped(case, tmp_path / "graph.nt", "spark") == set(nt(case.last()).splitlines())
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({f"{E}other": "x.nt"}, "no query maintains"),
+        ({GRAPH: "x.csv"}, "the ending says the format"),
+    ],
+)
+def test_dumps_that_cannot_be(files: dict[str, str], says: str) -> None:
+    event = (Given("M", 1, (("d1", "to", "d2"),)),)
+    case = Case(event, frozenset(), (), MAINTAINERS[:1], ("?d :alarm ?x",), False)
+    with pytest.raises(UsageError, match=says):
+        list(
+            spaseq.run(
+                queries(case), streams_of(case), knowledge(case), runtime="local", dump_graphs=files
+            )
+        )

@@ -9,12 +9,12 @@ functions in the calling thread.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from spaseq.algebra.answers import PartialAnswer
+from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.compiled.arrays import Int64s
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import TimedChange
@@ -32,6 +32,7 @@ from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import BadInput, warn_once
 from spaseq.records import record
+from spaseq.runtime.job.graph_dumps import GraphDumps
 from spaseq.sources.base import Source
 from spaseq.stages.table_rows import table_rows_of
 
@@ -214,6 +215,7 @@ class Job:
     knowledge: KnowledgeBase
     options: StageOptions = StageOptions()
     graphs: Mapping[str, KeptGraph] = field(default_factory=dict)  # that may change from outside
+    dumps: GraphDumps | None = None  # of graphs that queries maintain
     graph_changes: list[TimedChange] = field(default_factory=list)  # of these so far, in order
     watch: KbWatch | None = None  # sees changes of the knowledge base, if streams are followed
     on_bad: Callable[[BadInput], None] = _ignore
@@ -243,6 +245,11 @@ class Job:
         """Report a partial match of a query."""
         self.stats.partial += 1
         self.on_partial(plan.identity.name, partial)
+
+    def take_changes(self, plan: QueryPlan, answers: Sequence[Answer]) -> None:
+        """Take answers of a query that maintains a graph."""
+        if self.dumps is not None:
+            self.dumps.take(plan, answers)
 
     def take_bad(self, bad: BadInput) -> None:
         """Count bad input and report it."""

@@ -154,6 +154,8 @@ def run_batches(
         for number, answers in delivered(spark, replace(job, streams=shared), partitions, started):
             if job.plans[number].maintained is None:
                 yield number, answers
+            else:
+                job.take_changes(job.plans[number], answers)
     job.stats.seconds = time.perf_counter() - started
 
 
