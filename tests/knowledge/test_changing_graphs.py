@@ -220,7 +220,7 @@ def test_a_dump_has_the_last_state(case: Case, tmp_path_factory: pytest.TempPath
     assert dumped(case, path, "local") == set(nt(case.last()).splitlines())
 
 
-@pytest.mark.thorough
+@pytest.mark.spark
 def test_a_dump_on_spark(tmp_path: Path) -> None:
     event = Given("M", 1, (("d1", "to", "d2"),)), Given("S", 2, (("d1", "alarm", "d1"),))
     case = Case(event, frozenset(), (), MAINTAINERS[:1], ("?d :alarm ?x",), False)
