@@ -61,6 +61,7 @@ from spaseq.sinks.appending import begins_now
 from spaseq.sinks.line_file import open_lines, standard_lines
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.sources.files import GrowingFiles
+from spaseq.windows.window_runs import longest_wait
 
 STATE_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -298,9 +299,7 @@ def following_output(
     ship_functions()
     knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
     followed = followed_streams(job)
-    windows = (plan.sequence.window for plan in job.plans)
-    horizon = max((w.horizon for w in windows if not isinstance(w, Counted)), default=0)
-    settings = replace(settings, horizon_ms=horizon)
+    settings = replace(settings, horizon_ms=max(map(_horizon, job.plans), default=0))
     files = [stream for stream in followed if isinstance(stream, GrowingFiles)]
     topics = [stream for stream in followed if isinstance(stream, BrokerStream)]
     groups = QueryGroups.of(checkpoint.units(job.plans))
@@ -320,6 +319,13 @@ def following_output(
     splits = reduce(lambda one, other: one.unionAll(other), work)
     packed = splits.mapInArrow(lambda batches: solve.run(batches), PACKED_DDL)
     return sequenced(spark, job, checkpoint, packed, limits)
+
+
+def _horizon(plan: QueryPlan) -> int:
+    """How long (ms) after an event a query may wait for time to pass."""
+    window = plan.sequence.window
+    own = 0 if isinstance(window, Counted) else window.horizon
+    return own + longest_wait(plan.inputs.windows)
 
 
 def sequenced(
