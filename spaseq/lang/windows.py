@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Collection, Iterator, Sequence
+from operator import eq, ge, gt, le, lt, ne
 
 from spaseq.errors import Diagnostic, QueryText, Span
 from spaseq.lang import ast
@@ -279,12 +281,13 @@ class _Lint:
     def _of_nothing(self, gpm: ast.Gpm, query: ast.SubSelect) -> Findings:
         """AVG and SUM of an empty window are 0, MIN and MAX unbound."""
         may_be_empty = any(isinstance(w.extent, ast.Panes) for w in windows_of(gpm, self.query))
-        if query.group_by or query.having or not may_be_empty:
+        if query.group_by or not may_be_empty or not _holds_on_nothing(query.having):
             return
         for use in _aggregates(query):
             if use.function in ("AVG", "SUM"):
+                passes = ", which HAVING lets pass" if query.having else ""
                 message = (
-                    f"{use.function} of an empty window is 0: add GROUP BY or "
+                    f"{use.function} of an empty window is 0{passes}: add GROUP BY or "
                     "HAVING (COUNT(*) > 0) if only windows with events count"
                 )
                 yield self.warning("aggregate-of-nothing", message, use.span)
@@ -315,6 +318,50 @@ def _aggregates(query: ast.SubSelect) -> list[ast.Aggregate]:
     parts = (*(query.items or ()), *query.having)
     nodes = (node for part in parts for node in walk(part))
     return [n for n in nodes if isinstance(n, ast.Aggregate) and n.function in AGGREGATES]
+
+
+def _holds_on_nothing(having: Sequence[ast.Expr]) -> bool:
+    """Whether conditions surely hold for the aggregates of an empty window; True without any."""
+    return all(_outcome_on_nothing(expr) is True for expr in having)
+
+
+def _outcome_on_nothing(expr: ast.Expr) -> bool | None:
+    """What a condition is on an empty window; None if that is not known, or it is an error."""
+    match expr:
+        case ast.Not(operand):
+            outcome = _outcome_on_nothing(operand)
+            return None if outcome is None else not outcome
+        case ast.And(operands):
+            found = [*map(_outcome_on_nothing, operands)]
+            return False if False in found else None if None in found else True
+        case ast.Or(operands):
+            found = [*map(_outcome_on_nothing, operands)]
+            return True if True in found else None if None in found else False
+        case ast.Compare(op, left, right):
+            sides = _number_on_nothing(left), _number_on_nothing(right)
+            if sides[0] is None or sides[1] is None:
+                return None
+            return bool(_COMPARED[op](sides[0], sides[1]))
+    return None
+
+
+def _number_on_nothing(expr: ast.Expr) -> float | None:
+    """A number, or an aggregate that is 0 where there is nothing."""
+    match expr:
+        case ast.Aggregate("AVG" | "SUM" | "COUNT"):
+            return 0.0
+        case ast.Sign("-", ast.Literal() as operand):
+            value = _number_on_nothing(operand)
+            return None if value is None else -value
+        case ast.Literal(lexical) if _NUMBER.fullmatch(lexical):
+            return float(lexical)
+    return None
+
+
+_COMPARED = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def _reads_union(group: ast.GroupGraphPattern) -> bool:

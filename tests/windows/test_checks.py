@@ -66,6 +66,32 @@ WARNED = [
 ]  # fmt: skip
 
 
+HAVINGS = [
+    ("AVG(?v) < 30", True),
+    ("SUM(?v) <= -1 || 10.5 > AVG(?v)", True),
+    ("!(AVG(?v) > 3)", True),
+    ("AVG(?v) < 30 && COUNT(*) = 0", True),
+    ("AVG(?v) > 30", False),
+    ("AVG(?v) < 30 && COUNT(*) > 0", False),
+    ("AVG(?v) < 30 && MIN(?v) < 5", False),
+    ("AVG(?v) < ?v", False),
+]
+
+
+@pytest.mark.parametrize(("having", "warned"), HAVINGS)
+def test_having_that_an_empty_window_passes(having: str, warned: bool) -> None:
+    """AVG of nothing is 0, so `AVG(?v) < 30` holds where no event is."""
+    pattern = f"{{ {{ SELECT (AVG(?v) AS ?a) {{ EVENT {{ ?o :v ?v }} }} HAVING ({having}) }} }}"
+    for window, may_be_empty in (
+        ("FROM WINDOW W ON S RANGE 2 SECONDS", True),
+        ("FROM WINDOW W ON S RANGE 2 SECONDS EACH EVENT", False),
+    ):
+        checked = check_query(query(window, f"DEFINE GPM A ON W {pattern}"))
+        assert not checked.errors
+        codes = [d.code for d in checked.warnings]
+        assert ("aggregate-of-nothing" in codes) == (warned and may_be_empty)
+
+
 @pytest.mark.parametrize(("text", "code"), REFUSED)
 def test_refused(text: str, code: str) -> None:
     assert code in [d.code for d in check_query(text).errors]
