@@ -88,7 +88,11 @@ class GroupTable:
         if len(new):
             used, _ = distinct_codes(new, len(terms))
             texts = self._texts(terms, used)
-            groups[used] = [self._number(text, (text,)) for text in texts]
+            numbers = list(map(self._numbers.get, texts))
+            for place, number in enumerate(numbers):
+                if number is None:
+                    numbers[place] = self._number(texts[place], (texts[place],))
+            groups[used] = numbers
             found = groups[codes]
         return found
 
