@@ -190,7 +190,8 @@ class ContentPlan:
 class KeptGroups:
     """Groups of a GPM that stage 2 keeps from one window event to the next.
 
-    `group` is the part of the GPM's pattern that they are the solutions of. `operands` has an
+    `group` is the part of the GPM's pattern that they are the solutions of. `columns` are the
+    variables of the content that have the values of its keys. `operands` has an
     index in the content's operands for each aggregate, None for a count of rows. Only events of
     `stream` (an index) count, if it is given.
     """
@@ -198,6 +199,7 @@ class KeptGroups:
     gpm: int
     content: int
     group: Group
+    columns: tuple[str, ...]
     operands: tuple[int | None, ...]
     stream: int | None = None
 

@@ -18,19 +18,24 @@ from spaseq.plan.query_plan import ContentPlan, GpmPlan, KeptGroups, Operand, Qu
 FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 """The aggregates that do not go by the order of rows."""
 
+SOLVED = "#s"
+"""A variable that rows of an event without solutions leave unbound, if there are partitions."""
+
 _ORDERED = (ast.Exists, ast.Prev, ast.Timestamp)
 
 
 def reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:
     """Why a GPM on windows is evaluated anew at each close; None if its groups are kept."""
-    if plan.sequence.partition:
-        return "PARTITION BY"
     if plan.sequence.needs_instants:
         return "the sequence counts window events without solutions"
     if gpm.streams:
         return "it stands on a stream, too"
     if gpm.correlation is not None or gpm.needed:
         return "its pattern depends on other steps, or on NOW()"
+    contents = [plan.inputs.windows[source.window].content for source in gpm.windows]
+    keys = {plan.patterns.contents[c].gpm.pattern for c in contents if c is not None}
+    if plan.sequence.partition and len(keys) > 1:
+        return "its windows have several forms of KEY"
     group = group_of(gpm.pattern)
     if group is None:
         return "its pattern is not one sub-SELECT with aggregates over EVENT"
@@ -114,10 +119,11 @@ def content_of(plan: QueryPlan, gpm: GpmPlan) -> ContentPlan:
     found = events_of(group.pattern)
     assert found is not None
     pattern = found[0]
+    partition = plan.sequence.partition
     operands: list[Operand] = []
     for number, expr in enumerate(_operands(group)):
         variable = f"#e{number}"
-        if isinstance(expr, ast.Var):
+        if isinstance(expr, ast.Var) and not partition:
             variable = expr.name
         else:
             pattern = n.Extend(pattern, variable, expr)
@@ -126,9 +132,37 @@ def content_of(plan: QueryPlan, gpm: GpmPlan) -> ContentPlan:
         operands.append(Operand(variable, f"#n{number}", f"#t{number}", by_text))
     windows = [plan.inputs.windows[source.window] for source in gpm.windows]
     streams = tuple(sorted({stream for window in windows for stream in window.streams}))
-    variables = tuple(sorted({*group.keys, *(own.text for own in operands)}))
+    keys = _key_columns(plan, group)
+    if partition:
+        for column, key in zip(keys, group.keys, strict=True):
+            pattern = n.Extend(pattern, column, ast.Var(key))
+        inner = (*keys, *(own.variable for own in operands))
+        pattern = _of_partitions(plan, gpm, pattern, inner)
+        keys = (*keys, *partition, SOLVED)
+    variables = tuple(sorted({*keys, *(own.text for own in operands)}))
     own = GpmPlan(gpm.name, streams, pattern, variables, frozenset(), negated=True)
     return ContentPlan(own, (), (), tuple(operands))
+
+
+def _key_columns(plan: QueryPlan, group: n.Group) -> tuple[str, ...]:
+    """The variables of a content that have the keys of groups: apart from those of PARTITION BY."""
+    if not plan.sequence.partition:
+        return group.keys
+    return tuple(f"#k{number}" for number in range(len(group.keys)))
+
+
+def _of_partitions(
+    plan: QueryPlan, gpm: GpmPlan, pattern: n.Pattern, columns: tuple[str, ...]
+) -> n.Pattern:
+    """The columns of a pattern, for each partition of an event.
+
+    SOLVED is unbound where the event has no solution.
+    """
+    content = plan.inputs.windows[gpm.windows[0].window].content
+    assert content is not None
+    key = plan.patterns.contents[content].gpm.pattern
+    solved = n.Extend(pattern, SOLVED, ast.Literal("true"))
+    return n.LeftJoin(key, n.Project(solved, (*columns, SOLVED)))
 
 
 def _operands(group: n.Group) -> list[ast.Expr]:
@@ -162,4 +196,4 @@ def kept_of(plan: QueryPlan, number: int, content: int) -> KeptGroups:
         for _, own in group.aggregates
     )
     stream = None if found[1] is None else plan.inputs.stream_names.index(found[1])
-    return KeptGroups(number, content, group, places, stream)
+    return KeptGroups(number, content, group, _key_columns(plan, group), places, stream)

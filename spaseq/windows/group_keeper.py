@@ -7,7 +7,8 @@ are computed only if they may pass the HAVING.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.plan.query_plan import KeptGroups, QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import UNBOUND
 from spaseq.records import record
 from spaseq.windows.group_aggregates import ChangedGroups, aggregate_texts
 from spaseq.windows.group_rows import GroupRows
@@ -60,13 +62,16 @@ class GroupKeeper:
         window: int,
         changes: frozenset[str | None],
         exceed: Callable[[int, str], None],
+        partition: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        """`partition` has the values of the variables of PARTITION BY."""
+        self._partition = partition
         self._kept, self._changes, self._exceed = kept, changes, exceed
         operands = plan.patterns.contents[kept.content].operands or ()
         own = plan.inputs.windows[window]
         self._closes = closes_of(own.extent)
         self._rows = KeptRows(len(operands))
-        self._table = GroupTable(kept.group.keys, len(operands))
+        self._table = GroupTable(kept.columns, len(operands))
         self._given = GroupRows(plan, kept, window, self._table)
         pattern = plan.patterns.gpms[kept.gpm].pattern
         self._tests = tests_of(pattern, kept)
@@ -80,6 +85,11 @@ class GroupKeeper:
     def next_due(self) -> int | None:
         """The time (ms) of the next window event, if no further event comes; None: never."""
         return self._closes.next_due
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is as good as a new one."""
+        return not len(self._rows) and not self._held and self.next_due is None
 
     def advance(self, rows: SolutionBatch, until: int, evaluator: GpmEvaluator) -> ChangedSolutions:
         """What the GPM gives on the window events up to a time (ms), in order of these.
@@ -188,16 +198,44 @@ class GroupKeeper:
         """(variables, the solutions of each changed group)."""
         found: list[tuple[Solution, ...]] = [()] * len(changed)
         passing = np.flatnonzero(changed.head[:, 4])
-        index = self._partition(changed.take(passing), closes)
+        index = self._as_events(changed.take(passing), closes)
         solutions = evaluator.evaluate(index)
         for row, reason in evaluator.take_exceeding().items():
             self._exceed(int(index.batch.time[row]), reason)
-        variables = sorted(solutions.columns)
-        for row, own in _by_event(solutions, variables):
+        variables = sorted({*solutions.columns, *self._partition})
+        for row, own in self._by_event(solutions, variables):
             found[passing[row]] = own
         return variables, found
 
-    def _partition(self, changed: ChangedGroups, closes: Closes) -> GroupsPartition:
+    def _by_event(
+        self, found: EventSolutions, variables: Sequence[str]
+    ) -> Iterator[tuple[int, tuple[Solution, ...]]]:
+        """(event, its distinct solutions) of the events that have some.
+
+        They agree with the partition, and bind its variables.
+        """
+        terms, rows = found.terms, len(found.event)
+        columns: list[Sequence[str | None]] = []
+        agree = np.ones(rows, np.bool_)
+        for v in variables:
+            codes = found.columns[v].tolist() if v in found.columns else [UNBOUND] * rows
+            texts = [None if code < 0 else terms[code] for code in codes]
+            if v in self._partition:
+                value = self._partition[v]
+                agree &= np.array([text in (None, value) for text in texts], np.bool_)
+                texts = [value] * rows
+            columns.append(texts)
+        solutions = zip(*columns, strict=True) if columns else iter([()] * rows)
+        by_event: dict[int, dict[Solution, None]] = {}
+        for event, agrees, solution in zip(
+            found.event.tolist(), agree.tolist(), solutions, strict=True
+        ):
+            if agrees:
+                by_event.setdefault(event, {})[solution] = None
+        for event, own in by_event.items():
+            yield event, tuple(own)
+
+    def _as_events(self, changed: ChangedGroups, closes: Closes) -> GroupsPartition:
         """Groups as events, each with its keys and aggregates as a solution."""
         size, group = len(changed), self._kept.group
         terms = ScopedTerms([])
@@ -270,19 +308,3 @@ class GroupKeeper:
         self._changed(again)
         self._table.held[: len(seen)] = seen
         self._held = {group: tuple(map(tuple, own)) for group, *own in held}
-
-
-def _by_event(
-    found: EventSolutions, variables: Sequence[str]
-) -> Iterator[tuple[int, tuple[Solution, ...]]]:
-    """(event, its distinct solutions) of the events that have some."""
-    terms = found.terms
-    columns = [
-        [None if code < 0 else terms[code] for code in found.columns[v].tolist()] for v in variables
-    ]
-    rows = zip(*columns, strict=True) if columns else iter([()] * len(found.event))
-    by_event: dict[int, dict[Solution, None]] = {}
-    for event, solution in zip(found.event.tolist(), rows, strict=True):
-        by_event.setdefault(event, {})[solution] = None
-    for event, own in by_event.items():
-        yield event, tuple(own)

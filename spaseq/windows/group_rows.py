@@ -7,6 +7,7 @@ import numpy as np
 from spaseq.compiled.arrays import Array, Bools, Int64s
 from spaseq.expr.whole_numbers import whole_numbers
 from spaseq.plan.query_plan import KeptGroups, Operand, QueryPlan
+from spaseq.plan.window_groups import SOLVED
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.rdf.terms import number_kinds
@@ -42,6 +43,8 @@ class GroupRows:
         events = self.events + np.cumsum(opens) - 1
         self.events = int(events[-1]) + 1
         outside: Bools = rows.gpm == self._bare
+        if SOLVED in rows.values:
+            outside |= rows.values[SOLVED].codes < 0
         if self._stream is not None:
             outside |= rows.stream != self._stream
         group = np.full(len(rows), -1, np.int32)

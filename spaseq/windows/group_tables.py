@@ -88,11 +88,11 @@ class GroupTable:
         if len(new):
             used, _ = distinct_codes(new, len(terms))
             texts = self._texts(terms, used)
-            numbers = list(map(self._numbers.get, texts))
-            for place, number in enumerate(numbers):
-                if number is None:
-                    numbers[place] = self._number(texts[place], (texts[place],))
-            groups[used] = numbers
+            known = map(self._numbers.get, texts)
+            groups[used] = [
+                self._number(text, (text,)) if number is None else number
+                for text, number in zip(texts, known, strict=True)
+            ]
             found = groups[codes]
         return found
 

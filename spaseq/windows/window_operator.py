@@ -7,7 +7,6 @@ content of windows leaves, and the solutions of GPMs on window events come in it
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,13 +22,13 @@ from spaseq.gpm.pattern_stage import SolutionRows, distinct_solutions, without_p
 from spaseq.gpm.solutions.lexicon import encoded
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.plan.query_plan import EachEventExtent, GpmPlan, KeptGroups, QueryPlan, WindowSource
+from spaseq.plan.query_plan import EachEventExtent, GpmPlan, QueryPlan, WindowSource
 from spaseq.plan.window_plans import NOW
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.terms.times import format_time
-from spaseq.windows.group_keeper import GroupKeeper
+from spaseq.windows.kept_windows import kept_windows
 from spaseq.windows.union_uses import reads_union
 from spaseq.windows.window_events import WindowEvent, WindowGraphs
 from spaseq.windows.window_runs import EVER, ContentEvent, WindowRun, run_of
@@ -63,7 +62,7 @@ class WindowOperator:
         contents = enumerate(plan.patterns.contents)
         self._contents = [plan.patterns.number_of(i) for i, own in contents if own.operands is None]
         self._kept = [own.gpm for own in plan.patterns.kept]
-        self._keepers = [*self._made_keepers()]
+        self._keepers = kept_windows(plan, self._exceeded)
         self._reached = -EVER
         self.use(knowledge)
 
@@ -87,7 +86,7 @@ class WindowOperator:
     def next_due(self) -> int | None:
         """The time (ms) of the next window event, if no further event comes; None: never."""
         due = [run.next_due for run in self._runs.values()]
-        due += [keeper.next_due for *_, keeper in self._keepers]
+        due += [keeper.next_due for keeper in self._keepers]
         return min((time for time in due if time is not None), default=None)
 
     def advance(self, rows: SolutionBatch, until: int) -> SolutionBatch:
@@ -106,8 +105,8 @@ class WindowOperator:
             if run.is_idle:
                 del self._runs[window, key]
         given = [rows.take(np.flatnonzero(~is_content)), *self._bare(rows.take(content))]
-        for own, window, keeper in self._keepers:
-            given.append(self._kept_rows(own, window, keeper, rows, until))
+        for keeper in self._keepers:
+            given += keeper.advance(rows, until, self._evaluator(keeper.gpm))
         for window in sorted(found):
             events = sorted(found[window], key=lambda own: own.closed[:2])
             given += (self._rows(window, some) for some in _together(events))
@@ -118,38 +117,9 @@ class WindowOperator:
         """The rows of all windows that the end of the streams closes."""
         return self.advance(SolutionBatch.empty(self._plan.patterns.columns), EVER)
 
-    # --- kept groups ------------------------------------------------------------------------------
-
-    def _made_keepers(self) -> Iterator[tuple[KeptGroups, int, GroupKeeper]]:
-        """(groups, window, their keeper) for each window that a GPM with kept groups stands on."""
-        for own in self._plan.patterns.kept:
-            changes: dict[int, set[str | None]] = {}
-            for source in self._plan.patterns.gpms[own.gpm].windows:
-                changes.setdefault(source.window, set()).add(source.change)
-            for window, wanted in changes.items():
-                exceed = partial(self._exceeded, window)
-                keeper = GroupKeeper(self._plan, own, window, frozenset(wanted), exceed)
-                yield own, window, keeper
-
     def _exceeded(self, window: int, time: int, reason: str) -> None:
         at = f"the window {self._windows[window].name} at {format_time(time)}"
         self._on_bad(over_limit(self._plan.identity.name, reason, at))
-
-    def _kept_rows(
-        self, kept: KeptGroups, window: int, keeper: GroupKeeper, rows: SolutionBatch, until: int
-    ) -> SolutionBatch:
-        """The solutions of a GPM with kept groups on the window events up to a time (ms)."""
-        plan = self._plan
-        numbers = [plan.patterns.number_of(kept.content, bare) for bare in (False, True)]
-        own = rows.take(np.flatnonzero(np.isin(rows.gpm, numbers)))
-        found = keeper.advance(own, until, self._evaluator(kept.gpm))
-        if not found.given:
-            return SolutionBatch.empty(plan.patterns.columns)
-        index, solutions = self.graphs.of_solutions(window, found)
-        made = SolutionRows(plan, len(plan.inputs.streams) + window, index, {})
-        private = plan.patterns.gpms[kept.gpm].private
-        made.add(kept.gpm, without_private(solutions, private))
-        return made.batch()
 
     # --- content ----------------------------------------------------------------------------------
 
@@ -365,13 +335,13 @@ class WindowOperator:
     def snapshot(self) -> list[Any]:
         """The state, for `restore` on an operator of the same plan."""
         runs = [[window, key, run.snapshot()] for (window, key), run in self._runs.items()]
-        kept = [keeper.snapshot() for *_, keeper in self._keepers]
+        kept = [keeper.snapshot() for keeper in self._keepers]
         return [runs, [[*key, [*before]] for key, before in self._before.items()], kept]
 
     def restore(self, state: list[Any]) -> None:
         """Go on from a state."""
         runs, before, *more = state
-        for (*_, keeper), own in zip(self._keepers, *more, strict=bool(more)):
+        for keeper, own in zip(self._keepers, *more, strict=bool(more)):
             keeper.restore(own)
         self._runs, self._before = {}, {}
         for window, key, own in runs:

@@ -78,8 +78,11 @@ def drawn_query(draw: Random) -> str:
     if "?n" not in inner:
         after = ""
     source = draw.choice(["W", "NEW W", "GONE W", "NEW W, GONE W"])
-    return f"""PREFIX : <http://e/> SELECT * FROM STREAM S <http://e/s>
-        FROM WINDOW W ON S {draw.choice(EXTENTS)}
+    partition = draw.choice(["", "", "?r", "?o"])
+    by = f"PARTITION BY ({partition})" if partition else ""
+    key = {"": "", "?r": "KEY { ?x :w ?r }", "?o": "KEY { ?o :v ?x }"}[partition]
+    return f"""PREFIX : <http://e/> SELECT * {by} FROM STREAM S <http://e/s>
+        FROM WINDOW W ON S {draw.choice(EXTENTS)} {key}
         WHERE {{ SEQ(A) DEFINE GPM A ON {source} {{ {{ {inner} }} {after} }} }}"""
 
 

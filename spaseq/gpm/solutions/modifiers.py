@@ -31,6 +31,12 @@ Functions = Mapping[str, Callable[[Elements], str]]
 
 def extended(found: Solutions, variable: str, expr: ast.Expr, options: Options) -> Solutions:
     """The solutions with the value of an expression as another variable."""
+    if isinstance(expr, ast.Var) and expr.name in found.columns:
+        copied = LazyColumns.of(found.columns)
+        column = copied.column(expr.name)
+        assert column is not None
+        columns = copied.with_made(variable, column)
+        return Solutions(found.size, found.event, columns, found.lexicon)
     total = sum_of(expr)
     if total is not None and found.size >= thresholds.current.summed_rows:
         values = _summed(found, total)

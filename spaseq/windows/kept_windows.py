@@ -1,0 +1,129 @@
+"""The kept groups of a GPM on a window, in all partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from spaseq.gpm.evaluator import GpmEvaluator
+from spaseq.gpm.pattern_stage import SolutionRows, without_private
+from spaseq.plan.query_plan import KeptGroups, QueryPlan
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.windows.group_keeper import GroupKeeper
+from spaseq.windows.window_events import WindowGraphs
+
+Key = tuple[str, ...]
+Exceed = Callable[[int, int, str], None]
+"""It is called with a window, the time (ms) of one of its events, and the limit that it exceeds."""
+
+
+class KeptWindow:
+    """A keeper for each partition that has events; there is one without PARTITION BY."""
+
+    def __init__(
+        self,
+        plan: QueryPlan,
+        kept: KeptGroups,
+        window: int,
+        changes: frozenset[str | None],
+        exceed: Exceed,
+    ) -> None:
+        self.gpm, self._window, self._plan = kept.gpm, window, plan
+        self._graphs = WindowGraphs(plan)
+        given = plan, kept, window, changes, partial(exceed, window)
+        self._made = partial(GroupKeeper, *given)
+        self._partition = plan.sequence.partition
+        numbers = [plan.patterns.number_of(kept.content, bare) for bare in (False, True)]
+        self._numbers = np.array(numbers, np.int32)
+        self._keepers: dict[Key, GroupKeeper] = {}
+
+    @property
+    def next_due(self) -> int | None:
+        """The time (ms) of the next window event, if no further event comes; None: never."""
+        due = (keeper.next_due for keeper in self._keepers.values())
+        return min((time for time in due if time is not None), default=None)
+
+    def advance(
+        self, rows: SolutionBatch, until: int, evaluator: GpmEvaluator
+    ) -> list[SolutionBatch]:
+        """The GPM's solutions on the window events up to a time (ms); see `GroupKeeper.advance`."""
+        own = rows.take(np.flatnonzero(np.isin(rows.gpm, self._numbers)))
+        none = own.take(slice(0, 0))
+        given = dict(self._by_partition(own))
+        for key, keeper in self._keepers.items():
+            due = keeper.next_due
+            if key not in given and due is not None and due <= until:
+                given[key] = none
+        found = []
+        for key, some in given.items():
+            keeper = self._keeper(key)
+            made = self._rows(keeper, some, until, evaluator)
+            if len(made):
+                found.append(made)
+            if self._partition and keeper.is_idle:
+                del self._keepers[key]
+        return found
+
+    def _keeper(self, key: Key) -> GroupKeeper:
+        known = self._keepers.get(key)
+        if known is None:
+            values = dict(zip(self._partition, key, strict=True))
+            known = self._keepers[key] = self._made(partition=values)
+        return known
+
+    def _by_partition(self, rows: SolutionBatch) -> Iterator[tuple[Key, SolutionBatch]]:
+        """(partition, its rows in their order)."""
+        if not len(rows):
+            return
+        if not self._partition:
+            yield (), rows
+            return
+        which = np.zeros(len(rows), np.int64)
+        for variable in self._partition:
+            column = rows.values[variable]
+            which = which * (len(column.terms) + 1) + column.codes + 1
+            _, which = np.unique(which, return_inverse=True)
+        order = np.argsort(which, kind="stable")
+        starts = np.flatnonzero(np.append(True, np.diff(which[order]) > 0))
+        texts = [rows.texts(v, order[starts]) for v in self._partition]
+        for number, some in enumerate(np.split(order, starts[1:])):
+            key = tuple(text for own in texts if (text := own[number]) is not None)
+            yield key, rows.take(some)
+
+    def _rows(
+        self, keeper: GroupKeeper, rows: SolutionBatch, until: int, evaluator: GpmEvaluator
+    ) -> SolutionBatch:
+        plan = self._plan
+        found = keeper.advance(rows, until, evaluator)
+        if not found.given:
+            return SolutionBatch.empty(plan.patterns.columns)
+        index, solutions = self._graphs.of_solutions(self._window, found)
+        made = SolutionRows(plan, len(plan.inputs.streams) + self._window, index, {})
+        private = plan.patterns.gpms[self.gpm].private
+        made.add(self.gpm, without_private(solutions, private))
+        return made.batch()
+
+    def snapshot(self) -> list[Any]:
+        """The state, for `restore` on the window of an equal plan."""
+        return [[[*key], keeper.snapshot()] for key, keeper in self._keepers.items()]
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on from a state."""
+        self._keepers = {}
+        for key, own in state:
+            self._keeper(tuple(key)).restore(own)
+
+
+def kept_windows(plan: QueryPlan, exceed: Exceed) -> Sequence[KeptWindow]:
+    """The kept groups of all GPMs, by window."""
+    found = []
+    for own in plan.patterns.kept:
+        changes: dict[int, set[str | None]] = {}
+        for source in plan.patterns.gpms[own.gpm].windows:
+            changes.setdefault(source.window, set()).add(source.change)
+        for window, wanted in changes.items():
+            found.append(KeptWindow(plan, own, window, frozenset(wanted), exceed))
+    return found
