@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from spaseq.api.queries import read_query
+from spaseq.compile import CompileOptions, check_query
+from spaseq.errors import QueryError
 from spaseq.lang.rspql.translate import translate_text
 
 
@@ -20,9 +22,14 @@ def translate(query: str | Path, *, base: str | None = None) -> str:
 
     Raises:
         QueryError: the text is no such query, or something in it has no counterpart; with the place
-            of each error.
+            of each error. What the check refuses, such as a function that there is not, has its
+            place in the translation.
         InputError: the file cannot be read.
     """
-    if isinstance(query, Path):
-        return translate_text(read_query(query), str(query), base)
-    return translate_text(query, base=base)
+    name = str(query) if isinstance(query, Path) else "<query>"
+    text = read_query(query) if isinstance(query, Path) else query
+    made = translate_text(text, name, base)
+    checked = check_query(made, options=CompileOptions(file=f"translation of {name}"))
+    if checked.errors:
+        raise QueryError(checked.errors)
+    return made

@@ -40,11 +40,15 @@ REFUSED = [
     (_query("FROM STREAM :s [RANGE 9s] FROM :g", "?s :p+ ?o"), 4, "?s :p+ ?o", "property path"),
     (_query(where="STREAM :s [RANGE 3s] { ?s ?p ?o }"), 4, "STREAM :s", "CQELS"),
     (_query("FROM NAMED STREAM :s [NOW - 10 S]"), 3, "NAMED STREAM", "SPARQLStream"),
-    (_query(where=f"GRAPH :g {{ {BLOCK} }}"), 4, BLOCK, "inside GRAPH"),
+    (_query(f"{WINDOW} FROM NAMED :g", f"GRAPH :g {{ {BLOCK} }}"), 4, BLOCK, "inside GRAPH"),
     (_query(where="WINDOW ?w { ?s :p ?w }"), 4, "?w", "any window"),
     (_query(head="DESCRIBE ?s"), 2, "DESCRIBE ?s", "DESCRIBE"),
     (_query(head="SELECT COUNT(?s)"), 2, "COUNT", "write (COUNT(...) AS ?name)"),
     (_query(head="SELECT (COUNT(?s) AS ?n) ?o"), 2, "?o", "neither grouped by"),
+    (_query(f"{WINDOW} FROM NAMED WINDOW :w ON :t [RANGE PT10S STEP PT5S]"), 3, ":w",
+     "another window has this name"),
+    (_query(where=f"{BLOCK} GRAPH :g {{ ?s :q ?o }}"), 4, ":g", "no FROM NAMED"),
+    (_query(f"{WINDOW} FROM :g", f"{BLOCK} GRAPH ?g {{ ?s :q ?o }}"), 4, "?g", "FROM, too"),
     (_query(where="WINDOW :w { ?s e:p ?o }"), 4, "e:", "prefix e: is not declared"),
 ]  # fmt: skip
 
@@ -58,6 +62,11 @@ def test_refused(number: int) -> None:
     assert reason in found.message
     assert text[found.span.start : found.span.end] == place
     assert found.source.place(found.span.start)[0] == line
+
+
+def test_what_the_check_refuses() -> None:
+    with pytest.raises(QueryError, match=r"translation of <query>.*http://e/f"):
+        spaseq.translate(_query(where="WINDOW :w { ?s :p ?o FILTER(:f(?o)) }"))
 
 
 def test_all_errors_are_told() -> None:

@@ -12,11 +12,11 @@ from spaseq.lang.findings import Findings
 from spaseq.lang.functions import SET_FUNCTIONS
 from spaseq.lang.rspql.merged_graphs import Places, Rewriter, flattened, term_variables
 from spaseq.lang.rspql.nodes import RspQuery, StreamWindow, WindowExtent
+from spaseq.lang.rspql.remarks import remarks
 from spaseq.lang.rspql.rsp_reader import stop
 from spaseq.lang.rspql.timestamps import with_times
 from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import (
-    nested_groups,
     pattern_variables,
     rewritten,
     walk,
@@ -89,7 +89,7 @@ class _Translation:
         else:
             gpms = self._on_events(used)
         stop(self.findings)
-        self._say_rest(used)
+        self.notes += remarks(self.query, self.select, used, self._is_aggregate)
         return self._assembled(gpms)
 
     # --- windows ----------------------------------------------------------------------------------
@@ -108,6 +108,10 @@ class _Translation:
         if query.merges and any(window.name for window in query.windows):
             self.refuse("FROM STREAM and FROM NAMED WINDOW cannot stand together", query.windows[0])
         names = [w.name.value for w in query.windows if w.name]
+        for number, window in enumerate(w for w in query.windows if w.name):
+            if window.name and window.name.value in names[:number]:
+                self.refuse("another window has this name", window.name)
+        self._check_graphs()
         for block in self.blocks:
             if isinstance(block.name, ast.Iri) and block.name.value not in names:
                 near = suggested(block.name.value, names)
@@ -116,6 +120,21 @@ class _Translation:
         if query.windows and not self.blocks and not query.merges and self._stored:
             message = "no WINDOW block reads a window, and patterns outside of WINDOW match FROM"
             self.refuse(message, query.select.pattern)
+
+    def _check_graphs(self) -> None:
+        """Refuse GRAPH of what no FROM NAMED names."""
+        known = [graph.iri.value for graph in self.query.graphs if graph.named]
+        for node in walk_patterns(self.query.select):
+            if not isinstance(node, ast.GraphGraphPattern) or node in self.blocks:
+                continue
+            if isinstance(node.name, ast.Var):
+                if self._stored:
+                    message = "a GRAPH with a variable would see the graphs of FROM, too: name one"
+                    self.refuse(message, node.name)
+            elif node.name.value not in known:
+                near = suggested(node.name.value, known)
+                shown = None if near is None else f"<{near}>"
+                self.refuse("no FROM NAMED names this graph", node.name, shown)
 
     @property
     def _stored(self) -> list[ast.Iri]:
@@ -390,58 +409,6 @@ class _Translation:
             if all(item.var and item.var.name in inner for item in items):
                 items = tuple(ast.SelectItem(item.var) for item in items)
         return ast.Select(items)
-
-    def _say_rest(self, used: Sequence[StreamWindow]) -> None:
-        """Notes on what differs from the answers of an RSP engine, and on what the query needs."""
-        query, select = self.query, self.select
-        if any(not window.extent.each_event for window in used):
-            self.notes.append("Windows close at multiples of their slide since 1970, the first one "
-                              "with the first event; engines choose that.")  # fmt: skip
-            if self._answers_nothing:
-                self.notes.append("An empty window is reported at its first close, not at each "
-                                  "one.")  # fmt: skip
-        if query.operator != "RSTREAM":
-            self.notes.append(f"{query.operator} compares sets of solutions, not multisets.")
-        if select.order_by and select.limit is None and select.offset is None:
-            self.notes.append("ORDER BY is left out: the answers of one close have their own "
-                              "order.")  # fmt: skip
-        if query.form.kind == "CONSTRUCT":
-            self.notes.append("Each solution makes a graph; RSP engines make one graph of all "
-                              "solutions of a close.")  # fmt: skip
-        if query.form.kind == "ASK":
-            self.notes.append("ASK is ?ask: true or false at each close.")
-        if query.register and (query.register.name or query.form.kind != "CONSTRUCT"):
-            iri = query.register.iri
-            shown = query.register.name or (iri.value if isinstance(iri, ast.Iri) else "")
-            self.notes.append(f"The query was registered as {shown}.")
-        for name in dict.fromkeys(graph.iri.value for graph in query.graphs):
-            self.notes.append(f"It needs the stored graph: --kb {name}=FILE")
-
-    @property
-    def _answers_nothing(self) -> bool:
-        """Whether an empty window may have a solution."""
-        if self.query.form.kind == "ASK" or (self._is_aggregate and not self.select.group_by):
-            return True
-        return _may_be_empty(self.select.pattern)
-
-
-def _may_be_empty(group: ast.GroupGraphPattern) -> bool:
-    """Whether a group may have a solution where no triple is."""
-    for element in group.elements:
-        match element:
-            case ast.Triples() | ast.Values():
-                return False
-            case ast.SubSelect(group_by=keys, pattern=pattern):
-                if keys or _may_be_empty(pattern):
-                    return not keys
-            case ast.GroupOrUnionGraphPattern(alternatives):
-                if not any(map(_may_be_empty, alternatives)):
-                    return False
-            case ast.OptionalGraphPattern() | ast.MinusGraphPattern():
-                continue
-            case _ if not all(map(_may_be_empty, nested_groups(element))):
-                return False
-    return True
 
 
 def _counts(node: ast.Node) -> bool:
