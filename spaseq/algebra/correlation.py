@@ -14,7 +14,7 @@ from dataclasses import replace
 from spaseq.algebra import nodes as n
 from spaseq.algebra.deferral import Deferred, core, sensitive
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.mapping import expressions, mapped, with_expressions
+from spaseq.algebra.nodes import expressions, mapped, with_expressions
 from spaseq.algebra.scope import visible
 from spaseq.lang import ast
 from spaseq.lang.variables import (

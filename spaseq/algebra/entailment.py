@@ -24,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.folding import folded
-from spaseq.algebra.mapping import mapped
+from spaseq.algebra.constants import folded
+from spaseq.algebra.nodes import mapped
 from spaseq.algebra.schema import TYPE, Schema, Signed
 from spaseq.algebra.scope import possible, triple_variables
 from spaseq.lang import ast

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from spaseq.algebra import nodes as n
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.mapping import expressions
+from spaseq.algebra.nodes import expressions
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.triple_terms import is_part
 from spaseq.lang import ast

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from spaseq.algebra import nodes as n
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.mapping import expressions
+from spaseq.algebra.nodes import expressions
 from spaseq.algebra.schema import Schema
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, walk

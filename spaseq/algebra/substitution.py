@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.mapping import expressions, mapped
+from spaseq.algebra.nodes import expressions, mapped
 from spaseq.algebra.scope import certain, possible, term_variables
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables, pattern_mentions

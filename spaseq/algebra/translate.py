@@ -7,7 +7,7 @@ from spaseq.algebra.correlation import AWAITED, Correlation, asks, correlate, wh
 from spaseq.algebra.deferral import Deferred, lifted
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.mapping import mapped
+from spaseq.algebra.nodes import mapped
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import certain, possible, visible
 from spaseq.lang import ast

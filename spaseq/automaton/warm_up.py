@@ -7,10 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
-from spaseq.automaton.batch.kernels.latest_rows import move_latest, note_latest
-from spaseq.automaton.batch.kernels.measures import positions
-from spaseq.automaton.batch.kernels.near_rows import note_near
-from spaseq.automaton.batch.kernels.row_order import is_rising
+from spaseq.automaton.batch.kernels.measures import is_rising, positions
+from spaseq.automaton.batch.kernels.near_rows import move_latest, note_latest, note_near
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
 from spaseq.automaton.program.gpm_columns import GpmColumns

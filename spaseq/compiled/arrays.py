@@ -29,3 +29,12 @@ Objects: TypeAlias = npt.NDArray[np.object_]
 
 Indices: TypeAlias = npt.NDArray[np.intp]
 """Places in another array, as numpy gives them and takes them."""
+
+
+def grown(array: Array, rows: int, fill: int = 0) -> Array:
+    """The array with room for `rows` rows; `fill` is in the new ones."""
+    larger = np.zeros((rows, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    if fill:
+        larger[len(array) :] = fill
+    return larger

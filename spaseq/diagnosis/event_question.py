@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from typing import TypeAlias
 
-from spaseq.diagnosis.answer_count import answer_count
 from spaseq.diagnosis.held_event import (
     HeldEvent,
     holds,
@@ -20,7 +19,7 @@ from spaseq.diagnosis.patterns import GpmQuestion
 from spaseq.diagnosis.probes import run_probes
 from spaseq.diagnosis.relaxed import all_first_steps
 from spaseq.diagnosis.report import Cause, plural
-from spaseq.diagnosis.search import RowSearch, SearchTime
+from spaseq.diagnosis.search import RowSearch, SearchTime, answer_count
 from spaseq.diagnosis.seen_matches import duration
 from spaseq.diagnosis.steps import StepReport, step_report
 from spaseq.diagnosis.watched_event import EventWatch, OneEventSource, SeenEvent

@@ -14,9 +14,8 @@ from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible
-from spaseq.diagnosis.absent_terms import AbsentTerm
+from spaseq.diagnosis.absent_terms import AbsentTerm, EntailmentHint
 from spaseq.diagnosis.conditions import failing
-from spaseq.diagnosis.entailment_hint import EntailmentHint
 from spaseq.diagnosis.observed import Observed
 from spaseq.diagnosis.pattern_parts import (
     Part,

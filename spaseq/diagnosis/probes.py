@@ -15,7 +15,7 @@ from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import conjoined, translate_group
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.window_extent import extent_of
-from spaseq.diagnosis.entailment_hint import EntailmentHint
+from spaseq.diagnosis.absent_terms import EntailmentHint
 from spaseq.diagnosis.observed import Observed, ignored
 from spaseq.diagnosis.seen_windows import SeenWindows
 from spaseq.gpm.evaluator import GpmEvaluator

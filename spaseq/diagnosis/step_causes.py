@@ -9,16 +9,187 @@ from typing import TypeVar
 
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.automaton.program.window import Counted, Tumbling
-from spaseq.diagnosis.condition_cause import condition_cause
-from spaseq.diagnosis.contiguity_cause import contiguity_cause
-from spaseq.diagnosis.join_cause import join_cause
-from spaseq.diagnosis.relaxed import Stage
+from spaseq.diagnosis.nearest_terms import as_written, number
+from spaseq.diagnosis.relaxed import Stage, StepCondition
 from spaseq.diagnosis.report import Cause, plural
-from spaseq.diagnosis.seen_matches import duration, instant, parts_of
-from spaseq.diagnosis.step_places import taken_gpms
-from spaseq.diagnosis.step_text import StepText
+from spaseq.diagnosis.seen_matches import Miss, duration, instant, nearest_miss, parts_of
+from spaseq.diagnosis.step_text import StepText, later_binder, step_of_gpm, taken_gpms
+from spaseq.errors import NOWHERE, Span
+from spaseq.lang import ast
 from spaseq.lang import sequence as seq
 from spaseq.lang.sequence import Chain, Link, occurrences
+from spaseq.lang.variables import walk
+
+
+def join_cause(at: StepText) -> Cause:
+    """The cause in a variable that the last step shares with those before."""
+    earlier = {n for link in at.steps.before for n in taken_gpms(link)}
+    partition = at.steps.plan.sequence.partition
+    binds = at.steps.resolved.binds
+    own = {v for name in at.steps.names for v in binds[name]}
+    shared = own & {v for name in earlier for v in binds[name]}
+    ordered = [*partition, *sorted(shared - {*partition})]
+    for variable in [v for v in ordered if v in shared]:
+        left = at.rows.distinct(variable, earlier)
+        right = at.rows.distinct(variable, at.steps.names)
+        if left and right and not set(left) & set(right):
+            return _no_common(at, variable, left, right, variable in partition)
+    names = ", ".join(f"?{v}" for v in ordered)
+    text = f"no {at.step} after {at.last_before} has the same {names}"
+    text += ", although each value occurs in both steps"
+    text += "; rename the variable if the values need not be equal"
+    return at.cause("equality-join-empty", text, term=names or None)
+
+
+def _no_common(
+    at: StepText, variable: str, left: Sequence[str], right: Sequence[str], partition: bool
+) -> Cause:
+    terms = at.question.terms
+    like = next(((a, b) for a in left[:1000] for b in right[:1000] if _alike(a, b)), None)
+    one, other = like or (left[0], right[0])
+    text = f"?{variable} is never equal: {as_written(terms, one)} in {at.last_before}, "
+    text += f"{as_written(terms, other)} in {at.step}"
+    if partition:
+        text += "; so no partition has events of both"
+    if like is not None and _type(one) == _type(other) == "number":
+        text += "; they are equal by value, but a join needs the same term"
+        text += f": use another variable and FILTER(?x = ?{variable})"
+    elif like is not None:
+        text += "; they look alike, but a join needs the same term"
+        text += f": use another variable and FILTER(STR(?x) = STR(?{variable}))"
+    else:
+        text += "; rename the variable in one step if the values need not be equal"
+    example = f"{as_written(terms, one)} and {as_written(terms, other)}"
+    return at.cause("equality-join-empty", text, term=f"?{variable}", example=example)
+
+
+def _type(text: str) -> str:
+    return "number" if number(text) is not None else text[:1]
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two terms are equal by value, or would be with another type."""
+    values = number(one), number(other)
+    if values[0] is not None and values[0] == values[1]:
+        return True
+    return _plain(one) == _plain(other)
+
+
+def _plain(text: str) -> str:
+    """The characters of a term without its kind, case or last slash."""
+    if text.startswith('"'):
+        return text[1:].rpartition('"')[0].strip().casefold()
+    return text.strip("<>").rstrip("/#").casefold()
+
+
+def contiguity_cause(at: StepText) -> Cause:
+    """The cause in an operator that allows no other event in between."""
+    taken = _next_taken(at)
+    if taken is not None:
+        return taken
+    best: tuple[int, TraceItem, TraceItem, TraceItem, Answer] | None = None
+    for match in at.near.matches[:200]:
+        before, own = parts_of(match, at.steps)
+        for one, next_ in pairwise([*before[-1:], *own]):
+            places = at.rows.between(instant(one), instant(next_))
+            places = at.rows.in_partition(places, match)
+            events = {at.rows.item(row)[:2] for row in places[:1000].tolist()}
+            if events and (best is None or len(events) < best[0]):
+                best = len(events), one, next_, at.rows.item(int(places[0])), match
+    if best is None:
+        text = f"; takes only the next event that matches, after which {at.step} does not go on"
+        return at.cause("contiguity", f"{text}; write : to try all events")
+    count, one, next_, between, match = best
+    example = at.event(between)
+    text = f"{example} stands between {at.event(one)} and {at.event(next_)}"
+    text += f" ({plural(count, 'event')} between); a comma allows none"
+    variable = _separating(at, one, next_, match)
+    if variable is not None:
+        text += f"; PARTITION BY (?{variable}) leaves such events out"
+        return at.cause(
+            "contiguity", text, suggestion=f"PARTITION BY (?{variable})", example=example
+        )
+    return at.cause("contiguity", f"{text}; write ; instead", suggestion=";", example=example)
+
+
+def _next_taken(at: StepText) -> Cause | None:
+    """The cause if `;` takes an event of the step that comes before that of the candidate."""
+    if not isinstance(at.steps.last.step, seq.GpmStep) or at.steps.last.join.kind != ";":
+        return None
+    for match in at.near.matches[:200]:
+        before, own = parts_of(match, at.steps)
+        if not before or not own:
+            continue
+        taken = at.rows.of_gpms(at.steps.names, instant(before[-1]), instant(own[0]))
+        if taken:
+            example = at.event(taken[0])
+            text = f"; takes {example}, the next {at.step} after {at.event(before[-1])}"
+            text += f", and not {at.event(own[0])}; write : to try all events"
+            return at.cause("contiguity", text, suggestion=":", example=example)
+    return None
+
+
+def _separating(at: StepText, one: TraceItem, next_: TraceItem, match: Answer) -> str | None:
+    """A variable of all steps by which the events between two others can be left out."""
+    if at.steps.plan.sequence.partition:
+        return None
+    plans = [gpm for gpm in at.steps.plan.patterns.gpms if not gpm.negated]
+    shared = frozenset.intersection(*(gpm.certain for gpm in plans))
+    singles = dict(match.singles)
+    places = at.rows.between(instant(one), instant(next_))
+    for variable in sorted(shared & singles.keys()):
+        texts = at.rows.observed.rows.texts(variable, places)
+        if all(text != singles[variable] for text in texts) and any(texts):
+            return variable
+    return None
+
+
+def condition_cause(at: StepText, condition: StepCondition) -> Cause:
+    """The cause in a condition that holds for no candidate."""
+    if condition.expr is None:
+        text = f"the pattern of {condition.gpm} never matches with the values of earlier steps"
+        text += f", for {at.among}"
+        found = at.cause("condition-false", text)
+        line, column = at.question.place(at.question.gpm(condition.gpm).span)
+        return replace(found, gpm=condition.gpm, line=line, column=column)
+    miss = nearest_miss(
+        condition.expr,
+        at.near.matches,
+        at.question.terms,
+        at.steps.plan.expressions,
+    )
+    text, example = f"false for {at.among}", None
+    if miss is not None:
+        example = miss.shown
+        text += _missed(at, miss)
+    found = at.cause("condition-false", text, example=example)
+    line, column = at.question.place(_filter_span(at, condition.gpm, condition.expr))
+    shown = at.question.line(condition.expr.span)
+    step = step_of_gpm(at.steps, condition.gpm)
+    return replace(found, gpm=condition.gpm, step=step, line=line, column=column, shown=shown)
+
+
+def _missed(at: StepText, miss: Miss) -> str:
+    """How the nearest candidate fails a condition."""
+    shown = f"; {miss.shown}" if miss.shown else ""
+    if miss.unbound is not None:
+        text = f"{shown}; {miss.unbound} is unbound, so the FILTER is an error"
+        if miss.unbound.startswith("PREV"):
+            return text + f" in the first repetition: write !BOUND({miss.unbound}) || ..."
+        other = later_binder(at.steps, miss.unbound[1:])
+        if other is not None:
+            return text + f": {other} binds it, move the FILTER there"
+        return text + f": write COALESCE({miss.unbound}, ...), or bind it in an earlier step"
+    return f"; the nearest has {miss.shown}, {miss.by:g} off" if miss.by else shown
+
+
+def _filter_span(at: StepText, name: str, expr: ast.Expr) -> Span:
+    """The place of the FILTER of a GPM that a condition is in."""
+    span, gpm = expr.span, at.question.gpm(name)
+    filters = [n.span for n in walk(gpm.pattern) if isinstance(n, ast.Filter)]
+    around = [s for s in filters if s.start <= span.start and span.end <= s.end]
+    return max(around, key=lambda s: s.start, default=span if span != NOWHERE else gpm.span)
+
 
 S = TypeVar("S", seq.Negation, seq.Repeat)
 

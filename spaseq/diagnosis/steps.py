@@ -19,7 +19,7 @@ from spaseq.diagnosis.report import Cause, StepCount
 from spaseq.diagnosis.search import Found, RowSearch, SearchTime
 from spaseq.diagnosis.seen_matches import SeenRows
 from spaseq.diagnosis.step_causes import StepCauses
-from spaseq.diagnosis.step_places import span_of, step_number
+from spaseq.diagnosis.step_text import span_of, step_number
 from spaseq.lang.sequence import Chain, Link, can_be_empty
 from spaseq.plan.query_plan import AfterMatch, AnswerPlan, QueryPlan
 from spaseq.records import record

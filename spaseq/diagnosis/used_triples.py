@@ -13,7 +13,7 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.algebra.deferral import lifted
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.mapping import mapped
+from spaseq.algebra.nodes import mapped
 from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.substitution import substituted
 from spaseq.algebra.translate import without_filters

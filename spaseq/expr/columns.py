@@ -3,6 +3,8 @@
 The results are the same as row by row. A volatile expression is evaluated once per row, any other
 one once per distinct combination of the codes that it reads. float64 decides comparisons of numbers
 and of dateTimes wherever it is certainly right (`spaseq.expr.doubles`).
+
+A variable replaces each call in the expression, and the result of the call is bound to it.
 """
 
 from __future__ import annotations
@@ -19,15 +21,67 @@ from spaseq.algebra.constants import constant_text
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.expr.compile import Options, compile_filter, compile_term
-from spaseq.expr.doubles import COMPARE, decided, doubles_of, doubles_of_constant
+from spaseq.expr.doubles import (
+    COMPARE,
+    decided,
+    doubles_of,
+    doubles_of_constant,
+    sum_of,
+    whole_numbers,
+)
 from spaseq.expr.env import DictEnv, Env
+from spaseq.expr.extension import Function
+from spaseq.expr.leaves import TermOrNone
 from spaseq.expr.uses import is_volatile, variables_of
-from spaseq.expr.vectorised import ColumnCall, without_column_calls
-from spaseq.expr.whole_numbers import sum_of, whole_numbers
 from spaseq.lang import ast
+from spaseq.lang.variables import rewritten
 from spaseq.rdf.columns.term_columns import NumberColumn, distinct_codes, integer_texts
 from spaseq.rdf.columns.term_tables import TermTable
 from spaseq.records import record
+
+_PREFIX = "_:call"  # no variable of a query has such a name
+
+
+@record
+class ColumnCall:
+    """One call. Its results, where there are any, are bound to the variable `name`."""
+
+    name: str
+    function: Function
+    arguments: tuple[TermOrNone, ...]
+
+    def bind(self, bindings: Sequence[dict[str, str | None]]) -> None:
+        """Call the function for some solutions; an error in an argument leaves `name` unbound."""
+        rows, picked = [], []
+        for solution in bindings:
+            env = DictEnv(solution)
+            row = [term for argument in self.arguments if (term := argument(env)) is not None]
+            if len(row) == len(self.arguments):
+                rows.append(row)
+                picked.append(solution)
+        for solution, result in zip(picked, self.function.column(rows), strict=True):
+            solution[self.name] = result
+
+
+def without_column_calls(
+    expr: ast.Expr, options: Options
+) -> tuple[ast.Expr, tuple[ColumnCall, ...]]:
+    """The expression with variables in place of calls, and the calls, inner ones first."""
+    functions = {f.iri: f for f in options.functions if f.vectorised}
+    calls: list[ColumnCall] = []
+
+    def change(node: ast.Node) -> ast.Node | None:
+        if not isinstance(node, ast.FunctionCall) or node.function.value not in functions:
+            return None
+        compile_term(node, options)  # checks the call, the number of its arguments above all
+        inner = [rewritten(argument, change) for argument in node.args]
+        terms = tuple(compile_term(argument, options) for argument in inner)
+        name = f"{_PREFIX}{len(calls)}"
+        calls.append(ColumnCall(name, functions[node.function.value], terms))
+        return ast.Var(name)
+
+    return (rewritten(expr, change), tuple(calls)) if functions else (expr, ())
+
 
 R = TypeVar("R")
 Columns = Mapping[str, Int32s]

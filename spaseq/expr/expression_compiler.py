@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from spaseq.algebra.constants import constant_text
 from spaseq.algebra.schema import Schema
-from spaseq.expr import blank_nodes, leaves, logic
+from spaseq.expr import leaves, logic
 from spaseq.expr.aggregates import AGGREGATES, group_concat
 from spaseq.expr.casts import CASTS, cast_to_string, derived_datatype, is_cast
 from spaseq.expr.env import Env
@@ -141,7 +141,7 @@ class ExpressionCompiler:
                 return leaves.iri_function(self.value(operand), self.options.base)
             case ast.Call("BNODE", (operand,)):
                 return leaves.blank_node_function(self.value(operand))
-            case ast.Call(blank_nodes.OF_SOLUTION, (operand, ast.Var(solution))):
+            case ast.Call(leaves.OF_SOLUTION, (operand, ast.Var(solution))):
                 term = leaves.variable_term(solution)
                 return leaves.labelled_node_function(self.value(operand), term)
         builtin = self.builtin(expr)

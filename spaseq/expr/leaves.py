@@ -18,9 +18,32 @@ from spaseq.expr.functions.rdf_terms import fresh_blank_node
 from spaseq.expr.functions.strings import simple
 from spaseq.expr.numbers import write_integer
 from spaseq.expr.values import BlankNodeValue, IriValue, Value, decode
+from spaseq.lang import ast
 from spaseq.lang.iris import is_absolute, resolve
+from spaseq.lang.variables import rewritten, walk
 from spaseq.rdf.terms.term import literal_text
 from spaseq.records import record
+
+OF_SOLUTION = "BNODE of"
+"""The function of a label and a solution that `with_solution` writes. No query can call it."""
+
+
+def makes_labelled_nodes(expr: ast.Expr) -> bool:
+    """Whether an expression calls BNODE with a label, outside the patterns of EXISTS."""
+    return any(isinstance(n, ast.Call) and n.function == "BNODE" and n.args for n in walk(expr))
+
+
+def with_solution(expr: ast.Expr, variable: str) -> ast.Expr:
+    """The expression with `variable`, which differs by solution, added to each BNODE(label)."""
+
+    def changed(node: ast.Node) -> ast.Node | None:
+        match node:
+            case ast.Call("BNODE", (label,)):
+                return ast.Call(OF_SOLUTION, (rewritten(label, changed), ast.Var(variable)))
+        return None
+
+    return rewritten(expr, changed)
+
 
 R = TypeVar("R")
 ValueOf: TypeAlias = Callable[[Env], Value]

@@ -1,4 +1,7 @@
-"""FILTERs that compare two places: a relation of GeoSPARQL, or a distance with a limit."""
+"""FILTERs that compare two places: a relation of GeoSPARQL, or a distance with a limit.
+
+They need the extra `geo`, which is imported when one is first called.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,7 @@ from collections.abc import Iterator, Set
 from itertools import islice
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.constant_parts import is_constant
-from spaseq.algebra.constants import constant_text
+from spaseq.algebra.constants import constant_text, is_constant
 from spaseq.algebra.groups import conjuncts
 from spaseq.algebra.scope import certain, possible
 from spaseq.expr.uses import is_volatile

@@ -14,7 +14,7 @@ from hashlib import sha256
 from spaseq.algebra import nodes as n
 from spaseq.algebra.deferral import core
 from spaseq.algebra.graph_changes import changes_of
-from spaseq.algebra.mapping import mapped
+from spaseq.algebra.nodes import mapped
 from spaseq.plan.query_plan import ChangingGraphs, QueryPlan, Signature, StageKey
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 

@@ -5,6 +5,9 @@ of its GPMs begins with VALUES, which has a row for each member: the member's nu
 constants. PARTITION BY gets the number as one more variable. So each member has its own partitions,
 and all that the language says of partitions holds for members: windows, selection strategies and
 negated steps look at the events of one member.
+
+A family evaluates a pattern for all members, and then joins the solutions with the table. So it
+needs more solutions on the way than a member, whose pattern has its constants from the beginning.
 """
 
 from __future__ import annotations
@@ -15,20 +18,64 @@ from functools import cached_property, partial
 
 from spaseq import thresholds
 from spaseq.algebra import nodes as n
-from spaseq.algebra.mapping import mapped
+from spaseq.algebra.constants import constant_text
+from spaseq.algebra.nodes import mapped, with_expressions
 from spaseq.errors import QueryText
 from spaseq.lang import ast
 from spaseq.lang.format import format_query, with_window
 from spaseq.lang.resolve import resolve
 from spaseq.lang.shapes import QUERY, Constant, Shape, is_made, parameter, total
 from spaseq.lang.variables import rewritten, walk
-from spaseq.plan.member_patterns import constant_of, with_constants
 from spaseq.plan.planner import plan_as_written, signature, with_fingerprint
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import GpmPlan, QueryPlan, StageKey
 from spaseq.plan.rules import apply_rules
 from spaseq.plan.sequencing import sequence_window, with_gpms
+from spaseq.rdf.terms.term import split_literal
+from spaseq.rdf.terms.vocabulary import XSD_STRING
 from spaseq.records import record
+
+
+def with_constants(pattern: n.Pattern, known: Mapping[str, Constant], table: n.Table) -> n.Pattern:
+    """A pattern of a family with `table` as its table.
+
+    The constants in `known`, by name of the parameter, stand where the parameters stood.
+    """
+    match pattern:
+        case n.Table(variables):
+            return table if QUERY in variables else pattern
+        case n.BGP(triples):
+            return n.BGP(tuple(_triple(own, known) for own in triples))
+    own = with_expressions(pattern, lambda expr: rewritten(expr, lambda node: _in(known, node)))
+    return mapped(own, lambda operand: with_constants(operand, known, table))
+
+
+def constant_of(text: str) -> Constant:
+    """The constant with a canonical N-Triples text.
+
+    >>> constant_of('"1"^^<http://e/t>')
+    Literal(lexical='1', datatype='http://e/t', language=None)
+    """
+    if text.startswith("<"):
+        return ast.Iri(text[1:-1])
+    lexical, datatype, language = split_literal(text)
+    kind = None if datatype == XSD_STRING or language else datatype
+    return ast.Literal(lexical, kind, language)
+
+
+def _triple(triple: n.TriplePattern, known: Mapping[str, Constant]) -> n.TriplePattern:
+    return n.TriplePattern(*(_term(term, known) for term in triple.terms))
+
+
+def _term(term: n.PatternTerm, known: Mapping[str, Constant]) -> n.PatternTerm:
+    constant = None if isinstance(term, str) else known.get(term.name)
+    return term if constant is None else constant_text(constant)
+
+
+def _in(known: Mapping[str, Constant], node: ast.Node) -> ast.Node | None:
+    """The constant of a parameter."""
+    return known.get(node.name) if isinstance(node, ast.Var) else None
+
 
 _NO_SUM = ast.Iri("no:sum")
 """The value of a sum that is an error: nothing is less or greater than an IRI."""
@@ -369,3 +416,25 @@ def _gpm(
         binds = (ast.Bind(ast.Call("COALESCE", (e, _NO_SUM)), total(i)) for i, e in sums)
         pattern = ast.GroupGraphPattern((pattern, *binds))
     return replace(gpm, pattern=pattern)
+
+
+@record
+class UnitPlan:
+    """The plans of a unit's queries, by number; a query that is in no `family` is the only one.
+
+    A family's `plans` may soon have further members.
+    """
+
+    plans: Mapping[int, QueryPlan]
+    family: Family | None = None
+
+    @property
+    def plan(self) -> QueryPlan:
+        """What is evaluated: the plan of the query, or of the family."""
+        return self.only[1] if self.family is None else self.family.plan
+
+    @property
+    def only(self) -> tuple[int, QueryPlan]:
+        """The number and the plan of the query by itself."""
+        ((number, plan),) = self.plans.items()
+        return number, plan

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.mapping import mapped
+from spaseq.algebra.nodes import mapped
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.families import Family, row_of, row_term
 from spaseq.plan.query_plan import GpmPlan, QueryPlan

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import conjoined, conjuncts
-from spaseq.algebra.mapping import expressions
+from spaseq.algebra.nodes import expressions
 from spaseq.algebra.scope import certain
 from spaseq.expr.casts import CASTS
 from spaseq.expr.compile import Options

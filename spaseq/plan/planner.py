@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
+from spaseq.algebra.construct import change_template_of, template_of
 from spaseq.algebra.graph_changes import changes_of
+from spaseq.algebra.nodes import is_reserved
 from spaseq.algebra.schema import Schema
 from spaseq.automaton.program.repetitions import FEW_STATES
 from spaseq.expr.compile import Options
@@ -17,7 +19,6 @@ from spaseq.lang.format import format_query
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.shapes import Shaped, shape_of
 from spaseq.lang.variables import service_names, walk_patterns
-from spaseq.plan.answering import answer_plan
 from spaseq.plan.evaluators import (
     asked_evaluator,
     check_evaluator,
@@ -29,18 +30,50 @@ from spaseq.plan.gpm_plans import gpm_plans, membership_plans, with_awaited
 from spaseq.plan.levels import with_levels
 from spaseq.plan.planning_options import AS_USUAL, CompileOptions
 from spaseq.plan.query_plan import (
+    AfterMatch,
+    AnswerPlan,
     GpmPlan,
     Identity,
     Inputs,
     Membership,
+    ProjectedVariable,
     QueryPlan,
     SequencePlan,
     Signature,
+    Strategy,
     WindowPlan,
 )
 from spaseq.plan.rules import apply_rules, known_rules
 from spaseq.plan.sequencing import pattern_plan, sequence_plan
 from spaseq.plan.window_plans import window_plans
+
+
+def answer_plan(query: ast.Query, gpms: tuple[GpmPlan, ...]) -> AnswerPlan:
+    """Projection or template, HAVING, selection strategy and AFTER MATCH."""
+    form, skip = query.form, query.skip
+    after_match = AfterMatch("NO SKIP")
+    if skip is not None:
+        after_match = AfterMatch(
+            skip.kind, skip.gpm.name if skip.gpm else None, skip.mute.ms if skip.mute else 0
+        )
+    if isinstance(form, ast.Construct):
+        template = template_of(form, query.register.value if query.register else None)
+        return AnswerPlan((), False, "ALL", after_match, query.having, template)
+    if isinstance(form, ast.Maintain):
+        template = change_template_of(form)
+        return AnswerPlan((), False, "ALL", after_match, query.having, template)
+    strategy: Strategy = form.strategy
+    projection = _projection(form, gpms)
+    return AnswerPlan(projection, form.distinct, strategy, after_match, query.having, None)
+
+
+def _projection(form: ast.Select, gpms: tuple[GpmPlan, ...]) -> tuple[ProjectedVariable, ...]:
+    """The items of SELECT; `*` stands for the variables of the GPMs that are not negated."""
+    if form.items is not None:
+        return tuple(ProjectedVariable(i.var.name, i.expr) for i in form.items if i.var is not None)
+    names = dict.fromkeys(v for gpm in gpms if not gpm.negated for v in gpm.variables)
+    return tuple(ProjectedVariable(n) for n in names if not is_reserved(n))
+
 
 STATE_FORMAT = 2
 """Part of every plan's fingerprint: state of another format does not fit."""

@@ -9,8 +9,8 @@ from spaseq.algebra.constants import constant_text
 from spaseq.algebra.construct import Template
 from spaseq.algebra.correlation import Correlation
 from spaseq.algebra.nodes import Group, Pattern
+from spaseq.automaton.program.match_sizes import required_gpms
 from spaseq.automaton.program.nfa import Program
-from spaseq.automaton.program.required_gpms import required_gpms
 from spaseq.automaton.program.window import Window
 from spaseq.expr.compile import Options
 from spaseq.lang import ast

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.constant_parts import is_constant
+from spaseq.algebra.constants import is_constant
 from spaseq.algebra.deferral import lifted, sensitive
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.mapping import expressions
+from spaseq.algebra.nodes import expressions
 from spaseq.algebra.schema import Schema
 from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast

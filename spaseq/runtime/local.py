@@ -14,8 +14,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.measures import Measures
-from spaseq.plan.families import Family, families_of
-from spaseq.plan.unit_plan import UnitPlan
+from spaseq.plan.families import Family, UnitPlan, families_of
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.chaining import RegisteredStream

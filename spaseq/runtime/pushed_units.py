@@ -16,9 +16,8 @@ from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
-from spaseq.plan.families import Family, family_again
+from spaseq.plan.families import Family, UnitPlan, family_again
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.in_memory.program_events import batch_of_event

@@ -15,9 +15,8 @@ from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import KnowledgeVersions, Values
 from spaseq.options import StageOptions
-from spaseq.plan.families import Family
+from spaseq.plan.families import Family, UnitPlan
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import OnBad

@@ -8,13 +8,96 @@ from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch, AnswerNames, Runs
 from spaseq.automaton.batch.numbered_matches import NumberedMatches, joined
 from spaseq.automaton.run.machine import Machine
-from spaseq.compiled.arrays import Int64s
+from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lang.shapes import QUERY, is_made
 from spaseq.plan.evaluators import limits, selects, skips_nothing
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sharing import keeps_all
+from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct_codes
-from spaseq.stages.columnar_order import RowRanks, can_be_ordered, in_order
+from spaseq.records import record
+from spaseq.stages.answers import order_of
+
+
+@record
+class RowRanks:
+    """The ranks [n] of rows among the items of traces, and among instants; equal ones are equal."""
+
+    items: Int64s
+    instants: Int64s
+
+    @classmethod
+    def of(cls, rows: SolutionBatch, names: AnswerNames) -> RowRanks:
+        """The ranks of the rows of some answers."""
+        stream, gpm = _ranks(names.streams)[rows.stream], _ranks(names.gpms)[rows.gpm]
+        keys = (stream, gpm, rows.k, rows.time)
+        order = np.lexsort(keys)
+        new = [np.diff(key[order]) != 0 for key in keys]
+        later = new[2] | new[3]
+        return cls(_dense(order, later | new[0] | new[1]), _dense(order, later))
+
+
+def can_be_ordered(solutions: Runs) -> bool:
+    """Whether `in_order` has the memory for answers of these solutions."""
+    return len(solutions) * int(solutions.lengths.max(initial=0)) <= thresholds.current.order_table
+
+
+def in_order(answers: AnswerBatch, rank: RowRanks) -> AnswerBatch:
+    """The answers in their order, without those that are equal to another.
+
+    A trace begins with the first instant, so end and trace decide. The texts of bindings are
+    compared only where traces are equal. In a family the answers of each member stand together.
+    """
+    trace, n = answers.trace, len(answers)
+    lengths = trace.lengths
+    table = np.full((n, int(lengths.max(initial=0)) + 1), -1, np.int64)
+    row = np.repeat(np.arange(n), lengths)
+    table[row, 1 + np.arange(len(row)) - np.repeat(trace.begins, lengths)] = rank.items[
+        trace.places
+    ]
+    table[:, 0] = rank.instants[answers.last]
+    if QUERY in answers.names.singles:
+        table = np.column_stack([answers.column(QUERY).codes, table])
+    order = np.lexsort(table.T[::-1])
+    equal = (table[order[1:]] == table[order[:-1]]).all(axis=1)
+    if equal.any():
+        order = _among_equals(answers, order, equal)
+    if len(order) == n and (order[1:] > order[:-1]).all():
+        return answers
+    return answers.take(order)
+
+
+def _ranks(names: tuple[str, ...]) -> Int32s:
+    """The rank of each name in the order of names."""
+    ranks = np.argsort(np.argsort(np.array(names, object), kind="stable"), kind="stable")
+    return ranks.astype(np.int32)
+
+
+def _dense(order: Indices, new: Bools) -> Int64s:
+    """Ranks from an order of rows [n] and whether each row but the first is above the one before.
+
+    Equal rows have equal ranks.
+    """
+    rank = np.zeros(len(order), np.int64)
+    rank[order[1:]] = np.cumsum(new)
+    return rank
+
+
+def _among_equals(answers: AnswerBatch, order: Indices, equal: Bools) -> Indices:
+    """The order of answers, given the order of their traces and which equal the one before."""
+    tied = np.zeros(len(order), np.bool_)
+    tied[1:] |= equal
+    tied[:-1] |= equal
+    chosen = np.flatnonzero(tied)
+    made = [*answers.take(order[chosen])]
+    ranked = order[chosen][order_of(made)]
+    # The traces of the tied answers keep their places; equal answers leave gaps.
+    alone = np.flatnonzero(~tied)
+    place = np.empty(len(answers), np.int64)
+    place[order] = np.cumsum(np.concatenate([[True], ~equal]))  # of the trace among all
+    rest = np.concatenate([order[alone], ranked])
+    return rest[np.argsort(place[rest], kind="stable")]
+
 
 _EVALUATORS = ("compiled-chain", "compiled-compact", "compiled-registers")
 

@@ -14,9 +14,8 @@ from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.measures import Measures
-from spaseq.plan.families import Family
+from spaseq.plan.families import Family, UnitPlan
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, warn

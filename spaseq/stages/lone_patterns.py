@@ -22,8 +22,7 @@ from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage, are_several, distinct_solutions
-from spaseq.gpm.patterns.mark_table import MarkTable
-from spaseq.gpm.patterns.required_triples import Marks, required_marks
+from spaseq.gpm.patterns.required_triples import Marks, MarkTable, required_marks
 from spaseq.gpm.solutions.key_index import KeyIndex
 from spaseq.lang import ast
 from spaseq.lang.shapes import QUERY

@@ -13,9 +13,8 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.shapes import QUERY
 from spaseq.limits import Limits
 from spaseq.options import StageOptions
-from spaseq.plan.families import Family, families_of
+from spaseq.plan.families import Family, UnitPlan, families_of
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.records import record
 from spaseq.stages.family_patterns import UnitPatterns, patterns_of

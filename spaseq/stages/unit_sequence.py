@@ -12,8 +12,7 @@ from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import Values
 from spaseq.options import StageOptions
-from spaseq.plan.families import Family
-from spaseq.plan.unit_plan import UnitPlan
+from spaseq.plan.families import Family, UnitPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, warn
 from spaseq.stages.late_sequence import LateSequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq.compiled.arrays import Array, Bools, Int64s
-from spaseq.expr.whole_numbers import whole_numbers
+from spaseq.expr.doubles import whole_numbers
 from spaseq.plan.query_plan import KeptGroups, Operand, QueryPlan
 from spaseq.plan.window_groups import SOLVED
 from spaseq.rdf.columns.solution_batch import SolutionBatch

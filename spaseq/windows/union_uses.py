@@ -5,7 +5,7 @@ from __future__ import annotations
 from spaseq.algebra import nodes as n
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.mapping import expressions
+from spaseq.algebra.nodes import expressions
 from spaseq.algebra.schema import Schema
 from spaseq.lang.variables import exists_uses
 from spaseq.plan.query_plan import GpmPlan

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from spaseq.gpm.graphs.path_automaton import PathAutomaton
+from spaseq.gpm.graphs.path_graph import useful_edges
 from spaseq.gpm.graphs.triple_source import TripleTable
-from spaseq.gpm.graphs.useful_edges import useful_edges
 from spaseq.lang import ast
 
 P, Q = ast.Iri("http://e/p"), ast.Iri("http://e/q")

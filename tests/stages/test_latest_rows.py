@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from spaseq.automaton.batch.kernels.latest_rows import NEVER
-from spaseq.stages.latest_rows import LatestRows
+from spaseq.automaton.batch.kernels.near_rows import NEVER
+from spaseq.stages.waiting_rows import LatestRows
 
 
 def possible(latest: LatestRows, *rows: tuple[int, int, int]) -> int:

@@ -12,8 +12,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.plan.families import Family, families_of
-from spaseq.plan.unit_plan import UnitPlan
+from spaseq.plan.families import Family, UnitPlan, families_of
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter

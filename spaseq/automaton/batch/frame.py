@@ -12,8 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from spaseq.automaton.batch.kernels.measures import positions
-from spaseq.automaton.batch.kernels.row_order import is_rising
+from spaseq.automaton.batch.kernels.measures import is_rising, positions
 from spaseq.automaton.batch.slots import Interner, Key
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted, Window

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from spaseq.automaton.batch.match_builder import EnumeratedMatches
+from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
+from spaseq.automaton.run.live_states import StateKey, StatePlaces, Wanted
 from spaseq.compiled.arrays import Int64s
 
 
@@ -106,3 +108,19 @@ class WaitingMatches:
         self._pieces, self._added = [], 0
         for columns in state:
             self.add(ClosingMatches(*columns))
+
+
+def closing_states(
+    waiting: WaitingMatches, builder: MatchBuilder, places: StatePlaces, wanted: Wanted | None
+) -> Counter[StateKey]:
+    """How many matches wait in each state in which a match may end."""
+    found, last = Counter[StateKey](), [matches.last for matches in waiting]
+    if not last:
+        return found
+    numbers, counts = np.unique(np.concatenate(last), return_counts=True)
+    rows = builder.rows(numbers)
+    for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+        row = rows[number]
+        if wanted is None or wanted(builder.partition_of(row)):
+            found[places.end(row[0])] += count
+    return found

@@ -1,11 +1,35 @@
-"""The number of events of a match, where all matches of a sequence have as many.
-
-No match of such a sequence contains another one, so SELECT MAX keeps them all.
-"""
+"""How many solutions matches have, and the GPMs that each match takes."""
 
 from __future__ import annotations
 
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Label, Program
+from spaseq.lang.sequence import (
+    BinaryStep,
+    Chain,
+    ChainStep,
+    GpmStep,
+    Negation,
+    Repeat,
+)
+
+
+def required_gpms(chain: Chain) -> frozenset[str]:
+    """The names of the GPMs of which every match of a chain has a solution."""
+    return frozenset[str]().union(*(_required(link.step) for link in chain.links))
+
+
+def _required(step: ChainStep) -> frozenset[str]:
+    match step:
+        case GpmStep(occurrence):
+            return frozenset([occurrence.gpm])
+        case BinaryStep("|", operands):
+            return frozenset.intersection(*map(required_gpms, operands))
+        case BinaryStep(_, operands):
+            return frozenset[str]().union(*map(required_gpms, operands))
+        case Repeat(body=body, minimum=minimum) if minimum > 0:
+            return required_gpms(body)
+        case Repeat() | Negation():
+            return frozenset()
 
 
 def events_of_each_match(program: Program) -> int | None:

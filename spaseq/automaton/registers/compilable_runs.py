@@ -42,11 +42,6 @@ from spaseq.automaton.program.outer_steps import (
     without_outer_negations,
 )
 from spaseq.automaton.program.window import Counted, Window
-from spaseq.automaton.registers.closings import (
-    check_closings,
-    closing_ends,
-    without_greedy_ends,
-)
 from spaseq.automaton.registers.compiled.edge_tests import (
     EVENT_TIME,
     EdgeTest,
@@ -63,11 +58,14 @@ from spaseq.automaton.registers.compiled.edge_tests import (
 from spaseq.automaton.registers.compiled.flow import bound_by_state
 from spaseq.automaton.registers.loop_tests import (
     Stop,
+    check_closings,
     check_loops,
+    closing_ends,
     is_unmarked,
     one_more,
     running_aggregate,
     within_reach,
+    without_greedy_ends,
 )
 from spaseq.automaton.registers.negated_steps import NegatedSteps, same_term
 from spaseq.expr.uses import variables_of

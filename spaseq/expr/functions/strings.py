@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -110,3 +111,13 @@ def language_matches(tag: Value, language_range: Value) -> bool:
     """Basic filtering of RFC 4647 section 3.3.1."""
     have, want = simple(tag).lower(), simple(language_range).lower()
     return bool(have) if want == "*" else have == want or have.startswith(f"{want}-")
+
+
+def _digest(name: str) -> None:
+    @builtin(name, 1)
+    def digest(value: Value) -> str:
+        return hashlib.new(name.lower(), simple(value).encode(), usedforsecurity=False).hexdigest()
+
+
+for _name in ("MD5", "SHA1", "SHA256", "SHA384", "SHA512"):
+    _digest(_name)

@@ -1,20 +1,89 @@
-"""The edges that a property path can take through a graph, or through the graphs of a batch."""
+"""The edges that a property path can take through a graph, or through the graphs of a batch.
+
+In `(p/q)+` a step along `p` needs a `q` that begins where it ends. Most edges of small events have
+no such neighbour. A semi-join drops them before nodes get numbers and a search begins.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 
-from spaseq.compiled.arrays import Int32s, Int64s
-from spaseq.gpm.graphs.path_automaton import Leaf, PathAutomaton, PathStep
+from spaseq.compiled.arrays import Bools, Int32s, Int64s
+from spaseq.gpm.graphs.path_automaton import STAY, Leaf, PathAutomaton, PathStep, Transitions
 from spaseq.gpm.graphs.triple_source import TripleSource, TripleTable
-from spaseq.gpm.graphs.useful_edges import useful_edges
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.term import iri_text, kind_of
 from spaseq.records import record
+
+Tables = list[TripleTable | None]
+
+_Need = tuple[bool, frozenset[int]]
+"""Whether the edge must end (or begin) where an edge of one of the leaves begins (or ends)."""
+
+
+def useful_edges(tables: Tables, automaton: PathAutomaton) -> Tables:
+    """The tables of an automaton's leaves, without edges that no path takes. None stays None."""
+    kept = list(tables)
+    stays = {r for r, table in enumerate(tables) if table is None} | {STAY}
+    for r, table in enumerate(tables):
+        if table is not None:
+            for needs in _needs(automaton, r, stays):
+                kept[r] = _meeting(kept, r, *needs)
+    return kept
+
+
+def _needs(automaton: PathAutomaton, leaf: int, stays: set[int]) -> Iterator[_Need]:
+    """What all transitions of a leaf need."""
+    forward, backward = automaton.forward, automaton.backward
+    ways = [
+        {(True, _next(forward, to, stays)), (False, _next(backward, state, stays))}
+        for state, r, to in _transitions(forward)
+        if r == leaf
+    ]
+    for ends, leaves in set.intersection(*ways):
+        if leaves is not None:
+            yield ends, leaves
+
+
+def _transitions(moves: Transitions) -> Iterator[tuple[int, int, int]]:
+    states = np.repeat(np.arange(moves.states), np.diff(moves.first))
+    return zip(states.tolist(), moves.leaf.tolist(), moves.to.tolist(), strict=True)
+
+
+def _next(moves: Transitions, state: int, stays: set[int]) -> frozenset[int] | None:
+    """The leaves of the steps from a state; None if a path may end there, or stay at its node."""
+    leaves = frozenset(moves.leaf[moves.first[state] : moves.first[state + 1]].tolist())
+    return None if state == moves.accept or leaves & stays else leaves
+
+
+def _meeting(tables: Tables, leaf: int, ends: bool, leaves: frozenset[int]) -> TripleTable | None:
+    """The edges of a leaf that meet an edge of the leaves."""
+    table = tables[leaf]
+    if table is None:
+        return None
+    others = [_end_keys(other, not ends) for r in leaves if (other := tables[r]) is not None]
+    kept = _among(_end_keys(table, ends), np.concatenate(others))
+    return table if kept.all() else table.take(kept)
+
+
+def _end_keys(table: TripleTable, ends: bool) -> Int64s:
+    """The event and the last (or first) node of each edge, as one number."""
+    assert table.event is not None
+    return table.event << 32 | (table.o if ends else table.s)
+
+
+def _among(keys: Int64s, others: Int64s) -> Bools:
+    if not len(others):
+        return np.zeros(len(keys), np.bool_)
+    others.sort(kind="stable")  # the fastest for keys in order of events
+    places = np.searchsorted(others, keys)
+    found: Bools = others[np.minimum(places, len(others) - 1)] == keys
+    return found
+
 
 MOST_PLACES = 2**28
 """Most entries of one index; a larger one would not fit into memory."""

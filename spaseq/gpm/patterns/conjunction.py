@@ -1,4 +1,8 @@
-"""Flattening nested joins and filters into a conjunction, and evaluating its parts in any order."""
+"""Flattening nested joins and filters into a conjunction, and evaluating its parts in any order.
+
+`GRAPH <kb> { ?a :name ?x . ?b :name ?y }` over n names has n * n solutions. Joining the components
+with the event one by one avoids this product.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from spaseq import thresholds
 from spaseq.algebra import nodes as n
-from spaseq.algebra.constant_parts import is_constant
+from spaseq.algebra.constants import folded, is_constant
 from spaseq.algebra.groups import conjoined, conjuncts
 from spaseq.algebra.scope import certain, possible, triple_variables
 from spaseq.budget import current_budget
@@ -14,7 +18,6 @@ from spaseq.compiled.arrays import Bools
 from spaseq.expr.compile import Options, is_volatile
 from spaseq.expr.place_tests import place_join, place_test
 from spaseq.gpm.graphs.event_bgp import EventBgp
-from spaseq.gpm.patterns.components import components, joined
 from spaseq.gpm.solutions.joins import join, pair_count
 from spaseq.gpm.solutions.keyed_thresholds import joined_by_key_and_value
 from spaseq.gpm.solutions.places import joined_by_place
@@ -24,6 +27,28 @@ from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.records import record
+
+Names = frozenset[str]
+
+
+def components(parts: Sequence[n.Pattern]) -> list[tuple[list[n.Pattern], Names]]:
+    """The parts in groups that share no variable, each with its variables."""
+    groups: list[tuple[list[n.Pattern], Names]] = []
+    for part in parts:
+        names = possible(part)
+        apart = [g for g in groups if not g[1] & names]
+        touching = [g for g in groups if g[1] & names]
+        members = [p for g in touching for p in g[0]] + [part]
+        groups = [*apart, (members, names.union(*(g[1] for g in touching)))]
+    return groups
+
+
+def joined(parts: Sequence[n.Pattern]) -> n.Pattern:
+    """The join of at least one pattern; the triple patterns of all BGPs become one BGP."""
+    triples = tuple(t for part in parts if isinstance(part, n.BGP) for t in part.triples)
+    operands: list[n.Pattern] = [n.BGP(triples)] if triples else []
+    operands.extend(part for part in parts if not isinstance(part, n.BGP))
+    return folded(n.Join, operands)
 
 
 @record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import reduce
 from typing import NoReturn
@@ -11,14 +11,14 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.algebra import nodes as n
-from spaseq.algebra.constant_parts import is_constant
+from spaseq.algebra.constants import is_constant
 from spaseq.algebra.remote import asks_endpoints
 from spaseq.algebra.scope import possible
 from spaseq.budget import OUT_OF_MEMORY, Budget, LimitExceeded, current_budget, spending
 from spaseq.compiled.arrays import Bools, Int64s
-from spaseq.expr.blank_nodes import makes_labelled_nodes, with_solution
 from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.expr.compile import Options
+from spaseq.expr.leaves import makes_labelled_nodes, with_solution
 from spaseq.gpm.graphs.kb_graph_source import GraphSource
 from spaseq.gpm.graphs.paths import path_solutions
 from spaseq.gpm.graphs.triple_source import TripleSource
@@ -31,15 +31,44 @@ from spaseq.gpm.patterns.conjunction import (
     easiest,
 )
 from spaseq.gpm.patterns.exists import ExistsTests
-from spaseq.gpm.patterns.seeds import is_bound, seeds_of
 from spaseq.gpm.patterns.services import Services, services_of
 from spaseq.gpm.solutions import joins, modifiers
-from spaseq.gpm.solutions.lexicon import Lexicon, encoded
+from spaseq.gpm.solutions.lexicon import Lexicon, encoded, translated
 from spaseq.gpm.solutions.solutions import Solutions, none, unit
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.lang import ast
 from spaseq.plan.query_plan import PatternEvaluation
 from spaseq.rdf.columns.term_columns import distinct
+
+
+def is_bound(pattern: n.Pattern, active: ActiveGraph) -> bool:
+    """Whether solutions that the pattern's will be joined with bind one of its variables."""
+    names = possible(pattern)
+    return any(not names.isdisjoint(given.columns) for given in active.known)
+
+
+def seeds_of(active: ActiveGraph, stored: Collection[str]) -> list[Solutions]:
+    """The distinct bindings of a pattern's variables in each known sequence of solutions.
+
+    To join the pattern with them leaves out only solutions that are compatible with no known one,
+    and repeats none. `stored` are variables that every solution of the pattern binds to a term of
+    the graph. The sequences with most variables come first.
+    """
+    found = [_seed(given, active, stored) for given in active.known]
+    return sorted(filter(None, found), key=lambda seed: -len(seed.columns))
+
+
+def _seed(given: Solutions, active: ActiveGraph, stored: Collection[str]) -> Solutions | None:
+    names = [v for v in given.columns if v in stored and not given.may_be_unbound(v)]
+    if not names:
+        return None
+    lexicon = active.source.lexicon
+    codes = [translated(given.columns[v], given.lexicon, lexicon, add=False) for v in names]
+    table = np.stack(codes, axis=1)
+    table = np.unique(table[(table >= 0).all(axis=1)], axis=0)
+    columns = {v: np.ascontiguousarray(table[:, i]) for i, v in enumerate(names)}
+    return Solutions(len(table), None, columns, lexicon)
+
 
 KB_SHARE = 10
 """A part that reads no event is evaluated once, so it may need this many times as much."""

@@ -26,8 +26,7 @@ from spaseq.gpm.single_event.event_graph import (
     are_compatible,
     check_pairs,
 )
-from spaseq.gpm.single_event.known_parts import KnownPart, can_be_joined
-from spaseq.gpm.single_event.known_places import known_places
+from spaseq.gpm.single_event.known_parts import KnownPart, can_be_joined, known_places
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.rdf.terms.term import Triple

@@ -14,11 +14,11 @@ from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.expr.aggregates import Elements
 from spaseq.expr.columns import TermRows, extend_column
 from spaseq.expr.compile import Options
+from spaseq.expr.doubles import sum_of
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.expression_compiler import set_function
 from spaseq.expr.order import order_key
 from spaseq.expr.values import encode
-from spaseq.expr.whole_numbers import sum_of
 from spaseq.gpm.solutions.lazy_columns import LazyColumns
 from spaseq.gpm.solutions.lexicon import encoded
 from spaseq.gpm.solutions.solutions import Solutions

@@ -25,10 +25,9 @@ from spaseq.lang.shapes import QUERY
 from spaseq.measures import Measures
 from spaseq.options import StageOptions
 from spaseq.places.bad_geometries import BadGeometryCount
-from spaseq.plan.families import Family
+from spaseq.plan.families import Family, UnitPlan
 from spaseq.plan.predicates import stream_patterns, stream_predicates
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import BadInput, warn_once
 from spaseq.records import record

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.automaton.batch.kernels.row_order import is_rising
+from spaseq.automaton.batch.kernels.measures import is_rising
 
 SMALL = st.integers(0, 2)
 ROWS = st.tuples(SMALL, SMALL, SMALL, SMALL, SMALL, SMALL)

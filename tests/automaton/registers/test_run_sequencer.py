@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from spaseq.algebra.answers import Answer
-from spaseq.automaton.registers.compiled.exactness import decides
+from spaseq.automaton.registers.compiled.accumulation import decides
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.compile import CompileOptions, compile_query

@@ -1,9 +1,91 @@
-"""Finds rows with a solution of each required GPM near them in time, in their own partition."""
+"""Finds rows with a solution of each required GPM near them in time, in their own partition.
+
+The partitions are in a hash table with open addressing: `keys` int64 [slots] has their numbers, 0
+where a slot is free, and `latest` int64 [slots, required GPMs] their times (ms). The number of
+slots is a power of two, and more than that of partitions.
+"""
 
 from __future__ import annotations
 
 from spaseq.compiled.arrays import Int32s, Int64s
-from spaseq.compiled.decorators import lean_kernel
+from spaseq.compiled.decorators import device_function, lean_kernel
+
+NEVER = -(2**62)
+"""A time (ms) before all others."""
+
+
+@device_function
+def _slot_of(keys: Int64s, key: int) -> int:
+    """The slot of a partition, or the free one that it would get."""
+    last = len(keys) - 1
+    slot = (key ^ (key >> 32)) & last
+    while keys[slot] != 0 and keys[slot] != key:
+        slot = (slot + 1) & last
+    return slot
+
+
+@lean_kernel
+def note_latest(
+    time: Int64s,
+    gpm: Int32s,
+    key: Int64s,
+    steps: Int32s,
+    length: int,
+    keys: Int64s,
+    latest: Int64s,
+    used: Int64s,
+) -> int:
+    """Note some rows; give the time (ms) of the last one with all required GPMs shortly before it.
+
+    Args:
+        time: [n] in ms, ascending.
+        gpm: [n] the GPM of each row, -1 for a bare event.
+        key: [n] the number of each row's partition.
+        steps: by GPM, the number of a required GPM, or -1; the last is that of bare events.
+        length: the most milliseconds between a row and the required ones before it.
+        keys, latest: the table, with n free slots at least.
+        used: [1] the number of partitions in the table.
+    """
+    found, required = NEVER, latest.shape[1]
+    for row in range(len(time)):
+        step = steps[gpm[row]]
+        if step < 0:
+            continue
+        number = key[row] if key[row] != 0 else 1
+        slot = _slot_of(keys, number)
+        if keys[slot] == 0:
+            keys[slot] = number
+            used[0] += 1
+        latest[slot, step] = time[row]
+        is_possible = True
+        for other in range(required):
+            is_possible = is_possible and latest[slot, other] >= time[row] - length
+        if is_possible:
+            found = time[row]
+    return found
+
+
+@lean_kernel
+def move_latest(
+    keys: Int64s, latest: Int64s, new_keys: Int64s, new_latest: Int64s, before: int
+) -> int:
+    """Copy partitions to an empty table, unless their last time lies before a time (ms).
+
+    Gives the number of these partitions.
+    """
+    count = 0
+    for old in range(len(keys)):
+        last = NEVER
+        for step in range(latest.shape[1]):
+            last = max(last, latest[old, step])
+        if keys[old] != 0 and last >= before:
+            slot = _slot_of(new_keys, keys[old])
+            new_keys[slot] = keys[old]
+            for step in range(latest.shape[1]):
+                new_latest[slot, step] = latest[old, step]
+            count += 1
+    return count
+
 
 FAR = 2**61
 """A time (ms) that is near no row's."""

@@ -9,10 +9,10 @@ from spaseq.automaton.batch.outer_checks import OuterNegations
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.program.nfa import Acceptance, Edge, Program
 from spaseq.automaton.program.outer_steps import OuterNegation, outer_negations
-from spaseq.automaton.registers.closings import without_greedy_ends
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.run_state import RunState, WaitingPath
 from spaseq.automaton.registers.compiled.run_tables import RunTables
+from spaseq.automaton.registers.loop_tests import without_greedy_ends
 from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
 from spaseq.automaton.run.event_rows import GpmRow
 from spaseq.automaton.run.machine import Machine

@@ -17,18 +17,17 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
-from spaseq.automaton.batch.live_closings import closing_states
 from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
 from spaseq.automaton.batch.numbered_matches import NumberedMatches, stored
 from spaseq.automaton.batch.outer_checks import OuterNegations
 from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.batch.slots import Interner
+from spaseq.automaton.batch.waiting_matches import closing_states
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted
-from spaseq.automaton.registers.compiled.accumulation import Accumulation
+from spaseq.automaton.registers.compiled.accumulation import Accumulation, SeenKinds
 from spaseq.automaton.registers.compiled.edge_tests import Number
-from spaseq.automaton.registers.compiled.exactness import SeenKinds
 from spaseq.automaton.registers.compiled.formulas import Formula
 from spaseq.automaton.registers.compiled.hand_over import hand_over
 from spaseq.automaton.registers.compiled.run_state import RunState

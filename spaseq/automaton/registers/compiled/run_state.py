@@ -10,19 +10,18 @@ from spaseq import thresholds
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.pace import Pace
+from spaseq.automaton.registers.compiled.layout import threshold_steps
 from spaseq.automaton.registers.compiled.run_tables import RunTables
-from spaseq.automaton.registers.compiled.threshold_steps import threshold_steps
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.registers.kernels.register_runs import advance
 from spaseq.automaton.registers.kernels.run_arrays import RunArrays, WaitingArrays
-from spaseq.automaton.registers.kernels.run_collection import collect
+from spaseq.automaton.registers.kernels.run_collection import close_windows, collect
 from spaseq.automaton.registers.kernels.threshold_runs import advance_threshold_sequence
 from spaseq.automaton.registers.kernels.waiting_blocks import (
     NO_THRESHOLD,
     compact_pool,
     pool_size,
 )
-from spaseq.automaton.registers.kernels.window_closes import close_windows
 from spaseq.automaton.run.waiting_limit import Member
 from spaseq.compiled.arrays import Array, Arrays, Bools, Bytes, Float64s, Indices, Int64s
 from spaseq.rdf.columns.term_columns import distinct

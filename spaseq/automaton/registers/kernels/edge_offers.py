@@ -40,8 +40,12 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     ProgramArrays,
     RunArrays,
 )
-from spaseq.automaton.registers.kernels.waiting_blocks import drop_expired, settle
-from spaseq.automaton.registers.kernels.waiting_heaps import remove_least, sift_up
+from spaseq.automaton.registers.kernels.waiting_blocks import (
+    drop_expired,
+    remove_least,
+    settle,
+    sift_up,
+)
 from spaseq.compiled.arrays import Float64s, Int32s, Int64s
 from spaseq.compiled.decorators import as_nonnegative, device_function, inlined_device_function
 

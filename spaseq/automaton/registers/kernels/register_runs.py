@@ -69,8 +69,10 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     ProgramArrays,
     RunArrays,
     WaitingArrays,
+    length_of,
+    write_match,
+    write_run,
 )
-from spaseq.automaton.registers.kernels.run_nodes import length_of, write_match, write_run
 from spaseq.automaton.registers.kernels.waiting_blocks import enter, make_room
 from spaseq.compiled.arrays import Arrays, Float64s, Int32s, Int64s
 from spaseq.compiled.decorators import (

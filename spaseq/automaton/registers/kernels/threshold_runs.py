@@ -55,10 +55,11 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     AheadArrays,
     RowArrays,
     WaitingArrays,
+    length_of,
+    write_match,
+    write_run,
 )
-from spaseq.automaton.registers.kernels.run_nodes import length_of, write_match, write_run
-from spaseq.automaton.registers.kernels.waiting_blocks import enter, make_room, settle
-from spaseq.automaton.registers.kernels.waiting_heaps import remove_least
+from spaseq.automaton.registers.kernels.waiting_blocks import enter, make_room, remove_least, settle
 from spaseq.compiled.arrays import Arrays, Float64s, Int32s, Int64s
 from spaseq.compiled.decorators import (
     as_nonnegative,

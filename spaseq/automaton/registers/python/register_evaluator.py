@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.nfa import Acceptance, BracketLabel, Edge, TakeLabel
 from spaseq.automaton.program.window import Counted
-from spaseq.automaton.registers.python.candidate_queue import CandidateQueue
+from spaseq.automaton.registers.python.brackets import CandidateQueue
 from spaseq.automaton.registers.python.event_history import EventHistory
 from spaseq.automaton.registers.python.negation_checks import NegationChecks
 from spaseq.automaton.registers.python.run_stepping import RunStepper, start_of

@@ -18,13 +18,13 @@ from spaseq.automaton.program.nfa import (
     TakeLabel,
 )
 from spaseq.automaton.registers.python.brackets import (
+    CandidateQueue,
     accepted,
     are_disjoint,
     choice_point,
     events_since,
     may_be_accepted,
 )
-from spaseq.automaton.registers.python.candidate_queue import CandidateQueue
 from spaseq.automaton.registers.python.event_history import EventHistory, replay
 from spaseq.automaton.registers.python.taking import Taker
 from spaseq.automaton.run.machine import Machine

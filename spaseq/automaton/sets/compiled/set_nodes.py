@@ -14,8 +14,7 @@ from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.sets.kernels import enumerate_matches as enumeration
 from spaseq.automaton.sets.kernels import preference
 from spaseq.automaton.sets.kernels import set_arrays as kernel
-from spaseq.compiled.arrays import Bytes, Float64s, Int64s
-from spaseq.compiled.growth import grown
+from spaseq.compiled.arrays import Bytes, Float64s, Int64s, grown
 from spaseq.rdf.columns.term_columns import distinct
 
 FIRST = kernel.EVER + 1

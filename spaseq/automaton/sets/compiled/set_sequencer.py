@@ -9,17 +9,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
 from spaseq import thresholds
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
-from spaseq.automaton.batch.live_closings import closing_states
 from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
 from spaseq.automaton.batch.numbered_matches import NumberedMatches, stored
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
 from spaseq.automaton.batch.pace import Pace
+from spaseq.automaton.batch.waiting_matches import closing_states
+from spaseq.automaton.program.nfa import BracketLabel
 from spaseq.automaton.program.outer_steps import outer_negations
 from spaseq.automaton.run.event_rows import EventRows, GpmRow
 from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, Wanted
@@ -27,12 +28,30 @@ from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import SequenceMatch
 from spaseq.automaton.sets.compiled.maximal_matches import MaximalMatches
 from spaseq.automaton.sets.compiled.set_nodes import FIRST, ROOT, SetNodes
-from spaseq.automaton.sets.python.conjunctions import Letters
-from spaseq.automaton.sets.python.expand import WaitName, Waits
-from spaseq.automaton.sets.python.live_waits import states_of
+from spaseq.automaton.sets.python.conjunctions import DONE, NOT_BEGUN, Letters
+from spaseq.automaton.sets.python.expand import BracketName, WaitName, Waits
 from spaseq.compiled.arrays import Bools, Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
+
+
+def states_of(waits: Waits, name: WaitName, places: StatePlaces) -> Iterator[StateKey]:
+    """The states of a wait: where it waits, or how far the operands of its bracket have got."""
+    edge = waits.edges[name if isinstance(name, int) else cast(tuple[Any, ...], name)[0]]
+    label = edge.label
+    if isinstance(label, BracketLabel):
+        _, stage, _ = cast(BracketName, name)
+        bracket = waits.waits[name if isinstance(name, int) else cast(BracketName, name)[0]].bracket
+        if stage is not None and bracket is not None:
+            operands = zip(stage, (bracket.left, bracket.right), label.operands, strict=True)
+            for got, own, operand in operands:
+                if got == DONE:
+                    yield from places.ends(operand)
+                elif got != NOT_BEGUN:
+                    yield from states_of(own, got, places)
+            return
+    yield places.source[edge.id]
+
 
 T = TypeVar("T")
 

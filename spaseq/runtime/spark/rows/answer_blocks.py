@@ -21,7 +21,7 @@ from spaseq.algebra.answer_batch import PIECE, AnswerBatch, AnswerNames, Runs
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.rdf.columns.solution_batch import SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.stages.columnar_order import RowRanks, can_be_ordered, in_order
+from spaseq.stages.columnar_answers import RowRanks, can_be_ordered, in_order
 
 Answers: TypeAlias = AnswerBatch | list[Answer]
 

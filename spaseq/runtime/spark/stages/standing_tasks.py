@@ -28,9 +28,8 @@ from spaseq.kb.knowledge_versions import EARLIEST, KnowledgeVersions, TimedChang
 from spaseq.lang.depth import make_room_for_any
 from spaseq.logs.messages import MessageColumns
 from spaseq.options import StageOptions
-from spaseq.plan.families import Family
+from spaseq.plan.families import Family, UnitPlan
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns

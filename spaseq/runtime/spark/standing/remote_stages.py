@@ -21,9 +21,8 @@ from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import UsageError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge_versions import Values
-from spaseq.plan.families import Family
+from spaseq.plan.families import Family, UnitPlan
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.plan.unit_plan import UnitPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.binding import asks_endpoints
