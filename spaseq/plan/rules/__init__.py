@@ -15,16 +15,18 @@ from spaseq.errors import UsageError
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.rules.awaited_requests import awaited_requests
 from spaseq.plan.rules.compiled_runs import compiled_runs
-from spaseq.plan.rules.indexed_places import indexed_places
 from spaseq.plan.rules.kept_groups import kept_groups
-from spaseq.plan.rules.lazy_operands import lazy_operands
+from spaseq.plan.rules.pattern_evaluation import (
+    indexed_places,
+    lazy_operands,
+    rare_triples_first,
+    shared_patterns,
+    virtual_triples,
+)
 from spaseq.plan.rules.pruned_columns import pruned_columns
 from spaseq.plan.rules.pushed_predicates import pushed_predicates
 from spaseq.plan.rules.query_families import query_families
-from spaseq.plan.rules.rare_triples_first import rare_triples_first
-from spaseq.plan.rules.shared_patterns import shared_patterns
 from spaseq.plan.rules.shared_runs import shared_runs
-from spaseq.plan.rules.virtual_triples import virtual_triples
 
 Rule: TypeAlias = Callable[[QueryPlan], QueryPlan]
 

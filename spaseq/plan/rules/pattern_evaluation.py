@@ -1,4 +1,12 @@
-"""Changes of the way in which stage 1 evaluates graph patterns."""
+"""The rules that change only how stage 1 evaluates graph patterns.
+
+>>> from spaseq.compile import CompileOptions, compile_query
+>>> query = '''SELECT * WITHIN 1 HOURS FROM STREAM S <http://e/s> SEQ(A) {
+...     DEFINE GPM A ON S { ?x <http://e/is> ?y } }'''
+>>> plan = compile_query(query, options=CompileOptions(disable=["lazy-operands"]))
+>>> plan.patterns.evaluation.lazy, lazy_operands(plan).patterns.evaluation.lazy
+(False, True)
+"""
 
 from __future__ import annotations
 
@@ -7,7 +15,32 @@ from dataclasses import replace
 from spaseq.plan.query_plan import QueryPlan
 
 
-def with_evaluation(plan: QueryPlan, **switches: bool) -> QueryPlan:
+def virtual_triples(plan: QueryPlan) -> QueryPlan:
+    """Triple patterns over lifted events are evaluated on columns of their rows, without triples."""
+    return _with_evaluation(plan, virtual=True)
+
+
+def rare_triples_first(plan: QueryPlan) -> QueryPlan:
+    """The triple pattern with the fewest matches in the stream comes first."""
+    return _with_evaluation(plan, rare_first=True)
+
+
+def shared_patterns(plan: QueryPlan) -> QueryPlan:
+    """Triple patterns that several GPMs have in common are evaluated once."""
+    return _with_evaluation(plan, shared=True)
+
+
+def lazy_operands(plan: QueryPlan) -> QueryPlan:
+    """OPTIONAL, paths, EXISTS and the like wait until the triple patterns of their group match."""
+    return _with_evaluation(plan, lazy=True)
+
+
+def indexed_places(plan: QueryPlan) -> QueryPlan:
+    """FILTERs that compare an event's place with places of the KB ask a spatial index."""
+    return _with_evaluation(plan, places=True)
+
+
+def _with_evaluation(plan: QueryPlan, **switches: bool) -> QueryPlan:
     """The plan with some fields of its `PatternEvaluation` changed."""
     evaluation = replace(plan.patterns.evaluation, **switches)
     return replace(plan, patterns=replace(plan.patterns, evaluation=evaluation))
