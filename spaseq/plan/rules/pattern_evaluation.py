@@ -16,7 +16,10 @@ from spaseq.plan.query_plan import QueryPlan
 
 
 def virtual_triples(plan: QueryPlan) -> QueryPlan:
-    """Triple patterns over lifted events are evaluated on columns of their rows, without triples."""
+    """Triple patterns over lifted events are evaluated on the columns of the rows, without triples.
+
+    Events that no row has been lifted to are evaluated as without this rule.
+    """
     return _with_evaluation(plan, virtual=True)
 
 
