@@ -16,7 +16,6 @@ from spaseq.diagnosis.diagnose import Diagnosis
 from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.report import Report
 from spaseq.diagnosis.watched_event import AskedEvent
-from spaseq.errors import UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.resolve import resolve
 from spaseq.options import KbInput, RunOptions, RuntimeOptions, StageOptions, StreamKeywords
@@ -85,9 +84,6 @@ def report_on(
     """
     asked = checked[number]
     assert asked.query is not None and asked.plan is not None
-    if asked.plan.inputs.windows and event is not None:
-        title = asked.plan.identity.title
-        raise UsageError(f"query {title} has windows: it can be asked about as a whole only")
     plans = [each.plan for each in checked if each.plan is not None]
     made = {iri: n for iri, n in registered(plans).items() if iri in asked.plan.inputs.streams}
     own = [s for s in sources if s.iri in asked.plan.inputs.streams]

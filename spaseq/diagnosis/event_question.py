@@ -18,7 +18,7 @@ from spaseq.diagnosis.observed import Observed, Observer
 from spaseq.diagnosis.patterns import GpmQuestion
 from spaseq.diagnosis.probes import run_probes
 from spaseq.diagnosis.relaxed import all_first_steps
-from spaseq.diagnosis.report import Cause, plural
+from spaseq.diagnosis.report import Cause, period, plural
 from spaseq.diagnosis.search import RowSearch, SearchTime, answer_count
 from spaseq.diagnosis.seen_matches import duration
 from spaseq.diagnosis.steps import StepReport, step_report
@@ -108,6 +108,9 @@ class EventQuestion:
     def _unmatched(self, event: SeenEvent, stream: str) -> Iterator[Cause]:
         """Why no GPM has a solution on the event."""
         question = self.observed.question
+        if stream not in {ref.name for gpm in question.resolved.query.gpms for ref in gpm.streams}:
+            yield from self._in_windows(event, stream)
+            return
         own = {s: OneEventSource(source, self.watch) for s, source in self.sources.items()}
         alone = Observer(question, self.observed.knowledge, self.observed.limits)
         alone.read(own[event.stream])
@@ -128,6 +131,19 @@ class EventQuestion:
             yield replace(
                 cause, text=text.replace("matches no event", f"does not match {self._name}")
             )
+
+    def _in_windows(self, event: SeenEvent, stream: str) -> Iterator[Cause]:
+        """The event counts only as a part of windows."""
+        windows, streams = self.observed.windows, self.observed.question.plan.inputs.streams
+        assert windows is not None  # else a GPM reads the stream
+        held = windows.holding(streams.index(event.stream), event.time, event.k)
+        text = f"only windows read stream {stream}: answers hold window events, not its events"
+        for name, times in sorted(held.items()):
+            text += f"; {self._name} is in {plural(len(times), 'window event')} of {name}, "
+            text += f"at {period(min(times), max(times))}"
+        if not held:
+            text += f"; {self._name} is in none, as KEY has no solution on it"
+        yield Cause("in-windows", count=len(held), term=stream, text=text)
 
     # --- answers ----------------------------------------------------------------------------------
 

@@ -69,6 +69,16 @@ class SeenWindows:
         if part:
             yield graphs.index(window, part)
 
+    def holding(self, stream: int, time: int, k: int) -> dict[str, list[int]]:
+        """The times (ms) of the window events that hold an event, by the windows' names."""
+        found: dict[str, list[int]] = {}
+        for window, own in enumerate(self.plan.inputs.windows):
+            for event in self._events(window, WindowGraphs(self.plan)):
+                content = event.closed.content
+                if any((e.stream, e.time, e.k) == (stream, time, k) for e in content):
+                    found.setdefault(own.name, []).append(event.closed.time)
+        return found
+
     def _events(self, window: int, graphs: WindowGraphs) -> Iterator[WindowEvent]:
         own = self.plan.inputs.windows[window]
         rows = self.rows.take(np.flatnonzero(self.rows.gpm == self._number(window)))

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 import spaseq
 from spaseq.cli.main import cli
-from spaseq.errors import UsageError
 from spaseq.rdf.terms.vocabulary import XSD
 
 W = "FROM WINDOW W ON S RANGE 2 SECONDS SLIDE 1 SECONDS"
@@ -111,9 +110,30 @@ def test_counts_of_windows() -> None:
     assert "window W         9 window events, 7 of them not empty" in report.as_text()
 
 
-def test_an_event_cannot_be_asked_about() -> None:
-    with pytest.raises(UsageError, match="as a whole only"):
-        spaseq.why(_on(MEAN), {"S": _events()}, event="urn:e1")
+def _named() -> list[spaseq.Event]:
+    return [
+        spaseq.Event(event.graph, event.time, f"http://e/e{n}")
+        for n, event in enumerate(_events(), 1)
+    ]
+
+
+def test_an_event_that_only_windows_read() -> None:
+    (cause,) = spaseq.why(_on(MEAN), {"S": _named()}, event=":e3").causes
+    assert cause.kind == "in-windows"
+    assert ":e3 is in 2 window events of W, at 1970-01-01T00:00:03 to 00:00:04" in cause.text
+    query = _query(f"DEFINE GPM A ON W {{ {MEAN} }}", head=BY_ROAD, window=KEYED)
+    (cause,) = spaseq.why(query, {"S": _named()}, event=":e3").causes
+    assert "is in none" in cause.text
+
+
+def test_an_event_beside_windows() -> None:
+    """A GPM on the stream itself: the level comes too late for this event."""
+    gpms = f"DEFINE GPM B ON S {{ ?x :v 70 }} DEFINE GPM A ON W {{ {MEAN} }}"
+    query = _query(gpms, "B; A", "WITHIN 500 MILLISECONDS")
+    (cause,) = spaseq.why(query, {"S": _named()}, event=":e4").causes
+    assert (cause.kind, cause.step) == ("window", 2)
+    wide = _query(gpms, "B; A", "WITHIN 1 HOURS")
+    assert spaseq.why(wide, {"S": _named()}, event=":e4").answers == 1
 
 
 def test_the_command(tmp_path: Path) -> None:
