@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 
 from spaseq.compiled.arrays import Bools, Float64s, Int16s, Int64s
-from spaseq.windows.kernels.group_runs import DIGIT, LIMBS, SCALE, quotients
+from spaseq.expr.numbers import EXACT
+from spaseq.windows.kernels.group_runs import DIGIT, LIMBS, PLACES, SCALE, quotients
 
-_LAST_SHIFT = DIGIT * (LIMBS - 2) - 1
-_WHOLE_END = 2**53
+# A sum of 2**31 rows stays below 2**(DIGIT * LIMBS - 1).
+_LAST_SHIFT = DIGIT * LIMBS - 1 - 31 - 53
+_WHOLE_END = 2**60
+_DECIMAL_END = 10**15
 
 
 def of_doubles(values: Float64s) -> tuple[Int64s, Int16s, Bools]:
@@ -34,6 +39,22 @@ def fits_whole(values: Int64s) -> Bools:
     return found
 
 
+def of_decimals(values: Float64s) -> tuple[Int64s, Bools]:
+    """(m, whether a sum has room for it), each [n], of decimals of at most 15 digits.
+
+    The float64 nearest to such a decimal is that of no other one. So m is right if m / 10**PLACES,
+    which has at most 15 digits, too, has the same float64.
+
+    >>> m, fits = of_decimals(np.array([0.1, -2.5, 1e-10]))
+    >>> m[:2].tolist(), fits.tolist()
+    ([100000000, -2500000000], [True, True, False])
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        m = np.rint(values * 10**PLACES)
+        fits: Bools = (np.abs(m) < _DECIMAL_END) & (m / 10**PLACES == values)
+        return np.where(fits, m, 0).astype(np.int64), fits
+
+
 def rounded_quotients(sums: Int64s, divisors: Int64s) -> Float64s:
     """The quotients of sums [n, LIMBS] by positive integers [n], each rounded once."""
     found = np.empty(len(divisors))
@@ -43,8 +64,22 @@ def rounded_quotients(sums: Int64s, divisors: Int64s) -> Float64s:
 
 def whole_sums(sums: Int64s) -> list[int]:
     """The sums [n, LIMBS] of integers."""
-    units = [1 << (DIGIT * limb) for limb in range(LIMBS)]
+    return [units >> SCALE for units in _units(sums)]
+
+
+def decimal_sums(sums: Int64s) -> list[Decimal]:
+    """The sums [n, BOTH] of integers and decimals."""
+    wholes, decimals = whole_sums(sums[:, :LIMBS]), _units(sums[:, LIMBS:])
     return [
-        sum(digit * unit for digit, unit in zip(own, units, strict=True)) >> SCALE
+        EXACT.scaleb(Decimal(whole * 10**PLACES + units), -PLACES)
+        for whole, units in zip(wholes, decimals, strict=True)
+    ]
+
+
+def _units(sums: Int64s) -> list[int]:
+    """The sums [n, LIMBS] as numbers of units."""
+    weights = [1 << (DIGIT * limb) for limb in range(LIMBS)]
+    return [
+        sum(digit * weight for digit, weight in zip(own, weights, strict=True))
         for own in sums.tolist()
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
 import numpy as np
 
@@ -15,9 +16,9 @@ from spaseq.expr.values import encode
 from spaseq.lang import ast
 from spaseq.plan.query_plan import KeptGroups
 from spaseq.records import record
-from spaseq.windows.exact_sums import rounded_quotients, whole_sums
+from spaseq.windows.exact_sums import decimal_sums, rounded_quotients, whole_sums
 from spaseq.windows.kept_rows import KeptRows
-from spaseq.windows.kernels.group_runs import DOUBLE, NONE, OTHER, rows_of_groups
+from spaseq.windows.kernels.group_runs import DECIMAL, DOUBLE, LIMBS, NONE, OTHER, rows_of_groups
 
 
 @record
@@ -68,10 +69,15 @@ def _texts(
     summed = np.zeros(len(changed), np.bool_)
     if own.function in ("SUM", "AVG") and not own.distinct:
         summed = (kinds[:, NONE] == 0) & (kinds[:, OTHER] == 0)
-        of_doubles = summed & (kinds[:, DOUBLE] > 0)
+        has_double, has_decimal = kinds[:, DOUBLE] > 0, kinds[:, DECIMAL] > 0
+        summed &= ~(has_double & has_decimal)
         sums = changed.sums[:, operand]
         is_sum = own.function == "SUM"
-        for places, make in ((summed & ~of_doubles, _of_wholes), (of_doubles, _of_doubles)):
+        for places, make in (
+            (summed & ~has_double & ~has_decimal, _of_wholes),
+            (summed & has_double, _of_doubles),
+            (summed & has_decimal, _of_decimals),
+        ):
             chosen = np.flatnonzero(places)
             texts = make(sums[chosen], size[chosen], is_sum)
             for place, text in zip(chosen.tolist(), texts, strict=True):
@@ -89,7 +95,14 @@ def _encoded(numbers: Int64s) -> list[str | None]:
 
 
 def _of_wholes(sums: Int64s, sizes: Int64s, is_sum: bool) -> list[str]:
-    totals = whole_sums(sums)
+    return _of_exact(whole_sums(sums[:, :LIMBS]), sizes, is_sum)
+
+
+def _of_decimals(sums: Int64s, sizes: Int64s, is_sum: bool) -> list[str]:
+    return _of_exact(decimal_sums(sums), sizes, is_sum)
+
+
+def _of_exact(totals: Sequence[int | Decimal], sizes: Int64s, is_sum: bool) -> list[str]:
     if is_sum:
         return list(map(encode, totals))
     pairs = zip(totals, sizes.tolist(), strict=True)
@@ -98,7 +111,7 @@ def _of_wholes(sums: Int64s, sizes: Int64s, is_sum: bool) -> list[str]:
 
 def _of_doubles(sums: Int64s, sizes: Int64s, is_sum: bool) -> list[str]:
     divisors = np.ones_like(sizes) if is_sum else sizes
-    return list(map(encode, rounded_quotients(sums, divisors).tolist()))
+    return list(map(encode, rounded_quotients(sums[:, :LIMBS], divisors).tolist()))
 
 
 def _elements(operand: int, changed: ChangedGroups, rows: KeptRows) -> Sequence[Elements]:

@@ -29,7 +29,7 @@ from spaseq.windows.group_rows import GroupRows
 from spaseq.windows.group_tables import GroupTable
 from spaseq.windows.group_tests import tests_of
 from spaseq.windows.kept_rows import KeptRows
-from spaseq.windows.kernels.group_runs import LIMBS, OTHER, advanced
+from spaseq.windows.kernels.group_runs import BOTH, LIMBS, OTHER, advanced
 from spaseq.windows.window_closes import Closes, closes_of
 
 Solution = tuple[str | None, ...]
@@ -125,7 +125,7 @@ class GroupKeeper:
         moved = int(closes.enter[-1] - self._entered[0] + closes.leave[-1] - self._left[0]) + 1
         out = (
             np.empty((moved, 5), np.int64),
-            np.empty((moved, operands, LIMBS), np.int64),
+            np.empty((moved, operands, BOTH), np.int64),
             np.empty((moved, operands, OTHER + 1), np.int64),
         )
         made = advanced(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow.compute as pc
 
 from spaseq.compiled.arrays import Array, Bools, Int64s
 from spaseq.expr.doubles import whole_numbers
@@ -11,10 +12,13 @@ from spaseq.plan.window_groups import SOLVED
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.rdf.terms import number_kinds
-from spaseq.windows.exact_sums import fits_whole, of_doubles
+from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.windows.exact_sums import fits_whole, of_decimals, of_doubles
 from spaseq.windows.group_tables import GroupTable
 from spaseq.windows.kept_rows import KeptRows
-from spaseq.windows.kernels.group_runs import DOUBLE, NONE, OTHER, SCALE, WHOLE
+from spaseq.windows.kernels.group_runs import DECIMAL, DOUBLE, NONE, OTHER, SCALE, WHOLE
+
+_DECIMAL_KINDS = (number_kinds.EXACT, number_kinds.SHORT)
 
 
 class GroupRows:
@@ -84,12 +88,24 @@ def _values(rows: SolutionBatch, operand: Operand) -> dict[str, Array]:
     if len(terms.terms):
         text = terms.objects()
         kind[(number.kind == number_kinds.OTHER) & (terms.codes < 0)] = NONE
+        is_decimal = _are_decimals(terms) & np.isin(number.kind, _DECIMAL_KINDS)
+        values, fits = of_decimals(number.value)
+        is_decimal &= fits
+        kind[is_decimal], whole[is_decimal], shift[is_decimal] = DECIMAL, values[is_decimal], 0
         is_whole, values = _wholes(terms)
         kind[is_whole] = WHOLE
         whole[is_whole], shift[is_whole] = values[is_whole], SCALE
     else:
         kind[number.kind == number_kinds.OTHER] = NONE
     return {"kind": kind, "whole": whole, "shift": shift, "value": number.value, "text": text}
+
+
+def _are_decimals(terms: TermColumn) -> Bools:
+    """Which rows [n] have an xsd:decimal."""
+    found = np.zeros(len(terms.terms) + 1, np.bool_)  # the last is UNBOUND's
+    ends = pc.ends_with(terms.terms, f"^^<{XSD}decimal>")
+    found[:-1] = ends.to_numpy(zero_copy_only=False)
+    return found[terms.codes]
 
 
 def _wholes(terms: TermColumn) -> tuple[Bools, Int64s]:

@@ -12,7 +12,7 @@ from spaseq import thresholds
 from spaseq.compiled.arrays import Array, Bools, Int32s, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct_codes
-from spaseq.windows.kernels.group_runs import LIMBS, OTHER
+from spaseq.windows.kernels.group_runs import BOTH, OTHER
 
 Key = tuple[str | None, ...]
 Counts = tuple[Int64s, Int64s, Int64s, Int64s]
@@ -24,7 +24,7 @@ class GroupTable:
     Attributes:
         keys: the values of the keys of each group.
         counts: (rows, head, tail, mark) int64 [room] of `kernels.group_runs.advanced`.
-        sums: the digits of sums int64 [operands, room, LIMBS]; rows by kind [operands, room, 4].
+        sums: the digits of sums int64 [operands, room, BOTH]; rows by kind [operands, room, 5].
         held: int8 [room].
     """
 
@@ -35,7 +35,7 @@ class GroupTable:
         self._room, self._operands = 0, operands
         self.counts: Counts = (np.zeros(0, np.int64),) * 4
         self.sums: tuple[Int64s, Int64s] = (
-            np.zeros((operands, 0, LIMBS), np.int64),
+            np.zeros((operands, 0, BOTH), np.int64),
             np.zeros((operands, 0, OTHER + 1), np.int64),
         )
         self.held = np.zeros(0, np.int8)

@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spaseq.windows.kernels.group_runs import LIMBS, OTHER, advanced, quotients, rows_of_groups
+from spaseq.windows.kernels.group_runs import (
+    BOTH,
+    LIMBS,
+    OTHER,
+    advanced,
+    quotients,
+    rows_of_groups,
+)
 
 
 def steps() -> Iterator[str]:
@@ -15,10 +22,10 @@ def steps() -> Iterator[str]:
     rows = np.empty(0, np.int32), none
     operands = (1, 0)
     values = np.empty(operands, np.int8), np.empty(operands, np.int64), np.empty(operands, np.int16)
-    sums = np.zeros((1, 1, LIMBS), np.int64), np.zeros((1, 1, OTHER + 1), np.int64)
+    sums = np.zeros((1, 1, BOTH), np.int64), np.zeros((1, 1, OTHER + 1), np.int64)
     out = (
         np.empty((1, 5), np.int64),
-        np.empty((1, 1, LIMBS), np.int64),
+        np.empty((1, 1, BOTH), np.int64),
         np.empty((1, 1, OTHER + 1), np.int64),
     )
     tests = np.empty((0, 3), np.int64), np.empty(0)
@@ -41,7 +48,12 @@ def steps() -> Iterator[str]:
         out,
     )
     yield "advanced"
-    quotients(sums[0][0], np.ones(1, np.int64), np.empty(1), np.zeros(LIMBS + 3, np.int64))
+    quotients(
+        np.zeros((1, LIMBS), np.int64),
+        np.ones(1, np.int64),
+        np.empty(1),
+        np.zeros(LIMBS + 3, np.int64),
+    )
     yield "quotients"
     rows_of_groups(none, none, 0, none, none)
     yield "rows_of_groups"

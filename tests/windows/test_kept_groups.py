@@ -32,6 +32,8 @@ VALUES = [
     '"text"',
     "<http://e/x>",
 ]
+DECIMALS = [f'"{v}"^^<{XSD}decimal>' for v in ("0.1", "0.20", "-7.25", "5.0", "1234567.890123")]
+DECIMALS += [f'"{v}"^^<{XSD}integer>' for v in (3, -1)]
 EXTENTS = [
     "RANGE 6 SECONDS SLIDE 2 SECONDS",
     "RANGE 5 SECONDS SLIDE 3 SECONDS",
@@ -94,7 +96,7 @@ def answers(query: str, events: list[spaseq.Event], disable: Sequence[str] = ())
 def check(seed: int) -> int:
     draw = Random(seed)
     query = drawn_query(draw)
-    values = VALUES if draw.random() < 0.5 else VALUES[: draw.choice([2, 6])]
+    values = VALUES if draw.random() < 0.4 else draw.choice([VALUES[:2], VALUES[:6], DECIMALS])
     events = drawn_events(draw, values)
     assert compile_query(query).patterns.kept, query
     found = answers(query, events)

@@ -1,9 +1,10 @@
 """Rows enter and leave the groups of a window, and the groups that change are given out.
 
-A number is m * 2**(shift - SCALE) with a whole m below 2**53. Its group adds it to a sum of whole
+A number is m * 2**(shift - SCALE) with a whole m below 2**60. Its group adds it to a sum of whole
 multiples of 2**-SCALE, in LIMBS digits of 32 bits. An int64 holds each digit, so carries wait until
 somebody reads the sum: rows add and leave exactly, in any order. This is the small superaccumulator
-of Neal (arXiv:1505.05571), for the exponents that measurements have. Numbers beyond count as OTHER.
+of Neal (arXiv:1505.05571), for the exponents that measurements have. Decimals have a sum of their
+own, of whole multiples of 10**-PLACES. Numbers beyond count as OTHER.
 """
 
 from __future__ import annotations
@@ -15,6 +16,12 @@ from spaseq.compiled.decorators import device_function, lean_kernel
 
 LIMBS: Final = 6
 """Digits of a sum."""
+
+BOTH: Final = 2 * LIMBS
+"""Digits of both sums: that of integers and doubles, then that of decimals."""
+
+PLACES: Final = 9
+"""Decimal places of a sum of decimals."""
 
 DIGIT: Final = 32
 MASK: Final = 0xFFFFFFFF
@@ -28,7 +35,9 @@ WHOLE: Final = 1
 """An xsd:integer."""
 DOUBLE: Final = 2
 """An xsd:double."""
-OTHER: Final = 3
+DECIMAL: Final = 3
+"""An xsd:decimal; its m is a multiple of 10**-PLACES."""
+OTHER: Final = 4
 """Any other term, and numbers that a sum has no room for."""
 
 COUNT: Final = 0
@@ -72,13 +81,13 @@ def advanced(
         rows: (group int32 [n], -1 for none; next row of the group int64 [n], absolute).
         values: (kind int8, m int64, shift int16), each [operands, n].
         groups: (rows, head, tail, mark), int64 [g]; head and tail are absolute numbers of rows.
-        sums: (digits int64 [operands, g, LIMBS], rows by kind int64 [operands, g, 4]).
+        sums: (digits int64 [operands, g, BOTH], rows by kind int64 [operands, g, 5]).
         seen: (whether a group was given out int8 [g]; the number of the last mark int64 [1]).
         tests: (aggregate, operand, comparison) int64 [c, 3] and constants float64 [c]; a group that
             surely fails one is given out only if it was before.
         touched, digits: int64 [g], int64 [LIMBS]: room to work in.
         out: (event, group, rows, head, whether it may pass) int64 [m, 5], the digits of its sums
-            int64 [m, operands, LIMBS], and its rows by kind int64 [m, operands, 4].
+            int64 [m, operands, BOTH], and its rows by kind int64 [m, operands, 5].
     """
     group_of, following = rows
     size, head, tail, mark = groups
@@ -135,9 +144,9 @@ def advanced(
                 own[0], own[1], own[2], own[3] = event, group, size[group], head[group]
                 own[4] = 1 if passes else 0
                 for operand in range(sums[0].shape[0]):
-                    for limb in range(LIMBS):
+                    for limb in range(BOTH):
                         out[1][made, operand, limb] = sums[0][operand, group, limb]
-                    for kind in range(4):
+                    for kind in range(OTHER + 1):
                         out[2][made, operand, kind] = sums[1][operand, group, kind]
                 made += 1
     return made
@@ -156,9 +165,11 @@ def _count(
     for operand in range(kinds.shape[0]):
         kind = kinds[operand, place]
         sums[1][operand, group, kind] += sign
-        if kind == WHOLE or kind == DOUBLE:
+        if kind != NONE and kind != OTHER:
             m = whole[operand, place] * sign
             limb, bits = shifts[operand, place] >> 5, shifts[operand, place] & 31
+            if kind == DECIMAL:
+                limb += LIMBS
             own = sums[0][operand, group]
             low, high = (m & MASK) << bits, (m >> DIGIT) << bits
             own[limb] += low & MASK
@@ -176,21 +187,27 @@ def _may_pass(
 ) -> bool:
     """Whether a group does not surely fail a test."""
     for test in range(len(tests[1])):
+        near = 0.0
         aggregate, operand, compare = tests[0][test, 0], tests[0][test, 1], tests[0][test, 2]
         if aggregate == COUNT:
             value = float(rows)
         else:
             kinds = sums[1][operand, group]
             if aggregate == VALUES:
-                value = float(kinds[WHOLE] + kinds[DOUBLE] + kinds[OTHER])
-            elif kinds[WHOLE] + kinds[DOUBLE] < rows:
+                value = float(rows - kinds[NONE])
+            elif kinds[NONE] > 0 or kinds[OTHER] > 0:
                 continue  # the slow way says it
             else:
-                value = _approximation(sums[0][operand, group], digits)
+                value = _approximation(sums[0][operand, group, :LIMBS], digits)
+                if kinds[DECIMAL] > 0:
+                    more = _approximation(sums[0][operand, group, LIMBS:], digits)
+                    more *= 2.0**SCALE / 10.0**PLACES
+                    near = _SAFE * (abs(value) + abs(more))
+                    value += more
                 if aggregate == AVERAGE and rows > 0:
                     value = value / rows
         constant = tests[1][test]
-        near = _SAFE * (abs(value) + abs(constant))
+        near += _SAFE * (abs(value) + abs(constant))
         if compare == 0 and abs(value - constant) > near:  # =
             return False
         if compare == 1 and value < constant - near:  # >, >=
