@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
@@ -17,6 +17,7 @@ from spaseq.stages.late_sequence import LateSequence
 from tests.oracle.comparison import comparable
 from tests.oracle.model import Streamset, TooBig
 from tests.oracle.patterns import nt
+from tests.thresholds import forced
 from tests.windows.draw_cases import draw_case, draw_streams
 from tests.windows.window_oracle import Case, S, T, expected
 
@@ -27,12 +28,15 @@ def graph_text(triples: Sequence[Sequence[object]]) -> str:
     return "".join(f"{' '.join(nt(t) for t in triple)} .\n" for triple in triples)  # type: ignore[arg-type]
 
 
-def bounded(query: str, streams: Streamset, runtime: str = "local") -> list[Answer]:
+def bounded(
+    query: str, streams: Streamset, runtime: str = "local", disable: Sequence[str] = ()
+) -> list[Answer]:
     given = {
         NAMES[iri]: [spaseq.Event(graph_text(g), time, name) for time, name, g in events]
         for iri, events in streams.items()
     }
-    return [m.answer for m in spaseq.run(query, given, runtime=runtime)]  # type: ignore[arg-type]
+    matches = spaseq.run(query, given, runtime=runtime, disable=disable)  # type: ignore[arg-type]
+    return [m.answer for m in matches]
 
 
 def in_order(streams: Streamset) -> list[tuple[int, int, str, str | None, str]]:
@@ -82,8 +86,19 @@ def check(case: Case, streams: Streamset, ways: Sequence[str]) -> bool:
     return bool(wanted)
 
 
+def forced_to(words: str) -> Callable[[str, Streamset], list[Answer]]:
+    def run(query: str, streams: Streamset) -> list[Answer]:
+        with forced(words):
+            return bounded(query, streams)
+
+    return run
+
+
 WAYS = {
     "bounded": bounded,
+    "anew": lambda query, streams: bounded(query, streams, disable=["kept-groups"]),
+    "least": forced_to("least"),
+    "never": forced_to("never"),
     "pushed": pushed,
     "restarted": restarted,
     "spark": lambda query, streams: bounded(query, streams, "spark"),
@@ -99,7 +114,7 @@ def run_cases(seeds: range, ways: Sequence[str]) -> int:
 
 
 def test_random_queries() -> None:
-    assert run_cases(range(12), ["bounded", "pushed", "restarted"]) > 4
+    assert run_cases(range(12), ["bounded", "anew", "least", "never", "pushed", "restarted"]) > 4
 
 
 @pytest.mark.thorough
