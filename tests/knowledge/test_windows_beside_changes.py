@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import pyoxigraph as ox
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,17 @@ import spaseq
 from tests.knowledge.cases import ZONE_TRIPLES, Case, cases, nt
 from tests.knowledge.reference import GRAPH, PROLOGUE, ZONES, E, Given, Values, solutions
 from tests.knowledge.test_changing_graphs import of_local, of_pushes, of_restarts
+
+GROUPED = (
+    "{{ SELECT ?d (COUNT(*) AS ?n) {{ EVENT {{ ?d :alarm ?x }} }} GROUP BY ?d }}",
+    "{{ SELECT ?d (COUNT(?x) AS ?n) {{ EVENT {{ ?d :alarm ?x }} }} GROUP BY ?d "
+    "HAVING (COUNT(?x) > 1) }} GRAPH <{g}> {{ ?d :owner ?o0 }}",
+    "{{ SELECT ?o0 (COUNT(*) AS ?n) {{ EVENT {{ ?d :alarm ?x GRAPH <{g}> {{ ?d :owner ?o0 }} }} }} "
+    "GROUP BY ?o0 }}",
+    "{{ SELECT ?d (COUNT(*) AS ?n) {{ EVENT {{ ?d :alarm ?x "
+    "FILTER NOT EXISTS {{ GRAPH <{g}> {{ ?d :owner ?y }} }} }} }} GROUP BY ?d }}",
+)
+"""Patterns of which groups may be kept from close to close."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +89,7 @@ class WindowCase(Case):
         first = [
             (close, found)
             for close, content in self.extent.events(own)
-            for found in self._found(0, values, close, {t for e in content for t in e.triples})
+            for found in self._on_window(values, close, content)
         ]
         if len(self.patterns) == 1:
             return Counter(((close,), found) for close, found in first)
@@ -90,6 +102,25 @@ class WindowCase(Case):
                     if after and all(a[v] == b[v] for v in a.keys() & b):
                         both[(close, event.time), one | other] += 1
         return both
+
+    def _on_window(
+        self, values: Values, close: int, content: tuple[Given, ...]
+    ) -> set[frozenset[tuple[str, str]]]:
+        if "EVENT" not in self.patterns[0]:
+            return self._found(0, values, close, {t for e in content for t in e.triples})
+        store = ox.Store()
+        for triples, graph in ((values.at(close), GRAPH), (ZONE_TRIPLES, ZONES)):
+            store.load(nt(triples).encode(), ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph))
+        for number, event in enumerate(content):
+            graph = ox.NamedNode(f"urn:event{number}")
+            store.load(nt(event.triples).encode(), ox.RdfFormat.N_TRIPLES, to_graph=graph)
+        pattern = self.patterns[0].replace(
+            "EVENT {", 'GRAPH ?event { FILTER(STRSTARTS(STR(?event), "urn:event")) '
+        )
+        found = store.query(f"{PROLOGUE}SELECT * WHERE {{ {pattern} }}")
+        assert isinstance(found, ox.QuerySolutions)
+        names = [variable.value for variable in found.variables]
+        return {frozenset((n, str(row[n])) for n in names if row[n] is not None) for row in found}
 
     def _found(
         self, step: int, values: Values, time: int, triples: set[tuple[str, str, str]]
@@ -104,6 +135,9 @@ def window_cases(draw: st.DrawFn) -> WindowCase:
     kind: Literal["panes", "each", "session"] = draw(st.sampled_from(("panes", "each", "session")))
     extent = Extent(kind, draw(st.integers(1, 6)), draw(st.integers(1, 4)))
     patterns = case.patterns[:1] if kind == "each" else case.patterns
+    if draw(st.booleans()):
+        text = draw(st.sampled_from(GROUPED)).format(g=GRAPH)
+        patterns = (text, *patterns[1:])
     given = (case.events, case.before, case.replaced, case.maintainers, patterns, False)
     return WindowCase(*given, extent)
 

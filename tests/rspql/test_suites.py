@@ -59,11 +59,15 @@ _EXPECTED = [
 """(query, expected answers, kind): the aligned queries whose windows those answers have."""
 
 
+@pytest.mark.parametrize(
+    "runtime",
+    ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.thorough])],
+)
 @pytest.mark.parametrize(("name", "of", "kind"), _EXPECTED)
-def test_csrbench(name: str, of: str, kind: str) -> None:
+def test_csrbench(name: str, of: str, kind: str, runtime: str) -> None:
     """Translated queries give the answers that half-open windows give."""
     directory = RSP / "csrbench"
     wanted = json.loads((directory / "expected-half-open.json").read_text("utf-8"))[of]
     query = spaseq.translate(directory / "aligned-rspql" / f"{name}.rspql")
-    found = answers(query, wanted["vars"], events(directory), "local")
+    found = answers(query, wanted["vars"], events(directory), runtime)
     assert set(found) == set(rows_of(wanted["closes"], kind))
