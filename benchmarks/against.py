@@ -10,8 +10,8 @@ turns; the first round loads kernels and does not count. The table has medians o
 run (all threads), the median of the rounds' ratios, and the ratios' quartiles for the commit
 against itself. *worse* stands where the median is more than 5 % and outside these quartiles.
 
-With `--force`, the commit is this one and the second process has these thresholds instead, as
-`SPASEQ_THRESHOLDS` has them: so one measures what a mechanism is worth.
+With `--force`, the commit is this one and the second process has these thresholds instead, in the
+words of `tests/thresholds/forcing.py`: so one measures what a mechanism is worth.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import queries as many  # noqa: E402
 from benchmarks.generators.workloads import WORKLOADS  # noqa: E402
+from tests.thresholds.forcing import assignments  # noqa: E402
 
 LIMIT = 1.05
 
@@ -199,7 +200,7 @@ class Side:
     def __init__(self, checkout: Path, work: Path, words: str = "") -> None:
         environment = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONHASHSEED": "0"}
         if words:
-            environment["SPASEQ_THRESHOLDS"] = words
+            environment["SPASEQ_THRESHOLDS"] = assignments(words)
         self._process = subprocess.Popen(
             [sys.executable, "-c", RUNNER.replace("sys.argv[1]", "open(sys.argv[1]).read()"), work],
             env=environment,

@@ -3,12 +3,13 @@
 No answer depends on them, which tests show: they run with each at its least, never reached, and at
 random. Code reads them where it decides, as `thresholds.current.few_matches`, so that a test can
 replace the record. A process that starts with `SPASEQ_THRESHOLDS` has others from its begin, and so
-have Spark's workers, which inherit it; `forced.py` says which values there are.
+have Spark's workers, which inherit it: `NAME=VALUE`, separated by spaces.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from spaseq.thresholds.record import Thresholds
 
@@ -25,7 +26,6 @@ def use(chosen: Thresholds) -> Thresholds:
     return before
 
 
-if VARIABLE in os.environ:
-    from spaseq.thresholds.forced import from_environment
-
-    use(from_environment())
+for word in os.environ.get(VARIABLE, "").split():
+    name, _, value = word.partition("=")
+    use(replace(current, **{name: int(value)}))

@@ -16,7 +16,7 @@ from importlib import import_module
 from spaseq import thresholds
 from spaseq.cli.main import COMMANDS, program
 from spaseq.compiled.warming import warm
-from spaseq.thresholds.forced import forced
+from tests.thresholds.forcing import forced
 
 
 def serve(arguments: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Forces the thresholds of this process, as `spaseq/thresholds/forced.py` says, and watches them.
+"""Forces the thresholds of this process, as `forcing.py` says, and watches them.
 
     with forced("least"): ...
     with forced("random:17") as crossed: ...  # afterwards `crossed` has the names
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from spaseq import thresholds
-from spaseq.thresholds import forced as forcing
+from tests.thresholds import forcing
 
 Force: TypeAlias = Callable[[str], set[str]]
 """The fixture `force`: forces thresholds until the end of the test."""
@@ -49,8 +49,12 @@ def environment(words: str, crossed: Path | None = None) -> dict[str, str]:
 
     Each process appends the names of the thresholds that it crosses to the file `crossed`.
     """
-    written = {} if crossed is None else {forcing.CROSSED: str(crossed)}
-    return {**os.environ, thresholds.VARIABLE: words, **written}
+    found = {**os.environ, thresholds.VARIABLE: forcing.assignments(words)}
+    if crossed is not None:
+        watch, root = Path(__file__).with_name("watch"), Path(__file__).parents[2]
+        path = [str(watch), str(root), os.environ.get("PYTHONPATH", "")]
+        found |= {forcing.CROSSED: str(crossed), "PYTHONPATH": os.pathsep.join(filter(None, path))}
+    return found
 
 
 def names(crossed: Path) -> set[str]:

@@ -11,9 +11,9 @@ import pytest
 
 from spaseq import thresholds
 from spaseq.errors import UsageError
-from spaseq.thresholds.forced import forced as read
 from spaseq.thresholds.record import ENTRIES
 from tests.thresholds import environment, forced, names
+from tests.thresholds.forcing import forced as read
 
 MOST = 90
 """More thresholds are too many to test."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
-from spaseq.expr.functions import unicode_classes as classes
+import spaseq.expr.functions.unicode_classes as classes
 from spaseq.expr.functions.unicode_classes import Ranges
 from spaseq.records import record
 

@@ -1,15 +1,11 @@
 """Forced thresholds: least, never reached, or at random; and a note of which ones a run crosses.
 
-`SPASEQ_THRESHOLDS` is a list of words: `least`, `never`, `random:SEED`, or `NAME=VALUE`, where the
-value may also be `least` or `never`. Later words go before earlier ones. If
-`SPASEQ_THRESHOLDS_CROSSED` names a file, each process appends a line to it for each threshold whose
-value a run reaches or exceeds for the first time: the name. It is for tests; runs of users pay
-nothing for it.
+Some words say which: `least`, `never`, `random:SEED`, or `NAME=VALUE`, where the value may also be
+`least` or `never`. Later words go before earlier ones.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from random import Random
@@ -19,14 +15,7 @@ from spaseq.errors import UsageError
 from spaseq.thresholds.record import ENTRIES, Thresholds
 
 CROSSED = "SPASEQ_THRESHOLDS_CROSSED"
-"""The environment variable that names the file of the crossed thresholds."""
-
-
-def from_environment() -> Thresholds:
-    """The thresholds that the environment of the process asks for."""
-    found = forced(os.environ["SPASEQ_THRESHOLDS"])
-    path = os.environ.get(CROSSED)
-    return found if path is None else watched(found, _written_to(path))
+"""Names the file to which each process appends the thresholds that it crosses, by name."""
 
 
 def forced(words: str, usual: Thresholds = Thresholds()) -> Thresholds:
@@ -54,6 +43,13 @@ def forced(words: str, usual: Thresholds = Thresholds()) -> Thresholds:
     return Thresholds(**values)
 
 
+def assignments(words: str) -> str:
+    """The same as `NAME=VALUE` for each threshold that is not as usual."""
+    usual, chosen = Thresholds(), forced(words)
+    pairs = ((name, getattr(usual, name), getattr(chosen, name)) for name in ENTRIES)
+    return " ".join(f"{name}={value}" for name, before, value in pairs if value != before)
+
+
 def _extreme(name: str, word: str) -> int:
     entry = ENTRIES[name]
     return entry.least if word == "least" else entry.never
@@ -78,7 +74,7 @@ def watched(given: Thresholds, note: Callable[[str], None]) -> Thresholds:
     return replace(given, **values)
 
 
-def _written_to(path: str) -> Callable[[str], None]:
+def written_to(path: str) -> Callable[[str], None]:
     """Appends each name once to a file, at once: a worker may be killed."""
     known = set[str]()
 
