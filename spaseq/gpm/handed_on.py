@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -15,17 +14,19 @@ from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
 from spaseq.rdf.columns.term_tables import term_table
-from spaseq.rdf.terms.term import Triple, literal_text, split_literal
-from spaseq.rdf.terms.vocabulary import XSD_STRING
+from spaseq.rdf.terms.term import Triple, split_literal
 
 
 def handed_on(
     index: VerticalPartition, events: Int64s, stream: int, columns: SolutionColumns
 ) -> SolutionBatch:
-    """Some events of a batch as bare rows, each with its triples as one literal."""
+    """Some events of a batch as bare rows, each with its triples as one text.
+
+    No canonical term has a line break.
+    """
     batch, size = index.batch, len(events)
     values = dict.fromkeys(columns.variables, TermColumn.unbound(size))
-    values[HANDED_ON] = TermColumn.of([*map(_literal, _graphs(batch.take(events)))])
+    values[HANDED_ON] = TermColumn.of(["\n".join(terms) for terms in _graphs(batch.take(events))])
     return SolutionBatch(
         np.full(size, stream, np.int32),
         batch.time[events],
@@ -39,12 +40,9 @@ def handed_on(
 
 def graph_of(literal: str) -> list[Triple]:
     """The triples of an event that was handed on."""
-    lines = split_literal(literal)[0].split("\n")
+    text = split_literal(literal)[0] if literal.startswith('"') else literal  # as it was once
+    lines = text.split("\n")
     return [*zip(lines[::3], lines[1::3], lines[2::3], strict=False)]
-
-
-def _literal(terms: Sequence[str]) -> str:
-    return literal_text("\n".join(terms), XSD_STRING)  # no canonical term has a line break
 
 
 def _graphs(batch: EventBatch) -> list[list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.handed_on import handed_on
 from spaseq.gpm.kernels.members import some_repeats
 from spaseq.gpm.operand_columns import of_groups
+from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.gpm.solutions.solutions import only, taken, with_columns
 from spaseq.gpm.solutions.value_columns import known_terms
 from spaseq.kb.knowledge import KnowledgeBase
@@ -57,7 +58,7 @@ class PatternStage:
     It calls `on_bad` for each event that lacks an endpoint's answer, and for each event that
     exceeds one of the `limits`. An event of the second kind has no solution at all; `exceeding` has
     those of the last batch. `measures` are filled if they are given. Stages that share `joint` are
-    evaluated together, unless they are measured.
+    evaluated together, unless they are measured. `holding` leaves out solutions of a GPM.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class PatternStage:
         self._texts: dict[str, UnitedTexts] = {}  # of tables, by variable
         alone = plan.changing is not None or plan.inputs.windows
         self._joint = joint = None if alone else joint
+        self.holding: Callable[[int, EventSolutions, Lexicon], EventSolutions] | None = None
         if joint is not None and measures is None:
             joint.add(self)
 
@@ -163,6 +165,8 @@ class PatternStage:
         """The distinct solutions of a GPM, with the columns that stage 1 hands on."""
         gpm = self.plan.patterns.evaluated[number]
         found = self.evaluator(number).evaluate(index)
+        if self.holding is not None and len(found.event):
+            found = self.holding(number, found, index.lexicon)
         if not len(found.event):
             return found
         content = number - len(self.plan.patterns.gpms)

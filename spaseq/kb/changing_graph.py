@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -42,6 +42,28 @@ class ChangingGraph:
                 s, o = (keys >> _BITS).astype(np.int32), (keys & _LOW).astype(np.int32)
                 self._made[predicate] = KbRelation(s, o)
         return KbGraph(self._made)
+
+    def objects(self, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], set[str]]:
+        """The objects of the triples with each of some subjects and predicates."""
+        found: dict[tuple[str, str], set[str]] = {pair: set() for pair in pairs}
+        by_predicate: dict[str, list[str]] = {}
+        for s, p in pairs:
+            by_predicate.setdefault(p, []).append(s)
+        for p, subjects in by_predicate.items():
+            keys = self._known(self._terms.code(p))
+            codes = self._terms.find(subjects).astype(np.int64)
+            low, high = (np.searchsorted(keys, (codes + i) << _BITS) for i in (0, 1))
+            for row in np.flatnonzero((codes >= 0) & (low < high)).tolist():
+                objects = (keys[low[row] : high[row]] & _LOW).astype(np.int32)
+                found[subjects[row], p] = {self._terms.text(code) for code in objects.tolist()}
+        return found
+
+    def with_more(self, triples: Sequence[Triple]) -> KbGraph:
+        """The graph with further triples; it stays as it is."""
+        more = ChangingGraph(self._terms, {})
+        more._keys, more._made = {**self._keys}, dict(self._made)
+        more.apply(GraphChange((), tuple(triples)))
+        return more.relations()
 
     def apply(self, change: GraphChange) -> int:
         """Remove what a change removes, then add what it adds.

@@ -7,14 +7,14 @@ name, then events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
 
-from spaseq.algebra.graph_changes import change_of
+from spaseq.algebra.graph_changes import GraphChange, change_of
+from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.handed_on import graph_of
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.changing_graph import ChangingGraph
@@ -23,11 +23,13 @@ from spaseq.kb.versions import versions_of
 from spaseq.limits import Limits
 from spaseq.plan.changing_graphs import HANDED_ON
 from spaseq.plan.query_plan import ChangingGraphs, QueryPlan
+from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.rdf.in_memory.program_events import batch_at
-from spaseq.rdf.inputs.stream_options import OnBad
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.terms.term import Triple
+from spaseq.stages.timed_graphs import Holding, TimedGraph, Used, used_patterns
 
 GraphsState: TypeAlias = "tuple[int, dict[str, list[Triple]]]"
 """The time (ms) of the last changes from outside, and the triples of each graph."""
@@ -58,6 +60,7 @@ class ChangingKnowledge:
         self._on_bad, self._limits = on_bad, limits
         self._streams = plan.inputs.streams
         self._first = len(self._streams) - len(self._changing.makers)
+        self._used = used_patterns(self._plan, self._changing.graphs)
         self._begin(knowledge)
 
     def _begin(self, knowledge: KnowledgeBase) -> None:
@@ -89,7 +92,7 @@ class ChangingKnowledge:
 
     def matched(self, rows: SolutionBatch) -> SolutionBatch:
         """The solutions on the events among some rows; rows come after all rows before."""
-        parts = [*self.steps(rows)]
+        parts = [*(self.steps(rows) if self._used is None else self._together(rows, self._used))]
         return SolutionBatch.concat(parts, self._plan.patterns.columns)
 
     def steps(
@@ -106,23 +109,103 @@ class ChangingKnowledge:
             until: in the end the graphs are as they are at this time (ms).
         """
         self._before = before or _nothing
+        for come, run in self._runs(rows):
+            self._catch_up(come)
+            yield from self._one_by_one(rows.take(run))
+        self._catch_up(int(np.searchsorted(self._times, until, side="right")))
+
+    def _runs(self, rows: SolutionBatch) -> Iterator[tuple[int, Int64s]]:
+        """The rows in order, cut where versions from outside come: how many have come, and rows."""
         is_event = rows.stream < self._first
         makers = np.zeros(len(rows), np.int64)  # the rank of each change's query
         changes = np.flatnonzero(~is_event)
         names = rows.event.take(changes).strings().to_pylist()
         makers[changes] = np.unique(names, return_inverse=True)[1]
         order = np.lexsort((rows.k, makers, rows.stream, is_event, rows.time))
-        time = rows.time[order]
-        since = np.searchsorted(self._times, time, side="right")  # versions that have come then
-        keys = zip(since.tolist(), is_event[order].tolist(), strict=True)
-        for (come, events), some in groupby(enumerate(keys), key=lambda item: item[1]):
-            places = order[[place for place, _ in some]]
-            self._catch_up(come)
-            if events:
-                yield self._solutions(rows.take(places))
+        since = np.searchsorted(self._times, rows.time[order], side="right")
+        for come in np.unique(since).tolist():
+            yield come, order[since == come]
+
+    def _one_by_one(self, rows: SolutionBatch) -> Iterator[SolutionBatch]:
+        """The solutions on rows in order, in pieces between two changes."""
+        cuts = np.flatnonzero(np.diff(rows.stream < self._first)) + 1
+        for places in np.split(np.arange(len(rows)), cuts) if len(rows) else ():
+            part = rows.take(places)
+            if part.stream[0] < self._first:
+                yield self._solutions(part)
             else:
-                self._change(rows.take(places))
-        self._catch_up(int(np.searchsorted(self._times, until, side="right")))
+                self._change(part)
+
+    def _together(self, rows: SolutionBatch, used: Used) -> Iterator[SolutionBatch]:
+        """The solutions, of many events and changes at once."""
+        for come, run in self._runs(rows):
+            self._catch_up(come)
+            own = rows.take(run)
+            events = np.flatnonzero(own.stream < self._first)
+            if len(events) == len(own):
+                yield self._solutions(own)
+                continue
+            places = np.flatnonzero(own.stream >= self._first)
+            makers = (own.stream[places] - self._first).tolist()
+            changes = [
+                (place, self._changing.makers[maker], change_of(graph_of(literal or "")))
+                for place, maker, literal in zip(
+                    places.tolist(), makers, own.take(places).texts(HANDED_ON), strict=True
+                )
+            ]
+            first, timed = 0, self._timed(changes)
+            for number, (place, iri, change) in enumerate(changes):
+                if not timed[iri].take(place, change):
+                    yield from self._piece(own.take(np.arange(first, place)), timed, used, first)
+                    self._apply(iri, change)
+                    first, timed = place + 1, self._timed(changes[number + 1 :])
+            yield from self._piece(own.take(np.arange(first, len(own))), timed, used, first)
+
+    def _timed(self, changes: Sequence[tuple[int, str, GraphChange]]) -> dict[str, TimedGraph]:
+        """The graphs, ready for (place, graph, change) of some changes."""
+        timed = {iri: TimedGraph(graph) for iri, graph in self._graphs.items()}
+        for iri, graph in timed.items():
+            graph.prepare(change for _, own, change in changes if own == iri)
+        return timed
+
+    def _piece(
+        self, rows: SolutionBatch, timed: dict[str, TimedGraph], used: Used, first: int
+    ) -> Iterator[SolutionBatch]:
+        """The solutions on rows in order, the changes among which are known."""
+        places = np.flatnonzero(rows.stream < self._first)
+        if not any(graph.turns for graph in timed.values()):
+            yield self._solutions(rows.take(places))
+            return
+        bad = list[BadInput]()
+        known = self.current()
+        more = {iri: own.graph.with_more([*own.come]) for iri, own in timed.items() if own.turns}
+        known = replace(known, graphs={**known.graphs, **more})
+        stage = PatternStage(self._plan, known, bad.append, self._limits)
+        found = self._matched_by(stage, rows.take(places), timed, used, first + places)
+        if any(own.over_limit for own in bad):  # it may be so because of the other triples
+            yield from self._one_by_one(rows)
+            return
+        for own in bad:
+            self._on_bad(own)
+        for iri, graph in timed.items():
+            self._apply(iri, graph.net())
+        yield found
+
+    def _matched_by(
+        self,
+        stage: PatternStage,
+        rows: SolutionBatch,
+        timed: dict[str, TimedGraph],
+        used: Used,
+        places: Int64s,
+    ) -> SolutionBatch:
+        """The solutions of a stage on events that stand at some places."""
+        found = []
+        for stream in np.unique(rows.stream).tolist():
+            own = np.flatnonzero(rows.stream == stream)
+            stage.holding = Holding(used, timed, places[own])
+            found.append(stage.match(self._events(stream, rows.take(own))))
+        return SolutionBatch.concat(found, self._plan.patterns.columns)
 
     def _catch_up(self, come: int) -> None:
         """Take the first versions from outside."""
@@ -137,9 +220,13 @@ class ChangingKnowledge:
         places = rows.stream.tolist(), rows.time.tolist()
         for stream, time, literal in zip(*places, rows.texts(HANDED_ON), strict=True):
             self._before(time)
-            graph = self._graphs[self._changing.makers[stream - self._first]]
-            if graph.apply(change_of(graph_of(literal or ""))):
-                self._stage = None
+            self._apply(
+                self._changing.makers[stream - self._first], change_of(graph_of(literal or ""))
+            )
+
+    def _apply(self, iri: str, change: GraphChange) -> None:
+        if self._graphs[iri].apply(change):
+            self._stage = None
 
     def _solutions(self, rows: SolutionBatch) -> SolutionBatch:
         """The solutions on events, with the graphs as they are now."""
@@ -148,10 +235,13 @@ class ChangingKnowledge:
         found = []
         for stream in np.unique(rows.stream).tolist():
             own = rows.take(np.flatnonzero(rows.stream == stream))
-            graphs = [graph_of(literal or "") for literal in own.texts(HANDED_ON)]
-            events = batch_at(self._streams[stream], own.time, own.k, own.event, graphs)
-            found.append(self._stage.match(events))
+            found.append(self._stage.match(self._events(stream, own)))
         return SolutionBatch.concat(found, self._plan.patterns.columns)
+
+    def _events(self, stream: int, rows: SolutionBatch) -> EventBatch:
+        """The events that were handed on as rows of a stream."""
+        graphs = [graph_of(literal or "") for literal in rows.texts(HANDED_ON)]
+        return batch_at(self._streams[stream], rows.time, rows.k, rows.event, graphs)
 
     def snapshot(self) -> GraphsState:
         """The graphs now, for `restore`."""

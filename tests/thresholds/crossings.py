@@ -121,6 +121,7 @@ CROSSINGS: dict[str, Crossing] = {
     "summed_rows": Crossing(example(183)),
     "computed_rows": Crossing(larger.document, "few_rows=least"),
     "known_pairs": Crossing(example(121)),
+    "graph_values": Crossing(larger.changes_of_a_graph),
     "event_pairs": Crossing(example(63)),
     "remembered_results": Crossing(
         example(121), counted="a cache has it; values of several solutions are joined"

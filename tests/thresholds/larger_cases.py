@@ -19,6 +19,9 @@ from tests.automaton.registers.test_run_sequencer import test_plain_sequences as
 from tests.automaton.sets.test_set_sequencer import test_select_max_over_loops as select_max
 from tests.gpm import test_limits as pattern_limits
 from tests.gpm.graphs import Row, solutions
+from tests.knowledge.cases import MAINTAINERS, Case
+from tests.knowledge.reference import Given
+from tests.knowledge.test_changing_graphs import of_local
 from tests.lift import test_lifted_messages as messages
 from tests.lift.lifting import lift_of, lifted
 from tests.oracle.test_partial import run as partial_matches
@@ -243,3 +246,22 @@ def many_runs(directory: Path) -> None:
 def merged_blocks(directory: Path) -> None:
     """Blocks of answers from three tasks."""
     blocks.test_blocks_of_several_tasks_are_merged(*blocks.CASES[0], 1, _as_they_are)
+
+
+def changes_of_a_graph(directory: Path) -> None:
+    """A graph that changes with every event, which the next one reads."""
+    case = Case(
+        tuple(
+            Given(
+                "SM"[number % 2], number, (("d1", ("alarm", "to")[number % 2], f"d{number % 3}"),)
+            )
+            for number in range(40)
+        ),
+        frozenset(),
+        (),
+        MAINTAINERS[:1],
+        ("?d :alarm ?x GRAPH <http://example/graph> { ?d :owner ?o }",),
+        False,
+    )
+    assert of_local(case) == case.expected()
+    assert case.expected()
