@@ -27,6 +27,7 @@ from spaseq.records import record
 MOST_CHARACTERS = 2**20
 """Longest query."""
 
+TOO_DEEP = f"the query is more than {DEEPEST} levels deep here"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 """A text of Python may contain them, but no file in UTF-8 does."""
 
@@ -81,30 +82,41 @@ def parse_source(source: QueryText) -> Parsed:
         return Parsed(None, stop.findings.in_order())
 
 
-def _parsed(source: QueryText) -> Parsed:
+def scanned(source: QueryText) -> SectionParser:
+    """The text of a query that is not empty, not too long and not too deep, ready to be parsed.
+
+    Raises:
+        QueryError: it is none.
+    """
     if len(source.text) > MOST_CHARACTERS:
         end = Span(MOST_CHARACTERS, MOST_CHARACTERS + 1)
         message = f"a query has at most {MOST_CHARACTERS:,} characters"
-        return Parsed(None, (Diagnostic("error", "too-long", message, end, source),))
+        raise QueryError((Diagnostic("error", "too-long", message, end, source),))
     parser = SectionParser.of(source)
-    surrogate = _SURROGATE.search(source.text)
+    surrogate, error = _SURROGATE.search(source.text), parser.findings.error
     if surrogate is not None:
-        parser.findings.error("a surrogate is not a character", Span(*surrogate.span()))
-        return Parsed(None, parser.findings.in_order())
-    if not parser.lexemes:
-        parser.findings.error("the query is empty", Span(0, 0), expected=FORMS[:2])
-        return Parsed(None, parser.findings.in_order())
-    if parser.too_long is not None:
+        error("a surrogate is not a character", Span(*surrogate.span()))
+    elif not parser.lexemes:
+        error("the query is empty", Span(0, 0), expected=FORMS[:2])
+    elif parser.too_long is not None:
         message = f"a query has at most {MOST_LEXEMES:,} words and signs"
-        parser.findings.error(message, parser.too_long, code="too-long")
-        return Parsed(None, parser.findings.in_order())
-    deep = too_deep_groups(parser.lexemes)
-    if deep is None:
-        reading = read(parser)
-        deep = too_deep(reading.nodes())
+        error(message, parser.too_long, code="too-long")
+    elif (deep := too_deep_groups(parser.lexemes)) is not None:
+        error(TOO_DEEP, deep, code="too-deep")
+    else:
+        return parser
+    raise QueryError(parser.findings.in_order())
+
+
+def _parsed(source: QueryText) -> Parsed:
+    try:
+        parser = scanned(source)
+    except QueryError as error:
+        return Parsed(None, tuple(error.diagnostics))
+    reading = read(parser)
+    deep = too_deep(reading.nodes())
     if deep is not None:
-        message = f"the query is more than {DEEPEST} levels deep here"
-        parser.findings.error(message, deep, code="too-deep")
+        parser.findings.error(TOO_DEEP, deep, code="too-deep")
         return Parsed(None, parser.findings.in_order())
     query = _assembled(reading, parser.findings)
     whole = Span(parser.lexemes[0].span.start, parser.lexemes[-1].span.end)

@@ -76,7 +76,18 @@ def test_all_errors_are_told() -> None:
     assert len(caught.value.diagnostics) == 2
 
 
-@pytest.mark.parametrize("text", ["", "# nothing", "SELECT", "REGISTER RSTREAM"])
+HOSTILE = [
+    _query(where="{" * 3000 + "}" * 3000),
+    _query(where="{ " * 90 + "?s ?p ?o" + " }" * 90),
+    _query(where=f"?s ?p ?o FILTER({'!' * 5000}true)"),
+    _query(where=f"?s ?p ?o FILTER({'(' * 700}1{')' * 700})"),
+    _query(where=" ".join(f"?s p{n}:x ?o ." for n in range(200))),
+    "x " * 2**19 + "y",
+    "\ud800",
+]
+
+
+@pytest.mark.parametrize("text", ["", "# nothing", "SELECT", "REGISTER RSTREAM", *HOSTILE])
 def test_what_is_no_query(text: str) -> None:
     with pytest.raises(QueryError):
         spaseq.translate(text)

@@ -9,9 +9,11 @@ from typing import Any
 
 from spaseq.errors import QueryError, QueryText, Span
 from spaseq.lang import ast
+from spaseq.lang.depth import too_deep
 from spaseq.lang.findings import Findings
 from spaseq.lang.iris import is_absolute
 from spaseq.lang.names import BaseClause, NameResolver, PrefixClause
+from spaseq.lang.parser import TOO_DEEP, scanned
 from spaseq.lang.rspql.nodes import AnswerForm, Register, RspQuery, StoredGraph, StreamWindow
 from spaseq.lang.scan import Lexeme
 from spaseq.lang.section_parser import SectionParser
@@ -46,9 +48,7 @@ def read(source: QueryText, base: str | None = None) -> tuple[RspQuery, Findings
     """
     from spaseq.lang.rspql.grammar import QUERY
 
-    parser = SectionParser.of(source)
-    if not parser.lexemes:
-        parser.findings.error("the query is empty", Span(0, 0), expected=("SELECT", "CONSTRUCT"))
+    parser = scanned(source)
     for message, span in _strange(parser.lexemes):
         parser.findings.error(message, span, code="no-counterpart")
     stop(parser.findings)
@@ -108,6 +108,10 @@ def _assembled(
     names.declare(prologue)
     parts = _of(nodes, Word | ClausePart | ast.GroupGraphPattern | ast.Values)
     written = sub_select(_whole(parts), *parts)
+    deep = too_deep([written, *_of(nodes, AnswerForm)])
+    if deep is not None:
+        findings.error(TOO_DEEP, deep, code="too-deep")
+        stop(findings)
     register = next(iter(_of(nodes, Register)), None)
     if register is not None and register.iri is None and register.operator != "QUERY":
         name = ast.Iri(register.name or "", span=register.span)

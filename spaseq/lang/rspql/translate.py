@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from spaseq.errors import QueryText
+from spaseq.errors import QueryError, QueryText
+from spaseq.lang.findings import TooManyErrors
 from spaseq.lang.format import format_query
 from spaseq.lang.rspql.rsp_reader import read
 from spaseq.lang.rspql.translation import translated
@@ -40,8 +41,11 @@ def translate_text(text: str, name: str = "<query>", base: str | None = None) ->
       }
     }
     """
-    query, findings = read(QueryText(text, name), base)
-    found = translated(query, findings)
+    try:
+        query, findings = read(QueryText(text, name), base)
+        found = translated(query, findings)
+    except TooManyErrors as stop:
+        raise QueryError(stop.findings.in_order()) from None
     language = "C-SPARQL" if query.merges else "RSP-QL"
     lines = [f"# Translated from {language} by spaseq translate."]
     for note in found.notes:
