@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 
     from spaseq import errors, options, sinks, sources, spark, testing
     from spaseq.api.answers import Answers
-    from spaseq.api.explain import explain
+    from spaseq.api.explain import explain, parse
     from spaseq.api.match import Match, PartialMatch, TracedEvent
-    from spaseq.api.parsed import parse
     from spaseq.api.push import Engine
-    from spaseq.api.run import run
-    from spaseq.api.run_async import AsyncAnswers, run_async
+    from spaseq.api.run import AsyncAnswers, run, run_async
     from spaseq.api.translated import translate
     from spaseq.api.why import why
     from spaseq.diagnosis.report import Cause, Report
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Answers": "spaseq.api.answers",
-    "AsyncAnswers": "spaseq.api.run_async",
+    "AsyncAnswers": "spaseq.api.run",
     "Cause": "spaseq.diagnosis.report",
     "Engine": "spaseq.api.push",
     "Event": "spaseq.sources.iterables",
@@ -58,9 +56,9 @@ _HOMES = {
     "TracedEvent": "spaseq.api.match",
     "explain": "spaseq.api.explain",
     "function": "spaseq.expr.extension",
-    "parse": "spaseq.api.parsed",
+    "parse": "spaseq.api.explain",
     "run": "spaseq.api.run",
-    "run_async": "spaseq.api.run_async",
+    "run_async": "spaseq.api.run",
     "translate": "spaseq.api.translated",
     "why": "spaseq.api.why",
 }

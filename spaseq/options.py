@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
 from spaseq.errors import UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.inputs.stream_options import DEFAULT_MESSAGES, MessageOptions
-from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+from spaseq.rdf.terms.term import GENERATED_AT_TIME
 from spaseq.records import record
 
 if TYPE_CHECKING:

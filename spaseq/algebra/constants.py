@@ -8,9 +8,8 @@ from functools import reduce
 from spaseq.algebra import nodes as n
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
-from spaseq.rdf.terms.term import iri_text, literal_text
+from spaseq.rdf.terms.term import XSD_STRING, iri_text, literal_text
 from spaseq.rdf.terms.triple_terms import triple_term_text
-from spaseq.rdf.terms.vocabulary import XSD_STRING
 
 IN_A_ROW = 16
 """Up to this number of operands a tree leans to the left, as the specification writes it."""

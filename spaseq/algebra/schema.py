@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from spaseq.rdf.terms.vocabulary import OWL, RDF, RDFS
+from spaseq.rdf.terms.term import OWL, RDF, RDFS
 
 TYPE = f"<{RDF}type>"
 

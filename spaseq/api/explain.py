@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Literal, Unpack
 
 from spaseq.api.prepare import load_knowledge
@@ -14,8 +14,11 @@ from spaseq.api.streams import StreamInput, bounded_sources
 from spaseq.compiled import mode
 from spaseq.compiled.warming import warm
 from spaseq.errors import UsageError
+from spaseq.lang import ast
+from spaseq.lang.parser import parse as parse_text
 from spaseq.measures import Measures, peak_memory
 from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
+from spaseq.records import record
 from spaseq.render.explain import Explanation, explained
 from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job
@@ -93,3 +96,40 @@ def measured(job: Job, runtime: RuntimeOptions) -> Measures:
             measures.at(stage).rows = rows.get(stage, 0)
             measures.at(stage).seconds = job.stats.stages.get(stage, 0.0)
     return measures
+
+
+@record
+class ParsedQuery(ast.Query):
+    """The syntax tree of a query. `spaseq.run` and the other calls take it in place of its text."""
+
+    def explain(
+        self,
+        streams: Mapping[str, StreamInput] | None = None,
+        kb: Mapping[str, KbInput] | None = None,
+        runtime: Literal["spark", "local"] = "local",
+        *,
+        full: bool = False,
+        rate: float | None = None,
+        **options: Unpack[RunKeywords],
+    ) -> Explanation:
+        """The plan of the query, with its automaton as a picture, as `spaseq.explain` gives it."""
+        return explain(self, streams, kb, runtime, full=full, rate=rate, **options)
+
+
+def parse(text: str, name: str = "<query>") -> ParsedQuery:
+    """The syntax tree of a query.
+
+    Args:
+        text: the query.
+        name: the name of the query in messages, usually its path.
+
+    Raises:
+        QueryError: with every syntax error of the query.
+
+    >>> query = parse("SELECT * WITHIN 1 HOURS FROM STREAM S <http://e/s> SEQ(A) {"
+    ...               "DEFINE GPM A ON S { ?s ?p ?o } }")
+    >>> query.gpms[0].name, query.explain().data["window"]["text"]
+    ('A', '1 HOURS')
+    """
+    query = parse_text(text, name)
+    return ParsedQuery(**{field.name: getattr(query, field.name) for field in fields(query)})

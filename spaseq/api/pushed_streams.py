@@ -12,7 +12,7 @@ from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.limits import Limits
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.events.time_terms import TimeTerms, time_remark
+from spaseq.rdf.events.graph_times import TimeTerms, time_remark
 from spaseq.rdf.in_memory.program_events import triples_of
 from spaseq.rdf.inputs.stream_options import warn_once
 from spaseq.rdf.terms.program_times import Time

@@ -18,8 +18,8 @@ from spaseq.lift.lifted_source import LiftedFiles
 from spaseq.lift.lifted_text import FORMATS, HEADS, event_texts
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT, csv_dialect
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
+from spaseq.rdf.terms.term import GENERATED_AT_TIME
 from spaseq.rdf.terms.times import TIME_UNITS
-from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 
 _UNNAMED = "urn:spaseq:lifted"
 """The IRI of the stream, which has none; nobody sees it."""

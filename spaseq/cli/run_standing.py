@@ -77,9 +77,8 @@ def follow_set(
     sink = SinkSettings(output.out, Terms(patient=False), output.form, overwrites=new)
 
     plan = StandingPlanner(options.planning, job.knowledge)
-
-    engine = engine_of(options.runtime)
-    kept = StandingOptions(follow.limits, 0, 0, False, engine, rebuilds=follow.rebuild)
+    how = StandingOptions(retain_ms=0, endures=False, engine=engine_of(options.runtime))
+    kept = replace(how, limits=follow.limits, rebuilds=follow.rebuild)
     run = StandingRun(follow.checkpoint, streams, job, plan, {"out": sink}, kept, sides.files())
     with ExitStack() as stack:
         stack.enter_context(_told(progress))

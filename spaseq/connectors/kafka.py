@@ -8,18 +8,190 @@ setting of librdkafka.
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from spaseq.connectors.address import Address
-from spaseq.connectors.base import Intake, MessageSource
+from spaseq.connectors.base import AWAY, BACK, Intake, MessageSource, library
 from spaseq.connectors.heartbeat_messages import HEADER, media_of
-from spaseq.connectors.kafka_consumer import TopicConsumer, check_source, starts_late
-from spaseq.errors import InputError
+from spaseq.errors import InputError, RunError, UsageError
 from spaseq.logs.messages import NO_TIME, JoinedTexts, MessageColumns
+
+silent = logging.getLogger("spaseq.kafka")
+"""A logger for librdkafka, whose messages may have secrets."""
+silent.addHandler(logging.NullHandler())
+silent.propagate = False
+
+
+_OWN = ("group", "start")
+"""The parameters of a source that are no settings of librdkafka."""
+_STARTS = ("earliest", "latest")
+_KEPT = frozenset(
+    {"group.id", "enable.auto.commit", "auto.offset.reset", "bootstrap.servers", "isolation.level"}
+)
+"""The settings that the URL of a source may not change: the promises of a run rest on them."""
+
+
+def check_address(address: Address, ours: Collection[str], own: Collection[str] = ()) -> None:
+    """UsageError unless there is a topic, and settings of librdkafka that are not `ours`.
+
+    `own` are parameters that are no such settings.
+    """
+    if not address.path or "/" in address.path:
+        raise UsageError(f"{address}: give a topic, kafka://HOST/TOPIC")
+    for name in address.parameters:
+        if name in own:
+            continue
+        if "." not in name:
+            known = ", ".join([*own, "settings of librdkafka"])
+            raise UsageError(f"{address}: unknown parameter {name} ({known})")
+        if name in ours:
+            raise UsageError(f"{address}: {name} cannot be set; a run keeps its place itself")
+
+
+def check_source(address: Address) -> None:
+    """UsageError unless the address is one of a topic to read."""
+    check_address(address, _KEPT, _OWN)
+    start = address.parameters.get("start", "earliest")
+    if start not in _STARTS:
+        raise UsageError(f"{address}: start is {' or '.join(_STARTS)}, not {start}")
+
+
+def starts_late(address: Address) -> bool:
+    """Whether a run that has read nothing yet leaves out the messages that are there."""
+    return address.parameters.get("start") == "latest"
+
+
+def reading_settings(address: Address) -> dict[str, Any]:
+    """The settings of a consumer that is told where to read, and commits nothing."""
+    return {
+        "bootstrap.servers": address.host,
+        "group.id": address.parameters.get("group", "spaseq"),  # no consumer joins it
+        "enable.auto.commit": False,
+        "auto.offset.reset": "error",
+        "isolation.level": "read_committed",
+        "queued.max.messages.kbytes": 16_384,
+        **login(address),
+        **{name: value for name, value in address.parameters.items() if name not in _OWN},
+    }
+
+
+def login(address: Address) -> dict[str, Any]:
+    """The settings of a user and a password."""
+    if not address.user:
+        return {}
+    return {
+        "sasl.username": address.user,
+        "sasl.password": address.password,
+        "sasl.mechanisms": "PLAIN",
+        "security.protocol": "sasl_ssl",
+    }
+
+
+def without_secrets(text: str, address: Address) -> str:
+    """A message of the library without the password, and the values of settings."""
+    for secret in (address.password, *address.parameters.values()):
+        text = text.replace(secret, "***") if len(secret) > 3 else text
+    return text
+
+
+_TIMEOUT_S = 5.0
+
+
+class Extent(NamedTuple):
+    """The messages of a partition: from the offset `low` to before `high`."""
+
+    low: int
+    high: int
+
+
+class TopicConsumer:
+    """A connection that reads a topic. It joins no consumer group.
+
+    Args:
+        address: the topic's, checked.
+        on_away: called when no server answers any more.
+        settings: of librdkafka, besides those of all readers.
+
+    Attributes:
+        kafka: the library.
+        consumer: its consumer.
+        failure: the exception of its calls.
+
+    Raises:
+        UsageError: a setting has no such value.
+    """
+
+    def __init__(self, address: Address, on_away: Callable[[], None], **settings: Any) -> None:
+        self.kafka = library("confluent_kafka", "kafka", address)
+        self.failure: type[Exception] = self.kafka.KafkaException
+        self._address, self._on_away = address, on_away
+        self._fault = ""  # the last error of the connection
+        given = {**reading_settings(address), **settings, "error_cb": self._on_error}
+        try:
+            self.consumer = self.kafka.Consumer(given, logger=silent)
+        except self.failure as error:
+            said = str(error.args[0].str()) if error.args else type(error).__name__
+            raise UsageError(f"{address}: {without_secrets(said, address)}") from None
+
+    def _on_error(self, error: Any) -> None:
+        self._fault = error.str()
+        if error.code() == self.kafka.KafkaError._ALL_BROKERS_DOWN:
+            self._on_away()
+
+    def partitions(self) -> int:
+        """How many partitions the topic has.
+
+        Raises:
+            InputError: there is no such topic.
+        """
+        topic = self._address.path
+        metadata = self.consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+        if metadata.error is not None:
+            raise InputError(f"{self._address}: topic {topic}: {metadata.error.str()}")
+        return len(metadata.partitions)
+
+    def place(self, partition: int, offset: int) -> Any:
+        """A place in the topic, as the library wants it."""
+        return self.kafka.TopicPartition(self._address.path, partition, offset)
+
+    def extent(self, partition: int) -> Extent:
+        """How far a partition goes, without transactions that are not committed."""
+        place = self.kafka.TopicPartition(self._address.path, partition)
+        return Extent(*self.consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S))
+
+    def is_message(self, found: Any, dropped: str) -> bool:
+        """Whether the library brought a message and no error.
+
+        Args:
+            found: what it brought.
+            dropped: what to say if the server does not have the message that is to be read.
+
+        Raises:
+            RunError: it cannot go on.
+        """
+        error = found.error()
+        if error is None:
+            return True
+        codes = self.kafka.KafkaError
+        if error.code() in (codes._AUTO_OFFSET_RESET, codes.OFFSET_OUT_OF_RANGE):
+            raise RunError(f"{self._address}: {dropped}")
+        if error.code() == codes.TOPIC_AUTHORIZATION_FAILED or error.fatal():
+            raise RunError(f"{self._address}: {without_secrets(error.str(), self._address)}")
+        return False
+
+    def unreachable(self, error: Exception) -> str:
+        """Why no server answers, after a call that has failed."""
+        reason = without_secrets(self._fault or error.args[0].str(), self._address)
+        return (
+            f"{self._address}: no Kafka server answers at {self._address.host} ({reason}): check "
+            "the host and the port, the user and the password, and that the server runs"
+        )
+
 
 _TOGETHER = 1000  # messages that are asked for at once
 _WAIT_S = 0.05
@@ -169,3 +341,87 @@ def _media_type(message: Any) -> str:
     given = {name.lower(): (value or b"").decode("latin-1") for name, value in reversed(headers)}
     media = given.get("content-type", "")
     return media_of(given.get(HEADER), message.value() or b"", media)
+
+
+_RANGE_TOGETHER = 2000  # messages that are asked for at once
+_RANGE_WAIT_S = 0.2
+_RANGE_DROPPED = (
+    "the server no longer has all messages of partition {} that a batch is to read: messages were "
+    "dropped, or the topic has been made anew. Begin with an empty checkpoint"
+)
+
+
+class TopicAway(InputError):
+    """The servers of a topic do not answer now."""
+
+
+class TopicRanges:
+    """A topic whose partitions are read in parts.
+
+    A process keeps its connections: see `at`.
+    """
+
+    known: ClassVar[dict[str, TopicRanges]] = {}
+
+    def __init__(self, address: Address) -> None:
+        check_source(address)
+        self._address, self._is_away = address, False
+        self._topic = TopicConsumer(
+            address, lambda: self._tell(is_away=True), **{"enable.partition.eof": True}
+        )
+
+    @classmethod
+    def at(cls, url: str) -> TopicRanges:
+        """The topic at a URL; the same object for the same URL."""
+        if url not in cls.known:
+            cls.known[url] = cls(Address.of(url))
+        return cls.known[url]
+
+    @property
+    def starts_late(self) -> bool:
+        """Whether a new run leaves out the messages that are there."""
+        return starts_late(self._address)
+
+    def extents(self) -> list[Extent]:
+        """How far each partition goes, without messages of transactions that are not committed.
+
+        Raises:
+            TopicAway: no server answers.
+            InputError: there is no such topic.
+        """
+        try:
+            return [self._topic.extent(number) for number in range(self._topic.partitions())]
+        except self._topic.failure as error:
+            raise TopicAway(self._topic.unreachable(error)) from None
+
+    def messages(self, partition: int, begin: int, end: int) -> Iterator[MessageColumns]:
+        """The messages of a partition from the offset `begin` to before `end`, in order.
+
+        Waits as long as no server answers.
+
+        Raises:
+            RunError: the server has dropped some, or refuses to give them.
+        """
+        consumer, dropped = self._topic.consumer, _RANGE_DROPPED.format(partition)
+        end_of_partition = self._topic.kafka.KafkaError._PARTITION_EOF
+        consumer.assign([self._topic.place(partition, begin)])
+        try:
+            while begin < end:
+                found = []
+                for message in consumer.consume(min(end - begin, _RANGE_TOGETHER), _RANGE_WAIT_S):
+                    if self._topic.is_message(message, dropped):
+                        found.append(message)
+                        begin = message.offset() + 1
+                    elif message.error().code() == end_of_partition:
+                        begin = max(begin, message.offset())  # behind the marks of transactions
+                if found:
+                    self._tell(is_away=False)
+                    yield block_of([message for message in found if message.offset() < end])
+        finally:
+            consumer.unassign()
+
+    def _tell(self, *, is_away: bool) -> None:
+        if is_away != self._is_away:
+            self._is_away = is_away
+            said = f"connection lost; {AWAY}" if is_away else BACK
+            logging.getLogger("spaseq").warning("%s: %s", self._address, said)

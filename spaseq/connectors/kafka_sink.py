@@ -18,7 +18,7 @@ from typing import Any
 
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import MessageSink, NotTaken, Parcel, Refusal, library
-from spaseq.connectors.kafka_consumer import check_address, login, silent, without_secrets
+from spaseq.connectors.kafka import check_address, login, silent, without_secrets
 from spaseq.errors import RunError, UsageError
 
 ID, PLACE = "id", "spaseq"

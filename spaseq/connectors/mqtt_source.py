@@ -39,7 +39,12 @@ class MqttSource(MessageSource):
                 f"{address}: qos is 0 or 1; with 2 a crash would lose what the broker has handed "
                 "over and the log does not have"
             )
-        _check_filter(address)
+        levels = address.path.split("/")
+        for number, level in enumerate(levels, 1):
+            if "#" in level and (level != "#" or number < len(levels)):
+                raise UsageError(f"{address}: # stands alone, as the last level of a topic filter")
+            if "+" in level and level != "+":
+                raise UsageError(f"{address}: + stands alone, as a level of a topic filter")
 
     def read(self, intake: Intake) -> None:
         reading = _MqttReading(self.address, intake)
@@ -47,15 +52,6 @@ class MqttSource(MessageSource):
             reading.run(reading.once)
         finally:
             reading.close()
-
-
-def _check_filter(address: Address) -> None:
-    levels = address.path.split("/")
-    for number, level in enumerate(levels, 1):
-        if "#" in level and (level != "#" or number < len(levels)):
-            raise UsageError(f"{address}: # stands alone, as the last level of a topic filter")
-        if "+" in level and level != "+":
-            raise UsageError(f"{address}: + stands alone, as a level of a topic filter")
 
 
 class _MqttReading(Reconnecting):
@@ -107,17 +103,6 @@ class _MqttReading(Reconnecting):
             InputError: it refuses.
         """
         self._answer = ""
-        self._ask()
-        end = time.monotonic() + _TIMEOUT_S
-        while not self._answer:
-            self._link.step(_WAIT_S)
-            if time.monotonic() > end:
-                raise ConnectionError("the broker does not answer the subscription")
-        if self._answer != _GRANTED:
-            raise InputError(f"{self._address}: the broker refuses the topic: {self._answer}")
-        self._subscribed = True
-
-    def _ask(self) -> None:
         if self._link.is_version_5:
             from paho.mqtt.subscribeoptions import SubscribeOptions
 
@@ -126,6 +111,14 @@ class _MqttReading(Reconnecting):
             self._link.client.subscribe(self._address.path, options=how)
         else:
             self._link.client.subscribe(self._address.path, self._qos)
+        end = time.monotonic() + _TIMEOUT_S
+        while not self._answer:
+            self._link.step(_WAIT_S)
+            if time.monotonic() > end:
+                raise ConnectionError("the broker does not answer the subscription")
+        if self._answer != _GRANTED:
+            raise InputError(f"{self._address}: the broker refuses the topic: {self._answer}")
+        self._subscribed = True
 
     def _on_subscribe(self, _: Any, __: Any, ___: Any, codes: Any, ____: Any) -> None:
         self._answer = str(codes[0]) if codes[0].is_failure else _GRANTED

@@ -48,7 +48,9 @@ class Reconnecting:
                 if self._intake.stopped:
                     return
                 self._take(error)
-                self._pause()
+                end = time.monotonic() + max(self._back_off.failed(), self.first_pause_s)
+                while time.monotonic() < end and not self._intake.stopped:
+                    time.sleep(_LOOK_S)
 
     def _take(self, error: InputError | OSError) -> None:
         """Tell that the connection is lost, unless it has not been there yet."""
@@ -65,11 +67,6 @@ class Reconnecting:
             self._intake.note(f"{self._address}: connection lost; connecting again")
         elif isinstance(error, InputError) and self._back_off.failures == 1:
             self._intake.note(reason)
-
-    def _pause(self) -> None:
-        end = time.monotonic() + max(self._back_off.failed(), self.first_pause_s)
-        while time.monotonic() < end and not self._intake.stopped:
-            time.sleep(_LOOK_S)
 
     def connected(self) -> None:
         """Take note that there is a connection."""

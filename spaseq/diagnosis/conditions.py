@@ -14,7 +14,7 @@ from spaseq.diagnosis.probes import Probe, Probes
 from spaseq.diagnosis.report import Cause, plural
 from spaseq.lang import ast
 from spaseq.lang.variables import expression_variables
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 
 _ORDERED = ("<", "<=", ">", ">=")
 

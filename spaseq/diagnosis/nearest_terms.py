@@ -8,8 +8,7 @@ from difflib import SequenceMatcher, get_close_matches
 
 from spaseq.lang import ast
 from spaseq.lang.format_triples import TermText
-from spaseq.rdf.terms.term import split_literal
-from spaseq.rdf.terms.vocabulary import XSD_STRING
+from spaseq.rdf.terms.term import XSD_STRING, split_literal
 
 _SIMILAR = 0.6
 """The least similarity (0 to 1) of a suggestion."""

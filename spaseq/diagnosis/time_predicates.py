@@ -10,7 +10,7 @@ import pyoxigraph
 from spaseq.errors import InputError
 from spaseq.rdf.inputs.files import READ_ERRORS, InputFile
 from spaseq.rdf.inputs.formats import Format, format_of
-from spaseq.rdf.terms.vocabulary import XSD_DATE_TIME, XSD_DATE_TIME_STAMP
+from spaseq.rdf.terms.term import XSD_DATE_TIME, XSD_DATE_TIME_STAMP
 
 _READ = 2**20
 """How many bytes of the file are looked at."""

@@ -36,7 +36,12 @@ def hover(document: Document, offset: int, vocabulary: Vocabulary) -> HoverText 
     if lexeme is None or lexeme.kind in ("comment", "string"):
         return None
     if document.in_sequence(lexeme.span.start):
-        return _in_sequence(document, offset, lexeme)
+        if lexeme.keyword in KEYWORDS:
+            return HoverText(KEYWORDS[lexeme.keyword], lexeme.span)
+        sign = document.text[offset]
+        if sign in OPERATORS:
+            return HoverText(f"`{sign}` {OPERATORS[sign]}", Span(offset, offset + 1))
+        return None
     match lexeme.kind:
         case "var":
             return HoverText(_variable(document, lexeme.text[1:]), lexeme.span)
@@ -45,15 +50,6 @@ def hover(document: Document, offset: int, vocabulary: Vocabulary) -> HoverText 
         case "word":
             text = _word(document, lexeme)
             return None if text is None else HoverText(text, lexeme.span)
-    return None
-
-
-def _in_sequence(document: Document, offset: int, lexeme: Lexeme) -> HoverText | None:
-    if lexeme.keyword in KEYWORDS:
-        return HoverText(KEYWORDS[lexeme.keyword], lexeme.span)
-    sign = document.text[offset]
-    if sign in OPERATORS:
-        return HoverText(f"`{sign}` {OPERATORS[sign]}", Span(offset, offset + 1))
     return None
 
 

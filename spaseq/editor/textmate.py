@@ -57,12 +57,8 @@ def grammar() -> dict[str, Any]:
             *everywhere,
             *_refer("constant", "blank", "prefixed", "language", "number", "operator"),
         ],
-        "repository": _repository(),
+        "repository": {**_texts(), **_sequences(), **_names(), **_words()},
     }
-
-
-def _repository() -> dict[str, Any]:
-    return {**_texts(), **_sequences(), **_names(), **_words()}
 
 
 def _texts() -> dict[str, Any]:

@@ -13,8 +13,7 @@ from spaseq.kb.quads import OxigraphStore, QuadSource, sources_at, texts_of
 from spaseq.limits import DEFAULT_LIMITS
 from spaseq.rdf.inputs.files import InputFile
 from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.terms.term import split_literal
-from spaseq.rdf.terms.vocabulary import OWL, RDF, RDFS
+from spaseq.rdf.terms.term import OWL, RDF, RDFS, split_literal
 
 TermKind: TypeAlias = Literal["class", "property"]
 Texts: TypeAlias = tuple[str, str, str]

@@ -19,9 +19,7 @@ from spaseq.expr.functions.rdf_terms import lexical_form
 from spaseq.expr.order import order_key
 from spaseq.expr.temporal import Duration
 from spaseq.expr.values import Value, decode, encode
-from spaseq.rdf.terms.cdt_list import list_lexical
-from spaseq.rdf.terms.term import literal_text
-from spaseq.rdf.terms.vocabulary import CDT_LIST
+from spaseq.rdf.terms.term import CDT_LIST, list_lexical, literal_text
 
 Elements = Sequence[str | None]
 

@@ -21,8 +21,7 @@ from spaseq.expr.numbers import (
 )
 from spaseq.expr.temporal import DURATION_KINDS, MOMENT_KINDS, Duration, Moment, convert_moment
 from spaseq.expr.values import PARSERS, Value, decode
-from spaseq.rdf.terms.term import kind_of, split_literal
-from spaseq.rdf.terms.vocabulary import XSD, XSD_STRING
+from spaseq.rdf.terms.term import XSD, XSD_STRING, kind_of, split_literal
 
 _SPACE = " \t\r\n"
 

@@ -35,7 +35,7 @@ from spaseq.rdf.terms.number_kinds import (
     SHORT,
     UNKNOWN,
 )
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 
 _DIGITS = 15
 """The most digits of a number that is read here; a sum of two is exact in float64."""

@@ -21,7 +21,7 @@ from spaseq.expr.values import decode, encode
 def total(elements: Elements) -> str:
     """SUM: the exact sum, rounded once to the type that SPARQL gives it.
 
-    >>> from spaseq.rdf.terms.vocabulary import XSD
+    >>> from spaseq.rdf.terms.term import XSD
     >>> values = [f'"{v}"^^<{XSD}double>' for v in ("1e16", "1", "-1e16")]
     >>> total(values) == encode(1.0)
     True

@@ -29,8 +29,8 @@ from spaseq.expr.values import decode, encode
 from spaseq.lang import ast
 from spaseq.lang.spelling import nearest
 from spaseq.places.vocabulary import MISSING, is_installed
+from spaseq.rdf.terms.term import XSD_STRING
 from spaseq.rdf.terms.times import time_literal
-from spaseq.rdf.terms.vocabulary import XSD_STRING
 from spaseq.records import record
 
 R = TypeVar("R")

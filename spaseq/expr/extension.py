@@ -19,6 +19,8 @@ from spaseq.errors import RunError, UsageError
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.values import Value, encode
 from spaseq.rdf.terms.term import (
+    XSD,
+    XSD_DATE_TIME,
     Term,
     bnode_text,
     from_rdflib,
@@ -27,7 +29,6 @@ from spaseq.rdf.terms.term import (
     split_literal,
 )
 from spaseq.rdf.terms.triple_terms import triple_term_parts, triple_term_text
-from spaseq.rdf.terms.vocabulary import XSD, XSD_DATE_TIME
 
 F = TypeVar("F", bound=Callable[..., Any])
 Arguments = Literal["values", "terms"]

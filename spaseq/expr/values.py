@@ -33,9 +33,8 @@ from spaseq.expr.temporal import (
     write_duration,
     write_moment,
 )
-from spaseq.rdf.terms.term import iri_text, literal_text, split_literal
+from spaseq.rdf.terms.term import XSD, XSD_STRING, iri_text, literal_text, split_literal
 from spaseq.rdf.terms.triple_terms import is_triple_term, triple_term_parts, triple_term_text
-from spaseq.rdf.terms.vocabulary import XSD, XSD_STRING
 from spaseq.records import record
 
 

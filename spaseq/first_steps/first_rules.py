@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from spaseq.first_steps.samples import Sample, Seen
-from spaseq.rdf.terms.vocabulary import RDF
+from spaseq.rdf.terms.term import RDF
 from spaseq.records import record
 
 _KEY = re.compile(

@@ -11,8 +11,7 @@ from spaseq.first_steps.field_type import FieldType
 from spaseq.first_steps.found_types import INTEGER, NUMBER, TEXT
 from spaseq.first_steps.samples import Sample, Seen
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
-from spaseq.rdf.terms.term import split_literal
-from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME, XSD
+from spaseq.rdf.terms.term import GENERATED_AT_TIME, XSD, split_literal
 from spaseq.sources import source_of
 
 _EVENTS = 2000

@@ -24,8 +24,7 @@ from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
-from spaseq.rdf.terms.term import Triple, literal_text, scoped_term, split_literal
-from spaseq.rdf.terms.vocabulary import XSD_STRING
+from spaseq.rdf.terms.term import XSD_STRING, Triple, literal_text, scoped_term, split_literal
 
 WindowOf: TypeAlias = "Callable[[str], tuple[VerticalPartition, Mapping[str, str]] | None]"
 """The window event that a value of EVENT stands for, with its values of PARTITION BY."""

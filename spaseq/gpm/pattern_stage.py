@@ -31,8 +31,8 @@ from spaseq.rdf.columns.term_columns import (
     RowSelection,
     TermColumn,
     TextArray,
+    UnitedTexts,
 )
-from spaseq.rdf.columns.united_texts import UnitedTexts
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.kernels.compact import compacted
 from spaseq.rdf.terms.term import scoped_term

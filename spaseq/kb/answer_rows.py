@@ -16,8 +16,8 @@ import numpy as np
 import pyoxigraph as ox
 
 from spaseq.limits import Limits
+from spaseq.rdf.terms.term import LANG_STRING
 from spaseq.rdf.terms.triple_terms import triple_term_text
-from spaseq.rdf.terms.vocabulary import LANG_STRING
 
 AnswerRow: TypeAlias = tuple[str | None, ...]
 """N-Triples texts, None where a variable is unbound."""

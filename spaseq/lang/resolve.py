@@ -26,9 +26,8 @@ from spaseq.lang.variables import (
     walk_patterns,
 )
 from spaseq.lang.windows import check_windows, is_on_windows
-from spaseq.rdf.terms.term import literal_text
+from spaseq.rdf.terms.term import XSD_DATE_TIME, literal_text
 from spaseq.rdf.terms.times import LONGEST_MS, parse_time
-from spaseq.rdf.terms.vocabulary import XSD_DATE_TIME
 from spaseq.records import record
 
 Findings = Iterator[Diagnostic]

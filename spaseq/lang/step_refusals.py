@@ -135,18 +135,14 @@ def _negation_refusals(chain: Chain, counted: bool, bracket: str) -> Iterator[_R
         step = link.step
         if isinstance(step, Negation):
             yield from _negation(step, _ChainPosition.of(links, i), counted, bracket)
-        yield from _negations_inside(step, counted)
-
-
-def _negations_inside(step: ChainStep, counted: bool) -> Iterator[_Refusal]:
-    match step:
-        case BinaryStep(kind, operands):
-            for operand in operands:
-                yield from _negation_refusals(operand, counted, f"an operand of {kind}")
-        case Repeat(body=body):
-            yield from _negation_refusals(body, counted, "a repeated step")
-        case Negation(body=body):
-            yield from _negation_refusals(body, counted, "a negated step")
+        match step:
+            case BinaryStep(kind, operands):
+                for operand in operands:
+                    yield from _negation_refusals(operand, counted, f"an operand of {kind}")
+            case Repeat(body=body):
+                yield from _negation_refusals(body, counted, "a repeated step")
+            case Negation(body=body):
+                yield from _negation_refusals(body, counted, "a negated step")
 
 
 @record

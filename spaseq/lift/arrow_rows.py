@@ -15,8 +15,7 @@ from spaseq.expr.numbers import Float, write_decimal, write_double
 from spaseq.expr.temporal import Duration, write_duration
 from spaseq.lift.cells import Cell, Items, Wrong, inner_name, variable_of
 from spaseq.lift.term_arrays import TermType
-from spaseq.rdf.terms.term import literal_text
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD, literal_text
 
 _MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 """By unit: what its numbers are multiplied with and divided by to give microseconds."""

@@ -10,7 +10,7 @@ from spaseq.errors import UsageError
 from spaseq.expr.casts import CASTS
 from spaseq.lang.spelling import suggested
 from spaseq.lift.cells import variable_of
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 
 TYPES = tuple(sorted(iri.removeprefix(XSD) for iri in CASTS))
 """The local names of the datatypes."""

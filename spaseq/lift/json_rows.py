@@ -21,8 +21,7 @@ from spaseq.lift.lift_plan import Fields
 from spaseq.lift.row_blocks import RowBlock, TableBlock
 from spaseq.lift.text_lines import BOM, Report, TextLines, lines_of
 from spaseq.limits import Limits
-from spaseq.rdf.terms.term import literal_text
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD, literal_text
 
 if TYPE_CHECKING:
     from spaseq.lift.json_columns import JsonColumns, JsonScanner

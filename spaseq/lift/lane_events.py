@@ -27,8 +27,8 @@ from spaseq.lift.watched_casts import LostValue
 from spaseq.limits import Limits
 from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.term_columns import text_array
+from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.terms.term import is_rdf_term, kind_of
 
 _LONG_NUMBER = 64

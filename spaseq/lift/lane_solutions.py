@@ -30,8 +30,7 @@ from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.row_solutions import checked_term
 from spaseq.lift.watched_casts import LostValue, cast_of, shown_term, watched_where
 from spaseq.rdf.columns.term_columns import text_array
-from spaseq.rdf.terms.term import split_literal
-from spaseq.rdf.terms.vocabulary import XSD, XSD_STRING
+from spaseq.rdf.terms.term import XSD, XSD_STRING, split_literal
 
 _TIME = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _CASTS: dict[str, tuple[LaneForm, str, Any]] = {

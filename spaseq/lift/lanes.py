@@ -20,8 +20,7 @@ from spaseq.lift.arrow_rows import cells
 from spaseq.lift.term_arrays import TermType
 from spaseq.rdf.columns.term_columns import TextArray
 from spaseq.rdf.terms.number_kinds import DATE_TIME, DOUBLE, EXACT, SHORT, UNKNOWN
-from spaseq.rdf.terms.term import literal_text, split_literal
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD, literal_text, split_literal
 
 _FIRST_US, _LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999  # years 1 to 9999
 _EXACT_INTEGER, _SHORT_DECIMAL, _EXACT_POWER = 2**53, 10**15, 22

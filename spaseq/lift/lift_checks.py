@@ -14,7 +14,7 @@ from spaseq.lang.variables import expression_variables, walk
 from spaseq.lang.wellformed import check_node
 from spaseq.lift.lift_parser import LiftQuery, Unnest, parse_lift
 from spaseq.lift.lift_plan import LiftPlan, plan_lift
-from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+from spaseq.rdf.terms.term import GENERATED_AT_TIME
 
 _UNREPEATABLE = frozenset({"NOW", "RAND", "UUID", "STRUUID"})
 

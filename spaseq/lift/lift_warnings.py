@@ -17,9 +17,8 @@ from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import children, walk
 from spaseq.lift.lift_parser import LiftQuery, Unnest, parse_lift
 from spaseq.lift.lift_plan import LiftPlan, TemplateTriple
-from spaseq.lift.virtual_patterns import unified
-from spaseq.rdf.terms.term import split_literal
-from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME, XSD
+from spaseq.lift.lifted_graphs import unified
+from spaseq.rdf.terms.term import GENERATED_AT_TIME, XSD, split_literal
 from spaseq.records import record
 
 _TEXTS = frozenset({"string"})

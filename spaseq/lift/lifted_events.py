@@ -25,8 +25,8 @@ from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.documents.repeated_triples import repeated_rows
+from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.terms.times import time_literal
 
 if TYPE_CHECKING:

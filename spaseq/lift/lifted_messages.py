@@ -32,9 +32,8 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT
 from spaseq.rdf.inputs.message_formats import CSV, TSV, PartOfFile
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
-from spaseq.rdf.terms.term import literal_text
+from spaseq.rdf.terms.term import XSD, literal_text
 from spaseq.rdf.terms.times import UNTIMED, time_literal
-from spaseq.rdf.terms.vocabulary import XSD
 from spaseq.records import record
 from spaseq.sources.base import Source
 from spaseq.sources.broker_stream import BrokerStream

@@ -33,7 +33,7 @@ def event_texts(batch: LiftedBatch, form: str, time_predicate: str, number: int)
         rows = slice(starts[i], starts[i + 1])
         lines = [f"{s} {p} {o}" for s, p, o in zip(*(c[rows] for c in used), strict=True)]
         if form == "rdfm" and name is None:
-            yield _unnamed(lines)
+            yield ("".join(f"{line} .\n" for line in lines) + MESSAGE_END)
             continue
         yield write(graph, f"{graph} {predicate} {time} .\n", lines)
 
@@ -49,11 +49,6 @@ def _trig(graph: str, time: str, lines: list[str]) -> str:
 
 def _rdfm(graph: str, time: str, lines: list[str]) -> str:
     return _nquads(graph, time, lines) + MESSAGE_END
-
-
-def _unnamed(lines: list[str]) -> str:
-    """A message without graphs; the time is among its triples."""
-    return "".join(f"{line} .\n" for line in lines) + MESSAGE_END
 
 
 _WRITERS: dict[str, Callable[[str, str, list[str]], str]] = {

@@ -21,8 +21,7 @@ from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.stream_options import BadInput, warn_once
-from spaseq.rdf.terms.term import Triple
-from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+from spaseq.rdf.terms.term import GENERATED_AT_TIME, Triple
 from spaseq.records import record
 
 LiftedEvent: TypeAlias = "tuple[int, str | None, list[Triple]]"

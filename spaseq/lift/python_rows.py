@@ -21,8 +21,7 @@ from spaseq.lift.json_rows import OBJECT, Flattening, element
 from spaseq.lift.lift_plan import Fields
 from spaseq.lift.row_blocks import RowBlock, TableBlock
 from spaseq.lift.term_arrays import term_array
-from spaseq.rdf.terms.term import literal_text
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD, literal_text
 
 _MOST_BITS = 13_000  # of integers, which Python writes in up to 4,300 digits
 

@@ -23,8 +23,8 @@ from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
 from spaseq.lift.cells import variable_of
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
+from spaseq.lift.lifted_graphs import unified
 from spaseq.lift.pruned_lifts import KnownFields, spelled_field
-from spaseq.lift.virtual_patterns import unified
 
 AskedRows: TypeAlias = "tuple[tuple[Bound, ...], ...]"
 """A row in a solution is within all bounds of one of these."""

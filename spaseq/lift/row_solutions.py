@@ -20,8 +20,7 @@ from spaseq.lift.lift_parser import Unnest
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
 from spaseq.lift.row_blocks import RowBlock
 from spaseq.lift.watched_casts import cast_of, watched_where
-from spaseq.rdf.terms.term import split_literal
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD, split_literal
 
 _REMEMBERED = 1 << 16
 """Values of one variable for which an expression's term is kept."""

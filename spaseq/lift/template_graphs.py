@@ -17,7 +17,7 @@ from spaseq.lift.cells import is_term
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.row_solutions import RowSolutions
 from spaseq.limits import Limits
-from spaseq.rdf.events.time_terms import TimeTerms
+from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.inputs.sizes import literal_size, long_literal
 from spaseq.rdf.terms.term import is_rdf_term, kind_of
 

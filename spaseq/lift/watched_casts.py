@@ -14,7 +14,7 @@ from spaseq.lang.variables import rewritten
 from spaseq.lift.lift_parser import Unnest
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.rdf.inputs.stream_options import BadInput
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 from spaseq.records import record
 
 _LENIENT = frozenset({"COALESCE", "IF", "BOUND"})

@@ -190,6 +190,27 @@ class SegmentLog:
         self.discard()
         return self._end
 
+    def write(self, records: Sequence[bytes]) -> int:
+        """Append records and commit them; the index of the first.
+
+        Raises:
+            LogNotWritten: the disk is full. Nothing is in the log.
+        """
+        first = self.append(records)
+        try:
+            self.commit()
+        except LogNotWritten:
+            self.discard()
+            raise
+        return first
+
+    def records(self, first: int = 0) -> Iterator[tuple[int, bytes]]:
+        """The committed records from an index on that have not been dropped, with their indexes."""
+        reader = LogReader(self, max(first, self.first))
+        while some := reader.read():
+            yield from some
+        reader.close()
+
     def discard(self) -> None:
         """Give up what was appended since the last commit."""
         self._pending.clear()
@@ -204,17 +225,13 @@ class SegmentLog:
                 done += os.write(descriptor, view[done:])
             sync_data(descriptor)
         except OSError:
-            self._cut_back(descriptor, segment.size)
+            try:
+                os.ftruncate(descriptor, segment.size)
+            except OSError:
+                self._broken = True  # the next start cuts it
             raise
         segment.size += len(view)
         segment.mark(self._end + self._pending_count, segment.size)
-
-    def _cut_back(self, descriptor: int, size: int) -> None:
-        """Take away what a failed commit has written."""
-        try:
-            os.ftruncate(descriptor, size)
-        except OSError:
-            self._broken = True  # the next start cuts it
 
     def _begin_segment(self) -> None:
         path = self.directory / f"{self._end:020}{_SUFFIX}"

@@ -14,6 +14,7 @@ import secrets
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -333,6 +334,14 @@ class StreamLog:
         self._pending.clear()
         self._pending_marks.clear()
         self._pending_partitions = self._partitions
+
+    def messages(self, begin: int, end: int | None = None) -> list[Message]:
+        """The committed messages from an index on, before another one, or to the end."""
+        reader, found = self.reader(begin), list[Message]()
+        while some := reader.read(until=end):
+            found.extend(chain.from_iterable(e for e in some if isinstance(e, MessageColumns)))
+        reader.close()
+        return found
 
     def reader(self, index: int = 0) -> MessageReader:
         """Reads committed messages from an index on, while the log grows."""

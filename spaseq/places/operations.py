@@ -26,8 +26,7 @@ from spaseq.places.geometries import (
 from spaseq.places.reference_systems import DEFAULT, reference_system
 from spaseq.places.relations import RELATIONS, Relation, holds, matrix_pattern
 from spaseq.places.units import METRES, OGC, metres_of
-from spaseq.rdf.terms.term import literal_text, split_literal
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD, literal_text, split_literal
 
 Rows: TypeAlias = Sequence[Sequence[str]]
 Result: TypeAlias = str | bool | int | float

@@ -16,8 +16,7 @@ from spaseq.lang.variables import filters_of, walk, walk_patterns, without_servi
 from spaseq.lang.windows import is_on_windows
 from spaseq.plan.gpm_plans import gpm_algebra
 from spaseq.plan.window_plans import check_changes
-from spaseq.rdf.terms.term import iri_text
-from spaseq.rdf.terms.vocabulary import RDF
+from spaseq.rdf.terms.term import RDF, iri_text
 
 
 def check_services(resolved: Resolved) -> list[Diagnostic]:

@@ -31,8 +31,7 @@ from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import GpmPlan, QueryPlan, StageKey
 from spaseq.plan.rules import apply_rules
 from spaseq.plan.sequencing import sequence_window, with_gpms
-from spaseq.rdf.terms.term import split_literal
-from spaseq.rdf.terms.vocabulary import XSD_STRING
+from spaseq.rdf.terms.term import XSD_STRING, split_literal
 from spaseq.records import record
 
 

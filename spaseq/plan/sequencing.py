@@ -26,9 +26,8 @@ from spaseq.plan.query_plan import (
     StageKey,
 )
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.terms.term import literal_text
+from spaseq.rdf.terms.term import XSD_DATE_TIME, literal_text
 from spaseq.rdf.terms.times import parse_time
-from spaseq.rdf.terms.vocabulary import XSD_DATE_TIME
 
 UNDECIDED = EvaluatorChoice("registers", "shared-runs is disabled")
 """The evaluator of a plan as written. The rule shared-runs replaces it, or at least the reason."""

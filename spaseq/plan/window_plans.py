@@ -29,9 +29,8 @@ from spaseq.plan.query_plan import (
     WindowPlan,
     WindowSource,
 )
-from spaseq.rdf.terms.term import literal_text
+from spaseq.rdf.terms.term import XSD_DATE_TIME, literal_text
 from spaseq.rdf.terms.times import parse_time
-from spaseq.rdf.terms.vocabulary import XSD_DATE_TIME
 
 NOW = n.parameter(0)
 """The variable that stands for NOW() in a GPM on NEW or GONE: the time of the window event."""

@@ -79,7 +79,8 @@ def places(
             reader = _reader(options)
             at = begin
             while at + step < end:
-                place = _next_place(data, at + step, end, reader)
+                line = _next_line(data, at + step, end)
+                place = None if line is None else next(_graph_places(data, line, end, reader), None)
                 if place is None:
                     return
                 yield place
@@ -221,12 +222,6 @@ class _BoundedReader:
 def _reader(options: StreamOptions) -> StatementReader:
     time = iri_text(options.time_predicate)
     return StatementReader(True, ArenaPool(1), (time,), True, True, options.limits)
-
-
-def _next_place(data: IO[bytes], at: int, end: int, reader: StatementReader) -> int | None:
-    """The first offset between two events after `at`."""
-    line = _next_line(data, at, end)
-    return None if line is None else next(_graph_places(data, line, end, reader), None)
 
 
 def _graph_places(

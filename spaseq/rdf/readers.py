@@ -11,8 +11,8 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.documents.document_blocks import document_blocks
 from spaseq.rdf.documents.event_assembly import Assembly, EventSizes, GraphAssembly, TripleAssembly
 from spaseq.rdf.documents.event_buffer import EventBuffer
+from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.announced import announced
 from spaseq.rdf.inputs.files import InputFile, resolve_paths
 from spaseq.rdf.inputs.formats import Format

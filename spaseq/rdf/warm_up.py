@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spaseq.rdf.events.time_terms import TimeTerms
+from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.compact import compacted, compacted_parts
 from spaseq.rdf.kernels.event_ranges import event_rows, named_events, sized_events
@@ -15,7 +15,7 @@ from spaseq.rdf.kernels.message_graphs import find_apart
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
 from spaseq.rdf.lines.line_batches import times_of
 from spaseq.rdf.lines.statements import LineChunk, StatementReader
-from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME, XSD
+from spaseq.rdf.terms.term import GENERATED_AT_TIME, XSD
 
 _TIME = f"<{GENERATED_AT_TIME}>"
 _SAMPLE = f"""<a:s> <a:p> "1"^^<{XSD}integer> <a:g> .

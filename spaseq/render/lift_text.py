@@ -10,9 +10,9 @@ from spaseq.algebra.triple_terms import is_part
 from spaseq.expr.uses import variables_of
 from spaseq.lang import ast
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
+from spaseq.lift.lifted_graphs import Way, unified
 from spaseq.lift.pruned_lifts import needed_variables
 from spaseq.lift.row_groups import asked_rows, asked_text, bounds
-from spaseq.lift.virtual_patterns import Way, unified
 from spaseq.plan.predicates import stream_patterns, stream_predicates
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.render.query_words import variables_text

@@ -29,8 +29,8 @@ from spaseq.plan.query_plan import (
     PanesExtent,
     SessionExtent,
 )
+from spaseq.rdf.terms.term import RDF
 from spaseq.rdf.terms.times import format_time
-from spaseq.rdf.terms.vocabulary import RDF
 from spaseq.records import record
 
 _UNITS = (

@@ -76,7 +76,11 @@ def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
         end = last if job.options.open_end else None
         for number, own in enumerate(inputs):
             if own.unit.family is not None:
-                yield from _member_answers(job, number, own, held, end)
+                if not own.is_done:
+                    own.is_done = True
+                    _sequence_family(job, own, held, end)
+                for answers in held.take(number):
+                    yield number, answers
             else:
                 yield from _sequence(job, number, own, inputs, end)
     finally:
@@ -180,17 +184,6 @@ def _read_stream(job: Job, source: Source, inputs: Inputs, joint: JointPatterns)
         job.on_progress(stats)
     stats.add("ingest", time.perf_counter() - at)
     return end
-
-
-def _member_answers(
-    job: Job, number: int, own: UnitInput, held: HeldAnswers, end: int | None
-) -> Iterator[tuple[int, Sequence[Answer]]]:
-    """The answers of a member of a family; the first member's turn makes those of all."""
-    if not own.is_done:
-        own.is_done = True
-        _sequence_family(job, own, held, end)
-    for answers in held.take(number):
-        yield number, answers
 
 
 def _sequence_family(job: Job, own: UnitInput, held: HeldAnswers, end: int | None) -> None:

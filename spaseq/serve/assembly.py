@@ -29,11 +29,10 @@ from spaseq.options import (
 )
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import OnBad
-from spaseq.runtime.arrivals.horizon import FAR
+from spaseq.runtime.arrivals.stream_clock import FAR
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.deliveries import SinkSettings, check_names
 from spaseq.runtime.live.delivery import Terms
-from spaseq.runtime.live.given_times import arrival_times
 from spaseq.runtime.live.graph_changes import MOST_BYTES, GraphView
 from spaseq.runtime.live.graph_log import first_graphs
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
@@ -44,7 +43,7 @@ from spaseq.runtime.live.standing_run import (
     StandingOptions,
     StandingRun,
 )
-from spaseq.runtime.live.stream_events import StreamEvents
+from spaseq.runtime.live.stream_events import StreamEvents, arrival_times
 from spaseq.serve.configuration import Configuration
 from spaseq.serve.configured_streams import RECORD, record_of, stream_of
 from spaseq.serve.event_words import EventWords

@@ -12,9 +12,8 @@ from urllib.parse import unquote
 import numpy as np
 
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.rdf.terms.term import Triple, kind_of, split_literal
+from spaseq.rdf.terms.term import RDF, RDFS, Triple, kind_of, split_literal
 from spaseq.rdf.terms.triple_terms import triple_term_parts
-from spaseq.rdf.terms.vocabulary import RDF, RDFS
 
 Statement = tuple[str, str, str]
 """Words for a subject ("" for a blank node that has no other name), a predicate and an object."""

@@ -8,10 +8,8 @@ from typing import Any
 
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.algebra.window_extent import extent_of
-from spaseq.rdf.terms.cdt_list import list_items
-from spaseq.rdf.terms.term import Term, kind_of, split_literal, triple_json
+from spaseq.rdf.terms.term import CDT_LIST, Term, kind_of, list_items, split_literal, triple_json
 from spaseq.rdf.terms.times import format_time
-from spaseq.rdf.terms.vocabulary import CDT_LIST
 
 _TERMS = 1 << 14
 """How many terms keep their JSON texts, because values repeat in many answers."""

@@ -12,9 +12,8 @@ from typing import TextIO
 from spaseq.algebra.answers import Answer
 from spaseq.errors import UsageError
 from spaseq.rdf.messages.written import MESSAGE_END, VERSION
-from spaseq.rdf.terms.term import Triple, iri_text
+from spaseq.rdf.terms.term import GENERATED_AT_TIME, Triple, iri_text
 from spaseq.rdf.terms.times import format_time, time_literal
-from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from spaseq.sinks.base import Sink
 
 

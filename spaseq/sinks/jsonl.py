@@ -22,6 +22,6 @@ class JsonLines(Sink):
         self.out.write(answer_json(query, answer) + "\n")
 
     def write_batch(self, query: str, answers: AnswerBatch) -> None:
-        from spaseq.sinks.json_lines import json_lines  # Arrow's functions
+        from spaseq.sinks.text_columns import json_lines  # Arrow's functions
 
         self.write_lines(json_lines(query, answers))

@@ -91,13 +91,10 @@ class LineFile(io.TextIOBase):
             super().close()
         finally:
             if self._owned:
-                self._close_descriptor()
-
-    def _close_descriptor(self) -> None:
-        try:
-            os.close(self._descriptor)  # some file systems report a full disk here
-        except OSError as error:
-            raise self._error(error) from error
+                try:
+                    os.close(self._descriptor)  # some file systems report a full disk here
+                except OSError as error:
+                    raise self._error(error) from error
 
     def _send(self, whole_lines: bool) -> None:
         text = "".join(self._parts)

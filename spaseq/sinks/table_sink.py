@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import UsageError
-from spaseq.rdf.terms.term import Term, plain_text
+from spaseq.rdf.terms.term import XSD_DATE_TIME, Term, plain_text
 from spaseq.rdf.terms.times import time_literal
-from spaseq.rdf.terms.vocabulary import XSD_DATE_TIME
 from spaseq.sinks.base import Sink
 
 if TYPE_CHECKING:

@@ -1,4 +1,6 @@
-"""Columns of texts made at once: terms in the syntax of a format, times, and joined texts."""
+"""Columns of texts made at once: terms in the syntax of a format, times, joined texts, and lines of
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq import thresholds
-from spaseq.algebra.answer_batch import Runs
+from spaseq.algebra.answer_batch import AnswerBatch, Runs
+from spaseq.algebra.window_extent import extent_of
 from spaseq.compiled.arrays import Bools, Bytes, Indices, Int32s, Int64s
+from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
+from spaseq.rdf.terms.term import CDT_LIST
 from spaseq.rdf.terms.times import format_time
-from spaseq.rdf.terms.vocabulary import CDT_LIST
 from spaseq.records import record
+from spaseq.sinks.answer_json import item_json, quoted, step_json, term_json
 
 TEXT = pa.large_string()
 
@@ -123,7 +128,9 @@ def wrapped(
 ) -> TextArray:
     """Each body between two texts; `convert` of its text where it has special bytes."""
     plain = joined([head, body, tail], len(body))
-    flagged = _flagged(body, special)
+    data, ends = _bytes_of(body)
+    places = np.flatnonzero(special[data])
+    flagged = np.unique(np.searchsorted(ends, places, "right") - 1)
     if not len(flagged):
         return plain
     others = np.ones(len(body), np.bool_)
@@ -231,13 +238,6 @@ def _form(text: str) -> Form | None:
     return ("_:", "") if text[0] == "_" else ("<", ">")
 
 
-def _flagged(texts: TextArray, special: Bools) -> Indices:
-    """The rows that have special bytes."""
-    data, ends = _bytes_of(texts)
-    places = np.flatnonzero(special[data])
-    return np.unique(np.searchsorted(ends, places, "right") - 1)
-
-
 def _bytes_of(texts: TextArray) -> tuple[Bytes, Int64s]:
     """The bytes of texts, and [n + 1] where each text begins and the last one ends."""
     _, offsets, data = texts.buffers()
@@ -259,3 +259,65 @@ def merged(parts: Sequence[tuple[Indices, TextArray]]) -> TextArray:
 def _bools(values: pa.Array) -> Bools:
     bools: Bools = values.to_numpy(zero_copy_only=False)
     return bools
+
+
+_SPECIAL = bytes_table(b'"\\<')
+JSON_SYNTAX = Syntax(term_json, _SPECIAL)
+
+
+def json_lines(query: str, answers: AnswerBatch) -> TextArray:
+    """The lines that `answer_json` makes of the answers, with their line ends."""
+    times = time_texts(answers.rows.time)
+    parts: list[str | TextArray] = [
+        f'{{"query": {quoted(query)}, "start": "',
+        times.take(pa.array(answers.first)),
+        '", "end": "',
+        times.take(pa.array(answers.last)),
+        '", "bindings": {',
+        _bindings(answers),
+        '}, "trace": [',
+        joined_runs(_items(answers, times), answers.trace, ", "),
+        "]}\n",
+    ]
+    return joined(parts, len(answers))
+
+
+def _bindings(answers: AnswerBatch) -> TextArray:
+    """The members of the objects of bindings."""
+    size = len(answers)
+    columns = [
+        joined([f"{quoted(v)}: ", JSON_SYNTAX.texts(answers.column(v))], size)
+        for v in answers.names.projected
+    ]
+    return joined_where_bound(columns, ", ", size)
+
+
+def _items(answers: AnswerBatch, times: TextArray) -> TextArray:
+    """The item of a trace for each row."""
+    rows, names, size = answers.rows, answers.names, len(answers.rows)
+    count = len(names.streams)
+    steps = text_array([step_json(gpm, s) for gpm in names.gpms for s in names.streams])
+    step = steps.take(pa.array(rows.gpm.astype(np.int64) * count + rows.stream))
+    more = ['", "k": ', integer_texts(rows.k), "}"]
+    items = joined([step, _events(rows), ', "time": "', times, *more], size)
+    has_windows = any(":" not in name for name in names.streams)  # no IRI is without a colon
+    return _of_windows(items, answers) if has_windows else items
+
+
+def _of_windows(items: TextArray, answers: AnswerBatch) -> TextArray:
+    """The items, of which some may be of window events."""
+    rows, names = answers.rows, answers.names
+    texts = items.to_pylist()
+    places = rows.time.tolist(), rows.k.tolist(), rows.gpm.tolist(), rows.stream.tolist()
+    for i, (time, k, gpm, stream, name) in enumerate(zip(*places, rows.event.texts(), strict=True)):
+        if extent_of(name) is not None:
+            texts[i] = item_json(time, k, names.gpms[gpm], names.streams[stream], name)
+    return text_array(texts)
+
+
+def _events(rows: SolutionBatch) -> TextArray:
+    """The names of the rows' events as JSON."""
+    event = rows.event.strings()
+    return wrapped(event, '"', '"', _SPECIAL, event, quoted).fill_null(
+        pa.scalar("null", event.type)
+    )

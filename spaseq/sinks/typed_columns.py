@@ -25,13 +25,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq.rdf.columns.term_columns import TermColumn
-from spaseq.rdf.terms.python_values import python_value
-from spaseq.rdf.terms.term import plain_text, split_literal
-from spaseq.rdf.terms.vocabulary import (
+from spaseq.rdf.terms.term import (
     INTEGER_TYPES,
     XSD,
     XSD_DATE_TIME,
     XSD_DATE_TIME_STAMP,
+    plain_text,
+    python_value,
+    split_literal,
 )
 from spaseq.sinks.text_columns import body_of, by_form, merged
 
@@ -87,7 +88,10 @@ class ColumnType:
             if kind == "integer":
                 self._least, self._greatest = min(self._least, value), max(self._greatest, value)
             elif kind == "decimal":
-                self._see_decimal(value)
+                _, digits, exponent = value.as_tuple()
+                scale = max(0, -int(exponent))
+                self._scale = max(self._scale, scale)
+                self._digits = max(self._digits, len(digits) - scale)
 
     def see_column(self, column: TermColumn) -> None:
         """Take a column of terms. Usual numbers are seen without an object for each."""
@@ -112,12 +116,6 @@ class ColumnType:
                 numbers = pc.min_max(pc.cast(body_of(own, *form), pa.int64())).as_py()
                 self._least = min(self._least, numbers["min"])
                 self._greatest = max(self._greatest, numbers["max"])
-
-    def _see_decimal(self, value: Decimal) -> None:
-        _, digits, exponent = value.as_tuple()
-        scale = max(0, -int(exponent))
-        self._scale = max(self._scale, scale)
-        self._digits = max(self._digits, len(digits) - scale)
 
     def add(self, other: ColumnType) -> None:
         """Take what another one saw of the same column."""

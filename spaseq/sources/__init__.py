@@ -39,7 +39,9 @@ def source_of(given: object, options: StreamOptions) -> Source:
     >>> source_of("events.nq", StreamOptions("http://example/s", ())).describe()
     'events.nq'
     """
-    if hasattr(given, "__arrow_c_stream__") or _is_frame(given):
+    if hasattr(given, "__arrow_c_stream__") or (
+        type(given).__module__.partition(".")[0] == "pandas"
+    ):
         raise rows_without_a_lift(f"{type(given).__name__} is rows", options.iri)
     given = _paths_or_items(given)
     for kind in SOURCES:
@@ -47,11 +49,6 @@ def source_of(given: object, options: StreamOptions) -> Source:
         if source is not None:
             return source
     raise UsageError(f"a stream is paths or spaseq.Event objects, not {type(given).__name__}")
-
-
-def _is_frame(given: object) -> bool:
-    """Whether something is a pandas DataFrame, of an old version too."""
-    return type(given).__module__.partition(".")[0] == "pandas"
 
 
 def _paths_or_items(given: object) -> object:

@@ -11,8 +11,8 @@ from uuid import uuid4
 from spaseq.errors import SpaseqError, UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.rdf.terms.program_times import Time, time_ms

@@ -16,8 +16,7 @@ from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import TextArray
-from spaseq.rdf.columns.united_texts import TextMemo
+from spaseq.rdf.columns.term_columns import TextArray, TextMemo
 from spaseq.stages.sorting import RowSorter
 
 LARGEST = 2**62

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow.compute as pc
 
 from spaseq.compiled.arrays import Int64s
-from spaseq.rdf.columns.term_columns import TextArray
-from spaseq.rdf.columns.united_texts import TextMemo
+from spaseq.rdf.columns.term_columns import TextArray, TextMemo
 
 
 def _table_rows(terms: TextArray) -> Int64s:

@@ -12,7 +12,7 @@ from spaseq.plan.window_groups import SOLVED
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.rdf.terms import number_kinds
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 from spaseq.windows.exact_sums import fits_whole, of_decimals, of_doubles
 from spaseq.windows.group_tables import GroupTable
 from spaseq.windows.kept_rows import KeptRows

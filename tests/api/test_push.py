@@ -11,7 +11,7 @@ from rdflib import Graph, Literal, URIRef
 from spaseq import Engine, Event, Match
 from spaseq.algebra.answers import Instant
 from spaseq.plan.rules import NAMES
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 from tests.sizes import sizes
 
 NS = "http://e/ns#"

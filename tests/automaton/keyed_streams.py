@@ -12,7 +12,7 @@ from random import Random
 from spaseq.algebra.answers import Answer
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Event, Values, batch, run
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from spaseq.cli.main import cli
 from spaseq.logs.messages import Message
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
-from spaseq.runtime.live.message_events import message_events
+from spaseq.runtime.live.stream_events import message_events
 from spaseq.sources import files as source_files
 from tests.runtime.live.live_jobs import lines
 from tests.runtime.live.test_sources_without_places import Command

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from spaseq.connectors import kafka_consumer, source_at
+from spaseq.connectors import kafka as kafka_source
+from spaseq.connectors import source_at
 from spaseq.errors import InputError, UsageError
 from spaseq.options import FileSourceSettings, FollowOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions
@@ -101,7 +102,7 @@ def test_a_topic_that_was_made_anew_is_refused(kafka: KafkaMock) -> None:
 def test_an_unreachable_server_is_named_without_the_password(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kafka_consumer, "_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(kafka_source, "_TIMEOUT_S", 1.0)
     port = free_port()
     url = f"kafka://me:secret@127.0.0.1:{port}/road?security.protocol=sasl_plaintext"
     with pytest.raises(InputError, match=f"no Kafka server answers at 127.0.0.1:{port}") as caught:

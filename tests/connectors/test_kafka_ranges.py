@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from spaseq.connectors.address import Address
-from spaseq.connectors.kafka_consumer import Extent
-from spaseq.connectors.kafka_ranges import TopicAway, TopicRanges
+from spaseq.connectors.kafka import Extent, TopicAway, TopicRanges
 from spaseq.errors import UsageError
 from tests.connectors.kafka_mock import KafkaMock, SeparateKafka
 from tests.connectors.nats_server import free_port

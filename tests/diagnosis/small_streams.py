@@ -14,7 +14,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.resolve import resolve
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 
 NS = "http://example/"
 STREAM = NS + "letters"

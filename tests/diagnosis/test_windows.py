@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import spaseq
 from spaseq.cli.main import cli
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 
 W = "FROM WINDOW W ON S RANGE 2 SECONDS SLIDE 1 SECONDS"
 KEYED = f"{W} KEY {{ ?x :raod ?r }}"

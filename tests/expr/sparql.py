@@ -15,7 +15,7 @@ from rdflib.term import BNode, Literal, URIRef, Variable
 from spaseq.expr.compile import compile_filter, compile_term
 from spaseq.expr.env import DictEnv
 from spaseq.lang import ast
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 
 PREFIXES = f"PREFIX xsd: <{XSD}>\nPREFIX : <http://example.org/>\n"
 EMPTY_LIST = URIRef("http://www.w3.org/1999/02/22-rdf-syntax-ns#nil")  # how rdflib reads ()

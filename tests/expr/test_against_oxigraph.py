@@ -26,8 +26,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from spaseq.expr.values import decode
-from spaseq.rdf.terms.term import literal_text
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD, literal_text
 from tests.expr.sparql import PREFIXES, term
 
 STORE = pyoxigraph.Store()

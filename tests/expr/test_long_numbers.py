@@ -12,7 +12,7 @@ from spaseq.expr.numbers import MOST_DIGITS
 from spaseq.expr.values import Opaque, decode
 from spaseq.lang import ast
 from spaseq.lang.parser import parse
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 from tests.hostile import run_bounded
 
 NINES = "9" * MOST_DIGITS

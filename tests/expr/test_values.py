@@ -16,8 +16,7 @@ from spaseq.expr.numbers import Float, to_float32
 from spaseq.expr.order import order_key
 from spaseq.expr.temporal import Moment, date_of, days_of, moment_of_ms, parse_moment
 from spaseq.expr.values import BlankNodeValue, IriValue, LangString, Opaque, Value, decode, encode
-from spaseq.rdf.terms.term import literal_text
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD, literal_text
 
 
 def typed(name: str, lexical: str) -> str:

@@ -19,7 +19,7 @@ from spaseq.kb.service_address import AllowedHosts, ServiceAddress
 from spaseq.kb.service_failure import ServiceFailure
 from spaseq.limits import Limits
 from spaseq.options import ServiceOptions
-from spaseq.rdf.terms.vocabulary import LANG_STRING
+from spaseq.rdf.terms.term import LANG_STRING
 from tests.hostile import run_bounded
 from tests.kb import raw_server as r
 

@@ -12,7 +12,7 @@ import spaseq
 from spaseq.compile import check_query
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lift_warnings import unmatched_patterns
-from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+from spaseq.rdf.terms.term import GENERATED_AT_TIME
 from tests.lift.lifted_queries import lifts, triples
 from tests.lift.lifting import PREFIXES
 from tests.lift.test_lanes import tables

@@ -22,15 +22,14 @@ from spaseq.plan.query_plan import EvaluatorName, QueryPlan
 from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.term_columns import TermColumn, text_array
+from spaseq.rdf.terms.term import CDT_LIST, XSD
 from spaseq.rdf.terms.times import format_time
-from spaseq.rdf.terms.vocabulary import CDT_LIST, XSD
-from spaseq.runtime.spark.rows.answer_blocks import answers_of, blocks
+from spaseq.runtime.spark.rows.stage_rows import answers_of, blocks
 from spaseq.sinks import FORMATS, SINKS, arrow_files, open_sink
 from spaseq.sinks.answer_json import term_json
-from spaseq.sinks.json_lines import JSON_SYNTAX
 from spaseq.sinks.line_file import open_lines
 from spaseq.sinks.table_sink import TableSink, csv_syntax, csv_term
-from spaseq.sinks.text_columns import encoded, joined_where_bound, time_texts
+from spaseq.sinks.text_columns import JSON_SYNTAX, encoded, joined_where_bound, time_texts
 from spaseq.sinks.typed_columns import ColumnType, value_of
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.sorting import RowSorter

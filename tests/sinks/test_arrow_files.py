@@ -12,7 +12,7 @@ from pyarrow import feather, parquet
 
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.errors import RunError, UsageError
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 from spaseq.sinks import arrow_files, open_sink
 from spaseq.sinks.line_file import open_lines
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from spaseq.algebra.answers import AFTER_ALL, Answer, TraceItem
 from spaseq.errors import UsageError
-from spaseq.rdf.terms.term import literal_text
-from spaseq.rdf.terms.vocabulary import CDT_LIST, XSD
+from spaseq.rdf.terms.term import CDT_LIST, XSD, literal_text
 from spaseq.sinks import FORMATS, open_sink
 
 START = 1406879400000

@@ -13,8 +13,7 @@ import pytest
 from pyarrow import feather, parquet
 
 import spaseq
-from spaseq.rdf.columns.term_columns import TermColumn
-from spaseq.rdf.columns.united_texts import UnitedTexts
+from spaseq.rdf.columns.term_columns import TermColumn, UnitedTexts
 from tests.automaton.registers.test_run_sequencer import test_plain_sequences as plain_sequence
 from tests.automaton.sets.test_set_sequencer import test_select_max_over_loops as select_max
 from tests.gpm import test_limits as pattern_limits

@@ -34,7 +34,7 @@ EXCEPTIONS = {
         automaton/sets/compilable_sets.py:_MOST_LETTERS
         automaton/sets/python/expand.py:MOST_STAGES
         automaton/sets/python/expand.py:MOST_STAGES_AFTER_NEXT
-        automaton/sets/python/expand.py:MOST_WAITS lift/virtual_patterns.py:MOST_WAYS
+        automaton/sets/python/expand.py:MOST_WAITS lift/lifted_graphs.py:MOST_WAYS
         plan/predicates.py:_MOST_PATTERNS plan/sequencing.py:_MOST_DRAWN
         plan/templates.py:_MOST_ALIKE plan/templates.py:_MOST_OUTLINES
         stages/hopeless_rows.py:_MOST""",

@@ -8,7 +8,7 @@ from spaseq.algebra.schema import TYPE, Schema
 from spaseq.lang import ast
 from spaseq.lang.parser import parse
 from spaseq.lang.variables import walk
-from spaseq.rdf.terms.vocabulary import OWL, RDF, RDFS
+from spaseq.rdf.terms.term import OWL, RDF, RDFS
 from tests.gpm.graphs import Triple
 from tests.w3c.manifests import Test
 from tests.w3c.queries import as_gpm

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spaseq.expr.exact_aggregates import average, greatest, least, rounded_sum, total
 from spaseq.expr.values import decode, encode
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 
 
 def double(text: str) -> str:

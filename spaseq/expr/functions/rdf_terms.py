@@ -9,9 +9,8 @@ from spaseq.expr.errors import ExpressionError
 from spaseq.expr.functions.registry import builtin
 from spaseq.expr.numbers import is_number
 from spaseq.expr.values import BlankNodeValue, IriValue, LangString, Value
-from spaseq.rdf.terms.term import kind_of, literal_text, split_literal
+from spaseq.rdf.terms.term import DIR_LANG_STRING, LANG_STRING, kind_of, literal_text, split_literal
 from spaseq.rdf.terms.triple_terms import is_triple_term, triple_term_parts, triple_term_text
-from spaseq.rdf.terms.vocabulary import DIR_LANG_STRING, LANG_STRING
 
 _LANGUAGE_TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 

@@ -23,8 +23,7 @@ from spaseq.gpm.kernels.bgp_interpreter import AGAIN, BOUND, CONSTANT, FREE, O, 
 from spaseq.gpm.solutions.lazy_columns import ComputedColumn, LazyColumn, LazyColumns
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
-from spaseq.lift.lifted_graphs import LiftedEvents
-from spaseq.lift.virtual_patterns import Way, unified, way_rows
+from spaseq.lift.lifted_graphs import LiftedEvents, Way, unified, way_rows
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
 

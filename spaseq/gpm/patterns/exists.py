@@ -19,8 +19,7 @@ from spaseq.gpm.solutions.joins import merged, pairs
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, rewritten
-from spaseq.rdf.terms.term import literal_text
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD, literal_text
 from spaseq.records import record
 
 Test = Callable[[ast.Expr, Solutions], Bools]

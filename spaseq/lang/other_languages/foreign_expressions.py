@@ -159,15 +159,10 @@ def on_bare_name(place: Place) -> Advice | None:
     if not word or "a variable" not in place.expected or place.is_punct(1, "("):
         return None
     if place.is_punct(1, "."):
-        return _on_field(place)
+        field = place.name(2, "x")
+        last = 2 if place.keyword(2) else 1
+        text = f"write ?{field}, and bind it in the GPM: a variable belongs to the whole query"
+        return place.advice(text, 0, last)
     if word in ALL_FUNCTIONS:
         return None
     return place.advice(f"a variable begins with a question mark: write ?{place.name(0, 'x')}")
-
-
-def _on_field(place: Place) -> Advice:
-    """`A.x`, the field x of an event of A."""
-    field = place.name(2, "x")
-    last = 2 if place.keyword(2) else 1
-    text = f"write ?{field}, and bind it in the GPM: a variable belongs to the whole query"
-    return place.advice(text, 0, last)

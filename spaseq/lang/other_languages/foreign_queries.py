@@ -127,20 +127,16 @@ def on_declaration(place: Place) -> Advice | None:
     if "EVENT" in expected and place.keyword() in ("ROW", "ROWS"):
         return place.advice("write EVENT")
     if place.where == "the FROM clause":
-        return _on_stream(place)
+        lexeme, word = place.lexeme(), place.keyword()
+        text = "write FROM STREAM S <iri>, with a name for the stream"
+        if (place.keyword(-1), word) == ("NAMED", "STREAM"):
+            return place.advice(text, -1, 0)
+        known = place.keyword(-1) == "NAMED" or nearest(word, ["STREAM", "NAMED"])
+        if lexeme and (lexeme.kind == "iri" or (word and not known) or lexeme.text == "["):
+            return place.advice(text)
+        return None
     if place.where == "the PARTITION BY clause" and place.keyword():
         return place.advice("name a variable that every GPM binds: PARTITION BY (?x)")
-    return None
-
-
-def _on_stream(place: Place) -> Advice | None:
-    lexeme, word = place.lexeme(), place.keyword()
-    text = "write FROM STREAM S <iri>, with a name for the stream"
-    if (place.keyword(-1), word) == ("NAMED", "STREAM"):
-        return place.advice(text, -1, 0)
-    known = place.keyword(-1) == "NAMED" or nearest(word, ["STREAM", "NAMED"])
-    if lexeme and (lexeme.kind == "iri" or (word and not known) or lexeme.text == "["):
-        return place.advice(text)
     return None
 
 
@@ -178,14 +174,10 @@ def on_sequence(place: Place) -> Advice | None:
     if sign is not None:
         return _named(place, sign)
     if "the name of a GPM" in place.expected:
-        return _before_step(place)
+        if place.is_punct(0, "!", "~", "-"):
+            return _named(place, place.advice(_NEGATED))
+        return None
     return _on_loop(place) or _after_step(place)
-
-
-def _before_step(place: Place) -> Advice | None:
-    if place.is_punct(0, "!", "~", "-"):
-        return _named(place, place.advice(_NEGATED))
-    return None
 
 
 def _on_loop(place: Place) -> Advice | None:

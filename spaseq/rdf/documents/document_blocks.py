@@ -80,23 +80,18 @@ def document_blocks(
 
     if form is Format.JSONLD and contexts.named:
         try:
-            data = _with_contexts(data, contexts, limits)
+            measured = MeasuredDocument(data, Format.JSONLD, limits, int)
+            parts = []
+            while part := measured.read(1 << 20):  # it refuses what is nested too deep
+                parts.append(part)
+            value = json.loads(b"".join(parts))
+            named = NamedContexts(dict(contexts.named), limits.event_bytes)
+            data = io.BytesIO(json.dumps(named.inlined(value)).encode())
         except (*PARSER_ERRORS, RecursionError) as error:
             report(None, parser_reason(error), "")
             yield BlockBuilder().block(cut=True)
             return
     yield from parsed_blocks(data, form, base, limits, report)
-
-
-def _with_contexts(data: IO[bytes], contexts: JsonLdContexts, limits: Limits) -> IO[bytes]:
-    """A JSON-LD document with contexts in the place of their IRIs."""
-    measured = MeasuredDocument(data, Format.JSONLD, limits, int)
-    parts = []
-    while part := measured.read(1 << 20):  # it refuses what is nested too deep
-        parts.append(part)
-    value = json.loads(b"".join(parts))
-    named = NamedContexts(dict(contexts.named), limits.event_bytes)
-    return io.BytesIO(json.dumps(named.inlined(value)).encode())
 
 
 def parsed_blocks(

@@ -13,8 +13,7 @@ import numpy as np
 from spaseq.limits import Limits
 from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, MALFORMED, QuadBlock
 from spaseq.rdf.documents.event_buffer import EventBuffer
-from spaseq.rdf.events.graph_times import GraphTimes, OpenEvent, left_over
-from spaseq.rdf.events.time_terms import TimeTerms
+from spaseq.rdf.events.graph_times import GraphTimes, OpenEvent, TimeTerms, left_over
 from spaseq.rdf.inputs.sizes import long_event
 from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.rdf.terms.term import iri_text

@@ -215,7 +215,12 @@ class InstantCounter:
             return np.empty(0, np.int32)
         if (times[1:] > times[:-1]).all():  # the usual case
             if self._last is None or times[0] > self._last:
-                self._go_on(times)
+                if not self._ordered:
+                    if self._last is not None:
+                        self._history.add(np.array([self._last]), np.array([self._count]))
+                    if len(times) > 1:
+                        self._history.add(times[:-1])
+                self._last, self._count = int(times[-1]), 1
                 return np.zeros(len(times), np.int32)
             counted = self._seen(times)
             self._add(times, np.ones(len(times), np.int64))
@@ -276,15 +281,6 @@ class InstantCounter:
             self._remember(np.array([self._last]), np.array([self._count]))
         self._remember(distinct[:-1], counts[:-1])
         self._last, self._count = int(distinct[-1]), int(counts[-1])
-
-    def _go_on(self, times: Int64s) -> None:
-        """Count an event at each of some ascending times after all others."""
-        if not self._ordered:
-            if self._last is not None:
-                self._history.add(np.array([self._last]), np.array([self._count]))
-            if len(times) > 1:
-                self._history.add(times[:-1])
-        self._last, self._count = int(times[-1]), 1
 
     def _remember(self, times: Int64s, counts: Int64s) -> None:
         if not self._ordered and len(times):

@@ -24,9 +24,16 @@ from spaseq.rdf.lines.arenas import ArenaPool
 from spaseq.rdf.lines.chunks import MAX_CHUNK_BYTES, chunk_of
 from spaseq.rdf.lines.line_batches import LineBatches
 from spaseq.rdf.lines.statements import StatementReader
-from spaseq.rdf.terms.term import Triple, from_pyoxigraph, from_rdflib, iri_text
+from spaseq.rdf.terms.term import (
+    LANG_STRING,
+    RDF,
+    XSD_STRING,
+    Triple,
+    from_pyoxigraph,
+    from_rdflib,
+    iri_text,
+)
 from spaseq.rdf.terms.triple_terms import is_triple_term
-from spaseq.rdf.terms.vocabulary import LANG_STRING, RDF, XSD_STRING
 
 if TYPE_CHECKING:
     import rdflib

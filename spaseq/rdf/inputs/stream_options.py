@@ -13,9 +13,8 @@ from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.inputs.contexts import NO_CONTEXTS, JsonLdContexts
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT, CsvDialect
 from spaseq.rdf.inputs.message_formats import message_format
-from spaseq.rdf.terms.term import is_absolute_iri
+from spaseq.rdf.terms.term import GENERATED_AT_TIME, is_absolute_iri
 from spaseq.rdf.terms.times import TIME_UNITS
-from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
 from spaseq.records import record
 
 

@@ -31,8 +31,8 @@ from spaseq.rdf.terms.number_kinds import (
     SHORT,
     UNKNOWN,
 )
+from spaseq.rdf.terms.term import XSD
 from spaseq.rdf.terms.times import LIKELY_SECONDS, LIMIT_MS
-from spaseq.rdf.terms.vocabulary import XSD
 
 # Datatypes: not of XML Schema, the supported ones, and others of XML Schema.
 _NONE, _INTEGER, _INT, _DECIMAL, _DOUBLE, _FLOAT, _DATE_TIME, _STAMP, _XSD = range(9)

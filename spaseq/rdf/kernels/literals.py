@@ -17,7 +17,7 @@ from spaseq.rdf.kernels.escapes import (
 from spaseq.rdf.kernels.iris import CANONICAL, REWRITABLE, UNDECIDED, check_iri, iri_end
 from spaseq.rdf.kernels.lines import is_space
 from spaseq.rdf.kernels.vectors import WIDTH, byte, first_plain_end, first_quote_end, same
-from spaseq.rdf.terms.vocabulary import RDF, XSD_STRING
+from spaseq.rdf.terms.term import RDF, XSD_STRING
 
 QUOTE, _AT, _CARET, _LT, _DASH = ord('"'), ord("@"), ord("^"), ord("<"), ord("-")
 _APOSTROPHE = ord("'")

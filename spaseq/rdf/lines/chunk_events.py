@@ -13,8 +13,14 @@ from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.quad_block import MALFORMED, QuadBlock
 from spaseq.rdf.columns.term_tables import ExtendedTerms
-from spaseq.rdf.events.graph_times import LOST_QUAD, GraphTimes, OpenEvent, left_over, triple_text
-from spaseq.rdf.events.time_terms import TimeTerms
+from spaseq.rdf.events.graph_times import (
+    LOST_QUAD,
+    GraphTimes,
+    OpenEvent,
+    TimeTerms,
+    left_over,
+    triple_text,
+)
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.kernels.event_ranges import (
     GIVEN,

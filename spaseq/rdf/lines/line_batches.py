@@ -9,8 +9,8 @@ import numpy as np
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.limits import Limits
 from spaseq.rdf.columns.event_batch import EventBatch, GraphNames
+from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.sizes import long_event
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.kernels.date_times import NO_TIME

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import IO, Protocol
 
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.files import InputFile
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.rdf.lines.arenas import ArenaPool

@@ -80,7 +80,9 @@ class _Ahead(Generic[Given, Found]):
                 try:
                     item = next(self._given)
                 finally:
-                    self._given_turn()
+                    with self._changed:
+                        self._is_taking = False
+                        self._changed.notify_all()
                 result = item, self._read(item)
                 del item
             except StopIteration:
@@ -106,8 +108,3 @@ class _Ahead(Generic[Given, Found]):
             self._is_taking = True
             self._begun += 1
             return self._begun - 1
-
-    def _given_turn(self) -> None:
-        with self._changed:
-            self._is_taking = False
-            self._changed.notify_all()

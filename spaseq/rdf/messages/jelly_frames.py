@@ -142,7 +142,11 @@ class _Frames:
             if self._decoder is None:
                 if not frame.rows:
                     return BlockBuilder().block()
-                self._open(frame)
+                if frame.rows[0].WhichOneof("row") != "options":
+                    raise ValueError("the first frame has no options")
+                options: ParserOptions = options_from_frame(frame, delimited=True)
+                self._terms = _FrameTerms(options, self._limits.event_bytes)
+                self._decoder = Decoder(adapter=self._terms)
             rows = list(self._decoder.iter_rows(frame))
         except _TooLarge:
             raise _BadFrame(long_event(self._limits)) from None
@@ -156,13 +160,6 @@ class _Frames:
             if row is not None:
                 builder.add(*row)
         return builder.block()
-
-    def _open(self, frame: Any) -> None:
-        if frame.rows[0].WhichOneof("row") != "options":
-            raise ValueError("the first frame has no options")
-        options: ParserOptions = options_from_frame(frame, delimited=True)
-        self._terms = _FrameTerms(options, self._limits.event_bytes)
-        self._decoder = Decoder(adapter=self._terms)
 
 
 class _TooLarge(Exception):

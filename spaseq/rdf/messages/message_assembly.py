@@ -15,8 +15,7 @@ import numpy as np
 from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, QuadBlock
 from spaseq.rdf.documents.event_buffer import EventBuffer
-from spaseq.rdf.events.graph_times import OpenEvent, triple_text
-from spaseq.rdf.events.time_terms import TimeTerms
+from spaseq.rdf.events.graph_times import OpenEvent, TimeTerms, triple_text
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.messages.message_block import MessageBlock
 from spaseq.rdf.terms.term import iri_text

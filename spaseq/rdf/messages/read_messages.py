@@ -12,8 +12,8 @@ from spaseq.possessive import possessive
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.documents.document_blocks import Report
 from spaseq.rdf.documents.event_buffer import EventBuffer
+from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.files import READ_ERRORS, InputFile
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import PARSED_BYTES, long_event

@@ -73,7 +73,10 @@ def _ms_of_numpy(when: np.datetime64) -> int:
     """Milliseconds of a NumPy time, in Python's integers, which do not overflow."""
     if str(when) == "NaT":
         raise ValueError
-    unit, count = _unit(when)
+    found = re.fullmatch(r"datetime64\[(\d*)(\w+)\]", str(when.dtype))
+    if found is None:
+        raise ValueError
+    unit, count = found[2], int(found[1] or 1)
     ticks = int(when.astype("int64")) * count
     if unit in _TICKS:
         return ticks // _TICKS[unit]
@@ -81,14 +84,6 @@ def _ms_of_numpy(when: np.datetime64) -> int:
         return int(when.astype("datetime64[D]").astype("int64")) * 86_400_000
     sizes = {"W": 604_800_000, "D": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
     return ticks * sizes[unit] if unit in sizes else ticks // 1000
-
-
-def _unit(when: np.datetime64) -> tuple[str, int]:
-    """The unit of a NumPy time and how many of them a tick is."""
-    found = re.fullmatch(r"datetime64\[(\d*)(\w+)\]", str(when.dtype))
-    if found is None:
-        raise ValueError
-    return found[2], int(found[1] or 1)
 
 
 def _no_time(when: object) -> str:

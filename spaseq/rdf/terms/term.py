@@ -1,27 +1,186 @@
-"""RDF terms as canonical N-Triples text: building, splitting and converting them.
-
-Inside the engine a term *is* its text, so two terms are equal if their texts are. Canonical text
-escapes only what must be escaped, leaves `xsd:string` out, and has language tags in lower case.
-`str()` of a pyoxigraph term gives the same text. `Term` adds conversions for users.
+"""RDF terms as canonical N-Triples text: building, splitting and converting them; IRIs of
+vocabularies; values.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Callable, Container, Sequence
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import pyoxigraph
 
-from spaseq.rdf.terms.cdt_list import list_items
-from spaseq.rdf.terms.python_values import python_value
 from spaseq.rdf.terms.triple_terms import is_triple_term, triple_term_parts, with_blank_nodes
-from spaseq.rdf.terms.vocabulary import CDT_LIST, DIR_LANG_STRING, LANG_STRING, XSD_STRING
 
 if TYPE_CHECKING:
     import rdflib.term
+
+
+XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
+OWL: Final = "http://www.w3.org/2002/07/owl#"
+
+XSD_STRING: Final = XSD + "string"
+XSD_DATE_TIME: Final = XSD + "dateTime"
+XSD_DATE_TIME_STAMP: Final = XSD + "dateTimeStamp"
+LANG_STRING: Final = RDF + "langString"
+DIR_LANG_STRING: Final = RDF + "dirLangString"
+CDT_LIST: Final = "http://w3id.org/awslabs/neptune/SPARQL-CDTs/List"
+
+GENERATED_AT_TIME: Final = "http://www.w3.org/ns/prov#generatedAtTime"
+
+INTEGER_TYPES: Final = frozenset(
+    XSD + name
+    for name in (
+        "integer",
+        "long",
+        "int",
+        "short",
+        "byte",
+        "nonNegativeInteger",
+        "positiveInteger",
+        "nonPositiveInteger",
+        "negativeInteger",
+        "unsignedLong",
+        "unsignedInt",
+        "unsignedShort",
+        "unsignedByte",
+    )
+)
+"""`xsd:integer` and the datatypes derived from it (XML Schema part 2, section 3.4)."""
+
+
+_IRI = r'<[^<>"{}|^`\\\x00-\x20]*>'
+_ITEM = re.compile(
+    rf'null|{_IRI}|_:[^\s,\]]+|"(?:[^"\\]|\\.)*"(?:\^\^{_IRI}|@[A-Za-z0-9-]+)?', re.DOTALL
+)
+_COMMA = re.compile(r"\s*,\s*")
+
+
+def list_lexical(items: Sequence[str | None]) -> str:
+    """The lexical form of a `cdt:List` of N-Triples texts; None stands for `null`."""
+    return "[" + ", ".join("null" if item is None else item for item in items) + "]"
+
+
+def list_items(lexical: str) -> list[str | None]:
+    """The N-Triples texts in the lexical form of a `cdt:List`, None for `null`.
+
+    ValueError if the form is not valid.
+    """
+    body = lexical.strip()
+    if body[:1] != "[" or body[-1:] != "]" or len(body) < 2:
+        raise ValueError(f"{lexical!r} is not a list")
+    body = body[1:-1].strip()
+    items: list[str | None] = []
+    at = 0
+    while at < len(body):
+        item = _ITEM.match(body, at)
+        if item is None:
+            raise ValueError(f"{lexical!r} is not a list of terms")
+        items.append(None if item.group() == "null" else item.group())
+        at = item.end()
+        if at == len(body):
+            break
+        comma = _COMMA.match(body, at)
+        if comma is None or comma.end() == len(body):
+            raise ValueError(f"{lexical!r} is not a list of terms")
+        at = comma.end()
+    return items
+
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
+_DOUBLE = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?INF|NaN")
+_ZONE = r"(?:(Z)|([+-])([0-9]{2}):([0-9]{2}))?"
+_DATE = re.compile(rf"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}}){_ZONE}")
+_DATETIME = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?" + _ZONE
+)
+_SPACE = "\t\n\r "  # XML Schema's whiteSpace="collapse" removes these
+
+
+def python_value(lexical: str, datatype: str) -> Any:
+    """The Python value of a lexical form, or the form itself if there is no such value.
+
+    A dateTime with a zone becomes an aware datetime, one without a zone a naive one. Digits beyond
+    the microsecond are cut off. `xsd:date` becomes a date without its zone.
+    """
+    convert = _CONVERSIONS.get(datatype)
+    if convert is None:
+        return lexical
+    try:
+        return convert(lexical.strip(_SPACE))
+    except (ValueError, OverflowError):
+        return lexical
+
+
+def _require(pattern: re.Pattern[str], lexical: str) -> re.Match[str]:
+    match = pattern.fullmatch(lexical)
+    if match is None:
+        raise ValueError(lexical)
+    return match
+
+
+def _integer(lexical: str) -> int:
+    return int(_require(_INTEGER, lexical).group())
+
+
+def _decimal(lexical: str) -> Decimal:
+    return Decimal(_require(_DECIMAL, lexical).group())
+
+
+def _double(lexical: str) -> float:
+    return float(_require(_DOUBLE, lexical).group())
+
+
+def _boolean(lexical: str) -> bool:
+    values = {"true": True, "1": True, "false": False, "0": False}
+    if lexical not in values:
+        raise ValueError(lexical)
+    return values[lexical]
+
+
+def _zone(z: str | None, sign: str | None, hours: str, minutes: str) -> timezone | None:
+    if z is None and sign is None:
+        return None
+    if z is not None:
+        return UTC
+    offset = timedelta(hours=int(hours), minutes=int(minutes))
+    return timezone(-offset if sign == "-" else offset)
+
+
+def _date(lexical: str) -> date:
+    year, month, day, *_ = _require(_DATE, lexical).groups()
+    return date(int(year), int(month), int(day))
+
+
+def _datetime(lexical: str) -> datetime:
+    *fields, fraction, z, sign, zh, zm = _require(_DATETIME, lexical).groups()
+    year, month, day, hour, minute, second = map(int, fields)
+    midnight = (hour, minute, second) == (24, 0, 0) and not (fraction or "").strip("0")
+    micros = int((fraction or "")[:6].ljust(6, "0"))
+    at = datetime(
+        year, month, day, 0 if midnight else hour, minute, second, micros, _zone(z, sign, zh, zm)
+    )
+    return at + timedelta(days=1) if midnight else at
+
+
+_CONVERSIONS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(INTEGER_TYPES, _integer),
+    XSD + "decimal": _decimal,
+    XSD + "double": _double,
+    XSD + "float": _double,
+    XSD + "boolean": _boolean,
+    XSD_DATE_TIME: _datetime,
+    XSD_DATE_TIME_STAMP: _datetime,
+    XSD + "date": _date,
+}
+
 
 Kind: TypeAlias = Literal["iri", "bnode", "literal", "triple"]
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from spaseq.rdf.terms.term import split_literal
-from spaseq.rdf.terms.vocabulary import INTEGER_TYPES, XSD_DATE_TIME, XSD_DATE_TIME_STAMP
+from spaseq.rdf.terms.term import INTEGER_TYPES, XSD_DATE_TIME, XSD_DATE_TIME_STAMP, split_literal
 
 DAY_MS = 86_400_000
 

@@ -18,8 +18,7 @@ from spaseq.rdf.ranges import FileRange, read_range
 from spaseq.rdf.readers import ArrivalClock
 from spaseq.rdf.terms.times import format_time
 from spaseq.records import record
-from spaseq.runtime.arrivals.horizon import FAR, Horizon
-from spaseq.runtime.arrivals.stream_clock import StreamClock
+from spaseq.runtime.arrivals.stream_clock import FAR, Horizon, StreamClock
 
 
 @record

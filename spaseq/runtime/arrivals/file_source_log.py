@@ -21,9 +21,8 @@ from spaseq.options import FileSourceSettings
 from spaseq.rdf.ranges import FileRange, TimeScan, scan_times
 from spaseq.runtime.arrivals.arrived_batch import ArrivedBatch, FileSlice, StreamArrivals
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
-from spaseq.runtime.arrivals.horizon import Horizon, horizons
 from spaseq.runtime.arrivals.passing_time import raise_silent
-from spaseq.runtime.arrivals.stream_clock import StreamClock
+from spaseq.runtime.arrivals.stream_clock import Horizon, StreamClock, horizons
 from spaseq.sources.files import WHOLE, FilePosition, GrowingFiles, PendingFile
 
 COMPACT_EVERY = 50

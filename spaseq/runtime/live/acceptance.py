@@ -156,7 +156,10 @@ class MessageAcceptance:
             SpaseqError: a source has failed.
         """
         if self._sync_s and self._has_any:
-            self._wait_for_sync()
+            rest = self._committed_at + self._sync_s - time.monotonic()
+            if rest > 0:
+                time.sleep(rest)
+            self._committed_at = time.monotonic()
         with self.writing:
             for iri, intake in self._intakes.items():
                 if iri not in self._held and (blocks := intake.drain()):
@@ -237,13 +240,6 @@ class MessageAcceptance:
             raise
         if 0 in due and iri in self._ends:
             self._ends[iri].raise_to(due[0])
-
-    def _wait_for_sync(self) -> None:
-        """Let messages come together, so that few commits are enough."""
-        rest = self._committed_at + self._sync_s - time.monotonic()
-        if rest > 0:
-            time.sleep(rest)
-        self._committed_at = time.monotonic()
 
     def problems(self) -> dict[str, str]:
         """Why nothing is accepted, by the name of the stream: its log or its source has failed."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import UsageError
-from spaseq.logs.segment_log import LogNotWritten, LogReader, SegmentLog
+from spaseq.logs.segment_log import LogReader, SegmentLog
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.live.answer_records import LoggedAnswer
@@ -52,11 +52,8 @@ class AnswerIndex:
         self._log, self._lock = log, threading.Lock()
         self._of: dict[str, _Answers] = {}
         self._listeners: list[Callable[[], None]] = []
-        reader = LogReader(log, log.first)
-        while some := reader.read():
-            for place, record in some:
-                self._note(place, LoggedAnswer.of_bytes(record))
-        reader.close()
+        for place, record in log.records():
+            self._note(place, LoggedAnswer.of_bytes(record))
 
     def _note(self, place: int, answer: LoggedAnswer) -> None:
         own = self._of.setdefault(answer.title, _Answers())
@@ -232,10 +229,8 @@ class AnswerLog:
 
     def expect_again(self, place: int) -> None:
         """The engine will give the answers from a place in the log on again."""
-        reader = LogReader(self.log, max(place, self.log.first))
-        while some := reader.read():
-            self._behind.update(LoggedAnswer.of_bytes(record).id for _, record in some)
-        reader.close()
+        records = self.log.records(place)
+        self._behind.update(LoggedAnswer.of_bytes(record).id for _, record in records)
 
     @property
     def is_behind(self) -> bool:
@@ -286,12 +281,7 @@ class AnswerLog:
         """
         if not self._waiting:
             return False
-        first = self.log.append([answer.to_bytes() for answer in self._waiting])
-        try:
-            self.log.commit()
-        except LogNotWritten:
-            self.log.discard()
-            raise
+        first = self.log.write([answer.to_bytes() for answer in self._waiting])
         self.index.add(first, self._waiting)
         self._waiting = []
         return True

@@ -206,7 +206,10 @@ class Delivery:
             for reason, refused in refusals:
                 self._give_up(refused, reason)
             self._counts["taken"] += len(answers) - len(refusals)
-            self._recover()
+            if self._back_off.failures:
+                self._on_note(f"{self._outlet.name} takes answers again")
+            self._back_off.succeeded()
+            self._problem = ""
         self._count_withheld(record for _, record in some)
         self._pass(len(some))
         return True
@@ -281,12 +284,6 @@ class Delivery:
         pause = self._back_off.failed()
         self._expire()
         self._patience.wait(pause)
-
-    def _recover(self) -> None:
-        if self._back_off.failures:
-            self._on_note(f"{self._outlet.name} takes answers again")
-        self._back_off.succeeded()
-        self._problem = ""
 
     def _expire(self) -> None:
         """Give up answers that have waited for longer than `keep`."""

@@ -24,7 +24,7 @@ from spaseq.kb.endpoint import Endpoint
 from spaseq.kb.endpoint_answers import Answered, AnswerKey
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.service_failure import ServiceFailure
-from spaseq.logs.segment_log import LogNotWritten, LogReader, SegmentLog
+from spaseq.logs.segment_log import SegmentLog
 from spaseq.options import ServiceOptions
 
 
@@ -192,15 +192,9 @@ class EndpointLog:
 
     def commit(self) -> None:
         """Log the batches that have ended; LogNotWritten if the disk is full."""
-        if not self._unwritten:
-            return
-        self._log.append(self._unwritten)
-        try:
-            self._log.commit()
-        except LogNotWritten:
-            self._log.discard()
-            raise
-        self._unwritten = []
+        if self._unwritten:
+            self._log.write(self._unwritten)
+            self._unwritten = []
 
     # --- restarts ---------------------------------------------------------------------------------
 
@@ -220,10 +214,9 @@ class EndpointLog:
 
     def read_again(self, index: int, iris: Iterable[str]) -> None:
         """Get ready to repeat the batches from an index on; `iris` are the run's streams."""
-        reader, found = LogReader(self._log, max(index, self._log.first)), list[AskingBatch]()
-        while some := reader.read():
-            found.extend(AskingBatch.of_bytes(record, number) for number, record in some)
-        reader.close()
+        found = [
+            AskingBatch.of_bytes(record, number) for number, record in self._log.records(index)
+        ]
         streams = [*iris]
         found.sort(key=lambda batch: place_of(batch.before, streams))
         self._again = deque(found)

@@ -19,8 +19,8 @@ from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.arrivals.passing_time import PlaceTime, Watched, passed
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.runtime.live.live_stream import LiveStream
-from spaseq.runtime.live.message_events import name_of
 from spaseq.runtime.live.run_clock import RunClock
+from spaseq.runtime.live.stream_events import name_of
 
 Place = tuple[str, int]
 """A stream's IRI and the number of one of its partitions."""

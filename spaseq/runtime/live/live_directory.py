@@ -81,7 +81,7 @@ class SavedRun:
 _NAMES = [field.name for field in fields(SavedRun)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Persistence:
     """What a loop keeps, besides its logs, and for how long.
 
@@ -111,10 +111,6 @@ class Persistence:
     rebuilds: bool = False
     answers_ms: int | None = None
     graphs: KeptGraphs | None = None
-
-
-USUAL = Persistence()
-"""That of a run whose queries are fixed."""
 
 
 FORMAT_VERSION = 4

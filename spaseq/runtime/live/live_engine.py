@@ -29,16 +29,14 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.arrivals.arrived_batch import before_horizon
-from spaseq.runtime.arrivals.horizon import Horizon, event_horizon
 from spaseq.runtime.arrivals.passing_time import Watched
-from spaseq.runtime.arrivals.stream_clock import StreamClock
+from spaseq.runtime.arrivals.stream_clock import StreamClock, event_horizon
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.state_limits import check_size, too_many_waiting
-from spaseq.runtime.live.given_times import arrival_times
 from spaseq.runtime.live.heartbeats import take_heartbeats
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.partition_clocks import PartitionClocks
-from spaseq.runtime.live.stream_events import StreamEvents
+from spaseq.runtime.live.stream_events import StreamEvents, arrival_times
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit
 from spaseq.runtime.unit_stages import StageFactory
@@ -164,7 +162,10 @@ class LiveEngine:
         for entry in in_turn(entries):
             if isinstance(entry, MessageColumns):
                 if is_heartbeat(entry.media_type[0]):
-                    self._take_heartbeats(iri, entry)
+                    clock = self._clocks[iri].of_partition(int(entry.partition[0]))
+                    bad = self._job.stats.bad
+                    take_heartbeats(self._streams[iri], entry, clock, self._job.take_bad)
+                    self.counts[iri].bad += self._job.stats.bad - bad
                 else:
                     self._take_messages(iri, entry)
             elif isinstance(entry, Partitions):
@@ -180,7 +181,8 @@ class LiveEngine:
         at, bad = time.perf_counter(), stats.bad
         for batch in self._read_events(iri, messages):
             own = clocks.of_partition(partition)
-            horizon = self._horizon(iri, arrival, batch)
+            ahead_ms = self._streams[iri].settings.max_ahead_ms
+            horizon = event_horizon(self._clocks[iri].latest, arrival, batch.time, ahead_ms)
             given = batch.time, arrival, clocks.least(partition)
             batch = batch.with_time(arrival_times(*given, horizon, own.latest))
             admitted = before_horizon(batch, horizon, own, name, on_bad)
@@ -198,21 +200,9 @@ class LiveEngine:
             at = time.perf_counter()
         counts.bad += stats.bad - bad
 
-    def _take_heartbeats(self, iri: str, messages: MessageColumns) -> None:
-        """Take messages that are heartbeats of one partition."""
-        clock = self._clocks[iri].of_partition(int(messages.partition[0]))
-        bad = self._job.stats.bad
-        take_heartbeats(self._streams[iri], messages, clock, self._job.take_bad)
-        self.counts[iri].bad += self._job.stats.bad - bad
-
     def _read_events(self, iri: str, messages: MessageColumns) -> Iterator[EventBatch]:
         """The events of messages that came together."""
         return self._events[iri].read(self._sources[iri], messages, self._job.take_bad)
-
-    def _horizon(self, iri: str, arrival: int, batch: EventBatch) -> Horizon:
-        """The horizon of messages that came together."""
-        ahead_ms = self._streams[iri].settings.max_ahead_ms
-        return event_horizon(self._clocks[iri].latest, arrival, batch.time, ahead_ms)
 
     def _match(self, batch: EventBatch) -> None:
         at = time.perf_counter()

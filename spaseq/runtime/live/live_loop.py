@@ -20,6 +20,7 @@ from spaseq.algebra.graph_changes import GraphChange
 from spaseq.errors import SpaseqError
 from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.logs.stream_log import Heartbeat, MessageReader, StreamLog
+from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.job import Job, ProcessCounts
 from spaseq.runtime.live.acceptance import MessageAcceptance
@@ -39,8 +40,8 @@ from spaseq.runtime.live.endpoint_log import EndpointLog
 from spaseq.runtime.live.graph_changes import GraphChanges
 from spaseq.runtime.live.graph_log import LoggedChange
 from spaseq.runtime.live.heartbeats import Heartbeats, check_heartbeat, is_below
-from spaseq.runtime.live.live_directory import USUAL, LiveDirectory, Persistence, SavedRun
-from spaseq.runtime.live.live_engine import EngineLost, LiveEngine
+from spaseq.runtime.live.live_directory import LiveDirectory, Persistence, SavedRun
+from spaseq.runtime.live.live_engine import EngineLost, EngineMaker
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.log_points import PastPoint
 from spaseq.runtime.live.loop_requests import LoopRequests
@@ -52,6 +53,7 @@ from spaseq.runtime.live.query_changes import (
 )
 from spaseq.runtime.live.run_clock import RunClock
 from spaseq.runtime.live.run_views import StreamWaits
+from spaseq.runtime.pushed import Tolerated
 from spaseq.storage.durable_files import cut_to, is_regular, size_of
 
 T = TypeVar("T")
@@ -69,20 +71,24 @@ class LiveLoop:
     """A run with its logs.
 
     `problems` are what fails now, by what it is. Only the thread of `run` may call methods without
-    a remark.
+    a remark. No failure of a query is one of the run if queries come and go.
     """
 
     def __init__(
         self,
         job: Job,
-        engine: LiveEngine,
-        streams: Sequence[LiveStream],
         directory: LiveDirectory,
-        endpoints: EndpointLog,
-        keeping: Persistence = USUAL,
+        keeping: Persistence,
+        streams: Sequence[LiveStream],
+        make: EngineMaker,
+        limits: StateLimits,
     ) -> None:
-        self.job, self.engine, self.directory, self._keeping = job, engine, directory, keeping
-        self._endpoints = endpoints
+        """`job` gets a knowledge base whose endpoints are logged; `make` makes the engine."""
+        self.job, self.directory, self._keeping = job, directory, keeping
+        self.endpoints = EndpointLog(directory.endpoints, job.knowledge.services)
+        job.knowledge = self.endpoints.used_by(job.knowledge)
+        tolerated = Tolerated.NONE if keeping.planner is None else Tolerated.ALL
+        self.engine = engine = make(job, streams, limits, tolerated)
         self.knowledge_since = 0  # ms since the epoch; 0 if there was no other knowledge base
         self.streams = {stream.iri: stream for stream in streams}
         self.clock = RunClock(keeping.wall)
@@ -134,7 +140,7 @@ class LiveLoop:
 
     def _resumed(self) -> dict[str, MessageReader]:
         """The readers of the logs, from the last saved state on."""
-        others = other_logs(self.answers, self._endpoints, self.queries)
+        others = other_logs(self.answers, self.endpoints, self.queries)
         earlier = EarlierRun(self.directory, self.logs, others, self._keeping.rebuilds)
         self._replay, self._points = earlier.replay, earlier.points
         self._saved_answers = self._saved_endpoints = endpoints = 0
@@ -153,8 +159,8 @@ class LiveLoop:
             for file in self._sides.values():
                 file.truncate(0)
             if not any(places.values()):
-                self._points.add(point_of(places, self.engine, self.queries, self._endpoints.end))
-        self._endpoints.read_again(endpoints, self.logs)
+                self._points.add(point_of(places, self.engine, self.queries, self.endpoints.end))
+        self.endpoints.read_again(endpoints, self.logs)
         self.queries.read_log()
         if earlier.replay is None:
             self.answers.expect_again(self._saved_answers)
@@ -185,7 +191,7 @@ class LiveLoop:
             engine=engine,
             places=self._places(),
             answers=self.answers.log.end,
-            endpoints=self._endpoints.end,
+            endpoints=self.endpoints.end,
             sides={name: size_of(file) for name, file in self._sides.items()},
             changes=self.queries.changed,
             queries=self.queries.as_values(),
@@ -202,7 +208,7 @@ class LiveLoop:
         self.directory.save_note(note_of(saved, self.engine.counts_as_json(), self._points))
         self.directory.save_state(saved.as_value())
         self._saved_answers, self._saved_endpoints = saved.answers, saved.endpoints
-        self._endpoints.saved()
+        self.endpoints.saved()
         self._drop()
         self._fail(self.engine.check_sizes())
         self._saved_at, self._only_time = time.monotonic(), True
@@ -228,7 +234,7 @@ class LiveLoop:
         asked, changed = self._saved_endpoints, self.queries.changed
         if point is not None:
             asked, changed = min(asked, point.endpoints), min(changed, point.changes)
-        self._endpoints.log.drop_before(asked, before)
+        self.endpoints.log.drop_before(asked, before)
         if self.queries.log is not None:
             self.queries.log.log.drop_before(changed, before)
 
@@ -362,7 +368,7 @@ class LiveLoop:
 
     def _catch_up(self, stop: threading.Event) -> None:
         """Read what an earlier run has logged and not evaluated."""
-        parts = self.job, self.engine, self.queries, self.answers, self._endpoints
+        parts = self.job, self.engine, self.queries, self.answers, self.endpoints
         repetition = LogRepetition(*parts, self.logs, self._advance_visibly)
         if self._replay is not None:
             repetition.make_anew(self._replay, stop)
@@ -374,22 +380,18 @@ class LiveLoop:
             self._advance_visibly()
         if not stop.is_set():
             self.answers.caught_up()
-            self._set_clock()
+            for iri, log in self.logs.items():
+                self.clock.saw(iri, log.last_arrival)
+            for (iri, _), own in self.engine.clocks().items():
+                stream = self.streams[iri]
+                if stream.takes_clock and own.floor is not None:
+                    self.clock.saw(iri, own.floor + stream.settings.delay_ms)
 
     def _advance_visibly(self, until: Mapping[str, int] | None = None) -> bool:
         """As `_advance`; then serve the requests that only look."""
         found = self._advance(until)
         self.requests.serve_looks()
         return found
-
-    def _set_clock(self) -> None:
-        """Let the clock know what it has shown before."""
-        for iri, log in self.logs.items():
-            self.clock.saw(iri, log.last_arrival)
-        for (iri, _), own in self.engine.clocks().items():
-            stream = self.streams[iri]
-            if stream.takes_clock and own.floor is not None:
-                self.clock.saw(iri, own.floor + stream.settings.delay_ms)
 
     def _waits(self, ends: Mapping[str, int] | None = None) -> bool:
         """Whether the engine has not read the logs to their ends, or to other ones."""
@@ -403,7 +405,7 @@ class LiveLoop:
         """
         self._tell()
         self._commit_answers()  # that an earlier commit has not taken
-        self._endpoints.begin_batch(self._places())
+        self.endpoints.begin_batch(self._places())
         read = False
         for iri, reader in self._readers.items():
             end = None if until is None else until.get(iri, reader.next)
@@ -415,9 +417,15 @@ class LiveLoop:
         if read:
             self._heartbeats.moved()
             self.job.stats.batches += 1
-            self._log_answers()
+            self.answers.add(self.engine.advance())
+            self.endpoints.end_batch(self._places())
+            self._commit_answers()
             self._check_waiting()
-        self._save_if_due()
+        due = max(SNAPSHOT_S, _SHARE * self._save_s)
+        if self._only_time:  # a restart reads few heartbeats again
+            due = max(_QUIET_S, _QUIET_SHARE * self._save_s)
+        if time.monotonic() - self._saved_at > due and not self._is_behind:
+            self._save()
         return read
 
     def _check_waiting(self) -> None:
@@ -438,28 +446,16 @@ class LiveLoop:
         for title, reason in reasons.items():
             self.change(ChangeKind.FAILED, self.queries.by_name[title], reason=reason)
 
-    def _log_answers(self) -> None:
-        self.answers.add(self.engine.advance())
-        self._endpoints.end_batch(self._places())
-        self._commit_answers()
-
     def _commit_answers(self) -> None:
         """Write the answers that are not on disk yet, after what endpoints said for them."""
-        self._endpoints.commit()
+        self.endpoints.commit()
         if self.answers.commit() and self.deliveries is not None:
             self.deliveries.wake()
-
-    def _save_if_due(self) -> None:
-        due = max(SNAPSHOT_S, _SHARE * self._save_s)
-        if self._only_time:  # a restart reads few heartbeats again
-            due = max(_QUIET_S, _QUIET_SHARE * self._save_s)
-        if time.monotonic() - self._saved_at > due and not self._is_behind:
-            self._save()
 
     @property
     def _is_behind(self) -> bool:
         """Whether the engine must repeat what an earlier run has done."""
-        is_behind = self.answers.is_behind or self._endpoints.is_repeating
+        is_behind = self.answers.is_behind or self.endpoints.is_repeating
         return is_behind or self._replay is not None
 
     # --- changes ----------------------------------------------------------------------------------
@@ -540,7 +536,7 @@ class LiveLoop:
             self._readers[iri].close()
             log.close()
         self.answers.close()
-        self._endpoints.close()
+        self.endpoints.close()
         self.queries.close()
         if self._keeping.graphs is not None:
             self._keeping.graphs.log.close()

@@ -8,20 +8,19 @@ import os
 import shutil
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from spaseq.errors import InputError, RunError
-from spaseq.logs.segment_log import LogReader, SegmentLog
+from spaseq.logs.segment_log import SegmentLog
 from spaseq.options import FollowOptions, StateLimits
 from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.answer_records import LoggedAnswer
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import Terms
-from spaseq.runtime.live.endpoint_log import EndpointLog
 from spaseq.runtime.live.graph_changes import open_graphs
 from spaseq.runtime.live.graph_log import first_knowledge
 from spaseq.runtime.live.live_directory import LiveDirectory, Persistence
@@ -29,7 +28,6 @@ from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
 from spaseq.runtime.live.live_loop import LiveLoop
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.query_changes import Planner
-from spaseq.runtime.pushed import Tolerated
 from spaseq.sources.broker_stream import BrokerStream
 
 
@@ -86,11 +84,8 @@ class LoggedRun:
             )
             streams = [LiveStream(s.describe(), s, options.arrivals) for s in sources]
             graphs = open_graphs(directory.graphs, job)
-            endpoints = EndpointLog(directory.endpoints, job.knowledge.services)
-            job.knowledge = endpoints.used_by(job.knowledge)
-            engine = self.engine(job, streams, options.limits, Tolerated.NONE)
             keeping = Persistence(sides=sides or {}, rebuilds=options.rebuild, graphs=graphs)
-            loop = LiveLoop(job, engine, streams, directory, endpoints, keeping)
+            loop = LiveLoop(job, directory, keeping, streams, self.engine, options.limits)
             loop.run(stop, lambda: loop.deliveries_to({"out": output}))
 
 
@@ -141,13 +136,9 @@ def replayed(
         for part in (*parts, "graphs"):
             _copy(data / part, directory / part)
         graphs = open_graphs(opened.graphs, job, instead=instead)
-        endpoints = EndpointLog(opened.endpoints, job.knowledge.services)
-        job.knowledge = endpoints.used_by(job.knowledge)
-        tolerated = Tolerated.NONE if planner is None else Tolerated.ALL
-        keeping = Persistence(planner, retain_ms=_EVER, graphs=graphs)
-        made = engine(job, streams, StateLimits(), tolerated)
-        loop = LiveLoop(job, made, streams, opened, endpoints, keeping)
-        logs = {"the answers of endpoints": endpoints.log} if planner is not None else {}
+        keeping = Persistence(planner=planner, retain_ms=_EVER, graphs=graphs)
+        loop = LiveLoop(job, opened, keeping, streams, engine, StateLimits())
+        logs = {} if planner is None else {"the answers of endpoints": loop.endpoints.log}
         _check_whole(loop, logs, directory, data)
         loop.replay(threading.Event())
     yield from _logged(directory)
@@ -170,13 +161,9 @@ def _check_whole(
 
 
 def _logged(directory: Path) -> Iterator[LoggedAnswer]:
-    log = SegmentLog(directory / "answers")
-    reader = LogReader(log, log.first)
-    while some := reader.read():
-        for _, record in some:
+    with closing(SegmentLog(directory / "answers")) as log:
+        for _, record in log.records():
             yield LoggedAnswer.of_bytes(record)
-    reader.close()
-    log.close()
 
 
 def _copy(given: Path, to: Path) -> None:

@@ -18,12 +18,10 @@ import numpy as np
 from spaseq.algebra.answers import TraceItem
 from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.runtime.arrivals.horizon import event_horizon
-from spaseq.runtime.arrivals.stream_clock import StreamClock, TimeCounts, late_events
+from spaseq.runtime.arrivals.stream_clock import StreamClock, TimeCounts, event_horizon, late_events
 from spaseq.runtime.job.job import LateEvent
-from spaseq.runtime.live.given_times import arrival_times
 from spaseq.runtime.live.live_stream import LiveStream
-from spaseq.runtime.live.stream_events import SeenGraphs
+from spaseq.runtime.live.stream_events import SeenGraphs, arrival_times
 
 _NO_EVENT_IS_LATE = 2**61
 """A delay (ms) for a clock that only numbers events."""

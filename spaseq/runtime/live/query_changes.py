@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from spaseq.errors import RunError
-from spaseq.logs.segment_log import LogReader, SegmentLog
+from spaseq.logs.segment_log import SegmentLog
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.live.log_points import PastPoint
 
@@ -95,20 +95,11 @@ class ChangeLog:
 
     def append(self, change: QueryChange) -> None:
         """Log a change; RunError if the disk is full."""
-        self.log.append([change.to_bytes()])
-        try:
-            self.log.commit()
-        except RunError:
-            self.log.discard()
-            raise
+        self.log.write([change.to_bytes()])
 
     def after(self, index: int) -> list[QueryChange]:
         """The changes from an index on."""
-        reader, found = LogReader(self.log, max(index, self.log.first)), list[QueryChange]()
-        while some := reader.read():
-            found.extend(QueryChange.of_bytes(record, number) for number, record in some)
-        reader.close()
-        return found
+        return [QueryChange.of_bytes(record, number) for number, record in self.log.records(index)]
 
     def close(self) -> None:
         """Close the file."""

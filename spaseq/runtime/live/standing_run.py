@@ -7,16 +7,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Literal, TextIO, TypeVar
 
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.errors import UsageError
 from spaseq.lang.head_comments import comments_of
-from spaseq.logs.messages import Message, MessageColumns
+from spaseq.logs.messages import Message
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import BadInput
@@ -26,7 +25,6 @@ from spaseq.runtime.live.answer_records import LoggedAnswer
 from spaseq.runtime.live.changing_queries import CatchUp
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import DeliveryView
-from spaseq.runtime.live.endpoint_log import EndpointLog
 from spaseq.runtime.live.graph_changes import (
     MOST_BYTES,
     GraphChanges,
@@ -41,7 +39,6 @@ from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.partition_clocks import GivenEvents
 from spaseq.runtime.live.query_changes import ChangeKind, Planner, QueryChange, StandingQuery
 from spaseq.runtime.live.run_views import QueryView, QueryWaits, State, StreamView, waits_of
-from spaseq.runtime.pushed import Tolerated
 from spaseq.sinks.line_file import open_lines
 from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
@@ -59,34 +56,23 @@ class UnknownQuery(UsageError):
     """There is no query with this name."""
 
 
-@dataclass(frozen=True, slots=True)
-class StandingOptions:
-    """How a standing run goes.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingOptions(Persistence):
+    """How a standing run goes, and what it keeps; it has the planner and sides of the run itself.
 
     Attributes:
         limits: of each query's state.
-        sync_ms: the least time between two commits of the logs.
-        retain_ms: how long messages and answers that nobody needs any more stay in the logs.
-        endures: whether failures of disks and brokers are problems that may pass; otherwise they
-            end the run.
         engine: makes what evaluates the queries.
-        wall: seconds since the epoch.
         record: a file of the data directory with what a replay must know, as (name, data).
-        rebuilds: whether the state is made anew from the logs, whatever an earlier run has saved.
-        answers_ms: how long answers can be read; None: as long as messages stay.
         on_files: told of each change of a graph by its files: the graph before and after.
         most_kb: how many bytes the files of a graph may have, or what a request gives for one.
     """
 
-    limits: StateLimits = field(default_factory=StateLimits)
-    sync_ms: int = 0
     retain_ms: int = 3_600_000
     endures: bool = True
+    limits: StateLimits = field(default_factory=StateLimits)
     engine: EngineMaker = LiveEngine
-    wall: Callable[[], float] = time.time
     record: tuple[str, bytes] | None = None
-    rebuilds: bool = False
-    answers_ms: int | None = None
     most_kb: int = MOST_BYTES
     on_files: OnFiles = ignored
 
@@ -166,20 +152,10 @@ class StandingRun:
                 self._sides[str(self._path / name)] = file
                 stack.callback(file.close)
             graphs = open_graphs(directory.graphs, job, options.most_kb, options.on_files)
-            endpoints = EndpointLog(directory.endpoints, job.knowledge.services)
-            job.knowledge = endpoints.used_by(job.knowledge)
-            engine = options.engine(job, self._streams, options.limits, Tolerated.ALL)
-            kept = self._planner, self._sides, options.sync_ms, options.retain_ms
-            keeping = Persistence(
-                *kept,
-                options.endures,
-                not sources,
-                options.wall,
-                options.rebuilds,
-                options.answers_ms,
-                graphs,
-            )
-            self._loop = LiveLoop(job, engine, self._streams, directory, endpoints, keeping)
+            kept = replace(options, planner=self._planner, sides=self._sides)
+            kept = replace(kept, waits=not sources, graphs=graphs)
+            given = self._streams, options.engine, options.limits
+            self._loop = LiveLoop(job, directory, kept, *given)
             self._stack = stack.pop_all()
         self._thread = threading.Thread(target=self._run, name="evaluation", daemon=True)
         self._thread.start()
@@ -528,11 +504,7 @@ class StandingRun:
         With `begin` and `end`, which are places of a query, those from the one to the other.
         """
         log = self._loop.logs[self._iris[stream]]
-        reader, found = log.reader(max(begin, log.log.first)), list[Message]()
-        while some := reader.read(until=end):
-            found.extend(chain.from_iterable(e for e in some if isinstance(e, MessageColumns)))
-        reader.close()
-        return found
+        return log.messages(max(begin, log.log.first), end)
 
     def newest_records(self, stream: str, most_bytes: int) -> Iterator[list[Message]]:
         """The last messages of a stream that are logged, piece by piece, the last piece first.
@@ -543,10 +515,7 @@ class StandingRun:
         end, taken, size = log.log.end, 0, 64  # records
         while end > log.log.first and taken < most_bytes:
             begin = max(end - size, log.log.first)
-            reader, found = log.reader(begin), list[Message]()
-            while reader.next < end and (some := reader.read()):
-                found.extend(chain.from_iterable(e for e in some if isinstance(e, MessageColumns)))
-            reader.close()
+            found = log.messages(begin, end)
             yield found
             read = sum(len(message.payload) for message in found)
             size = max(1, min(_MOST_RECORDS, _PIECE * (end - begin) // max(read, 1)))

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,19 +23,28 @@ import pyarrow as pa
 
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import bounded_splits
 from spaseq.runtime.arrivals.tie_numbering import Overlap
-from spaseq.runtime.job.chaining import queries_read
+from spaseq.runtime.job.chaining import RegisteredStream, levels, queries_read
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.one_machine import found_in_files, is_one_machine
 from spaseq.runtime.spark.rows.stage_rows import (
+    END,
+    EXTENT,
     OUTPUT,
     OUTPUT_DDL,
     OVERLAP,
+    PACKS,
     PACKS_DDL,
     PARTIAL,
+    SIDE,
+    TIES,
     Item,
+    TaskReport,
     items_of,
+    ordered_answers,
 )
 from spaseq.runtime.spark.session.failures import spark_errors
 from spaseq.runtime.spark.session.spark_session import session
@@ -46,11 +55,92 @@ from spaseq.runtime.spark.shared import (
     take_message,
 )
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, ProgressFile
-from spaseq.runtime.spark.stages.registered_streams import chained_output
 from spaseq.runtime.spark.stages.sequence_stage import run_sequences
 from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
 from spaseq.scratch import ScratchDirectory
 from spaseq.stages.query_units import QueryUnits
+
+SOURCE = 2**30
+"""The order of side rows: registered streams come after all other streams."""
+
+
+@record
+class RegisteredSolve:
+    """Stage 1 over the stream that a query registers: its answers in, rows of solutions out."""
+
+    solve: BoundedSolve
+    query: int
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow`: all answers of the query, in order, to rows of `PACKS`."""
+        iri = self.solve.units.queries[self.query].identity.register
+        assert iri is not None
+        report = TaskReport(PACKS, SOURCE + self.query)
+        yield from report.rows(self._packs(iri, batches, report), batches)
+
+    def _packs(
+        self, iri: str, batches: Iterator[pa.RecordBatch], report: TaskReport
+    ) -> Iterator[pa.RecordBatch]:
+        yield from self.solve.solved(iri, _events(iri, batches), report.stats, report.take)
+        # These events are not input of the run, so they are not counted.
+        own = report.stats
+        report.stats = Stats(bad=own.bad, stages=own.stages, solutions=own.solutions)
+
+
+def _events(iri: str, batches: Iterator[pa.RecordBatch]) -> Iterator[EventBatch]:
+    stream = RegisteredStream(iri)
+    columns = (
+        (batch.column(name).to_pylist() for name in ("order", "payload")) for batch in batches
+    )
+    rows = (row for order, payload in columns for row in zip(order, payload, strict=True))
+    for answers in ordered_answers(rows):
+        if answers:
+            yield stream.events(answers)
+
+
+def chained_output(
+    solve: BoundedSolve,
+    solutions: Any,
+    sequence: Callable[[Any], Any],
+    keep: Callable[[Any], Any],
+) -> Any:
+    """The DataFrame of `OUTPUT` rows of queries that read each other's streams.
+
+    Args:
+        solve: stage 1; its queries are in reading order.
+        solutions: its DataFrame, over the streams that are given.
+        sequence: stage 2, from such a DataFrame to one of `OUTPUT` rows.
+        keep: called for each DataFrame that is used more than once; may persist it.
+    """
+    plans = solve.units.queries
+    reads = queries_read(plans)
+    inputs, outputs = [keep(solutions)], []
+    for level in levels(plans):
+        fed = _union(
+            [frame.where(frame["query"].isin([END, TIES, EXTENT, *level])) for frame in inputs]
+        )
+        output = keep(sequence(fed))
+        outputs.append(output)
+        read = [number for number in level if any(number in others for others in reads)]
+        inputs += [keep(_registered(solve, output, number)) for number in read]
+    sides = [frame.where(frame["query"] == SIDE).select(*OUTPUT.names) for frame in inputs]
+    return _union([*outputs, *sides])
+
+
+def _registered(solve: BoundedSolve, output: Any, query: int) -> Any:
+    """Stage 1 over the stream that a query registers."""
+    answers = output.where(output["query"] == query).repartition(1)
+    task = RegisteredSolve(solve, query)
+    return (
+        answers.sortWithinPartitions("order")
+        .select("order", "payload")
+        .mapInArrow(lambda batches: task.run(batches), PACKS_DDL)
+    )
+
+
+def _union(frames: list[Any]) -> Any:
+    return reduce(lambda one, other: one.unionAll(other), frames)
+
 
 _POLL_SECONDS = 0.25
 
@@ -71,7 +161,14 @@ def while_watching(
         future = pool.submit(_in_group, context, group, action)
         try:
             while not _finished(future):
-                _progress(job, progress, started)
+                files = Path(progress).glob("split-*[0-9]") if progress is not None else ()
+                known = [ProgressFile(path).read() for path in files]
+                job.stats.events = sum(s.events for s in known)
+                job.stats.triples = sum(s.triples for s in known)
+                marks = [s.watermark for s in known if s.watermark is not None]
+                job.stats.watermark = min(marks, default=None)
+                job.stats.seconds = time.perf_counter() - started
+                job.on_progress(job.stats)
             return future.result()
         except BaseException:
             context.cancelJobGroup(group)
@@ -89,17 +186,6 @@ def _finished(future: Future[Any]) -> bool:
     except NotYet:
         return False
     return True
-
-
-def _progress(job: Job, directory: str | None, started: float) -> None:
-    files = Path(directory).glob("split-*[0-9]") if directory is not None else ()
-    known = [ProgressFile(path).read() for path in files]
-    job.stats.events = sum(s.events for s in known)
-    job.stats.triples = sum(s.triples for s in known)
-    marks = [s.watermark for s in known if s.watermark is not None]
-    job.stats.watermark = min(marks, default=None)
-    job.stats.seconds = time.perf_counter() - started
-    job.on_progress(job.stats)
 
 
 PIECE_BYTES = 64 * 2**20

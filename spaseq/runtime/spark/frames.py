@@ -19,12 +19,12 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from spaseq.errors import InputError, SpaseqError, UsageError
+from spaseq.errors import InputError, UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.terms.term import Triple
@@ -32,7 +32,7 @@ from spaseq.records import record
 from spaseq.runtime.arrivals.passing_time import raise_silent
 from spaseq.runtime.arrivals.stream_clock import StreamClock, TimeCounts, late_events
 from spaseq.runtime.job.binding import stream_names
-from spaseq.runtime.job.group_stage import QueryGroups
+from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.job.job import Job, LateEvent, ProcessCounts, Stats
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
 from spaseq.runtime.spark.lifted_frames import (
@@ -41,7 +41,7 @@ from spaseq.runtime.spark.lifted_frames import (
     events_of_stored,
     stored_rows,
 )
-from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, SideRows
+from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, SideRows, TaskReport
 from spaseq.runtime.spark.shared import ship_functions, store_knowledge
 from spaseq.runtime.spark.stages.followed_patterns import PACKED, PACKED_DDL, marks, packed
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver
@@ -169,26 +169,21 @@ class FrameSolve:
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`: rows of `COLUMNS` to rows of `PACKS`."""
         context = TaskContext.get()
-        side = SideRows(PACKS, context.partitionId() if context else 0)
-        stats, process = Stats(), ProcessCounts()
+        report = TaskReport(PACKS, context.partitionId() if context else 0)
+        yield from report.rows(self._packs(batches, report), batches)
+
+    def _packs(
+        self, batches: Iterator[pa.RecordBatch], report: TaskReport
+    ) -> Iterator[pa.RecordBatch]:
         counters: dict[str, InstantCounter] = {}
-        try:
-            for batch in batches:
-                columns = (batch.column(name).to_pylist() for name in COLUMNS)
-                for iri, rows in _by_stream(zip(*columns, strict=True), self.names).items():
-                    events, bad = _events(
-                        iri, rows, counters.setdefault(iri, InstantCounter()), self.time_unit
-                    )
-                    yield from self.solve.solved(iri, iter([events]), stats, bad.append)
-                    stats.count_bad(bad)
-                    if bad:
-                        yield side.batch(bad)
-        except SpaseqError as error:
-            yield side.batch([error])
-            for _ in batches:  # read to the end, as Spark expects
-                pass
-        process.add_to(stats)
-        yield side.batch([stats])
+        for batch in batches:
+            columns = (batch.column(name).to_pylist() for name in COLUMNS)
+            for iri, rows in _by_stream(zip(*columns, strict=True), self.names).items():
+                counter = counters.setdefault(iri, InstantCounter())
+                events, bad = _events(iri, rows, counter, self.time_unit)
+                for each in bad:
+                    report.take(each)
+                yield from self.solve.solved(iri, iter([events]), report.stats, report.take)
 
 
 @record

@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from spaseq import thresholds
-from spaseq.errors import SpaseqError, UsageError
+from spaseq.errors import UsageError
 from spaseq.lang import ast
 from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import walk
@@ -33,10 +33,9 @@ from spaseq.lift.table_files import check_names
 from spaseq.lift.watched_casts import LostValue, bad_row
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.term_tables import ListedTerms
-from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
+from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions
 from spaseq.runtime.arrivals.tie_numbering import PartTimes, TieTable
-from spaseq.runtime.job.job import ProcessCounts, Stats
-from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, TIES, SideRows, rows
+from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, TIES, TaskReport, rows
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 
 TIME = "spaseq time"
@@ -243,21 +242,9 @@ class PartSolve:
     ) -> Iterator[pa.RecordBatch]:
         """Rows of `PACKS`; a part that is `alone` needs no numbers of other parts' events."""
         part = (self.number + 1) * _MOST_PARTITIONS + self.place
-        side, times = SideRows(PACKS, part), PartTimes(self.number, part)
-        stats, process, bad = Stats(), ProcessCounts(), list[BadInput]()
-        try:
-            found = events(bad.append) if alone else times.watch(events(bad.append))
-            for packs in self.solve.solved(self.iri, found, stats, bad.append, part):
-                yield packs
-                if bad:
-                    stats.count_bad(bad)
-                    yield side.batch(bad)
-                    bad.clear()
-        except SpaseqError as error:
-            yield side.batch([error])
-        stats.count_bad(bad)
-        process.add_to(stats)
-        yield side.batch([*bad, stats])
+        report, times = TaskReport(PACKS, part), PartTimes(self.number, part)
+        found = events(report.take) if alone else times.watch(events(report.take))
+        yield from report.rows(self.solve.solved(self.iri, found, report.stats, report.take, part))
         for table in times.tables():
             yield self._for_all(table)
 

@@ -17,7 +17,7 @@ from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.expr.doubles import double_of
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Event, Values, batch, query, run
 from tests.automaton.keyed_streams import (

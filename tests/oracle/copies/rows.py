@@ -14,8 +14,7 @@ from typing import Any
 from rdflib import XSD
 
 from spaseq.lang import ast
-from spaseq.rdf.terms.cdt_list import list_items, list_lexical
-from spaseq.rdf.terms.vocabulary import CDT_LIST
+from spaseq.rdf.terms.term import CDT_LIST, list_items, list_lexical
 from tests.construct.reference import construct, renamed, texts
 from tests.oracle.answers import AFTER_ALL, Answer
 from tests.oracle.comparison import by_value

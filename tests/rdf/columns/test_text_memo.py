@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spaseq.rdf.columns.term_columns import text_array
-from spaseq.rdf.columns.united_texts import TextMemo
+from spaseq.rdf.columns.term_columns import TextMemo, text_array
 
 
 def test_a_result_is_kept_as_long_as_the_array() -> None:

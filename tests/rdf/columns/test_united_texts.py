@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from spaseq.rdf.columns.term_columns import TermColumn
-from spaseq.rdf.columns.united_texts import UnitedTexts
+from spaseq.rdf.columns.term_columns import TermColumn, UnitedTexts
 from tests.thresholds import Force
 
 FIRST = TermColumn.of(["a", "b", "c"])

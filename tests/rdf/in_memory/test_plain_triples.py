@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.rdf.in_memory.program_events import plain_triples
-from spaseq.rdf.terms.vocabulary import RDF, XSD
+from spaseq.rdf.terms.term import RDF, XSD
 from tests.sizes import sizes
 
 IRIS = [

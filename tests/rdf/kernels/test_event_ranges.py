@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from spaseq.rdf.columns.quad_block import BlockBuilder
 from spaseq.rdf.documents.event_assembly import GraphAssembly
 from spaseq.rdf.documents.event_buffer import EventBuffer
+from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.events.time_terms import TimeTerms
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.lines import chunks
 from spaseq.rdf.lines.line_parser import parse_nquads_line
-from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+from spaseq.rdf.terms.term import GENERATED_AT_TIME
 from tests.rdf.shared import SHARED, needs_data
 from tests.rdf.streams import STREAM, TIME, XSD, Event, at, events_of, read, write
 from tests.sizes import sizes

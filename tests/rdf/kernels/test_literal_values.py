@@ -16,9 +16,8 @@ from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
 from spaseq.rdf.lines.buffer_terms import BufferTerms
 from spaseq.rdf.lines.statements import LineChunk, StatementReader
 from spaseq.rdf.terms.number_kinds import DATE_TIME, DOUBLE, EXACT, FLOAT, OTHER, SHORT, UNKNOWN
-from spaseq.rdf.terms.term import literal_text
+from spaseq.rdf.terms.term import XSD, literal_text
 from spaseq.rdf.terms.times import parse_time
-from spaseq.rdf.terms.vocabulary import XSD
 
 
 def table(texts: list[str]) -> BufferTerms:

@@ -14,7 +14,7 @@ from spaseq.errors import InputError, UsageError
 from spaseq.limits import Limits
 from spaseq.logs.messages import Message
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
-from spaseq.runtime.live.message_events import message_events
+from spaseq.runtime.live.stream_events import message_events
 from spaseq.sources import source_of
 from spaseq.sources.json_ld import JsonLd, json_ld_source, named_contexts
 from tests.rdf.streams import TIME, XSD, Event, events_of

@@ -12,18 +12,22 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf.terms.cdt_list import list_items, list_lexical
 from spaseq.rdf.terms.term import (
+    CDT_LIST,
+    LANG_STRING,
+    XSD,
+    XSD_STRING,
     Term,
     bnode_text,
     from_pyoxigraph,
     from_rdflib,
     iri_text,
+    list_items,
+    list_lexical,
     literal_text,
     scoped_term,
     split_literal,
 )
-from spaseq.rdf.terms.vocabulary import CDT_LIST, LANG_STRING, XSD, XSD_STRING
 
 LEXICAL = st.text(st.characters(exclude_categories=("Cs",)), max_size=12) | st.text(
     '"\\\n\r\t\b\f\x00\x0b\x7f\uffff@^<>', max_size=6

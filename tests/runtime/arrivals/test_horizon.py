@@ -13,7 +13,7 @@ from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.arrivals.arrived_batch import FileSlice, read_slice
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
-from spaseq.runtime.arrivals.horizon import FAR, Horizon, horizons
+from spaseq.runtime.arrivals.stream_clock import FAR, Horizon, horizons
 from spaseq.sources.files import GrowingFiles
 
 DAY = 86_400_000

@@ -12,8 +12,7 @@ from spaseq.kb.load import load_kb
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
-from spaseq.runtime.job.chaining import reading_order
-from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, QueryGroups
+from spaseq.runtime.job.chaining import GroupStage, QueryGroup, QueryGroups, reading_order
 from spaseq.stages.query_units import QueryUnits
 from spaseq.stages.sequence import PatternStage
 from tests.construct.test_differential import chain, inputs

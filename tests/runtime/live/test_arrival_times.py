@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq.rdf.terms.times import UNTIMED
-from spaseq.runtime.arrivals.horizon import Horizon
-from spaseq.runtime.live.given_times import arrival_times
+from spaseq.runtime.arrivals.stream_clock import Horizon
+from spaseq.runtime.live.stream_events import arrival_times
 
 
 def times(*given: int | None, arrival: int, least: int | None = None) -> list[int]:

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from spaseq.errors import UsageError
 from spaseq.logs.messages import Message
 from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, StreamOptions
-from spaseq.runtime.arrivals.horizon import Horizon
-from spaseq.runtime.live.given_times import arrival_times
-from spaseq.runtime.live.message_events import message_events
+from spaseq.runtime.arrivals.stream_clock import Horizon
+from spaseq.runtime.live.stream_events import arrival_times, message_events
 
 TIME = "http://www.w3.org/ns/prov#generatedAtTime"
 DATE_TIME = "http://www.w3.org/2001/XMLSchema#dateTime"

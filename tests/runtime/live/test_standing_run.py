@@ -225,7 +225,7 @@ def test_a_query_beyond_its_limit_fails_alone_and_can_begin_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_every(0.0, monkeypatch)
-    server = Server(tmp_path, StandingOptions(StateLimits(rows=3), sync_ms=0))
+    server = Server(tmp_path, StandingOptions(limits=StateLimits(rows=3), sync_ms=0))
     server.run.put("a", QUERY)
     server.run.put("never", QUERY.replace('"hot"', '"none"'))
     server.feed(events(60)[:-1])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spaseq.errors import UsageError
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 from spaseq.spark import answers
 
 pytestmark = pytest.mark.spark

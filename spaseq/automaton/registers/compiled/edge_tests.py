@@ -18,7 +18,7 @@ from spaseq.expr.temporal import Duration
 from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lang.variables import is_now
-from spaseq.rdf.terms.vocabulary import XSD
+from spaseq.rdf.terms.term import XSD
 from spaseq.records import record
 
 Operator: TypeAlias = Literal["<", "<=", ">", ">=", "=", "!="]

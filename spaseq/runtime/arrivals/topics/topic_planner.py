@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Protocol
 
-from spaseq.connectors.kafka_consumer import Extent
-from spaseq.connectors.kafka_ranges import TopicAway
+from spaseq.connectors.kafka import Extent, TopicAway
 from spaseq.errors import RunError
 from spaseq.options import FileSourceSettings
 from spaseq.runtime.arrivals.passing_time import raise_silent

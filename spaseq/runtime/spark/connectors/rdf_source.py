@@ -42,7 +42,7 @@ from spaseq.errors import InputError, UsageError
 from spaseq.limits import Limits
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
-from spaseq.rdf.terms.vocabulary import GENERATED_AT_TIME
+from spaseq.rdf.terms.term import GENERATED_AT_TIME
 from spaseq.records import record
 from spaseq.runtime.arrivals.batch_sizer import BatchSizer
 from spaseq.runtime.job.durations import milliseconds

@@ -23,8 +23,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from spaseq.connectors.kafka_consumer import Extent
-from spaseq.connectors.kafka_ranges import TopicRanges
+from spaseq.connectors.kafka import Extent, TopicRanges
 from spaseq.options import FileSourceSettings
 from spaseq.records import record
 from spaseq.runtime.arrivals.arrived_batch import StreamProgress

@@ -25,12 +25,12 @@ from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.program.window import Counted
 from spaseq.connectors import is_sink
 from spaseq.connectors.address import Address
-from spaseq.connectors.kafka_ranges import TopicRanges
+from spaseq.connectors.kafka import TopicRanges
 from spaseq.errors import RunError, UsageError
 from spaseq.options import FileSourceSettings, FollowOptions, RuntimeOptions, StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
-from spaseq.runtime.job.group_stage import QueryGroups
+from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options

@@ -29,7 +29,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
-from spaseq.runtime.job.group_stage import GroupStage, QueryGroup, QueryGroups
+from spaseq.runtime.job.chaining import GroupStage, QueryGroup, QueryGroups
 from spaseq.runtime.job.job import ProcessCounts, Stats
 from spaseq.runtime.job.state_limits import check_size, too_many_waiting
 from spaseq.runtime.spark.rows.stage_rows import (

@@ -18,8 +18,7 @@ import pyarrow as pa
 from spaseq import thresholds
 from spaseq.compiled.arrays import Int64s
 from spaseq.connectors.heartbeat_messages import by_kind, is_heartbeat
-from spaseq.connectors.kafka_ranges import TopicRanges
-from spaseq.errors import SpaseqError
+from spaseq.connectors.kafka import TopicRanges
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.logs.messages import MessageColumns, arrived_at
 from spaseq.options import FileSourceSettings
@@ -33,17 +32,21 @@ from spaseq.runtime.arrivals.arrived_batch import (
     before_horizon,
     read_slice,
 )
-from spaseq.runtime.arrivals.horizon import Horizon, event_horizon
-from spaseq.runtime.arrivals.stream_clock import StreamClock, TimeCounts, late_events
+from spaseq.runtime.arrivals.stream_clock import (
+    Horizon,
+    StreamClock,
+    TimeCounts,
+    event_horizon,
+    late_events,
+)
 from spaseq.runtime.arrivals.topics.range_ends import RangeEnd, RangeEnds
 from spaseq.runtime.arrivals.topics.topic_batch import TopicSplit
-from spaseq.runtime.job.group_stage import QueryGroups
-from spaseq.runtime.job.job import LateEvent, ProcessCounts, Stats
-from spaseq.runtime.live.given_times import arrival_times
+from spaseq.runtime.job.chaining import QueryGroups
+from spaseq.runtime.job.job import Stats
 from spaseq.runtime.live.heartbeats import take_heartbeats
 from spaseq.runtime.live.live_stream import LiveStream
-from spaseq.runtime.live.stream_events import StreamEvents
-from spaseq.runtime.spark.rows.stage_rows import SideRows, buckets, rows
+from spaseq.runtime.live.stream_events import StreamEvents, arrival_times
+from spaseq.runtime.spark.rows.stage_rows import SideRows, TaskReport, buckets, rows
 from spaseq.runtime.spark.stages.pattern_stage import Solver
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.sources.broker_stream import BrokerStream
@@ -159,7 +162,6 @@ class FollowSolve:
                     yield from self._read(split)
 
     def _read(self, split: ArrivedSplit | TopicSplit) -> Iterator[pa.RecordBatch]:
-        side = SideRows(PACKED, len(self.streams) + split.number)
         source, partition = self.streams[split.stream], 0
         events: _ArrivedEvents | TopicEvents
         if isinstance(split, TopicSplit):
@@ -167,43 +169,42 @@ class FollowSolve:
             events, partition = TopicEvents(split, source), split.partition
         else:
             events = _ArrivedEvents(split, source)
-        stats, found, process = Stats(), list[BadInput | LateEvent](), ProcessCounts()
-        try:
-            for solutions in self._solved(split, events, stats, found):
-                if found:
-                    yield side.batch(found)
-                    found.clear()
-                yield from packed(self.groups, *solutions, self.buckets, (source.iri, partition))
-            if isinstance(events, TopicEvents):
-                yield from self._topic_read(events, split)
-        except SpaseqError as error:
-            yield side.batch([error])
-        process.add_to(stats)
-        yield side.batch([*found, stats])
+        report = TaskReport(PACKED, len(self.streams) + split.number)
+        yield from report.rows(self._packs(split, events, (source.iri, partition), report))
+
+    def _packs(
+        self,
+        split: ArrivedSplit | TopicSplit,
+        events: _ArrivedEvents | TopicEvents,
+        origin: tuple[str, int],
+        report: TaskReport,
+    ) -> Iterator[pa.RecordBatch]:
+        for unit, solutions in self._solved(split, events, report):
+            yield from packed(self.groups, unit, solutions, self.buckets, origin)
+        if isinstance(events, TopicEvents):
+            events.store()
+            if isinstance(split, TopicSplit) and split.is_only:
+                mark = events.clock.watermark
+                yield from self._marks(StreamProgress(split.stream, mark, split.knowledge))
 
     def _solved(
         self,
         split: ArrivedSplit | TopicSplit,
         events: _ArrivedEvents | TopicEvents,
-        stats: Stats,
-        found: list[BadInput | LateEvent],
+        report: TaskReport,
     ) -> Iterator[tuple[int, SolutionBatch]]:
         """(unit, solutions) of a split, many solutions at a time."""
 
-        def on_bad(bad: BadInput) -> None:
-            stats.count_bad([bad])
-            found.append(bad)
-
         def in_time() -> Iterator[EventBatch]:
-            for batch, lateness in events.judged(on_bad):
+            for batch, lateness in events.judged(report.take):
                 late = late_events(batch, lateness)
-                stats.late += len(late)
-                found.extend(late)
+                for each in late:
+                    report.take(each)
                 yield batch.take(np.flatnonzero(lateness == 0)) if late else batch
 
         knowledge = self.knowledge.named(split.knowledge)
         units, iri = self.groups.units, self.streams[split.stream].iri
-        solver = Solver(units, iri, knowledge, stats, on_bad, self.limits)
+        solver = Solver(units, iri, knowledge, report.stats, report.take, self.limits)
         held: dict[int, list[SolutionBatch]] = {}
 
         def together(unit: int) -> tuple[int, SolutionBatch]:
@@ -217,15 +218,6 @@ class FollowSolve:
                 yield together(unit)
         for unit in sorted(held):
             yield together(unit)
-
-    def _topic_read(
-        self, events: TopicEvents, split: ArrivedSplit | TopicSplit
-    ) -> Iterator[pa.RecordBatch]:
-        """After all messages of a split: keep the clock. The only partition tells it at once."""
-        events.store()
-        if isinstance(split, TopicSplit) and split.is_only:
-            mark = events.clock.watermark
-            yield from self._marks(StreamProgress(split.stream, mark, split.knowledge))
 
     def _marks(self, progress: StreamProgress) -> Iterator[pa.RecordBatch]:
         iri = self.streams[progress.stream].iri

@@ -12,20 +12,19 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.compiled import mode
-from spaseq.errors import SpaseqError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.lang.depth import make_room_for_any
 from spaseq.limits import Limits
 from spaseq.options import StageOptions
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.inputs.stream_options import BadInput, OnBad
+from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import TimeExtent
-from spaseq.runtime.job.job import ProcessCounts, Stats
+from spaseq.runtime.job.job import Stats
 from spaseq.runtime.spark.rows.bucket_runs import Packer
-from spaseq.runtime.spark.rows.stage_rows import END, EXTENT, NO_SPLIT, PACKS, SideRows, rows
+from spaseq.runtime.spark.rows.stage_rows import END, EXTENT, NO_SPLIT, PACKS, TaskReport, rows
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.sources.base import Source
 from spaseq.stages.collection_pause import collection_paused
@@ -114,34 +113,16 @@ class BoundedSolve:
                     yield from located._read(pickle.loads(splits[number]))
 
     def _read(self, split: InputSplit) -> Iterator[pa.RecordBatch]:
-        side = SideRows(PACKS, split.number)
-        stats, bad, process = Stats(), list[BadInput](), ProcessCounts()
-        extent = TimeExtent(split.stream, split.number)
-        try:
-            for packs in self._packs(split, extent, stats, bad.append):
-                if bad:
-                    yield side.batch(bad)
-                    stats.count_bad(bad)
-                    bad.clear()
-                yield packs
-        except SpaseqError as error:
-            yield side.batch([error])
-        stats.count_bad(bad)
-        process.add_to(stats)
-        yield side.batch([*bad, stats])
+        report, extent = TaskReport(PACKS, split.number), TimeExtent(split.stream, split.number)
+        events = extent.watch(self.events(split, report.stats, report.take))
+        iri = self.streams[split.stream].iri
+        number = NO_SPLIT if split.time_scanned else split.number
+        yield from report.rows(self.solved(iri, events, report.stats, report.take, number))
         part, data = np.arange(self.parts, dtype=np.int32), [extent.data()] * self.parts
         if not split.time_scanned:
             yield rows(PACKS, self.parts, part=part, query=EXTENT, payload=data)
         if self.options.open_end:
             yield rows(PACKS, self.parts, part=part, query=END, payload=data)
-
-    def _packs(
-        self, split: InputSplit, extent: TimeExtent, stats: Stats, on_bad: OnBad
-    ) -> Iterator[pa.RecordBatch]:
-        events = extent.watch(self.events(split, stats, on_bad))
-        iri = self.streams[split.stream].iri
-        number = NO_SPLIT if split.time_scanned else split.number
-        yield from self.solved(iri, events, stats, on_bad, number)
 
     def solved(
         self,

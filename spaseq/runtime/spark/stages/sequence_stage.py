@@ -15,13 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq import thresholds
-from spaseq.errors import SpaseqError
 from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.inputs.stream_options import BadInput, OnBad, warn
+from spaseq.rdf.inputs.stream_options import OnBad, warn
 from spaseq.runtime.arrivals.tie_numbering import (
     EarlierTies,
     OtherTies,
@@ -31,7 +30,7 @@ from spaseq.runtime.arrivals.tie_numbering import (
     TimeExtent,
     earlier,
 )
-from spaseq.runtime.job.job import ProcessCounts, Stats
+from spaseq.runtime.job.job import Stats
 from spaseq.runtime.spark.rows.stage_rows import (
     END,
     EXTENT,
@@ -39,7 +38,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
     OVERLAP,
     SIDE,
     TIES,
-    SideRows,
+    TaskReport,
     answer_rows,
     partial_rows,
     rows,
@@ -221,22 +220,18 @@ def run_sequences(
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """For `mapInArrow`: sorted rows of `PACKS` to rows of `OUTPUT`."""
-    stats, side, bad = Stats(), SideRows(OUTPUT, SOURCE), list[BadInput]()
-    counts = ProcessCounts()
+    report = TaskReport(OUTPUT, SOURCE)
+    task = SequenceTask(units, report.stats, options, knowledge, report.take)
+    yield from report.rows(_unless_overlap(task.rows(batches), batches), batches)
+
+
+def _unless_overlap(
+    found: Iterator[pa.RecordBatch], given: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Some rows; a row that says it if splits overlap. All that is given is read then."""
     try:
-        yield from SequenceTask(units, stats, options, knowledge, bad.append).rows(batches)
-    except SpaseqError as error:
-        yield side.batch([error])
-        _exhaust(batches)
+        yield from found
     except Overlap:
         yield rows(OUTPUT, 1, query=OVERLAP, order="", payload=b"")
-        _exhaust(batches)
-    stats.count_bad(bad)
-    counts.add_to(stats)
-    yield side.batch([*bad, stats])
-
-
-def _exhaust(batches: Iterator[pa.RecordBatch]) -> None:
-    """Read to the end, as Spark expects."""
-    for _ in batches:
-        pass
+        for _ in given:
+            pass

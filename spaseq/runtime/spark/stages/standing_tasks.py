@@ -37,8 +37,7 @@ from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.live.stream_events import StreamEvents
-from spaseq.runtime.spark.rows.answer_blocks import blocks
-from spaseq.runtime.spark.rows.stage_rows import buckets
+from spaseq.runtime.spark.rows.stage_rows import blocks, buckets
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.stages.family_patterns import UnitPatterns, patterns_of

@@ -27,8 +27,7 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.binding import asks_endpoints
 from spaseq.runtime.pushed_units import PushedUnit
-from spaseq.runtime.spark.rows.answer_blocks import answers_of, merged
-from spaseq.runtime.spark.rows.stage_rows import buckets
+from spaseq.runtime.spark.rows.stage_rows import answers_of, buckets, merged
 from spaseq.runtime.spark.stages.standing_tasks import (
     JUDGED,
     StageStep,

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.cloudpickle import dumps, loads
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
-from spaseq.connectors.kafka_ranges import TopicRanges
+from spaseq.connectors.kafka import TopicRanges
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.spark.connectors.topic_source import FollowedTopics, TopicDataSource

@@ -13,14 +13,13 @@ from typing import Any
 import pyarrow as pa
 
 from spaseq.compile import compile_query
-from spaseq.connectors.kafka_consumer import Extent
-from spaseq.connectors.kafka_ranges import TopicAway, TopicRanges
+from spaseq.connectors.kafka import Extent, TopicAway, TopicRanges
 from spaseq.errors import SpaseqError
 from spaseq.kb.load import load_kb
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.stream_options import MessageOptions, StreamOptions
-from spaseq.runtime.job.group_stage import QueryGroups
+from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.spark.connectors.topic_source import FollowedTopics, TopicStreamReader
 from spaseq.runtime.spark.rows.stage_rows import SIDE, items_of
 from spaseq.runtime.spark.stages.bucket_state import TOPICS, Buckets

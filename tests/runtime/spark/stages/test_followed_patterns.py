@@ -15,7 +15,7 @@ from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.solution_batch import SolutionCodec
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
-from spaseq.runtime.job.group_stage import QueryGroups
+from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.following.kb_refresh import Refresh
