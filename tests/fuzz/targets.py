@@ -12,14 +12,16 @@ from pathlib import Path
 
 import pyoxigraph as ox
 
+import spaseq
 from spaseq.api.queries import check_queries
 from spaseq.compile import compile_query
-from spaseq.errors import InputError, RunError, UsageError
+from spaseq.errors import InputError, QueryError, RunError, UsageError
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.answer_rows import AnswerError, answer_rows
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.lang.format import format_query
+from spaseq.lang.parser import parse
 from spaseq.limits import DEFAULT_LIMITS
 from spaseq.options import PlanningOptions
 from spaseq.rdf.events.instants import InstantCounter
@@ -31,6 +33,7 @@ from spaseq.stages.sequence import SequenceStage
 from spaseq.storage.checksums import unsealed
 from tests.fuzz import documents, lines
 from tests.fuzz.mutation import BYTES, UNICODE, Pieces
+from tests.rspql.test_meaning import CASES, question
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -149,6 +152,34 @@ def _queries(batch: list[bytes]) -> int:
         assert again.query is not None, f"refused as fmt writes it: {canonical}"
         assert format_query(again.query) == canonical
     return accepted
+
+
+@target
+def translations() -> Target:
+    """A query of RSP-QL or C-SPARQL translates to one that the check takes, or is refused."""
+    seeds = [question(*case).rspql().encode() for case in CASES[::7]]
+    words = "WINDOW RANGE STEP TUMBLING ELEMENTS TRIPLES ISTREAM RSTREAM REGISTER QUERY PT5S 3s"
+    tokens = [f" {word} ".encode() for word in (*_WORDS.split(), *words.split())]
+    signs = [*map(str.encode, "(){}[]<>?;,:.|&!+*^/=1'"), b"[RANGE 5s]", b"<w1>", b":w1"]
+    return Target("translations", seeds, [*tokens, *signs * 4, *UNICODE, *BYTES], _translations)
+
+
+def _translations(batch: list[bytes]) -> int:
+    accepted = 0
+    for data in batch:
+        try:
+            text = spaseq.translate(data.decode(errors="surrogateescape"))
+        except QueryError as error:
+            str(error).encode(errors="surrogateescape")
+            continue
+        accepted += 1
+        assert format_query(parse(text)) == _without_remarks(text)
+    return accepted
+
+
+def _without_remarks(text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("#"))
 
 
 # --- endpoints ------------------------------------------------------------------------------------

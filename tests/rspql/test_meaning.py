@@ -55,7 +55,8 @@ CASES = [
 ]  # fmt: skip
 
 
-def _asked(case: tuple[str, str, str], windows: tuple[Window, ...], operator: str) -> Asked:
+def question(case: tuple[str, str, str], windows: tuple[Window, ...], operator: str) -> Asked:
+    """The question of a case."""
     items, where, tail = case
     stored = STORED if "?place" in where else ()
     return Asked(f"SELECT {items}", where, windows, f"{operator}STREAM", tail, stored)
@@ -70,7 +71,7 @@ def _variables(asked: Asked) -> list[str]:
 
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_rspql(number: int, tmp_path: Path) -> None:
-    asked = _asked(*CASES[number])
+    asked = question(*CASES[number])
     query = spaseq.translate(asked.rspql())
     events = drawn_events(number, [":s", ":t"])
     found = answered(query, events, asked.stored, _variables(asked), tmp_path)
