@@ -39,9 +39,12 @@ def _cause(plan: QueryPlan, stats: Stats) -> str:
     if not stats.events:
         return "its streams have no events"
     found = stats.solutions.get(plan.identity.title, {})
+    on_windows = {gpm.name for gpm in plan.patterns.gpms if gpm.windows}  # they count no events
     for name in needed_gpms(plan.sequence.chain, lambda name: found.get(name, 0) > 0):
-        if not found.get(name):
+        if not found.get(name) and name not in on_windows:
             return f"GPM {name} matches no event"
+    if on_windows:
+        return "no window event matches, or no sequence with one"
     return "its GPMs match events, but no sequence of them"
 
 

@@ -153,4 +153,5 @@ def test_the_command(tmp_path: Path) -> None:
         cli, ["run", command[1], *command[2:], "--runtime", "local", "--why", str(tmp_path / "why")]
     )
     assert run.exit_code == 0, run.output
+    assert "no answers, because no window event matches" in run.stderr
     assert "AVG(?v) > 400" in (tmp_path / "why").read_text()
