@@ -173,7 +173,7 @@ def levels(path: Path, events: int, runs: int) -> None:
     """One threshold, and a hundred on the same average."""
     limit = limit_of(path)
     one = QUERY.format(extent=SLIDING, limit=limit)
-    many = [QUERY.format(extent=SLIDING, limit=round(limit + n / 100, 2)) for n in range(100)]
+    many = [QUERY.format(extent=SLIDING, limit=round(limit + n / 10, 2)) for n in range(100)]
     alone = show("one threshold", events, partial(answers, one, {"S": path}), runs)
     together = show("100 thresholds", events, partial(answers, many, {"S": path}), runs)
     print(f"{'100 thresholds take':44} {alone / together:7.2f} times the time of one")

@@ -209,7 +209,7 @@ class PatternStage:
         content = number - len(patterns.gpms)
         if content < 0 or patterns.contents[content].operands is None:
             return
-        if self.plan.sequence.partition:  # the pattern says which events are in partitions
+        if self.plan.sequence.own_partition:  # the pattern says which events are in partitions
             return
         missing = np.ones(events, np.bool_)
         missing[found.event] = False

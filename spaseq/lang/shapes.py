@@ -3,7 +3,8 @@
 Such a constant stands alone at a place where a variable could stand: as subject or object of a
 triple pattern of a GPM, beside the operator of a comparison with a variable, or in a sum with a
 variable of another GPM, which is less or greater than a variable. It must stand in the own group of
-the GPM, not in a group inside it. Any other constant of a GPM is part of the shape.
+the GPM, not in a group inside it. Any other constant of a GPM is part of the shape. In a query with
+windows it is a constant that HAVING of a sub-SELECT compares with an aggregate that is shown.
 
 The constants of SELECT, CONSTRUCT and HAVING are no part of a shape either, because each query
 makes its answers by itself.
@@ -11,22 +12,19 @@ makes its answers by itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.sequence import occurrences
-from spaseq.lang.variables import rewritten, triple_variables
+from spaseq.lang.variables import MARK, is_made, rewritten, triple_variables
 from spaseq.records import record
 
+__all__ = ["MARK", "QUERY", "Constant", "Shape", "Shaped", "is_made", "shape_of"]
+
 Constant: TypeAlias = ast.Iri | ast.Literal
-
-MARK = "#"
-"""How the names begin that a family gives the values which its queries differ in.
-
-No query can write such a name.
-"""
 
 QUERY = f"{MARK}query"
 """The variable that says whose solution it is."""
@@ -43,11 +41,6 @@ def parameter(number: int) -> ast.Var:
 def total(number: int) -> ast.Var:
     """The variable that stands for the sum with a constant."""
     return ast.Var(f"{MARK}{number}")
-
-
-def is_made(name: str) -> bool:
-    """Whether a family has made a variable, so that no answer shows it."""
-    return name.startswith(MARK)
 
 
 @record
@@ -103,6 +96,7 @@ class _Shaping:
         self.constants: list[Constant] = []
         self.binders: list[tuple[int, str]] = []
         self._scope, self._binds = resolved.scope, resolved.binds
+        self._has_windows = bool(resolved.query.windows)
         self._used = {use.gpm for use in occurrences(resolved.chain)}
         self._positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
         self._matched = {gpm.name: _matched(gpm.pattern) for gpm in resolved.query.gpms}
@@ -110,6 +104,10 @@ class _Shaping:
     def group(self, gpm: ast.Gpm) -> ast.GroupGraphPattern:
         """The pattern of a GPM with parameters."""
         elements: list[ast.Element] = []
+        if self._has_windows:
+            for element in gpm.pattern.elements:
+                elements += self._level(element)
+            return ast.GroupGraphPattern(tuple(elements))
         for element in gpm.pattern.elements:
             match element:
                 case ast.Triples(triples):
@@ -119,6 +117,33 @@ class _Shaping:
                 case _:
                     elements.append(element)
         return ast.GroupGraphPattern(tuple(elements))
+
+    def _level(self, element: ast.Element) -> list[ast.Element]:
+        """An element of a GPM on a window: a sub-SELECT, and FILTERs in the place of its HAVING."""
+        match element:
+            case ast.GroupGraphPattern((ast.SubSelect() as select,)) if not (
+                select.order_by or select.offset or select.limit is not None
+            ):
+                items = select.items or ()
+                shown: dict[ast.Expr, ast.Var] = {
+                    i.expr: i.var for i in items if i.var and isinstance(i.expr, ast.Aggregate)
+                }
+                own = [self._test(expr, shown) for expr in _conjuncts(select.having)]
+                having = tuple(expr for expr, is_inside in own if is_inside)
+                inner = ast.GroupGraphPattern((replace(select, having=having),))
+                return [inner, *(ast.Filter(expr) for expr, is_inside in own if not is_inside)]
+        return [element]
+
+    def _test(self, expr: ast.Expr, shown: Mapping[ast.Expr, ast.Var]) -> tuple[ast.Expr, bool]:
+        """(a condition of HAVING, whether it stays there), else over what the sub-SELECT shows."""
+        match expr:
+            case ast.Compare(op, ast.Aggregate() as left, ast.Literal() as right) if left in shown:
+                if op != "!=":
+                    return ast.Compare(op, shown[left], self._parameter(right)), False
+            case ast.Compare(op, ast.Literal() as left, ast.Aggregate() as right) if right in shown:
+                if op != "!=":
+                    return ast.Compare(op, self._parameter(left), shown[right]), False
+        return expr, True
 
     def _triple(self, triple: ast.Triple) -> ast.Triple:
         if not isinstance(triple.predicate, ast.Var | ast.Iri):
@@ -172,6 +197,15 @@ class _Shaping:
         if len(found) != 1 or found[0] == gpm or found[0] not in self._positive:
             return None
         return found[0] if variable in self._matched[found[0]] else None
+
+
+def _conjuncts(exprs: Iterable[ast.Expr]) -> Iterator[ast.Expr]:
+    """The operands of `&&`, and the other expressions."""
+    for expr in exprs:
+        if isinstance(expr, ast.And):
+            yield from _conjuncts(expr.operands)
+        else:
+            yield expr
 
 
 def _matched(group: ast.GroupGraphPattern) -> frozenset[str]:

@@ -15,6 +15,18 @@ from spaseq.lang import ast
 NodeT = TypeVar("NodeT", bound=ast.Node)
 
 
+MARK = "#"
+"""How the names begin that a family gives the values which its queries differ in.
+
+No query can write such a name.
+"""
+
+
+def is_made(name: str) -> bool:
+    """Whether a family has made a variable, so that no answer shows it."""
+    return name.startswith(MARK)
+
+
 def rewritten(node: NodeT, change: Callable[[ast.Node], ast.Node | None]) -> NodeT:
     """The tree with nodes replaced from the root down.
 

@@ -13,6 +13,7 @@ from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import (
     children,
     expression_variables,
+    is_made,
     nested_groups,
     pattern_variables,
     walk,
@@ -52,6 +53,11 @@ def check_windows(query: ast.Query, source: QueryText, has_streams: bool) -> Fin
 def lint_windows(query: ast.Query, source: QueryText) -> Findings:
     """The warnings about windows of a query without errors."""
     yield from _Lint(query, source).findings()
+
+
+def own_partition(query: ast.Query) -> tuple[ast.Var, ...]:
+    """The variables of PARTITION BY, without the one that a family of queries has."""
+    return tuple(v for v in query.partition if not is_made(v.name))
 
 
 @record
@@ -120,7 +126,7 @@ class _Check:
             yield self.error("not-a-time", message, extent.span, {"2020-01-31T00:00:00Z"})
 
     def _key(self, window: ast.FromWindow) -> Findings:
-        partition, key = self.query.partition, window.key
+        partition, key = own_partition(self.query), window.key
         if key is None:
             if partition:
                 names = " ".join(f"?{v.name}" for v in partition)

@@ -160,12 +160,15 @@ def row_of(term: str) -> int:
     return int(term[1:-1])
 
 
-def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
-    """The families of enough queries each, in order of their first members."""
+def families_of(plans: Sequence[QueryPlan], with_windows: bool = False) -> tuple[Family, ...]:
+    """The families of enough queries each, in order of their first members.
+
+    Queries with windows make families only `with_windows`: the run is a bounded one in one process.
+    """
     alike: dict[object, list[int]] = {}
     known: dict[tuple[int, tuple[str, ...]], list[int]] = {}  # by the identity of a shape
     for number, plan in enumerate(plans):
-        if plan.shape is not None and plan.is_member:
+        if plan.shape is not None and plan.is_member and (with_windows or not plan.inputs.windows):
             place = id(plan.shape), plan.disabled
             if place not in known:
                 known[place] = alike.setdefault((plan.shape, plan.disabled), [])
@@ -181,14 +184,14 @@ def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
 
 def are_alike(plan: QueryPlan, other: QueryPlan) -> bool:
     """Whether two queries may be of one family."""
-    if plan.shape is None or plan.disabled != other.disabled:
-        return False
+    if plan.shape is None or plan.disabled != other.disabled or plan.inputs.windows:
+        return False  # the windows of a family are those of its first members
     return plan.is_member and other.is_member and plan.shape == other.shape
 
 
 def family_begun_by(plan: QueryPlan) -> Family | None:
     """A family with one member, number 0, which others may join whatever their constants are."""
-    if plan.shaped is None or not plan.is_member:
+    if plan.shaped is None or not plan.is_member or plan.inputs.windows:
         return None
     constants = plan.shaped.constants
     places = tuple(range(len(constants)))
@@ -355,6 +358,8 @@ def _plan(
     plan = with_fingerprint(plan, _open_query(shape, constants, places))
     if any(gpm.correlation is not None for gpm in plan.patterns.gpms):
         return None
+    if any(window.content is not None for window in plan.inputs.windows):
+        return None  # only groups that are kept know members
     # Answers have the variables that they have for a single query.
     pairs = zip(plan.patterns.gpms, first.patterns.gpms, strict=True)
     gpms = tuple(replace(gpm, private=own.private) for gpm, own in pairs)

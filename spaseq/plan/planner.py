@@ -19,6 +19,7 @@ from spaseq.lang.format import format_query
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.shapes import Shaped, shape_of
 from spaseq.lang.variables import service_names, walk_patterns
+from spaseq.lang.windows import windows_of
 from spaseq.plan.evaluators import (
     asked_evaluator,
     check_evaluator,
@@ -146,7 +147,7 @@ def _shaped(resolved: Resolved, sequence: SequencePlan, options: CompileOptions)
     feeds = query.register is not None or isinstance(query.form, ast.Maintain)
     if not options.several or alone or sequence.needs_instants or feeds:
         return None
-    if query.windows:
+    if query.windows and (query.partition or any(not windows_of(g, query) for g in query.gpms)):
         return None
     if any(True for gpm in query.gpms for _ in service_names(gpm.pattern)):
         return None

@@ -16,7 +16,7 @@ from spaseq.expr.compile import Options
 from spaseq.lang import ast
 from spaseq.lang.scope import Scope
 from spaseq.lang.sequence import Chain
-from spaseq.lang.shapes import Shape, Shaped
+from spaseq.lang.shapes import Shape, Shaped, is_made
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.records import record
 
@@ -300,6 +300,11 @@ class SequencePlan:
     key: StageKey
     needs_instants: bool
     evaluator: EvaluatorChoice
+
+    @property
+    def own_partition(self) -> tuple[str, ...]:
+        """The variables of PARTITION BY as written: without the number of a family's member."""
+        return tuple(v for v in self.partition if not is_made(v))
 
 
 @record

@@ -39,7 +39,7 @@ class QueryTemplates:
 
     def learn(self, text: str, plan: QueryPlan, options: CompileOptions) -> None:
         """Make a template of a query that was planned without findings."""
-        if not _may(text, options) or not plan.is_member:
+        if not _may(text, options) or not plan.is_member or plan.inputs.windows:
             return
         alike = self._known.setdefault(_key(text, options), [])
         if len(alike) < _MOST_ALIKE:

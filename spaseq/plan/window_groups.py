@@ -34,7 +34,7 @@ def reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:
         return "its pattern depends on other steps, or on NOW()"
     contents = [plan.inputs.windows[source.window].content for source in gpm.windows]
     keys = {plan.patterns.contents[c].gpm.pattern for c in contents if c is not None}
-    if plan.sequence.partition and len(keys) > 1:
+    if plan.sequence.own_partition and len(keys) > 1:
         return "its windows have several forms of KEY"
     group = group_of(gpm.pattern)
     if group is None:
@@ -70,7 +70,7 @@ def group_of(pattern: n.Pattern) -> n.Group | None:
         match inner:
             case n.Filter(expr, below) | n.Extend(below, _, expr) if _is_plain(expr):
                 inner = below
-            case n.Project(below) | n.Distinct(below):
+            case n.Project(below) | n.Distinct(below) | n.Join(below, n.Table()):
                 inner = below
             case _:
                 return None
@@ -119,7 +119,7 @@ def content_of(plan: QueryPlan, gpm: GpmPlan) -> ContentPlan:
     found = events_of(group.pattern)
     assert found is not None
     pattern = found[0]
-    partition = plan.sequence.partition
+    partition = plan.sequence.own_partition
     operands: list[Operand] = []
     for number, expr in enumerate(_operands(group)):
         variable = f"#e{number}"
@@ -146,7 +146,7 @@ def content_of(plan: QueryPlan, gpm: GpmPlan) -> ContentPlan:
 
 def _key_columns(plan: QueryPlan, group: n.Group) -> tuple[str, ...]:
     """The variables of a content that have the keys of groups: apart from those of PARTITION BY."""
-    if not plan.sequence.partition:
+    if not plan.sequence.own_partition:
         return group.keys
     return tuple(f"#k{number}" for number in range(len(group.keys)))
 

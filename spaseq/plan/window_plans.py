@@ -18,7 +18,7 @@ from spaseq.errors import Diagnostic
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.variables import is_now, rewritten, walk
-from spaseq.lang.windows import is_of_changes, is_on_windows
+from spaseq.lang.windows import is_of_changes, is_on_windows, own_partition
 from spaseq.plan.query_plan import (
     ContentPlan,
     EachEventExtent,
@@ -104,7 +104,7 @@ def window_plans(
     counted = {ref.name for gpm in query.gpms for ref in gpm.streams}
     contents: dict[tuple[tuple[int, ...], n.Pattern], ContentPlan] = {}
     places: list[tuple[tuple[int, ...], n.Pattern]] = []
-    partition = tuple(sorted(v.name for v in query.partition))
+    partition = tuple(sorted(v.name for v in own_partition(query)))
     for number, window in enumerate(query.windows):
         own = tuple(sorted({streams.index(ref.name) for ref in window.streams}))
         key = n.UNIT if window.key is None else entailed(translate_group(window.key), schema)

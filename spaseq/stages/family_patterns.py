@@ -128,4 +128,5 @@ def patterns_of(
     """
     if unit.family is None:
         return PatternStage(unit.plan, knowledge, on_bad, limits, measures, joint.lone)
-    return FamilyPatterns(unit.family, unit.plans, knowledge, on_bad, limits, joint)
+    own = None if unit.plan.inputs.windows else joint
+    return FamilyPatterns(unit.family, unit.plans, knowledge, on_bad, limits, own)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -33,6 +33,7 @@ def tests_of(pattern: n.Pattern, kept: KeptGroups) -> tuple[Int64s, Float64s]:
 def _tests(pattern: n.Pattern, kept: KeptGroups) -> Iterator[tuple[int, int, int, float]]:
     names: dict[str, str] = {}  # of aggregates, by name outside
     filters: list[ast.Expr] = []
+    tables: list[n.Table] = []
     inner = pattern
     while not isinstance(inner, n.Group):
         match inner:
@@ -40,6 +41,8 @@ def _tests(pattern: n.Pattern, kept: KeptGroups) -> Iterator[tuple[int, int, int
                 filters += conjuncts([expr])
             case n.Extend(below, variable, ast.Var(name)):
                 names[variable] = name
+            case n.Join(below, n.Table() as table):
+                tables += [table]
             case n.Extend(below) | n.Project(below) | n.Distinct(below):
                 pass
             case _:
@@ -47,7 +50,7 @@ def _tests(pattern: n.Pattern, kept: KeptGroups) -> Iterator[tuple[int, int, int
         inner = below
     aggregates = {name: i for i, (name, _) in enumerate(inner.aggregates)}
     for expr in filters:
-        test = _comparison(expr)
+        test = _comparison(expr) or _loosest(expr, tables)
         if test is None:
             continue
         name, compare, constant = test
@@ -66,11 +69,43 @@ def _comparison(expr: ast.Expr) -> tuple[str, str, float] | None:
             op = _SWAPPED.get(op, op)  # type: ignore[assignment]
         case _:
             return None
-    value = decode(constant_text(constant))
-    if op not in _COMPARE or not is_number(value) or isinstance(value, Float):
+    value = _constant(constant_text(constant))
+    return None if op not in _COMPARE or value is None else (name, op, value)
+
+
+def _loosest(expr: ast.Expr, tables: Sequence[n.Table]) -> tuple[str, str, float] | None:
+    """The comparison that passes wherever one with a value of a table's column does."""
+    match expr:
+        case ast.Compare(op, ast.Var(), ast.Var()) if op in _SWAPPED and op != "=":
+            pass
+        case _:
+            return None
+    for table in tables:
+        for one, other, own in ((expr.left, expr.right, op), (expr.right, expr.left, _SWAPPED[op])):
+            if isinstance(one, ast.Var) and isinstance(other, ast.Var):
+                values = _column(table, other.name)
+                if values:
+                    return one.name, own, min(values) if own.startswith(">") else max(values)
+    return None
+
+
+def _column(table: n.Table, variable: str) -> list[float] | None:
+    """The numbers in a column of a table; None if there is no such column of numbers."""
+    if variable not in table.variables:
+        return None
+    place = table.variables.index(variable)
+    values = [_constant(row[place]) for row in table.rows]
+    found = [value for value in values if value is not None]
+    return found if len(found) == len(values) else None
+
+
+def _constant(text: str | None) -> float | None:
+    """A number that comparisons in float64 may be made with."""
+    value = None if text is None else decode(text)
+    if not is_number(value) or isinstance(value, Float):
         return None  # beside a float, decimals are compared as floats, too
     double = to_double(value)  # type: ignore[arg-type]
-    return (name, op, double) if np.isfinite(double) else None
+    return double if np.isfinite(double) else None
 
 
 def _aggregate(kept: KeptGroups, place: int) -> tuple[int, int] | None:

@@ -35,7 +35,7 @@ class KeptWindow:
         self._graphs = WindowGraphs(plan)
         given = plan, kept, window, changes, partial(exceed, window)
         self._made = partial(GroupKeeper, *given)
-        self._partition = plan.sequence.partition
+        self._partition = plan.sequence.own_partition
         numbers = [plan.patterns.number_of(kept.content, bare) for bare in (False, True)]
         self._numbers = np.array(numbers, np.int32)
         self._keepers: dict[Key, GroupKeeper] = {}

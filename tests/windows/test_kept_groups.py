@@ -11,6 +11,7 @@ import pytest
 
 import spaseq
 from spaseq.compile import CompileOptions, compile_query
+from spaseq.plan.families import families_of
 from spaseq.windows.exact_sums import of_doubles, rounded_quotients
 from spaseq.windows.kernels.group_runs import DIGIT, LIMBS, MASK
 from tests.oracle.comparison import comparable
@@ -193,3 +194,37 @@ def test_state_is_of_its_way_of_evaluation() -> None:
         { SELECT (COUNT(*) AS ?n) { EVENT { ?o :v ?v } } HAVING (COUNT(*) > 1) } } }"""
     anew = compile_query(query, options=CompileOptions(disable=["kept-groups"]))
     assert anew.signature.fingerprint != compile_query(query).signature.fingerprint
+
+
+TESTS = ["AVG(?v) > {}", "AVG(?v) <= {}", "{} >= AVG(?v)", "AVG(?v) = {}"]
+
+
+def family(draw: Random) -> list[str]:
+    """Queries that differ in what HAVING compares with."""
+    change, test, extent = (
+        draw.choice(["", "NEW", "GONE"]),
+        draw.choice(TESTS),
+        draw.choice(EXTENTS),
+    )
+    return [
+        f"""PREFIX : <http://e/> SELECT ?o ?a FROM STREAM S <http://e/s> FROM WINDOW W ON S {extent}
+        WHERE {{ SEQ(A) DEFINE GPM A ON {change} W {{ {{ SELECT ?o (AVG(?v) AS ?a) (COUNT(*) AS ?n)
+        {{ EVENT {{ ?o :v ?v }} }} GROUP BY ?o
+        HAVING (COUNT(*) >= 1 && {test.format(limit)}) }} }} }}"""
+        for limit in ("-1", "0", "2", "2.5", "3", "3e0", "10", "1000")
+    ]
+
+
+def told(queries: list[str], events: list[spaseq.Event], disable: Sequence[str]) -> list[object]:
+    matches = spaseq.run(queries, {"S": events}, runtime="local", disable=disable)
+    return [(m.query, comparable(m.answer)) for m in matches]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_family_of_thresholds_is_one_query(seed: int) -> None:
+    draw = Random(seed)
+    queries, events = family(draw), drawn_events(draw, VALUES[:6])
+    plans = [compile_query(text, "Q", CompileOptions(several=True)) for text in queries]
+    assert [len(own.rows) for own in families_of(plans, with_windows=True)] == [8]
+    assert told(queries, events, []) == told(queries, events, ["query-families"])
+    assert told(queries, events, []) == told(queries, events, ["kept-groups"])

@@ -197,6 +197,8 @@ def _ignore(*_: object) -> None:
 def counted(family: Family, rows: SolutionBatch) -> Int64s:
     """The rows that stage 1 of a family hands on, by row of its table and GPM [rows, gpms]."""
     column, gpms = rows.values[QUERY], len(family.plan.patterns.gpms)
+    if family.plan.inputs.windows:  # stage 1 knows no members
+        return np.zeros((len(family.rows), gpms), np.int64)
     place = table_rows_of(column.terms)[column.codes] * gpms + rows.gpm
     return np.bincount(place, minlength=len(family.rows) * gpms).reshape(-1, gpms)
 
