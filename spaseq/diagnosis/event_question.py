@@ -6,13 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from typing import TypeAlias
 
-from spaseq.diagnosis.held_event import (
-    HeldEvent,
-    holds,
-    matched_gpms,
-    near_in_time,
-    without_other_events,
-)
 from spaseq.diagnosis.nearest_terms import as_written, nearest_term
 from spaseq.diagnosis.observed import Observed, Observer
 from spaseq.diagnosis.patterns import GpmQuestion
@@ -22,7 +15,16 @@ from spaseq.diagnosis.report import Cause, period, plural
 from spaseq.diagnosis.search import RowSearch, SearchTime, answer_count
 from spaseq.diagnosis.seen_matches import duration
 from spaseq.diagnosis.steps import StepReport, step_report
-from spaseq.diagnosis.watched_event import EventWatch, OneEventSource, SeenEvent
+from spaseq.diagnosis.watched_event import (
+    EventWatch,
+    HeldEvent,
+    OneEventSource,
+    SeenEvent,
+    holds,
+    matched_gpms,
+    near_in_time,
+    without_other_events,
+)
 from spaseq.lang.sequence import Chain, Link, occurrences
 from spaseq.options import StageOptions
 from spaseq.rdf.terms.times import format_time

@@ -26,7 +26,7 @@ from spaseq.diagnosis.pattern_parts import (
     needed_predicates,
     parts_of,
 )
-from spaseq.diagnosis.place import GpmPlace
+from spaseq.diagnosis.question import GpmPlace
 from spaseq.diagnosis.report import Cause
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.solutions.solutions import Solutions

@@ -29,8 +29,8 @@ from spaseq.diagnosis.pattern_parts import (
     needed_predicates,
     parts_of,
 )
-from spaseq.diagnosis.place import GpmPlace
 from spaseq.diagnosis.probes import Probe, Probes
+from spaseq.diagnosis.question import GpmPlace
 from spaseq.diagnosis.report import Cause, plural
 from spaseq.diagnosis.window_causes import HavingProbes, WindowQuestion
 from spaseq.lang import ast

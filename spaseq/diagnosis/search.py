@@ -15,9 +15,9 @@ import numpy as np
 
 from spaseq.algebra.answers import Answer
 from spaseq.compiled.arrays import Indices
-from spaseq.diagnosis.held_event import HeldEvent
 from spaseq.diagnosis.observed import Observed, ignored
 from spaseq.diagnosis.report import plural
+from spaseq.diagnosis.watched_event import HeldEvent
 from spaseq.lang.sequence import occurrences
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan

@@ -13,7 +13,7 @@ from spaseq.gpm.correlated import with_events
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.handed_on import handed_on
-from spaseq.gpm.kernels.members import some_repeats
+from spaseq.gpm.kernels.keyed_ranges import some_repeats
 from spaseq.gpm.operand_columns import of_groups
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.gpm.solutions.solutions import only, taken, with_columns

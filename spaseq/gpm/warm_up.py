@@ -8,8 +8,7 @@ import numpy as np
 
 from spaseq.gpm.kernels import graph_search
 from spaseq.gpm.kernels.bgp_interpreter import frequencies, solutions
-from spaseq.gpm.kernels.keyed_ranges import pairs, ranges
-from spaseq.gpm.kernels.members import some_repeats
+from spaseq.gpm.kernels.keyed_ranges import pairs, ranges, some_repeats
 
 
 def steps() -> Iterator[str]:

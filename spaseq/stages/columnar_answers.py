@@ -6,7 +6,7 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch, AnswerNames, Runs
-from spaseq.automaton.batch.numbered_matches import NumberedMatches, joined
+from spaseq.automaton.batch.match_builder import NumberedMatches, joined
 from spaseq.automaton.run.machine import Machine
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lang.shapes import QUERY, is_made

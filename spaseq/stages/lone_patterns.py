@@ -23,7 +23,7 @@ from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage, are_several, distinct_solutions
 from spaseq.gpm.patterns.required_triples import Marks, MarkTable, required_marks
-from spaseq.gpm.solutions.key_index import KeyIndex
+from spaseq.gpm.solutions.joins import KeyIndex
 from spaseq.lang import ast
 from spaseq.lang.shapes import QUERY
 from spaseq.lang.variables import expression_variables

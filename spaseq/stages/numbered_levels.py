@@ -14,8 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from spaseq import thresholds
-from spaseq.automaton.batch.match_builder import EnumeratedMatches
-from spaseq.automaton.batch.numbered_matches import NumberedMatches, among, joined
+from spaseq.automaton.batch.match_builder import EnumeratedMatches, NumberedMatches, among, joined
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.automaton.run.matches import SequenceMatch

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from spaseq.algebra.answers import Instant, PartialAnswer, TraceItem
-from spaseq.automaton.batch.numbered_matches import TooManyMatches
+from spaseq.automaton.batch.match_builder import TooManyMatches
 from spaseq.automaton.program.window import Counted
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.machine import CorrelatedSolver, Machine

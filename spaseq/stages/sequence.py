@@ -15,7 +15,7 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.algebra.answers import Answer, PartialAnswer
-from spaseq.automaton.batch.numbered_matches import TooManyMatches
+from spaseq.automaton.batch.match_builder import TooManyMatches
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.run.event_rows import EventRows, batch_of
 from spaseq.automaton.run.live_states import LiveStates, Wanted
@@ -43,11 +43,10 @@ from spaseq.stages.canonical_rows import CanonicalRows
 from spaseq.stages.changing_knowledge import ChangingKnowledge
 from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.columnar_answers import ColumnarAnswers, can_be_columns
-from spaseq.stages.hopeless_rows import HopelessRows
+from spaseq.stages.hopeless_rows import HopelessRows, UnseenRows
 from spaseq.stages.machine_of_plan import machine_of
 from spaseq.stages.partial_stage import PartialStage
 from spaseq.stages.reorder_buffer import ReorderBuffer
-from spaseq.stages.unseen_rows import UnseenRows
 from spaseq.storage.safe_pickles import BROKEN
 from spaseq.windows.window_operator import WindowOperator
 

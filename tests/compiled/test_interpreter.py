@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.compiled import mode
-from spaseq.compiled.decorators import INTRINSICS, lean_kernel
-from spaseq.compiled.interpreter import interpret
+from spaseq.compiled.decorators import INTRINSICS, interpret, lean_kernel
 from spaseq.compiled.warming import WARM_UPS
 from spaseq.rdf.kernels import vectors
 from spaseq.rdf.kernels.tables import fill_slots

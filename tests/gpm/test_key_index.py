@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.gpm.solutions.key_index import KeyIndex
+from spaseq.gpm.solutions.joins import KeyIndex
 
 values = st.integers(-2, 3)
 

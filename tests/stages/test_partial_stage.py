@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spaseq.algebra.answers import PartialAnswer
-from spaseq.automaton.batch.numbered_matches import among
+from spaseq.automaton.batch.match_builder import among
 from spaseq.compile import compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.planning_options import CompileOptions

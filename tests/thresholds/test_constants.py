@@ -48,7 +48,7 @@ EXCEPTIONS = {
         lift/row_groups.py:_MOST_EXACT rdf/kernels/literal_values.py:_MOST_DIGITS
         rdf/lines/buffer_terms.py:_LARGE runtime/spark/lifted_frames.py:_MOST_EXACT
         spark/typed_variables.py:_MOST_DIGITS
-        stages/unseen_rows.py:_MOST""",
+        stages/hopeless_rows.py:_MOST_COUNTED""",
     "how far a formula on the earth's surface is exact, and how many corners it sees at once": """
         places/geodesy.py:_MOST_CORNERS places/geodesy.py:_SMALL_M
         places/index.py:_LEAST_RADIUS_M""",

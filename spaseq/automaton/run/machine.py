@@ -5,22 +5,56 @@ Each process builds it from the plan; it is not pickled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, fields
+from itertools import compress
 from typing import TypeAlias
 
+import numpy as np
+
+from spaseq import thresholds
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Program, State, TakeLabel
 from spaseq.automaton.program.selection import Strategy
 from spaseq.automaton.program.window import Window
-from spaseq.automaton.run.runs import Values
-from spaseq.automaton.run.taken_counts import TakenCounts
+from spaseq.automaton.run.runs import Row, Values
 from spaseq.automaton.run.waiting_limit import WaitingLimit
+from spaseq.compiled.arrays import Bytes, Int32s
 from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.env import Env
 from spaseq.expr.uses import timestamp_uses
 from spaseq.lang import ast
 from spaseq.records import record
+
+
+@dataclass(slots=True)
+class TakenCounts:
+    """Counts by GPM of one process since its start, over all partitions; no snapshot keeps them."""
+
+    taken: Counter[int] = field(default_factory=Counter, compare=False)
+
+    def taken_so_far(self, wanted: object | None) -> Counter[int] | None:
+        """A copy of `taken`; None if only some partitions are wanted, as it has no partitions."""
+        return Counter(self.taken) if wanted is None else None
+
+    def take(self, gpm: Int32s, taken: Bytes) -> None:
+        """Count the solutions of a batch for which `taken` [n] is 1, given the GPM of each [n]."""
+        if len(taken) <= thresholds.current.few_rows:
+            for number in compress(gpm.tolist(), taken.tolist()):
+                self.taken[number] += 1
+            return
+        is_taken = taken == 1
+        for number in range(int(gpm.max(initial=-1)) + 1):
+            count = np.count_nonzero(is_taken & (gpm == number))
+            if count:
+                self.taken[number] += int(count)
+
+    def take_nodes(self, nodes: Iterable[tuple[int, Row, int]]) -> None:
+        """Count the solutions in the nodes that an instant has added to a trace, each once."""
+        for gpm, _ in {(gpm, id(row)) for gpm, row, _ in nodes}:
+            self.taken[gpm] += 1
+
 
 CorrelatedSolver: TypeAlias = Callable[[int, str, tuple[tuple[str, str], ...]], Sequence[Values]]
 """Evaluates a GPM (its index) on an event (as the EVENT column holds it), values substituted."""

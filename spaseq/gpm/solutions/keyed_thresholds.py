@@ -15,7 +15,7 @@ from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Float64s, Indices, Int32s, Int64s
 from spaseq.expr.doubles import always_decide, doubles_of
 from spaseq.gpm.kernels.keyed_ranges import pairs, ranges
-from spaseq.gpm.solutions.key_index import KeyIndex
+from spaseq.gpm.solutions.joins import KeyIndex
 from spaseq.gpm.solutions.lazy_columns import LazyColumns
 from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions

@@ -15,7 +15,7 @@ from spaseq.compiled.arrays import Indices
 from spaseq.expr.columns import TermRows, extend_column
 from spaseq.expr.compile import Options
 from spaseq.expr.place_tests import PlaceJoin, PlaceTest
-from spaseq.gpm.solutions.key_index import expanded
+from spaseq.gpm.solutions.joins import expanded
 from spaseq.gpm.solutions.keyed_thresholds import lazily_merged
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast

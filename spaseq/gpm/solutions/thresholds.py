@@ -14,8 +14,7 @@ import numpy as np
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools, Float64s, Indices
 from spaseq.expr.doubles import doubles_of
-from spaseq.gpm.solutions.joins import Pairs, merged
-from spaseq.gpm.solutions.key_index import expanded
+from spaseq.gpm.solutions.joins import Pairs, expanded, merged
 from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.rdf.columns.term_columns import NumberColumn

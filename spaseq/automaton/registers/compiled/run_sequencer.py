@@ -17,8 +17,12 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
-from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
-from spaseq.automaton.batch.numbered_matches import NumberedMatches, stored
+from spaseq.automaton.batch.match_builder import (
+    EnumeratedMatches,
+    MatchBuilder,
+    NumberedMatches,
+    stored,
+)
 from spaseq.automaton.batch.outer_checks import OuterNegations
 from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.batch.slots import Interner

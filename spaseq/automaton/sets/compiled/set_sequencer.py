@@ -15,8 +15,12 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
-from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
-from spaseq.automaton.batch.numbered_matches import NumberedMatches, stored
+from spaseq.automaton.batch.match_builder import (
+    EnumeratedMatches,
+    MatchBuilder,
+    NumberedMatches,
+    stored,
+)
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
 from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.batch.waiting_matches import closing_states
