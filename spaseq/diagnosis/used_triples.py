@@ -6,7 +6,7 @@ answer in place of its variables, and its triple patterns over named graphs are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from spaseq.algebra import nodes as n
@@ -59,7 +59,7 @@ def used_triples(
     query: ast.Query,
     answer: Answer,
     events: Mapping[TraceItem, EventBatch],
-    knowledge: KnowledgeBase,
+    knowledge_at: Callable[[int], KnowledgeBase],
     limits: Limits = DEFAULT_LIMITS,
 ) -> list[UsedTriples]:
     """The triples that each event of an answer used; events of GPMs without graphs are left out.
@@ -68,13 +68,15 @@ def used_triples(
         query: the query that gave the answer.
         answer: the answer.
         events: the known events of its trace, one batch for each event.
-        knowledge: the knowledge base. Its endpoints are not asked.
+        knowledge_at: the knowledge base at a time (ms). Its endpoints are not asked.
         limits: of the evaluation.
     """
-    local = replace(knowledge, endpoints={}, addresses={}, services=ServiceOptions(), asked=None)
+    none = ServiceOptions()
     patterns = {gpm.name: _named(translate_group(gpm.pattern)) for gpm in query.gpms}
     found = []
     for item, values in _bound(answer):
+        known = knowledge_at(item.time)
+        local = replace(known, endpoints={}, addresses={}, services=none, asked=None)
         pattern = _without_remote(patterns[item.gpm], local)
         if not any(_graph_patterns(pattern)):
             continue

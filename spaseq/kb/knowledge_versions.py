@@ -89,6 +89,10 @@ class KnowledgeVersions:
         times = sorted({time for iri in own for time, _ in self._values[iri]})
         return [(time, self._at(time, own)) for time in times]
 
+    def at(self, time: int) -> KnowledgeBase:
+        """The value at a time (ms)."""
+        return self._at(time, [*self._values]) if self._values else self._base
+
     def _at(self, time: int, changed: Sequence[str]) -> KnowledgeBase:
         found = {}
         for iri in changed:

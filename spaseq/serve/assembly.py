@@ -71,6 +71,7 @@ _SINK_OPTIONS = (
 )
 
 _NEVER = -(2**62)
+_EVER = 2**62  # ms
 """Before all times (ms)."""
 
 LISTEN = "127.0.0.1:8787"
@@ -121,8 +122,8 @@ def parts_of(
         _access(configuration),
         {stream.name: _posted(stream) for stream in streams},
         KeptReplies(_retain(server)),
-        _Reasons(run, streams, knowledge),
-        UsedKnowledge(run, events, knowledge),
+        _Reasons(run, streams),
+        UsedKnowledge(run, events),
         SaidEvents(run, events, EventWords(knowledge)),
         server.get("max_body", 16_000_000),
         server.get("max_kb", MOST_BYTES),
@@ -253,10 +254,8 @@ def _tls(server: Mapping[str, Any]) -> tuple[Path, Path] | None:
 class _Reasons:
     """Says why queries have no answers, from the events that are still logged."""
 
-    def __init__(
-        self, run: StandingRun, streams: Sequence[LiveStream], knowledge: KnowledgeBase
-    ) -> None:
-        self._run, self._knowledge, self._streams = run, knowledge, streams
+    def __init__(self, run: StandingRun, streams: Sequence[LiveStream]) -> None:
+        self._run, self._streams = run, streams
 
     def __call__(self, query: QueryView, event: str | None) -> Report:
         """The report on a query, or on an event that none of its answers holds.
@@ -273,7 +272,8 @@ class _Reasons:
         seen = None if asked or not known >= {*query.streams} else self._run.began(query.name)
         sources = [self._source(stream, seen) for stream in self._streams]
         until = None if seen is None else self._certain_until(query)
-        return report_on(checked, 0, sources, self._knowledge, options, asked, until)
+        knowledge = self._run.knowledge_at(_EVER)
+        return report_on(checked, 0, sources, knowledge, options, asked, until)
 
     def _certain_until(self, query: QueryView) -> int:
         """The time (ms) up to which the streams of a query have come."""

@@ -7,9 +7,8 @@ from typing import Any
 
 from spaseq.diagnosis.used_triples import UsedTriples, used_triples
 from spaseq.errors import UsageError
-from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS
-from spaseq.rdf.terms.term import triple_json
+from spaseq.rdf.terms.term import Triple, triple_json
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.live.run_views import QueryView
 from spaseq.runtime.live.standing_run import StandingRun
@@ -30,12 +29,10 @@ class UsedKnowledge:
     Attributes:
         run: has the answers.
         events: finds events that are still logged.
-        knowledge: the knowledge base of the run.
     """
 
     run: StandingRun
     events: TraceEvents
-    knowledge: KnowledgeBase
 
     def __call__(self, query: QueryView, name: str) -> dict[str, Any]:
         """The triples, as JSON.
@@ -56,24 +53,30 @@ class UsedKnowledge:
             raise UsageError(f"query {query.name} has changed since it gave the answer {name}")
         events = self.events.find(answer.trace, _READ_BYTES)
         batches = {item: found.event for item, found in events.items()}
-        found = used_triples(checked.query, answer, batches, self.knowledge, _LIMITS)
+        found = used_triples(checked.query, answer, batches, self.run.knowledge_at, _LIMITS)
         since = self.run.knowledge_since
         arrivals = [events[item].arrived if item in events else 0 for item in answer.trace]
         changed = min(logged.logged_ms, *arrivals) < since
-        return {"id": name, "changed": changed, "events": [*map(_as_json, found)]}
+        return {"id": name, "changed": changed, "events": [self._as_json(used) for used in found]}
 
+    def _as_json(self, used: UsedTriples) -> dict[str, Any]:
+        item = used.item
+        return {
+            "gpm": item.gpm,
+            "stream": item.stream,
+            "event": item.event,
+            "time": format_time(item.time),
+            "exact": used.is_exact,
+            "graphs": [
+                {"graph": graph, "triples": [self._triple(graph, t, item.time) for t in triples]}
+                for graph, triples in used.graphs.items()
+            ],
+            "more": used.more,
+        }
 
-def _as_json(used: UsedTriples) -> dict[str, Any]:
-    item = used.item
-    return {
-        "gpm": item.gpm,
-        "stream": item.stream,
-        "event": item.event,
-        "time": format_time(item.time),
-        "exact": used.is_exact,
-        "graphs": [
-            {"graph": graph, "triples": [triple_json(triple) for triple in triples]}
-            for graph, triples in used.graphs.items()
-        ],
-        "more": used.more,
-    }
+    def _triple(self, graph: str, triple: Triple, time: int) -> dict[str, Any]:
+        """A triple that held at a time (ms); `until` says when it went."""
+        graphs = self.run.graphs
+        until = None if graphs is None else graphs.held_until(graph, triple, time)
+        found = triple_json(triple)
+        return found if until is None else {**found, "until": format_time(until)}

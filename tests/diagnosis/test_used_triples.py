@@ -66,7 +66,7 @@ class Case:
     def used(self, answer: int = 0, logged: bool = True) -> list[UsedTriples]:
         given = self.answers[answer]
         events = {item: self._events[str(item.event)] for item in given.trace} if logged else {}
-        return used_triples(self._query, given, events, self.knowledge)
+        return used_triples(self._query, given, events, lambda time: self.knowledge)
 
     def triples(self, answer: int = 0, logged: bool = True) -> list[set[str]]:
         """The triples that each event used, as Turtle."""

@@ -169,6 +169,7 @@ class GraphChanges:
         log, given = kept.log, (kept.most_bytes, kept.limits)
         self._watched = [*watched_graphs(kept.graphs, log.files, *given, self._may_change)]
         self._end = threading.Event()
+        self._then: tuple[int, KnowledgeVersions] | None = None  # of so many changes, all values
 
     def _may_change(self, iri: str) -> bool:
         return iri in self._kept.base.graphs and iri not in self._kept.base.endpoints
@@ -218,6 +219,23 @@ class GraphChanges:
             return GraphView(iri, -1, None, *then.last(iri))
         last = own[number - 1]
         return GraphView(iri, last.number, last.timed.time, *then.last(iri))
+
+    def knowledge_at(self, time: int) -> KnowledgeBase:
+        """The knowledge base at a time (ms)."""
+        changes = self._requests.look(self._all_changes)
+        if self._then is None or self._then[0] != len(changes):
+            known = self._kept.base.graphs
+            timed = (change.timed for change in changes if change.timed.graph in known)
+            self._then = len(changes), KnowledgeVersions(self._kept.base, timed)
+        return self._then[1].at(time)
+
+    def held_until(self, iri: str, triple: Triple, time: int) -> int | None:
+        """When (ms) a triple went that was in a graph at a time; None if it did not."""
+        for change in self._requests.look(self._all_changes):
+            own = change.timed
+            if own.graph == iri and own.time > time and triple in own.change.deleted:
+                return own.time
+        return None
 
     def _all_changes(self) -> list[LoggedChange]:
         return [*self._kept.log.changes]

@@ -14,6 +14,7 @@ from typing import Literal, TextIO, TypeVar
 
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.errors import UsageError
+from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.head_comments import comments_of
 from spaseq.logs.messages import Message
 from spaseq.options import StateLimits
@@ -421,6 +422,10 @@ class StandingRun:
     def graphs(self) -> GraphChanges | None:
         """The graphs that may change from outside; None if there are none."""
         return self._loop.graphs
+
+    def knowledge_at(self, time: int) -> KnowledgeBase:
+        """The knowledge base at a time (ms), as changes from outside have made it."""
+        return self._job.knowledge if self.graphs is None else self.graphs.knowledge_at(time)
 
     # --- streams ----------------------------------------------------------------------------------
 

@@ -130,7 +130,8 @@ function triples(title, graph, iri) {
     el("h4", {}, title, iri ? [" ", data(iri)] : null),
     el("div", { class: "wide" }, el("table", {}, el("tbody", {}, graph.slice(0, ROWS).map((triple) =>
       el("tr", {}, el("td", {}, term(triple.subject)), el("td", {}, predicate(triple.predicate)),
-        el("td", {}, term(triple.object))))))),
+        el("td", {}, term(triple.object)),
+        triple.until ? el("td", { class: "quiet" }, "until ", time(triple.until)) : null))))),
     rest > 0 ? el("p", { class: "quiet" }, `${short(rest)} more`) : null);
 }
 

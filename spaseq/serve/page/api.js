@@ -27,6 +27,7 @@ const of = (name) => `queries/${encodeURIComponent(name)}`;
 
 export const queries = () => json("queries");
 export const streams = () => json("streams");
+export const graphs = () => json("kb", { also: [404] });
 export const health = () => json("health", { also: [503] });
 export const query = (name) => json(of(name));
 export const drawing = async (name) => (await request(`${of(name)}/automaton.svg`)).text();

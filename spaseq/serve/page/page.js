@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { el, say } from "./dom.js";
 import { editor } from "./editor.js";
 import { feedView } from "./feed.js";
+import { graphsView } from "./graphs.js";
 import { Rates } from "./rates.js";
 import { queriesView } from "./queries.js";
 import { queryView } from "./query.js";
@@ -24,6 +25,7 @@ const ROUTES = [
   [/^#?\/?$/, () => feedView(), "feed"],
   [/^#\/queries$/, () => queriesView(), "queries"],
   [/^#\/streams$/, () => streamsView(), "streams"],
+  [/^#\/graphs$/, () => graphsView(), "graphs"],
   [/^#\/new$/, () => editor(null), "new"],
   [/^#\/query\/([\w.-]+)$/, (name) => queryView(name), "queries"],
   [/^#\/edit\/([\w.-]+)$/, (name) => editor(name), "queries"],

@@ -1,0 +1,149 @@
+"""A server that is killed while graphs change: what was acknowledged is there, once, as a whole."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.serve.processes import Command
+from tests.serve.test_graphs import OWNERS, TURTLE, UPDATE, alarm, query
+
+FILED = "http://e/filed"
+CONFIGURATION = f"""
+[server]
+data = "state"
+[queries]
+directory = "queries"
+[streams.S]
+iri = "http://e/s"
+[kb."{OWNERS}"]
+writable = true
+[kb]
+"{FILED}" = "filed.ttl"
+"""
+
+
+def owner(number: int) -> str:
+    return f"<http://e/d> <http://e/owner> <http://e/n{number}> ."
+
+
+class Writer:
+    """Changes a graph again and again, in one way; `known` and `sent` are the last numbers."""
+
+    def __init__(self, url: str, how: str, file: Path, first: int) -> None:
+        self._url, self._how, self._file = url, how, file
+        self.known = self.sent = first
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+
+    def _write(self) -> None:
+        with httpx.Client(base_url=self._url, timeout=30) as http:
+            while not self._stop.is_set():
+                self.sent += 1
+                try:
+                    self._change(http, self.sent)
+                except (httpx.HTTPError, AssertionError):
+                    return
+                self.known = self.sent
+
+    def _change(self, http: httpx.Client, number: int) -> None:
+        if self._how == "file":
+            unfinished = self._file.with_suffix(".new")
+            unfinished.write_text(owner(number))
+            unfinished.replace(self._file)
+            time.sleep(0.01)
+            return
+        given = {"params": {"graph": OWNERS}}
+        if self._how == "PATCH":
+            text = f"DELETE {{ ?s ?p ?o }} INSERT {{ {owner(number)} }} WHERE {{ ?s ?p ?o }}"
+            reply = http.patch("/kb", content=text, headers=UPDATE, **given)
+        elif self._how == "PUT":
+            reply = http.put("/kb", content=owner(number), headers=TURTLE, **given)
+        else:
+            http.delete("/kb", **given)
+            reply = http.post("/kb", content=owner(number), headers=TURTLE, **given)
+        assert reply.status_code in (201, 204), reply.text
+
+    def wait(self) -> None:
+        self._stop.set()
+        self._thread.join(30)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("how", ["PUT", "POST", "PATCH", "file"])
+def test_kills_while_a_graph_changes(tmp_path: Path, how: str) -> None:
+    draw = random.Random(how)
+    (tmp_path / "queries").mkdir()
+    for name, graph in (("owned", OWNERS), ("filed", FILED)):
+        (tmp_path / "queries" / f"{name}.rq").write_text(query(graph))
+    file, configuration = tmp_path / "filed.ttl", tmp_path / "spaseq.toml"
+    file.write_text(owner(0))
+    configuration.write_text(CONFIGURATION)
+    graph, number, first = (FILED if how == "file" else OWNERS), 0, 0
+    for _ in range(3):
+        server = Command(configuration)
+        with server.client() as http:
+            http.put("/kb", params={"graph": OWNERS}, content=owner(first), headers=TURTLE)
+        writer = Writer(server.url, how, file, first)
+        end = time.monotonic() + draw.uniform(0.3, 1.5)
+        with server.client() as http:
+            while time.monotonic() < end:
+                number += 1
+                http.post(
+                    "/streams/S",
+                    content=alarm(number),
+                    headers={"Content-Type": "application/n-quads"},
+                )
+        server.kill()
+        writer.wait()
+        server = Command(configuration)
+        with server.client() as http:
+            found = http.get(
+                "/kb", params={"graph": graph}, headers={"Accept": "application/n-triples"}
+            )
+            lines = found.text.splitlines()
+        server.end()
+        possible = {owner(n) for n in range(writer.known, writer.sent + 1)}
+        if how == "file":
+            possible = {file.read_text()}
+        assert len(lines) <= 1
+        assert {*lines} <= possible
+        if how != "POST":
+            assert lines, "a change is whole"
+        first = writer.sent
+    answers = _answers(tmp_path)
+    assert answers
+    assert answers == _replayed(tmp_path)
+
+
+def _answers(directory: Path) -> list[str]:
+    server = Command(directory / "spaseq.toml")
+    with server.client() as http:
+        found = [
+            line
+            for name in ("filed", "owned")
+            for line in http.get(f"/queries/{name}/answers?limit=100000").text.splitlines()
+        ]
+    server.end()
+    return sorted(map(_shown, found))
+
+
+def _replayed(directory: Path) -> list[str]:
+    command = [sys.executable, "-m", "spaseq", "run", "--logs", str(directory / "state")]
+    given = [*command, "--runtime", "local", "--format", "jsonl"]
+    found = subprocess.run(given, capture_output=True, text=True, check=True)
+    return sorted(map(_shown, found.stdout.splitlines()))
+
+
+def _shown(line: str) -> str:
+    answer = json.loads(line)
+    return f"{answer['query']} {answer['start']} {answer['bindings']}"
