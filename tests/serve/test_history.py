@@ -113,3 +113,31 @@ def test_the_trail_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert names == sorted(["audit.jsonl", *(f"audit.{n}.jsonl" for n in range(1, 11))])
     assert json.loads((tmp_path / "audit.10.jsonl").read_text())["target"] == "q3"
     assert json.loads((tmp_path / "audit.jsonl").read_text())["target"] == "q13"
+
+
+def test_who_is_the_name_of_the_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "token").write_text("bob: one\nann (read, queries, acknowledge): two\n")
+    (tmp_path / "token").chmod(0o600)
+    bob, ann = ({"Authorization": f"Bearer {token}"} for token in ("one", "two"))
+    with served(tmp_path, 'token_file = "token"') as server:
+        server.http.headers = bob
+        server.http.put("/queries/jam", content=ONE)
+        server.feed(0, 3)
+        wait(lambda: state(server)[1] == 2)
+        first = json.loads(server.http.get("/answers").text.splitlines()[0])["id"]
+        server.http.headers = ann
+        given = server.http.post(f"/answers/{first}/acknowledge", json={"note": "mine"}).json()
+        assert given["acknowledged"]["who"] == "ann"
+        monkeypatch.setattr(server.run, "restart", lambda name: None)  # as if it had failed
+        assert server.http.post("/queries/jam/restart").status_code == 200
+        (server.queries / "jam.rq").unlink()
+        wait(lambda: server.http.get("/queries").json() == [])
+    lines = trail(tmp_path)
+    assert [(line["who"], line["what"], line["target"]) for line in lines] == [
+        ("server", "start", "server"),
+        ("bob", "put", "jam"),
+        ("ann", "acknowledge", first),
+        ("ann", "start", "jam"),
+        ("file", "delete", "jam"),
+    ]
+    assert "mine" not in (tmp_path / "state" / "audit.jsonl").read_text()  # hashes only
