@@ -16,14 +16,7 @@ from typing import Any
 from spaseq.back_off import BackOff
 from spaseq.connectors.address import Address
 from spaseq.connectors.async_sink import AsyncSink
-from spaseq.connectors.base import (
-    Intake,
-    MessageSource,
-    NotTaken,
-    Parcel,
-    Refusal,
-    library,
-)
+from spaseq.connectors.base import Intake, MessageSource, NotTaken, Parcel, Refusal, library
 from spaseq.connectors.heartbeat_messages import HEADER, media_of
 from spaseq.errors import InputError, RunError, SpaseqError, UsageError
 from spaseq.logs.messages import Message

@@ -51,16 +51,7 @@ SHORT_STRING = rf"""(?!"{{3}}|'{{3}})(?:{"|".join(_SHORT_STRINGS)})"""
 """A string on one line, between single quotation marks."""
 
 # The letter after a backslash in a string -> its character.
-CHARACTERS = {
-    "t": "\t",
-    "b": "\b",
-    "n": "\n",
-    "r": "\r",
-    "f": "\f",
-    '"': '"',
-    "'": "'",
-    "\\": "\\",
-}
+CHARACTERS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 
 _EXPONENT = r"[eE][+-]?[0-9]+"
 DOUBLE = rf"[+-]?(?:[0-9]+\.[0-9]*{_EXPONENT}|\.?[0-9]+{_EXPONENT})"

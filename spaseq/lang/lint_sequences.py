@@ -22,13 +22,7 @@ from spaseq.lang.sequence import (
     chains,
     occurrences,
 )
-from spaseq.lang.variables import (
-    filters_of,
-    looks_back,
-    pattern_mentions,
-    triple_variables,
-    walk,
-)
+from spaseq.lang.variables import filters_of, looks_back, pattern_mentions, triple_variables, walk
 
 
 def lint_loops(resolved: Resolved) -> Iterator[Diagnostic]:

@@ -83,13 +83,7 @@ class DelimitedRows:
     had another delimiter; else it is empty.
     """
 
-    def __init__(
-        self,
-        data: IO[bytes],
-        dialect: CsvDialect,
-        limits: Limits,
-        name: str,
-    ) -> None:
+    def __init__(self, data: IO[bytes], dialect: CsvDialect, limits: Limits, name: str) -> None:
         """Read the header, and find the delimiter if the dialect does not say it.
 
         Raises:

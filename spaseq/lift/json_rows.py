@@ -101,10 +101,7 @@ def _no_constant(token: str) -> Any:
 
 
 DECODER = json.JSONDecoder(
-    object_pairs_hook=Members,
-    parse_int=_Integer,
-    parse_float=_Double,
-    parse_constant=_no_constant,
+    object_pairs_hook=Members, parse_int=_Integer, parse_float=_Double, parse_constant=_no_constant
 )
 """Decodes objects as `Members`, and numbers as their tokens."""
 

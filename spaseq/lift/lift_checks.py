@@ -54,10 +54,7 @@ class CheckedLift:
 
 
 def check_lift(
-    text: str,
-    name: str = "<lift>",
-    time_predicate: str = GENERATED_AT_TIME,
-    time_unit: str = "ms",
+    text: str, name: str = "<lift>", time_predicate: str = GENERATED_AT_TIME, time_unit: str = "ms"
 ) -> CheckedLift:
     """Parse and check a lift.
 
@@ -80,10 +77,7 @@ def check_lift(
 
 
 def compiled_lift(
-    text: str,
-    name: str = "<lift>",
-    time_predicate: str = GENERATED_AT_TIME,
-    time_unit: str = "ms",
+    text: str, name: str = "<lift>", time_predicate: str = GENERATED_AT_TIME, time_unit: str = "ms"
 ) -> LiftPlan:
     """The plan of a lift.
 

@@ -127,11 +127,7 @@ def time_field(plan: LiftPlan) -> str | None:
 
 def _terms(triple: ast.Triple, reader: TermReader) -> Terms:
     assert isinstance(triple.predicate, ast.Var | ast.Iri), "templates have no property paths"
-    return (
-        reader.term(triple.subject),
-        reader.term(triple.predicate),
-        reader.term(triple.object),
-    )
+    return (reader.term(triple.subject), reader.term(triple.predicate), reader.term(triple.object))
 
 
 def _fields(lift: LiftQuery) -> Fields:

@@ -25,10 +25,7 @@ _TEXTS = frozenset({"string"})
 
 
 def uncast_fields(
-    text: str,
-    name: str,
-    types: Mapping[str, str],
-    time_predicate: str = GENERATED_AT_TIME,
+    text: str, name: str, types: Mapping[str, str], time_predicate: str = GENERATED_AT_TIME
 ) -> tuple[Diagnostic, ...]:
     """The warnings for a lift of CSV or TSV; none if it has errors.
 

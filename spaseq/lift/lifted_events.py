@@ -14,12 +14,7 @@ from spaseq.compiled.arrays import Int64s
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.row_blocks import FilteredRows, RowBlock, TableBlock, TimedRows
 from spaseq.lift.row_solutions import SolutionMaker
-from spaseq.lift.template_graphs import (
-    MadeEvents,
-    TemplateGraphs,
-    joined,
-    refuse_long_literals,
-)
+from spaseq.lift.template_graphs import MadeEvents, TemplateGraphs, joined, refuse_long_literals
 from spaseq.lift.watched_casts import LostValue, lost_values
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames

@@ -125,9 +125,7 @@ class LiftedBroker(BrokerStream):
         """The lift's fields of JSON objects, and the names of its fields of messages."""
         fields = self.plan.fields
         own = replace(
-            fields,
-            needed=fields.needed - MESSAGE_FIELDS,
-            optional=fields.optional - MESSAGE_FIELDS,
+            fields, needed=fields.needed - MESSAGE_FIELDS, optional=fields.optional - MESSAGE_FIELDS
         )
         return own, fields.wanted & MESSAGE_FIELDS
 

@@ -54,11 +54,7 @@ class RowLifter:
     """
 
     def __init__(
-        self,
-        stream: str,
-        lift: str | Path,
-        limits: Limits = DEFAULT_LIMITS,
-        time_unit: str = "ms",
+        self, stream: str, lift: str | Path, limits: Limits = DEFAULT_LIMITS, time_unit: str = "ms"
     ) -> None:
         text, name = text_of(lift)
         self._plan = compiled_lift(text, name, GENERATED_AT_TIME, time_unit)

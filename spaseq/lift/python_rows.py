@@ -158,11 +158,7 @@ _SHOWN = 300
 
 
 def dict_blocks(
-    rows: Iterable[object],
-    fields: Fields,
-    report: Report,
-    first: int = 1,
-    columns: bool = False,
+    rows: Iterable[object], fields: Fields, report: Report, first: int = 1, columns: bool = False
 ) -> Iterator[RowBlock | TableBlock]:
     """Rows that are dicts as blocks; a missing field is unbound. `first` is the first one's number.
 

@@ -209,12 +209,7 @@ class TableFile:
             raise InputError(f"cannot read {self.path}: {error.strerror}") from error
 
     def _text_blocks(
-        self,
-        data: IO[bytes],
-        plan: LiftPlan,
-        limits: Limits,
-        report: Report,
-        columns: bool,
+        self, data: IO[bytes], plan: LiftPlan, limits: Limits, report: Report, columns: bool
     ) -> Iterator[RowBlock | TableBlock]:
         fields = plan.fields
         if self.format is TableFormat.JSON and is_document(data):

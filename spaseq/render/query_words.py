@@ -22,13 +22,7 @@ from spaseq.lang.sequence import (
     SequenceOperator,
 )
 from spaseq.lang.variables import rewritten
-from spaseq.plan.query_plan import (
-    EachEventExtent,
-    Extent,
-    GpmPlan,
-    PanesExtent,
-    SessionExtent,
-)
+from spaseq.plan.query_plan import EachEventExtent, Extent, GpmPlan, PanesExtent, SessionExtent
 from spaseq.rdf.terms.term import RDF
 from spaseq.rdf.terms.times import format_time
 from spaseq.records import record

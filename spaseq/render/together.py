@@ -12,11 +12,7 @@ from spaseq.lang.shapes import parameter
 from spaseq.lang.variables import walk
 from spaseq.plan.families import Family, families_of
 from spaseq.plan.joint_plans import JointPlan, joint_plans
-from spaseq.plan.pattern_templates import (
-    PatternTemplate,
-    is_stateless,
-    template_of,
-)
+from spaseq.plan.pattern_templates import PatternTemplate, is_stateless, template_of
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.render.query_words import QueryWords
 from spaseq.render.rule_effects import basic_pattern, basic_shape

@@ -18,8 +18,7 @@ class BadInputLines:
     def write(self, bad: BadInput) -> None:
         """Write one line; its `line` is null where the format has no line numbers."""
         _write(
-            self.out,
-            {"file": bad.file, "line": bad.line, "reason": bad.reason, "text": bad.text},
+            self.out, {"file": bad.file, "line": bad.line, "reason": bad.reason, "text": bad.text}
         )
 
 

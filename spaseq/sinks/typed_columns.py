@@ -52,10 +52,7 @@ _KINDS = {
 _KIND_OF = {pa.bool_(): "boolean", TIME: "dateTime", pa.date32(): "date"}
 _EXACT = {"integer", "decimal"}
 _NUMBERS = {"integer", "decimal", "float", "double"}
-_USUAL_ENDS = {
-    f'"^^<{XSD}integer>': "integer",
-    f'"^^<{XSD}double>': "double",
-}
+_USUAL_ENDS = {f'"^^<{XSD}integer>': "integer", f'"^^<{XSD}double>': "double"}
 """The ends of terms whose values are mostly read without an object for each."""
 
 _USUAL = {

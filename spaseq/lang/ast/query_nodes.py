@@ -91,14 +91,7 @@ class Skip(Node):
     `mute` is the time after an answer in which further ones are dropped.
     """
 
-    kind: L[
-        "NO SKIP",
-        "CONSUME",
-        "TO NEXT EVENT",
-        "PAST LAST EVENT",
-        "TO FIRST",
-        "TO LAST",
-    ]
+    kind: L["NO SKIP", "CONSUME", "TO NEXT EVENT", "PAST LAST EVENT", "TO FIRST", "TO LAST"]
     gpm: Ref | None = None
     mute: TimeSpan | None = None
 

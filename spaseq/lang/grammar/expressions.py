@@ -200,19 +200,13 @@ def _list_of(element: ParserElement) -> ParserElement:
 _DISTINCT = words("DISTINCT")
 _EXPRESSION_LIST = EMPTY_BRACKETS | _bracketed(_list_of(EXPRESSION))
 
-_ARGUMENTS = rule(
-    EMPTY_BRACKETS | _bracketed(_DISTINCT[0, 1] + _list_of(EXPRESSION)),
-    _Arguments,
-)
+_ARGUMENTS = rule(EMPTY_BRACKETS | _bracketed(_DISTINCT[0, 1] + _list_of(EXPRESSION)), _Arguments)
 _EXISTS = rule(keyword("EXISTS") + GROUP_GRAPH_PATTERN, _exists) | rule(
     words("NOT", name="NOT EXISTS") + keyword("EXISTS") + GROUP_GRAPH_PATTERN, _exists
 )
 _SEPARATOR = rule(mark(";") + keyword("SEPARATOR") + mark("=") + STRING, _Separator)
 _SPASEQ_CALL = (
-    rule(
-        _function("PREV") + _bracketed(VAR),
-        lambda span, _, var: ast.Prev(var, span=span),
-    )
+    rule(_function("PREV") + _bracketed(VAR), lambda span, _, var: ast.Prev(var, span=span))
     | rule(_function(*GROUP_PICKS) + _bracketed(VAR), _aggregate)
     | rule(
         _function("TIMESTAMP") + _bracketed(NAME),

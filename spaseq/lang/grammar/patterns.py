@@ -196,10 +196,7 @@ _EVENT = rule(
     + GROUP_GRAPH_PATTERN,
     _event,
 )
-_BIND = rule(
-    keyword("BIND") + mark("(") + EXPRESSION + keyword("AS") + VAR + mark(")"),
-    _bind,
-)
+_BIND = rule(keyword("BIND") + mark("(") + EXPRESSION + keyword("AS") + VAR + mark(")"), _bind)
 _GROUP_OR_UNION = rule(
     GROUP_GRAPH_PATTERN + (keyword("UNION") + GROUP_GRAPH_PATTERN)[...], _group_or_union
 )

@@ -13,11 +13,7 @@ import pyarrow as pa
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.rdf.columns.event_batch import NO_NAMES, WHOLE, EventNames, NameForm
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.columns.term_columns import (
-    NumberColumn,
-    RowSelection,
-    TermColumn,
-)
+from spaseq.rdf.columns.term_columns import NumberColumn, RowSelection, TermColumn
 from spaseq.records import record
 
 BARE = -1

@@ -13,19 +13,9 @@ import pyoxigraph as ox
 
 from spaseq import thresholds
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.rdf.columns.quad_block import (
-    DEFAULT_GRAPH,
-    MALFORMED,
-    BlockBuilder,
-    QuadBlock,
-)
+from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, MALFORMED, BlockBuilder, QuadBlock
 from spaseq.rdf.documents.measured_document import MeasuredDocument
-from spaseq.rdf.inputs.contexts import (
-    NO_CONTEXTS,
-    NOT_FETCHED,
-    JsonLdContexts,
-    NamedContexts,
-)
+from spaseq.rdf.inputs.contexts import NO_CONTEXTS, NOT_FETCHED, JsonLdContexts, NamedContexts
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import UNREADABLE_TOKEN, literal_size, long_literal

@@ -132,9 +132,7 @@ _RANDOM_LABEL = re.compile(r"_:(N[0-9a-f]{32}|[a-f][0-9a-f]{23,31})")
 
 
 def batch_from_events(
-    stream: str,
-    events: Sequence[tuple[int, str | None, Sequence[Triple]]],
-    counter: InstantCounter,
+    stream: str, events: Sequence[tuple[int, str | None, Sequence[Triple]]], counter: InstantCounter
 ) -> EventBatch:
     """A batch of events (time in ms, graph IRI or None, triples) in order of arrival.
 
@@ -154,11 +152,7 @@ def batch_of_event(
 
 
 def batch_at(
-    stream: str,
-    time: Int64s,
-    k: Int32s,
-    names: EventNames,
-    triples: Sequence[Sequence[Triple]],
+    stream: str, time: Int64s, k: Int32s, names: EventNames, triples: Sequence[Sequence[Triple]]
 ) -> EventBatch:
     """A batch of n events at the instants (time [n] in ms, k [n])."""
     graphs = [dict.fromkeys(graph) for graph in triples]  # distinct triples, in order

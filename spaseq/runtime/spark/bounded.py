@@ -49,11 +49,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
 from spaseq.runtime.spark.session.failures import spark_errors
 from spaseq.runtime.spark.session.spark_session import session
 from spaseq.runtime.spark.session.worker_python import worker_python
-from spaseq.runtime.spark.shared import (
-    ship_functions,
-    store_knowledge,
-    take_message,
-)
+from spaseq.runtime.spark.shared import ship_functions, store_knowledge, take_message
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, ProgressFile
 from spaseq.runtime.spark.stages.sequence_stage import run_sequences
 from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
@@ -99,10 +95,7 @@ def _events(iri: str, batches: Iterator[pa.RecordBatch]) -> Iterator[EventBatch]
 
 
 def chained_output(
-    solve: BoundedSolve,
-    solutions: Any,
-    sequence: Callable[[Any], Any],
-    keep: Callable[[Any], Any],
+    solve: BoundedSolve, solutions: Any, sequence: Callable[[Any], Any], keep: Callable[[Any], Any]
 ) -> Any:
     """The DataFrame of `OUTPUT` rows of queries that read each other's streams.
 

@@ -35,12 +35,7 @@ from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.job.job import Job, LateEvent, ProcessCounts, Stats
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
-from spaseq.runtime.spark.lifted_frames import (
-    FrameRows,
-    LiftedFrame,
-    events_of_stored,
-    stored_rows,
-)
+from spaseq.runtime.spark.lifted_frames import FrameRows, LiftedFrame, events_of_stored, stored_rows
 from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, SideRows, TaskReport
 from spaseq.runtime.spark.shared import ship_functions, store_knowledge
 from spaseq.runtime.spark.stages.followed_patterns import PACKED, PACKED_DDL, marks, packed

@@ -351,11 +351,7 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """A task per split, or one task if there is little to read."""
-        from spaseq.runtime.arrivals.arrived_batch import (
-            StreamProgress,
-            arrived_splits,
-            bytes_of,
-        )
+        from spaseq.runtime.arrivals.arrived_batch import StreamProgress, arrived_splits, bytes_of
 
         batches = [self._log.batch(n) for n in range(start["batch"] + 1, end["batch"] + 1)]
         splits = arrived_splits(batches)

@@ -48,11 +48,7 @@ from spaseq.runtime.spark.session.worker_python import (
     worker_python,
     worker_variables,
 )
-from spaseq.runtime.spark.shared import (
-    ship_functions,
-    store_knowledge,
-    take_message,
-)
+from spaseq.runtime.spark.shared import ship_functions, store_knowledge, take_message
 from spaseq.runtime.spark.stages.bucket_state import TOPICS, Buckets
 from spaseq.runtime.spark.stages.followed_patterns import PACKED_DDL, FollowSolve
 from spaseq.runtime.spark.stages.processor import FollowSequence

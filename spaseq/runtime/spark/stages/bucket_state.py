@@ -32,13 +32,7 @@ from spaseq.records import record
 from spaseq.runtime.job.chaining import GroupStage, QueryGroup, QueryGroups
 from spaseq.runtime.job.job import ProcessCounts, Stats
 from spaseq.runtime.job.state_limits import check_size, too_many_waiting
-from spaseq.runtime.spark.rows.stage_rows import (
-    OUTPUT,
-    SIDE,
-    SideRows,
-    answer_rows,
-    partial_rows,
-)
+from spaseq.runtime.spark.rows.stage_rows import OUTPUT, SIDE, SideRows, answer_rows, partial_rows
 from spaseq.runtime.spark.stages.followed_patterns import NEVER, PACKED
 from spaseq.runtime.spark.stages.held_solutions import HeldSolutions, NewPack
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge

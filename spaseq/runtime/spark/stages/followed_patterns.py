@@ -241,11 +241,7 @@ class _ArrivedEvents:
 
 
 def packed(
-    groups: QueryGroups,
-    unit: int,
-    solutions: SolutionBatch,
-    count: int,
-    origin: tuple[str, int],
+    groups: QueryGroups, unit: int, solutions: SolutionBatch, count: int, origin: tuple[str, int]
 ) -> Iterator[pa.RecordBatch]:
     """Solutions of a unit as rows of `PACKED`, one per bucket that has any.
 
