@@ -35,14 +35,12 @@ from spaseq.runtime.live.deliveries import SinkSettings, check_names
 from spaseq.runtime.live.delivery import Terms
 from spaseq.runtime.live.graph_changes import MOST_BYTES, GraphView
 from spaseq.runtime.live.graph_log import first_graphs
+from spaseq.runtime.live.live_directory import StandingOptions
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.query_changes import QueryChange
 from spaseq.runtime.live.run_views import QueryView
-from spaseq.runtime.live.standing_run import (
-    StandingOptions,
-    StandingRun,
-)
+from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.runtime.live.stream_events import StreamEvents, arrival_times
 from spaseq.serve.configuration import Configuration
 from spaseq.serve.configured_streams import RECORD, record_of, stream_of

@@ -31,6 +31,7 @@ from spaseq.runtime.live.query_changes import (
 )
 from spaseq.runtime.pushed import Tolerated
 
+_EARLIEST = -(2**62)  # ms
 _AT_ONCE = 2**18  # bytes of a log that are read before others have their turn
 
 
@@ -173,6 +174,15 @@ class CatchUps(dict[str, CatchUp]):
         own = CatchUp(*given, since)
         own.put_at = put_at
         return own
+
+    def trial(self, plan: QueryPlan, since: int | None) -> tuple[CatchUp, dict[str, int]]:
+        """A query that is only tried, and where the logs end now; it begins as from `point`.
+
+        Without `since` it reads all that is logged.
+        """
+        start = self.first(plan) if since is None else self.point(plan, since)
+        ends = {iri: log.log.end for iri, log in self._logs.items()}
+        return self.made(plan, start, _EARLIEST if since is None else since, {}), ends
 
     def starts(self) -> list[Any]:
         """Where each query began, and was put, as values that a state can have."""

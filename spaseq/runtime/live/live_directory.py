@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from spaseq.errors import RunError, UsageError
+from spaseq.options import StateLimits
 from spaseq.runtime.arrivals.checked_json import damaged, read_json
-from spaseq.runtime.live.graph_changes import KeptGraphs
+from spaseq.runtime.live.graph_changes import MOST_BYTES, KeptGraphs, OnFiles, ignored
+from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
 from spaseq.runtime.live.query_changes import Planner
 from spaseq.stages.sequence import STATE_VERSION
 from spaseq.storage import directory_lock
@@ -111,6 +113,27 @@ class Persistence:
     rebuilds: bool = False
     answers_ms: int | None = None
     graphs: KeptGraphs | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingOptions(Persistence):
+    """How a standing run goes, and what it keeps; it has the planner and sides of the run itself.
+
+    Attributes:
+        limits: of each query's state.
+        engine: makes what evaluates the queries.
+        record: a file of the data directory with what a replay must know, as (name, data).
+        on_files: told of each change of a graph by its files: the graph before and after.
+        most_kb: how many bytes the files of a graph may have, or what a request gives for one.
+    """
+
+    retain_ms: int = 3_600_000
+    endures: bool = True
+    limits: StateLimits = field(default_factory=StateLimits)
+    engine: EngineMaker = LiveEngine
+    record: tuple[str, bytes] | None = None
+    most_kb: int = MOST_BYTES
+    on_files: OnFiles = ignored
 
 
 FORMAT_VERSION = 4

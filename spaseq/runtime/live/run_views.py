@@ -7,7 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.live.live_engine import LiveEngine
+from spaseq.runtime.live.live_stream import LiveStream
+from spaseq.runtime.live.query_changes import StandingQuery
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit
 
 State = Literal["running", "catching up", "failed", "paused"]
@@ -42,6 +45,23 @@ class QueryView:
     live: int | None
     reason: str
 
+    @classmethod
+    def of(
+        cls, own: StandingQuery, plan: QueryPlan, engine: LiveEngine, counts: tuple[int, int, int]
+    ) -> QueryView:
+        """The view of a query; `counts` are its answers, those muted, and those withheld."""
+        query = engine.queries.query_of(own.name)
+        failure = "" if query is None or query.failure is None else query.failure
+        state: State = "catching up" if query is None else "failed" if failure else "running"
+        state = "paused" if own.is_paused else state
+        live = None
+        if query is not None and not failure:
+            unit = engine.queries.unit(query)
+            if not unit.is_family:  # a family would count all its members' for each
+                live = sum(unit.live_states(query).waiting.values())
+        told = own.name, own.text, state, own.since, tuple(plan.inputs.streams)
+        return cls(*told, *counts, live, failure)
+
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
@@ -69,6 +89,14 @@ class StreamView:
     watermark: int | None
     source: str | None
     lag: int
+
+    @classmethod
+    def of(cls, stream: LiveStream, engine: LiveEngine, lag: int) -> StreamView:
+        """The view of a stream."""
+        iri, source, counts = stream.iri, stream.source, engine.counts[stream.iri]
+        came = counts.accepted, counts.bad, counts.late, engine.duplicates(iri)
+        place = None if source.connector() is None else source.describe()
+        return cls(stream.name, iri, *came, engine.watermark(iri), place, lag)
 
 
 _FAR = 2**61  # ms, after every time

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal, TextIO, TypeVar
@@ -17,29 +17,24 @@ from spaseq.errors import UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.head_comments import comments_of
 from spaseq.logs.messages import Message
-from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.job.job import Job, LateEvent, Stats
 from spaseq.runtime.live.answer_log import AnswerIndex
 from spaseq.runtime.live.answer_records import LoggedAnswer
-from spaseq.runtime.live.changing_queries import CatchUp
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import DeliveryView
 from spaseq.runtime.live.graph_changes import (
-    MOST_BYTES,
     GraphChanges,
-    OnFiles,
-    ignored,
     open_graphs,
 )
-from spaseq.runtime.live.live_directory import LiveDirectory, Persistence
-from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
+from spaseq.runtime.live.live_directory import LiveDirectory, StandingOptions
+from spaseq.runtime.live.live_engine import LiveEngine
 from spaseq.runtime.live.live_loop import LiveLoop
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.partition_clocks import GivenEvents
 from spaseq.runtime.live.query_changes import ChangeKind, Planner, QueryChange, StandingQuery
-from spaseq.runtime.live.run_views import QueryView, QueryWaits, State, StreamView, waits_of
+from spaseq.runtime.live.run_views import QueryView, QueryWaits, StreamView, waits_of
 from spaseq.sinks.line_file import open_lines
 from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
@@ -47,35 +42,14 @@ T = TypeVar("T")
 
 _PIECE, _MOST_RECORDS = 2**22, 4096  # bytes and records of a log that are read together
 
-_EARLIEST = -(2**62)  # ms
-
 Outcome = Literal["added", "replaced", "told", "unchanged"]
 """`told`: only comments have changed, or the query is paused; nothing has begun anew."""
+
+_USUAL = StandingOptions()
 
 
 class UnknownQuery(UsageError):
     """There is no query with this name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StandingOptions(Persistence):
-    """How a standing run goes, and what it keeps; it has the planner and sides of the run itself.
-
-    Attributes:
-        limits: of each query's state.
-        engine: makes what evaluates the queries.
-        record: a file of the data directory with what a replay must know, as (name, data).
-        on_files: told of each change of a graph by its files: the graph before and after.
-        most_kb: how many bytes the files of a graph may have, or what a request gives for one.
-    """
-
-    retain_ms: int = 3_600_000
-    endures: bool = True
-    limits: StateLimits = field(default_factory=StateLimits)
-    engine: EngineMaker = LiveEngine
-    record: tuple[str, bytes] | None = None
-    most_kb: int = MOST_BYTES
-    on_files: OnFiles = ignored
 
 
 class StandingRun:
@@ -110,7 +84,7 @@ class StandingRun:
         job: Job,
         planner: Planner,
         sinks: Mapping[str, SinkSettings],
-        options: StandingOptions = StandingOptions(),
+        options: StandingOptions = _USUAL,
         sides: Mapping[str, TextIO] | None = None,
     ) -> None:
         self._path, self._streams, self._sinks = directory, list(streams), sinks
@@ -253,18 +227,8 @@ class StandingRun:
         """
         plan, end = self._planner(name, text), time.monotonic() + seconds
 
-        def begun() -> tuple[CatchUp, dict[str, int]]:
-            ends = {iri: log.log.end for iri, log in self._loop.logs.items()}
-            catch_ups, since = (
-                self._loop.queries.catch_ups,
-                _EARLIEST if since_ms is None else since_ms,
-            )
-            start = (
-                catch_ups.point(plan, since_ms) if since_ms is not None else catch_ups.first(plan)
-            )
-            return catch_ups.made(plan, start, since, {}), ends
-
-        own, ends = self._loop.requests.look(begun)
+        catch_ups = self._loop.queries.catch_ups
+        own, ends = self._loop.requests.look(partial(catch_ups.trial, plan, since_ms))
         found: list[LoggedAnswer] = []
         with closing(own):
             while own.places != ends and len(found) <= most and time.monotonic() < end:
@@ -384,29 +348,12 @@ class StandingRun:
         return self._loop.requests.look(lambda: do(self._loop.engine))
 
     def _view(self, name: str) -> QueryView:
-        own, queries = self._loop.queries.by_name[name], self._loop.engine.queries
-        query, plan = queries.query_of(name), self._loop.queries.plan_of(name)
+        queries, plan = self._loop.queries, self._loop.queries.plan_of(name)
         assert plan is not None
-        failure = "" if query is None or query.failure is None else query.failure
-        state: State = "catching up" if query is None else "failed" if failure else "running"
-        state = "paused" if own.is_paused else state
-        live = None
-        if query is not None and not failure:
-            unit = queries.unit(query)
-            if not unit.is_family:  # a family would count all its members' for each
-                live = sum(unit.live_states(query).waiting.values())
-        return QueryView(
-            name,
-            own.text,
-            state,
-            own.since,
-            tuple(plan.inputs.streams),
-            self._loop.answers.answered[name],
-            self.stats.muted.get(plan.identity.title, 0),
-            sum(sink.withheld.get(name, 0) for sink in self.sinks()),
-            live,
-            failure,
-        )
+        answered, muted = self._loop.answers.answered[name], self.stats.muted
+        withheld = sum(sink.withheld.get(name, 0) for sink in self.sinks())
+        counts = answered, muted.get(plan.identity.title, 0), withheld
+        return QueryView.of(queries.by_name[name], plan, self._loop.engine, counts)
 
     @property
     def answers(self) -> AnswerIndex:
@@ -479,20 +426,9 @@ class StandingRun:
 
     def streams(self) -> list[StreamView]:
         """All streams, in their order in the configuration."""
+        engine, lag = self._loop.engine, self._loop.lag
         return self._loop.requests.look(
-            lambda: [self._stream_view(stream) for stream in self._streams]
-        )
-
-    def _stream_view(self, stream: LiveStream) -> StreamView:
-        counts, loop = self._loop.engine.counts[stream.iri], self._loop
-        source = stream.source
-        return StreamView(
-            stream.name,
-            stream.iri,
-            *(counts.accepted, counts.bad, counts.late, loop.engine.duplicates(stream.iri)),
-            self._job.stats.watermarks.get(stream.iri),
-            None if source.connector() is None else source.describe(),
-            loop.lag(stream.iri),
+            lambda: [StreamView.of(stream, engine, lag(stream.iri)) for stream in self._streams]
         )
 
     def began(self, name: str) -> QueryChange:

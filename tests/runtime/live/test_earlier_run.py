@@ -14,9 +14,9 @@ from spaseq.errors import RunError, UsageError
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.logs.stream_log import StreamLog
 from spaseq.runtime.live import live_directory
+from spaseq.runtime.live.live_directory import StandingOptions
 from spaseq.runtime.live.live_engine import LiveEngine
 from spaseq.runtime.live.log_points import Reach, ReplayPoint, ReplayPoints, reaches
-from spaseq.runtime.live.standing_run import StandingOptions
 from tests.runtime.live.live_jobs import IRI, QUERY, events, expected_lines, lines
 from tests.runtime.live.test_standing_run import Server, save_every
 from tests.sizes import first_rows_of
