@@ -82,7 +82,13 @@ PATHS = {
 }
 RARE = "?xD a :T1 ; :key ?key ; :value ?vD FILTER (?vD = 7{})"
 
+LEVEL = f"""{PREFIX}SELECT ?key ?mean {STREAM}
+FROM WINDOW W ON S1 RANGE 100 SECONDS SLIDE 10 SECONDS
+SEQ (A) {{ DEFINE GPM A ON NEW W {{ {{ SELECT ?key (AVG(?v) AS ?mean)
+  {{ EVENT {{ ?x :key ?key ; :value ?v }} }} GROUP BY ?key HAVING (AVG(?v) > 600) }} }} }}"""
+
 CASES = (
+    Case("kept-groups", "the mean of each key, in a window that slides", LEVEL),
     Case("pushed-predicates", "two predicates of six", query("SELECT ?key", "A; B", {
         "A": "?a :key ?key ; :value 7", "B": "?b :key ?key ; :value 8"})),
     Case("virtual-triples", "few answers, over Parquet", query("SELECT ?key", "A; B; C", {
