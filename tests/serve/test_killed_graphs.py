@@ -16,7 +16,7 @@ import pytest
 from tests.serve.processes import Command
 from tests.serve.test_graphs import OWNERS, TURTLE, UPDATE, alarm, query
 
-FILED = "http://e/filed"
+FILED, NQUADS = "http://e/filed", {"Content-Type": "application/n-quads"}
 CONFIGURATION = f"""
 [server]
 data = "state"
@@ -101,7 +101,7 @@ def test_kills_while_a_graph_changes(tmp_path: Path, how: str) -> None:
                 http.post(
                     "/streams/S",
                     content=alarm(number),
-                    headers={"Content-Type": "application/n-quads"},
+                    headers=NQUADS,
                 )
         server.kill()
         writer.wait()
@@ -147,3 +147,51 @@ def _replayed(directory: Path) -> list[str]:
 def _shown(line: str) -> str:
     answer = json.loads(line)
     return f"{answer['query']} {answer['start']} {answer['bindings']}"
+
+
+@pytest.mark.thorough
+def test_graphs_change_while_spark_evaluates(tmp_path: Path) -> None:
+    """A change reaches the workers, also for events whose time the driver gives them."""
+    (tmp_path / "queries").mkdir()
+    for name, stream in (("owned", "S"), ("arrived", "T")):
+        text = query(OWNERS).replace(
+            "STREAM S <http://e/s>", f"STREAM {stream} <http://e/{stream}>"
+        )
+        (tmp_path / "queries" / f"{name}.rq").write_text(text.replace("ON S", f"ON {stream}"))
+    (tmp_path / "filed.ttl").write_text(owner(0))
+    configuration = tmp_path / "spaseq.toml"
+    streams = '[streams.S]\niri = "http://e/S"\n[streams.T]\niri = "http://e/T"\ntime = "arrival"'
+    configuration.write_text(CONFIGURATION.replace('[streams.S]\niri = "http://e/s"', streams))
+    server = Command(configuration, "--runtime", "spark")
+
+    def put(number: int, time: str | None = None) -> None:
+        given = {"graph": OWNERS} if time is None else {"graph": OWNERS, "from": time}
+        reply = http.put("/kb", params=given, content=owner(number), headers=TURTLE)
+        assert reply.status_code in (201, 204), reply.text
+
+    def post(stream: str, text: str) -> None:
+        assert http.post(f"/streams/{stream}", content=text, headers=NQUADS).json()["accepted"]
+
+    def owners(name: str, count: int) -> list[str]:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            lines = http.get(f"/queries/{name}/answers").text.splitlines()
+            if len(lines) == count:
+                break
+            time.sleep(0.2)
+        return [json.loads(line)["bindings"]["o"]["value"][len("http://e/n") :] for line in lines]
+
+    with server.client() as http:
+        put(1, "2026-01-01T00:00:00Z")
+        post("S", alarm(5))
+        put(2, "2026-01-01T00:00:10Z")
+        put(3, "2026-01-01T00:00:20Z")
+        post("S", alarm(15) + alarm(19) + alarm(20) + alarm(60))
+        assert owners("owned", 4) == ["1", "2", "2", "3"]
+        untimed = '<http://e/d> <http://e/alarm> "x" <http://e/t{}> .\n'
+        post("T", untimed.format(1))
+        assert owners("arrived", 1) == ["3"]
+        put(4)
+        post("T", untimed.format(2))
+        assert owners("arrived", 2) == ["3", "4"]
+    assert server.end() == 0

@@ -341,7 +341,8 @@ class GraphChanges:
     def problems(self) -> list[str]:
         """Which files cannot be read, and which changes are far ahead of the clock."""
         found = [f"graph <{own.iri}>: {own.problem}" for own in self._watched if own.problem]
-        ahead = (self.far_ahead(self.view(iri)) for iri in {c.graph for c in self._kept.changes})
+        changed = (iri for iri in self._kept.log.changed() if self._may_change(iri))
+        ahead = (self.far_ahead(self.view(iri)) for iri in changed)
         return [*found, *filter(None, ahead)]
 
 

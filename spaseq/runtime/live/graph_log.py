@@ -90,9 +90,14 @@ class GraphLog:
         self.base = _completed(KnowledgeBase.open(base), given)
         self._log = SegmentLog(directory / _CHANGES)
         self.changes = [*self._read()]
+        self._last: dict[str, LoggedChange] = {}
         for change in self.changes:
-            if change.files is not None:
-                self.files[change.timed.graph] = change.files
+            self._note(change)
+
+    def _note(self, change: LoggedChange) -> None:
+        self._last[change.timed.graph] = change
+        if change.files is not None:
+            self.files[change.timed.graph] = change.files
 
     def _read(self) -> list[LoggedChange]:
         reader, found = LogReader(self._log, self._log.first), list[LoggedChange]()
@@ -103,8 +108,11 @@ class GraphLog:
 
     def last_of(self, graph: str) -> LoggedChange | None:
         """The last change of a graph."""
-        own = (change for change in reversed(self.changes) if change.timed.graph == graph)
-        return next(own, None)
+        return self._last.get(graph)
+
+    def changed(self) -> list[str]:
+        """The graphs that have changed."""
+        return [*self._last]
 
     def append(self, change: LoggedChange) -> LoggedChange:
         """Log a change, which gets its number; LogNotWritten if the disk is full."""
@@ -116,8 +124,7 @@ class GraphLog:
             self._log.discard()
             raise
         self.changes.append(change)
-        if change.files is not None:
-            self.files[change.timed.graph] = change.files
+        self._note(change)
         return change
 
     def close(self) -> None:
