@@ -104,6 +104,23 @@ def test_heartbeats_that_are_given_close_windows(tmp_path: Path) -> None:
         wait(lambda: server.http.get("/streams").json()[0]["late"] == 1)
 
 
+def test_a_query_that_begins_in_the_past_sees_the_same_heartbeats(tmp_path: Path) -> None:
+    """Windows that heartbeats closed, and an event that was late behind one."""
+    with standing(tmp_path, SILENT, "") as server:
+        server.post(AT.format(1000))
+        server.http.post(HEARTBEAT, json={"time": 1300})
+        server.post(AT.format(1200))  # late
+        server.post(AT.format(2000) + AT.format(2100))
+        server.http.post(HEARTBEAT, json={"time": 2400})
+        wait(lambda: times(server) == [1000, 2100])
+        text = SILENT.replace("300 MILLISECONDS", "299 MILLISECONDS")
+        assert server.http.put("/queries/again?from=0", content=text).status_code == 201
+        again = "/queries/again/answers"
+        wait(lambda: server.http.get(again).text.count("\n") == 2)
+        found = [json.loads(line)["bindings"] for line in server.http.get(again).text.splitlines()]
+        assert [values["v"]["value"] for values in found] == ["1000", "2100"]
+
+
 def test_heartbeats_that_are_refused(tmp_path: Path) -> None:
     clocked = '[streams.T]\niri = "http://e/t"\ntime = "arrival"\n'
     with standing(tmp_path, SILENT, f'max_ahead = "1 HOURS"\n{clocked}') as server:
