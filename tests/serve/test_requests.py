@@ -16,6 +16,8 @@ import pytest
 from spaseq.errors import InputError
 from spaseq.logs.segment_log import LogNotWritten
 from spaseq.serve import bodies, http_server
+from spaseq.serve.assembly import parts_of
+from spaseq.serve.configuration import read_configuration
 from tests.kb.sparql_server import serving, status
 from tests.serve.servers import NQUADS, Served, event, served, subscribed, wait
 
@@ -759,3 +761,12 @@ def test_lines_of_a_file_have_the_ids_of_the_answers(tmp_path: Path) -> None:
         wait(lambda: len(values(server)) == 3)
         wait(lambda: (tmp_path / "out.jsonl").read_text().count("\n") == 3)
         assert (tmp_path / "out.jsonl").read_text() == server.http.get("/queries/jam/answers").text
+
+
+def test_a_server_without_streams_starts_again(tmp_path: Path) -> None:
+    (tmp_path / "spaseq.toml").write_text('[server]\ndata = "state"\n')
+    for _ in range(2):
+        parts = parts_of(read_configuration(tmp_path / "spaseq.toml", {}), tmp_path)
+        parts.run.start()
+        assert parts.run.streams() == []
+        parts.run.stop()

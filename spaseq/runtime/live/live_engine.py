@@ -268,7 +268,7 @@ class LiveEngine:
         stats = self._job.stats
         stats.watermarks = {iri: clock.watermark for iri, clock in self._clocks.items()}
         known = [mark for mark in stats.watermarks.values() if mark is not None]
-        stats.watermark = min(known) if len(known) == len(self._clocks) else None
+        stats.watermark = min(known) if known and len(known) == len(self._clocks) else None
         stats.suppressed, stats.muted = self.queries.suppressed, self.queries.muted
 
     def snapshot(self) -> list[Any]:
