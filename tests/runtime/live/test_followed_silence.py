@@ -29,13 +29,13 @@ AT = (
 
 @contextmanager
 def following(place: Path, runtime: str, query: Path, *more: str) -> Iterator[Path]:
-    """The output of a run that is interrupted at the end of the block, and says one line then."""
+    """The output of a run that is terminated at the end of the block, and says so."""
     given = ("--queries", str(query)) if query.is_dir() else (str(query),)
     command = [
         *(sys.executable, "-m", "spaseq", "run", *given, "--runtime", runtime, "--follow"),
         *("--stream", f"S={place / 'in'}", "--checkpoint", str(place / "state")),
         *("--idle", "300 MILLISECONDS", "--heartbeat", "100 MILLISECONDS"),
-        *("--out", str(place / "out.jsonl"), "--quiet", *more),
+        *("--out", str(place / "out.jsonl"), *more),
     ]
     run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
@@ -43,7 +43,7 @@ def following(place: Path, runtime: str, query: Path, *more: str) -> Iterator[Pa
     finally:
         run.send_signal(signal.SIGTERM)
         told = run.communicate(timeout=90)[1]
-    assert (run.returncode, told.strip()) == (143, "spaseq: terminated")
+    assert (run.returncode, told.splitlines()[-1]) == (143, "spaseq: terminated"), told
 
 
 def arrive(place: Path, number: int) -> None:
@@ -59,7 +59,15 @@ def until_answered(out: Path, ends: list[str]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize(("runtime", "is_set"), [("local", False), ("local", True)])
+@pytest.mark.parametrize(
+    ("runtime", "is_set"),
+    [
+        ("local", False),
+        ("local", True),
+        pytest.param("spark", False, marks=[pytest.mark.spark, pytest.mark.thorough]),
+        pytest.param("spark", True, marks=[pytest.mark.spark, pytest.mark.thorough]),
+    ],
+)
 def test_a_silence_is_told_while_it_lasts(tmp_path: Path, runtime: str, is_set: bool) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "queries").mkdir()
