@@ -20,7 +20,7 @@ from spaseq.api.translated import translate as translated
     "[default: http://example.org/]",
 )
 def translate(file: Path, base: str | None) -> None:
-    """Print the spaseq query that says what a query of RSP-QL or C-SPARQL says.
+    """Print the query that says what one of RSP-QL or C-SPARQL says.
 
     \b
     FILE is the query, - is standard input:

@@ -36,6 +36,7 @@ NOT_RUN = {
         "it goes on until it is stopped",
         "it needs a server",
         "it needs a server",
+        "it needs a server",
         "it needs a server's logs",
     ],
     "README.md": [
