@@ -172,7 +172,7 @@ def test_many_rows_have_the_answers_of_single_ones(size: int) -> None:
 
 def test_many_rows_become_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     engine_ = engine()
-    monkeypatch.setattr("spaseq.lift.lifted_source.RowLifter.of_row", None)
+    monkeypatch.setattr("spaseq.lift.pushed_rows.RowLifter.of_row", None)
     engine_.push_many([("S", each) for each in prices(100)])
     assert engine_.filtered == len({*range(0, 100, 9), *range(0, 100, 11)})
 
