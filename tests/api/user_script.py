@@ -106,6 +106,10 @@ def reports() -> None:
     print([cause.kind for cause in causes])
     explanation: spaseq.Explanation = spaseq.explain(Path("query.rq"))
     print(str(explanation)[:20])
+    windowed = (
+        "FROM NAMED WINDOW <w> ON <s> [RANGE PT10S STEP PT5S] WHERE { WINDOW <w> { ?s ?p ?o } }"
+    )
+    assert_type(spaseq.translate(f"SELECT * {windowed}", base="http://example/"), str)
 
 
 def contracts(source: spaseq.sources.Source, sink: spaseq.sinks.Sink) -> str:
