@@ -15,14 +15,13 @@ import argparse
 import asyncio
 import os
 import re
-import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from served import served
 
 WARM_UP_S = 1.0
 _QUERY = """PREFIX : <http://e/>
@@ -106,22 +105,15 @@ def main() -> None:
         (folder / "queries" / "pair.rq").write_text(_QUERY)
         more = "" if timed else 'time = "arrival"\n'
         (folder / "c.toml").write_text(_STREAM + more)
-        command = [sys.executable, "-m", "spaseq", "serve", str(folder / "c.toml")]
-        command += ["--listen", "127.0.0.1:0"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
-            try:
-                assert server.stderr is not None
-                found = (re.search(r"listening on \S+:(\d+)", line) for line in server.stderr)
-                port = int(next(match[1] for match in found if match))
-                for count in given.clients:
-                    load = _Load(port, timed, folder, given.seconds, count)
-                    asyncio.run(load.run())
-                    rate = len(load.taken) / given.seconds
-                    print(f"{count} clients: {rate:.0f} requests/s; {_shown(load.taken)}")
-                    if load.disk:
-                        print(f"disk: {_shown(load.disk)}")
-            finally:
-                server.kill()
+        with served(folder / "c.toml") as (_, url):
+            port = int(url.rpartition(":")[2])
+            for count in given.clients:
+                load = _Load(port, timed, folder, given.seconds, count)
+                asyncio.run(load.run())
+                rate = len(load.taken) / given.seconds
+                print(f"{count} clients: {rate:.0f} requests/s; {_shown(load.taken)}")
+                if load.disk:
+                    print(f"disk: {_shown(load.disk)}")
 
 
 if __name__ == "__main__":

@@ -7,14 +7,14 @@ Prints the share of a core that the server takes, and the bytes of log that it w
 
 from __future__ import annotations
 
-import re
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+
+from served import served
 
 QUERIES = 1000
 _TICKS = 100  # of /proc, in a second
@@ -48,23 +48,15 @@ def main(seconds: float) -> None:
             f'[streams.S{n}]\niri = "http://e/S{n}"\ntime = "arrival"\n' for n in range(4)
         )
         (root / "c.toml").write_text(f'[queries]\ndirectory = "queries"\n{streams}')
-        command = [sys.executable, "-m", "spaseq", "serve", str(root / "c.toml")]
-        command += ["--listen", "127.0.0.1:0"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
-            try:
-                assert server.stderr is not None
-                found = (re.search(r"listening on (\S+)", line) for line in server.stderr)
-                url = next(match[1] for match in found if match)
-                _wait_for_queries(url)
-                _beat(url)
-                _wait_for_save(root / "state")
-                cpu, size = _cpu(server.pid), _written(root / "state")
-                time.sleep(seconds)
-                share = (_cpu(server.pid) - cpu) / seconds
-                growth = (_written(root / "state") - size) / seconds * 3600
-                print(f"{100 * share:.2f} % of a core; {growth / 1e6:.2f} MB of log an hour")
-            finally:
-                server.terminate()
+        with served(root / "c.toml") as (process, url):
+            _wait_for_queries(url)
+            _beat(url)
+            _wait_for_save(root / "state")
+            cpu, size = _cpu(process), _written(root / "state")
+            time.sleep(seconds)
+            share = (_cpu(process) - cpu) / seconds
+            growth = (_written(root / "state") - size) / seconds * 3600
+            print(f"{100 * share:.2f} % of a core; {growth / 1e6:.2f} MB of log an hour")
 
 
 def _wait_for_queries(url: str) -> None:

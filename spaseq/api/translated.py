@@ -13,7 +13,7 @@ from spaseq.lang.rspql.translate import translate_text
 def translate(query: str | Path, *, base: str | None = None) -> str:
     """The text of the spaseq query that says what a query of RSP-QL or C-SPARQL says.
 
-    Comments at its top say where answers differ from those of an RSP engine (docs/windows.md).
+    The text begins with comments. They say where an RSP engine answers otherwise (docs/rspql.md).
 
     Args:
         query: the text of the query, or the `Path` of its file.

@@ -39,7 +39,7 @@ def with_contexts(
     contexts: Sequence[str],
     names: Mapping[str, str],
 ) -> dict[str, StreamInput]:
-    """The inputs by stream IRI; those of JSON streams with their context.
+    """The inputs by stream IRI. An input of JSON has its context.
 
     Raises:
         UsageError: a text is no assignment, or a stream has a lift or another context.
@@ -111,7 +111,7 @@ def with_lifts(
     texts: InputTexts,
     names: Mapping[str, str],
 ) -> dict[str, StreamInput]:
-    """The inputs by stream IRI; those of lifted streams with their lift.
+    """The inputs by stream IRI. An input of rows has its lift.
 
     Raises:
         UsageError: --types without a lift, two lifts of one stream, or a lift without a stream.

@@ -7,7 +7,6 @@ import numpy as np
 from spaseq.algebra import nodes as n
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Int64s
-from spaseq.expr.compile import Options
 from spaseq.expr.exact_aggregates import EXACT
 from spaseq.expr.temporal import moment_of_ms
 from spaseq.expr.values import encode
@@ -20,11 +19,8 @@ from spaseq.gpm.graphs.window_partition import (
 )
 from spaseq.gpm.patterns.active_graph import ActiveGraph
 from spaseq.gpm.patterns.operators import PatternOperators
-from spaseq.gpm.patterns.services import Services
 from spaseq.gpm.solutions import modifiers
 from spaseq.gpm.solutions.solutions import Solutions
-from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.plan.query_plan import PatternEvaluation
 from spaseq.rdf.terms.term import iri_text
 
 _PLACE = n.RESERVED + "@"
@@ -39,15 +35,7 @@ class WindowOperators(PatternOperators):
     Aggregates do not depend on the order of their operands, or go by the order of the events.
     """
 
-    def __init__(
-        self,
-        knowledge: KnowledgeBase,
-        options: Options,
-        evaluation: PatternEvaluation,
-        services: Services | None = None,
-    ) -> None:
-        super().__init__(knowledge, options, evaluation, services)
-        self._places = True
+    _places = True
 
     def for_pattern(self, pattern: n.Pattern) -> None:
         """Note whether places of events matter to a pattern."""

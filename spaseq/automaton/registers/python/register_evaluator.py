@@ -210,7 +210,10 @@ class RegisterEvaluator:
                 yield match
 
     def _is_consecutive(self, match: PartitionMatch) -> bool:
-        """Whether no instant of the partition lies between those of a match that ends now."""
+        """Whether the partition has no other instant between the first and the last of a match.
+
+        The match ends now.
+        """
         mine = sorted({(row[1], row[2]) for _, row in match.trace})
         return [instant for instant, _ in self._instants[-len(mine) :]] == mine
 
