@@ -13,24 +13,21 @@ import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from spaseq.algebra.answers import PartialAnswer
-from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.compiled import mode
-from spaseq.compiled.arrays import Bools, Int32s, Int64s
+from spaseq.compiled.arrays import Bools
 from spaseq.errors import RunError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import EARLIEST, KnowledgeVersions, TimedChange
 from spaseq.lang.depth import make_room_for_any
-from spaseq.logs.messages import MessageColumns
 from spaseq.options import StageOptions
-from spaseq.plan.families import Family, UnitPlan
+from spaseq.plan.families import UnitPlan
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.event_batch import EventBatch, EventNames
+from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.stream_options import BadInput
@@ -39,172 +36,22 @@ from spaseq.runtime.job.job import Stats
 from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.runtime.spark.rows.stage_rows import blocks, buckets
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
-from spaseq.sources.broker_stream import BrokerStream
+from spaseq.runtime.spark.stages.standing_messages import (
+    JUDGED,
+    BatchOutline,
+    Definition,
+    JudgedEvents,
+    QueryDefinition,
+    ReadPiece,
+    SolvedBlock,
+    StageStep,
+    StepResult,
+    StreamReader,
+    TaskMessages,
+)
 from spaseq.stages.family_patterns import UnitPatterns, patterns_of
 from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.unit_sequence import UnitSequence
-
-JUDGED = -1
-"""The block of solutions whose events are judged and numbered already."""
-
-
-@record
-class QueryDefinition:
-    """A query by itself. Its answers have the number 0."""
-
-    plan: QueryPlan
-
-
-@record
-class FamilyDefinition:
-    """A family with its present members; `plans` has the definition of each, by its number."""
-
-    family: Family
-    plans: Mapping[int, int]
-
-    @property
-    def plan(self) -> QueryPlan:
-        """The family's plan."""
-        return self.family.plan
-
-
-Definition: TypeAlias = "QueryDefinition | FamilyDefinition"
-
-
-class StreamReader(NamedTuple):
-    """A unit that reads a stream.
-
-    Attributes:
-        unit: its number.
-        tables: the definitions of its stage 1.
-        key: the variables by which its stage 2 is split.
-        buckets: into how many parts.
-    """
-
-    unit: int
-    tables: tuple[int, ...]
-    key: tuple[str, ...] | None
-    buckets: int
-
-
-@record
-class TaskMessages:
-    """Messages of one stream for one task, in order; those of a piece arrived together.
-
-    `counted` says which events are matched (bool[n]); all of them if it is not given.
-    """
-
-    source: BrokerStream
-    pieces: tuple[MessageColumns, ...]
-    readers: tuple[StreamReader, ...]
-    counted: Bools | None = None
-
-
-class JudgedEvents(NamedTuple):
-    """What the driver has decided of the events of a block.
-
-    Attributes:
-        k: int32[n], -1 for events that do not count.
-        time: int64[n], ms; None if the times are as they were read.
-    """
-
-    k: Int32s
-    time: Int64s | None
-
-
-class BatchOutline(NamedTuple):
-    """What the driver needs of a batch of events to judge them, and to count them.
-
-    Attributes:
-        time: int64[n], ms.
-        names: their graphs' IRIs [n].
-        triples: how many triples they have.
-        filtered: rows that were read with them, and are none.
-    """
-
-    time: Int64s
-    names: EventNames
-    triples: int
-    filtered: int
-
-
-class ReadPiece(NamedTuple):
-    """What became of a piece of a block."""
-
-    messages: int
-    batches: list[BatchOutline]
-    bad: list[BadInput]
-
-
-class SolvedBlock(NamedTuple):
-    """What became of a block.
-
-    Attributes:
-        pieces: in order.
-        packs: (unit, bucket, packed solutions); their k is the number of the event in the block.
-        failures: why units cannot go on, by number.
-        seconds: of work.
-    """
-
-    pieces: list[ReadPiece]
-    packs: list[tuple[int, int, bytes]]
-    failures: dict[int, Exception]
-    seconds: float
-
-
-@record
-class StageStep:
-    """What a part of a unit's stage 2 does in a batch.
-
-    Attributes:
-        unit, bucket: which part.
-        definition: of the unit, as it is now.
-        version: how many steps led to the state.
-        state: None if nothing came so far.
-        packs: (block, packed solutions).
-        watermark: ms; no solution at or before it follows.
-    """
-
-    unit: int
-    bucket: int
-    definition: int
-    version: int
-    state: bytes | None
-    packs: tuple[tuple[int, bytes], ...]
-    watermark: int
-
-
-class StepResult(NamedTuple):
-    """What a step has made.
-
-    Attributes:
-        unit, bucket: whose it is.
-        state: after the step; None if it failed.
-        answers: (number of the query in the unit, time of the first answer, block of answers).
-        partials: partial matches whose windows have closed.
-        suppressed: answers beyond the limit since the unit began.
-        muted: by the title of a query, answers that MUTE has left out since then.
-        live: partial matches that wait.
-        exceeded: by number of the query in the unit, when there were too many of them.
-        waits: whether answers may come without further solutions.
-        bad: events that exceed a limit.
-        stats: counts of solutions, and seconds of work.
-        failure: why the unit cannot go on.
-    """
-
-    unit: int
-    bucket: int
-    state: bytes | None = None
-    answers: Sequence[tuple[int, int, bytes]] = ()
-    partials: Sequence[PartialAnswer] = ()
-    suppressed: int = 0
-    muted: Mapping[str, int] = {}
-    live: int = 0
-    exceeded: Mapping[int, Excess] = {}
-    waits: bool = False
-    bad: Sequence[BadInput] = ()
-    stats: Stats | None = None
-    failure: Exception | None = None
 
 
 @record

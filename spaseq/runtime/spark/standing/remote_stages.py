@@ -28,13 +28,13 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.binding import asks_endpoints
 from spaseq.runtime.pushed_units import PushedUnit
 from spaseq.runtime.spark.rows.stage_rows import answers_of, buckets, merged
-from spaseq.runtime.spark.stages.standing_tasks import (
+from spaseq.runtime.spark.stages.standing_messages import (
     JUDGED,
     StageStep,
     StepResult,
     StreamReader,
-    packed,
 )
+from spaseq.runtime.spark.stages.standing_tasks import packed
 from spaseq.runtime.spark.standing.stage_jobs import StageJobs
 from spaseq.runtime.unit_stages import MatchingStage, Rows, StageFactory, UnitStage
 from spaseq.stages.late_sequence import EMPTY_STATE

@@ -22,7 +22,7 @@ from spaseq.runtime.spark.session.worker_python import (
     worker_variables,
 )
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
-from spaseq.runtime.spark.stages.standing_tasks import (
+from spaseq.runtime.spark.stages.standing_messages import (
     JUDGED,
     Definition,
     FamilyDefinition,
@@ -30,10 +30,10 @@ from spaseq.runtime.spark.stages.standing_tasks import (
     QueryDefinition,
     SolvedBlock,
     StageStep,
-    StandingTasks,
     StepResult,
     TaskMessages,
 )
+from spaseq.runtime.spark.stages.standing_tasks import StandingTasks
 
 MOST = 32
 """More broadcasts than these become one, without the definitions that nobody uses."""

@@ -33,7 +33,7 @@ from spaseq.runtime.spark.session.failures import spark_errors
 from spaseq.runtime.spark.session.spark_session import session
 from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.runtime.spark.shared import add_stats, ship_functions, store_knowledge
-from spaseq.runtime.spark.stages.standing_tasks import (
+from spaseq.runtime.spark.stages.standing_messages import (
     BatchOutline,
     JudgedEvents,
     ReadPiece,
