@@ -8,7 +8,7 @@ from spaseq.plan.rules import NAMES
 from tests.docs.pages import ROOT
 
 PAGE = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
-NO_MEASUREMENT = {"generate.py", "endpoint.py"}
+NO_MEASUREMENT = {"generate.py", "endpoint.py", "served.py"}
 """Programs that only help to measure."""
 
 
