@@ -30,8 +30,12 @@ class TooBig(Exception):
 class Map(dict[str, Any]):
     """A dictionary that is never changed, only replaced, and therefore hashable."""
 
+    _hash: int | None = None
+
     def __hash__(self) -> int:  # type: ignore[override]
-        return hash(frozenset(self.items()))
+        if self._hash is None:
+            self._hash = hash(frozenset(self.items()))
+        return self._hash
 
     def plus(self, other: Mapping[str, Any]) -> Map:
         return Map({**self, **other})
