@@ -19,7 +19,7 @@ from spaseq.rdf.documents.document_blocks import Report, without_long_literals
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import long_event
-from spaseq.rdf.messages.message_block import MessageBlock, gathered
+from spaseq.rdf.messages.message_block import MessageBlock, alone, gathered
 
 _TOGETHER = 1 << 13
 """About how many quads of frames become one block."""
@@ -32,7 +32,7 @@ def jelly_blocks(data: IO[bytes], limits: Limits, report: Report) -> Iterator[Me
 
     `report` is called with the number of the frame, from 1, in place of a line.
     """
-    parts: list[tuple[QuadBlock, int]] = []
+    parts: list[MessageBlock] = []
     size = 0
     frames = _Frames(limits)
     number = 0
@@ -44,7 +44,7 @@ def jelly_blocks(data: IO[bytes], limits: Limits, report: Report) -> Iterator[Me
             except _BadTerm as error:
                 report(number, str(error), f"frame {number}")
                 continue
-            parts.append((without_long_literals(block, Format.JELLY, limits, report), number))
+            parts.append(alone(without_long_literals(block, Format.JELLY, limits, report), number))
             size += len(block) + 1
             if size >= _TOGETHER:
                 yield gathered(parts)

@@ -48,11 +48,20 @@ class MessageBlock:
     names: Sequence[str] | None = None  # the name of each one's event without a graph, or ""
 
 
-def gathered(parts: Sequence[tuple[QuadBlock, int]]) -> MessageBlock:
-    """Messages that were parsed one by one: (quads, first line) of each."""
-    blocks = [block for block, _ in parts]
-    message = np.repeat(np.arange(len(parts)), [len(block) for block in blocks])
-    return MessageBlock(joined(blocks), message, [line for _, line in parts])
+def alone(quads: QuadBlock, line: int) -> MessageBlock:
+    """The quads of one message, which begins at this line."""
+    return MessageBlock(quads, np.zeros(len(quads), np.int64), [line])
+
+
+def gathered(parts: Sequence[MessageBlock]) -> MessageBlock:
+    """Consecutive messages without names as one block."""
+    if len(parts) == 1:
+        return parts[0]
+    first = np.cumsum([0, *(len(part.lines) for part in parts)])
+    message = [part.message + at for part, at in zip(parts, first[:-1], strict=True)]
+    lines = [line for part in parts for line in part.lines]
+    quads = joined([part.quads for part in parts])
+    return MessageBlock(quads, np.concatenate([np.empty(0, np.int64), *message]), lines)
 
 
 def joined(blocks: Sequence[QuadBlock]) -> QuadBlock:
