@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.hostile import run_bounded
 from tests.rdf.streams import TIME, XSD, read, write
@@ -92,3 +95,34 @@ def test_nesting_never_ends_the_process(tmp_path: Path, opening: str) -> None:
         "print(len(events), [one.line for one in bad])\n"
     )
     assert found.stdout.split("\n")[0] == "1 [1]"
+
+
+ODD_LINES = [
+    *('{"http://e/p": 1}, {"http://e/p": 2}', '{"http://e/p": 1}], "http://e/q": [{}'),
+    *('{"http://e/p": 1}} {', '{"http://e/p": NaN}', '{"http://e/p": 1', "{}"),
+    json.dumps({"@graph": [{"@id": "http://e/s", **line(3)}]}),
+    json.dumps({"@context": {"all": "@graph"}, "all": [{"@id": "http://e/s", **line(4)}]}),
+    json.dumps({"@id": "http://e/g", "@graph": [{"@id": "_:b", **line(5)}], **line(5)}),
+    json.dumps({"@id": "_:b", **line(6), "http://e/p": {"@id": "_:b"}}),
+    json.dumps({"@context": {"u": "http://e/u/", "@vocab": "http://e/v/"}, "u:p": 1, **line(7)}),
+    json.dumps({**line(8), "name": "x" * 70_000}),
+    json.dumps({**line(9), "name": [["y"]], "http://e/deep": {"http://e/p": {"http://e/p": 1}}}),
+]
+
+
+@given(st.lists(st.sampled_from(ODD_LINES), min_size=2, max_size=9))
+def test_lines_mean_beside_others_what_they_mean_alone(odd: list[str]) -> None:
+    """Lines that are parsed together, which some of them would close, open or rename."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        context = lines({"@context": CONTEXT})
+        found = read(write(directory / "all.ndjsonld", context + "\n".join(odd)))
+        alone = [
+            read(write(directory / f"{i}.ndjsonld", context + text)) for i, text in enumerate(odd)
+        ]
+    wanted = [event for events, _ in alone for event in events]
+    assert [(e.time, e.graph, e.triples) for e in found[0]] == [
+        (e.time, e.graph, e.triples) for e in wanted
+    ]
+    reasons = [(i + 2, one.reason) for i, (_, bad) in enumerate(alone) for one in bad]
+    assert sorted((one.line, one.reason) for one in found[1]) == reasons
