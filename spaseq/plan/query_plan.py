@@ -176,8 +176,8 @@ class ContentPlan:
     `gpm` is the pattern of KEY; its solutions say which partitions an event is in. `predicates` are
     N-Triples texts; None for all. `counted` are the streams (indexes) that not only windows read.
 
-    With `operands` it is what groups are made of: all solutions of the pattern inside EVENT, and a
-    bare row for each event without one (`PatternPlan.number_of`).
+    With `operands` it is what groups and joins are made of: all solutions of the pattern inside
+    EVENT, and a bare row for each event without one (`PatternPlan.number_of`).
     """
 
     gpm: GpmPlan
@@ -202,6 +202,52 @@ class KeptGroups:
     columns: tuple[str, ...]
     operands: tuple[int | None, ...]
     stream: int | None = None
+
+    @property
+    def contents(self) -> tuple[int, ...]:
+        """The indexes of the contents that stage 2 makes them of."""
+        return (self.content,)
+
+
+@record
+class JoinedPart:
+    """A part of a join across the events of a window: the solutions of a content (an index).
+
+    Only events of `stream` (an index) count, if it is given.
+    """
+
+    content: int
+    stream: int | None = None
+
+
+@record
+class JoinEdge:
+    """Two parts of a join, by index, and the variables that they have in common."""
+
+    first: int
+    second: int
+    variables: tuple[str, ...]
+
+
+@record
+class KeptJoin:
+    """A join of a GPM that stage 2 keeps from one window event to the next.
+
+    The edges make a tree of the parts. `variables` are the columns of the join, each with the part
+    (an index) that binds it. `pattern` is the GPM's, in which `joined` stands for the parts.
+    """
+
+    gpm: int
+    parts: tuple[JoinedPart, ...]
+    edges: tuple[JoinEdge, ...]
+    variables: tuple[tuple[str, int], ...]
+    pattern: Pattern
+    joined: Pattern
+
+    @property
+    def contents(self) -> tuple[int, ...]:
+        """The indexes of the contents that stage 2 makes it of."""
+        return tuple(dict.fromkeys(part.content for part in self.parts))
 
 
 @record
@@ -251,7 +297,7 @@ class PatternPlan:
     memberships: tuple[Membership, ...] = ()
     evaluation: PatternEvaluation = PatternEvaluation()
     contents: tuple[ContentPlan, ...] = ()
-    kept: tuple[KeptGroups, ...] = ()
+    kept: tuple[KeptGroups | KeptJoin, ...] = ()
 
     @property
     def evaluated(self) -> tuple[GpmPlan, ...]:

@@ -19,6 +19,7 @@ from spaseq.plan.query_plan import (
     EvaluatorChoice,
     GpmPlan,
     KeptGroups,
+    KeptJoin,
     Membership,
     PatternPlan,
     QueryPlan,
@@ -40,7 +41,7 @@ def pattern_plan(
     gpms: tuple[GpmPlan, ...],
     memberships: tuple[Membership, ...] = (),
     contents: tuple[ContentPlan, ...] = (),
-    kept: tuple[KeptGroups, ...] = (),
+    kept: tuple[KeptGroups | KeptJoin, ...] = (),
 ) -> PatternPlan:
     """Stage 1: the columns are all variables of the GPMs.
 

@@ -24,14 +24,19 @@ SOLVED = "#s"
 _ORDERED = (ast.Exists, ast.Prev, ast.Timestamp)
 
 
-def reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:
-    """Why a GPM on windows is evaluated anew at each close; None if its groups are kept."""
+def reason_for_all(plan: QueryPlan, gpm: GpmPlan) -> str | None:
+    """Why nothing of a GPM on windows is kept, whatever its pattern is; None if it may be."""
     if plan.sequence.needs_instants:
         return "the sequence counts window events without solutions"
     if gpm.streams:
         return "it stands on a stream, too"
     if gpm.correlation is not None or gpm.needed:
         return "its pattern depends on other steps, or on NOW()"
+    return None
+
+
+def reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:
+    """Why the groups of a GPM on windows are made anew at each close; None if they are kept."""
     contents = [plan.inputs.windows[source.window].content for source in gpm.windows]
     keys = {plan.patterns.contents[c].gpm.pattern for c in contents if c is not None}
     if plan.sequence.own_partition and len(keys) > 1:
@@ -49,10 +54,10 @@ def reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:
 def _is_kept(aggregate: ast.Aggregate) -> bool:
     if aggregate.operand is None:
         return not aggregate.distinct
-    return aggregate.function in FUNCTIONS and _is_plain(aggregate.operand)
+    return aggregate.function in FUNCTIONS and is_plain(aggregate.operand)
 
 
-def _is_plain(expr: ast.Expr) -> bool:
+def is_plain(expr: ast.Expr) -> bool:
     """Whether the value of an expression depends on its solution only."""
     nodes = list(walk(expr))
     if any(isinstance(node, _ORDERED) or is_now(node) for node in nodes) or is_volatile(expr):
@@ -68,7 +73,7 @@ def group_of(pattern: n.Pattern) -> n.Group | None:
     inner = pattern
     while not isinstance(inner, n.Group):
         match inner:
-            case n.Filter(expr, below) | n.Extend(below, _, expr) if _is_plain(expr):
+            case n.Filter(expr, below) | n.Extend(below, _, expr) if is_plain(expr):
                 inner = below
             case n.Project(below) | n.Distinct(below) | n.Join(below, n.Table()):
                 inner = below
@@ -84,10 +89,10 @@ def events_of(pattern: n.Pattern) -> tuple[n.Pattern, str | None] | None:
     match pattern:
         case n.EventBlock(inner, stream):
             return (inner, stream) if _is_matched(inner) else None
-        case n.Filter(expr, inner) if _is_plain(expr):
+        case n.Filter(expr, inner) if is_plain(expr):
             found = events_of(inner)
             return None if found is None else (n.Filter(expr, found[0]), found[1])
-        case n.Extend(inner, variable, expr) if _is_plain(expr):
+        case n.Extend(inner, variable, expr) if is_plain(expr):
             found = events_of(inner)
             return None if found is None else (n.Extend(found[0], variable, expr), found[1])
     return None
@@ -95,12 +100,12 @@ def events_of(pattern: n.Pattern) -> tuple[n.Pattern, str | None] | None:
 
 def _is_matched(pattern: n.Pattern) -> bool:
     match pattern:
-        case n.BGP() | n.Path() | n.Table():
+        case n.BGP() | n.Path() | n.Table() | n.EventName():
             return True
         case n.Filter(expr, inner) | n.Extend(inner, _, expr):
-            return _is_plain(expr) and _is_matched(inner)
+            return is_plain(expr) and _is_matched(inner)
         case n.LeftJoin(left, right, expr):
-            plain = expr is None or _is_plain(expr)
+            plain = expr is None or is_plain(expr)
             return plain and _is_matched(left) and _is_matched(right)
         case n.Join(left, right) | n.Union(left, right) | n.Minus(left, right):
             return _is_matched(left) and _is_matched(right)

@@ -8,10 +8,10 @@ from spaseq.algebra.nodes import is_reserved
 from spaseq.automaton.program.window import Counted
 from spaseq.message_text import public_address
 from spaseq.plan.evaluators import is_threshold_sequence
-from spaseq.plan.query_plan import GpmPlan, ProjectedVariable, QueryPlan
+from spaseq.plan.query_plan import GpmPlan, KeptGroups, ProjectedVariable, QueryPlan
 from spaseq.plan.rules import NAMES
+from spaseq.plan.rules.kept_groups import reason_against
 from spaseq.plan.single_events import needs_columns
-from spaseq.plan.window_groups import reason_against
 from spaseq.render.query_words import (
     QueryWords,
     duration_text,
@@ -100,7 +100,7 @@ def _inputs(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
         number = inputs.windows.index(window)
         for gpm, against in window_gpms(plan, number):
             if against is None:
-                yield f"  keeps    the groups of {gpm}: a close costs those that changed"
+                yield f"  keeps    {_kept_text(plan, gpm)}"
             else:
                 yield f"  anew     {gpm}: {against}"
     yield f"window     {window_text(plan.sequence.window)}"
@@ -113,6 +113,16 @@ def window_gpms(plan: QueryPlan, window: int) -> Iterator[tuple[str, str | None]
         if any(source.window == window for source in gpm.windows):
             disabled = "kept-groups is disabled"
             yield gpm.name, None if number in kept else reason_against(plan, gpm) or disabled
+
+
+def _kept_text(plan: QueryPlan, gpm: str) -> str:
+    own = next(own for own in plan.patterns.kept if plan.patterns.gpms[own.gpm].name == gpm)
+    if isinstance(own, KeptGroups):
+        return f"the groups of {gpm}: a close costs those that changed"
+    parts = len(own.parts)
+    if parts == 1:
+        return f"the solutions of {gpm}: a close costs those that come and go"
+    return f"the join of {gpm}, of {parts} parts: a close costs the solutions that come and go"
 
 
 def _content(plan: QueryPlan, content: int, words: QueryWords) -> str:

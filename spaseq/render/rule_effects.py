@@ -11,7 +11,7 @@ from spaseq.algebra.correlation import AWAITED
 from spaseq.algebra.nodes import is_reserved
 from spaseq.expr.place_tests import place_joins
 from spaseq.lang.variables import exists_uses
-from spaseq.plan.query_plan import GpmPlan, QueryPlan
+from spaseq.plan.query_plan import GpmPlan, KeptGroups, QueryPlan
 from spaseq.plan.rules import RULES, name_of
 from spaseq.render.query_words import variables_text
 
@@ -89,7 +89,8 @@ def _awaited_requests(plan: QueryPlan) -> Iterator[str]:
 
 def _kept_groups(plan: QueryPlan) -> Iterator[str]:
     for own in plan.patterns.kept:
-        yield f"the groups of {plan.patterns.gpms[own.gpm].name} are kept, from window to window"
+        what = "groups" if isinstance(own, KeptGroups) else "solutions"
+        yield f"the {what} of {plan.patterns.gpms[own.gpm].name} are kept, from window to window"
 
 
 def _pushed_predicates(plan: QueryPlan) -> Iterator[str]:

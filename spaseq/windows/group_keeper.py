@@ -14,38 +14,19 @@ from typing import Any
 import numpy as np
 
 from spaseq import thresholds
-from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
-from spaseq.gpm.graphs.window_partition import GroupsPartition, ScopedTerms
-from spaseq.gpm.solutions.lexicon import Lexicon, encoded
-from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.gpm.graphs.window_partition import SolutionsPartition
 from spaseq.plan.query_plan import KeptGroups, QueryPlan
-from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import UNBOUND
-from spaseq.records import record
 from spaseq.windows.group_aggregates import ChangedGroups, aggregate_texts
-from spaseq.windows.group_rows import GroupRows
+from spaseq.windows.group_rows import GroupRows, form_of
 from spaseq.windows.group_tables import GroupTable
 from spaseq.windows.group_tests import tests_of
+from spaseq.windows.held_solutions import ChangedSolutions, Solution
 from spaseq.windows.kept_rows import KeptRows
 from spaseq.windows.kernels.group_runs import BOTH, LIMBS, OTHER, advanced
+from spaseq.windows.solution_events import as_events, texts_of
 from spaseq.windows.window_closes import Closes, closes_of
-
-Solution = tuple[str | None, ...]
-
-
-@record
-class ChangedSolutions:
-    """Solutions that a GPM on a window gives: each with the number of its window event.
-
-    `begin` and `events` [t] are the begins of the windows' ranges and their numbers of events.
-    """
-
-    closes: Closes
-    events: Int64s
-    variables: Sequence[str]
-    given: Sequence[tuple[int, Solution]]
 
 
 class GroupKeeper:
@@ -70,7 +51,7 @@ class GroupKeeper:
         operands = plan.patterns.contents[kept.content].operands or ()
         own = plan.inputs.windows[window]
         self._closes = closes_of(own.extent)
-        self._rows = KeptRows(len(operands))
+        self._rows = KeptRows(form_of(len(operands)))
         self._table = GroupTable(kept.columns, len(operands))
         self._given = GroupRows(plan, kept, window, self._table)
         pattern = plan.patterns.gpms[kept.gpm].pattern
@@ -98,7 +79,7 @@ class GroupKeeper:
         """
         new = self._given.append(rows, self._rows)
         closes = self._closes.after(self._rows, new, until)
-        events = self._sizes(closes)
+        events = self._rows.events_in(closes.enter, closes.leave)
         given: list[tuple[int, Solution]] = []
         variables: Sequence[str] = ()
         if len(closes):
@@ -107,16 +88,6 @@ class GroupKeeper:
             self._begun = True
         self._forget()
         return ChangedSolutions(closes, events, variables, given)
-
-    def _sizes(self, closes: Closes) -> Int64s:
-        """[t] the number of events in each window."""
-        if not len(closes):
-            return np.empty(0, np.int64)
-        first = self._rows.first
-        last = self._rows.column("event")[np.maximum(closes.enter - first - 1, 0)]
-        begin = self._rows.column("event")[np.minimum(closes.leave - first, len(self._rows) - 1)]
-        sizes: Int64s = np.where(closes.enter > closes.leave, last - begin + 1, 0)
-        return sizes
 
     def _changed(self, closes: Closes) -> ChangedGroups:
         """The groups that change at some window events, but for those that surely do not pass."""
@@ -214,12 +185,11 @@ class GroupKeeper:
 
         They agree with the partition, and bind its variables.
         """
-        terms, rows = found.terms, len(found.event)
+        rows = len(found.event)
         columns: list[Sequence[str | None]] = []
         agree = np.ones(rows, np.bool_)
         for v in variables:
-            codes = found.columns[v].tolist() if v in found.columns else [UNBOUND] * rows
-            texts = [None if code < 0 else terms[code] for code in codes]
+            texts = texts_of(found, v)
             if v in self._partition:
                 value = self._partition[v]
                 agree &= np.array([text in (None, value) for text in texts], np.bool_)
@@ -235,31 +205,15 @@ class GroupKeeper:
         for event, own in by_event.items():
             yield event, tuple(own)
 
-    def _as_events(self, changed: ChangedGroups, closes: Closes) -> GroupsPartition:
+    def _as_events(self, changed: ChangedGroups, closes: Closes) -> SolutionsPartition:
         """Groups as events, each with its keys and aggregates as a solution."""
-        size, group = len(changed), self._kept.group
-        terms = ScopedTerms([])
-        lexicon = Lexicon(terms)
+        group = self._kept.group
         keys = [self._table.keys[i] for i in changed.head[:, 1].tolist()]
-        texts = [[key[i] for key in keys] for i in range(len(group.keys))]
+        texts: list[list[str | None]] = [[key[i] for key in keys] for i in range(len(group.keys))]
         texts += aggregate_texts(self._kept, changed, self._rows)
         names = (*group.keys, *(name for name, _ in group.aggregates))
-        columns = {v: encoded(lexicon, own) for v, own in zip(names, texts, strict=True)}
-        places = changed.head[:, 0]
-        none = np.zeros(0, np.int32)
-        batch = EventBatch(
-            "",
-            closes.time[places],
-            closes.k[places],
-            EventNames.none(size),
-            np.zeros(size + 1, np.int64),
-            none,
-            none,
-            none,
-            terms,
-        )
-        numbers = np.arange(size, dtype=np.int64)
-        return GroupsPartition(batch, lexicon, group, Solutions(size, numbers, columns, lexicon))
+        columns = dict(zip(names, texts, strict=True))
+        return as_events(closes, changed.head[:, 0], group, columns)
 
     # --- state ------------------------------------------------------------------------------------
 
@@ -292,12 +246,12 @@ class GroupKeeper:
             held,
             seen,
             places,
-            self._given.events,
+            self._given.order.events,
         ]
 
     def restore(self, state: list[Any]) -> None:
         """Go on from a state: the rows in the window enter their groups again."""
-        rows, closes, keys, held, seen, places, self._given.events = state
+        rows, closes, keys, held, seen, places, self._given.order.events = state
         self._rows.restore(rows)
         self._closes.restore(closes)
         self._table.restore([tuple(key) for key in keys])

@@ -13,39 +13,44 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.rdf.terms import number_kinds
 from spaseq.rdf.terms.term import XSD
+from spaseq.windows.event_order import EventOrder
 from spaseq.windows.exact_sums import fits_whole, of_decimals, of_doubles
 from spaseq.windows.group_tables import GroupTable
-from spaseq.windows.kept_rows import KeptRows
+from spaseq.windows.kept_rows import EVENT_COLUMNS, LINKS, Form, KeptRows
 from spaseq.windows.kernels.group_runs import DECIMAL, DOUBLE, NONE, OTHER, SCALE, WHOLE
 
 _DECIMAL_KINDS = (number_kinds.EXACT, number_kinds.SHORT)
 
 
+def form_of(operands: int) -> Form:
+    """The columns of rows of groups, given the number of the aggregates' operands."""
+    return {
+        **EVENT_COLUMNS,
+        "group": (None, np.int32),  # -1 for none
+        LINKS: (None, np.int64),  # the number of the next row of the group
+        "kind": (operands, np.int8),
+        "whole": (operands, np.int64),  # m and shift of a number (`kernels.group_runs`)
+        "shift": (operands, np.int16),
+        "value": (operands, np.float64),  # of a double without text
+        "text": (operands, np.object_),  # of other terms
+    }
+
+
 class GroupRows:
-    """Makes rows of groups. `events` counts the events so far."""
+    """Makes rows of groups, in the `order` of events."""
 
     def __init__(self, plan: QueryPlan, kept: KeptGroups, window: int, table: GroupTable) -> None:
-        self.events = 0
         self._table, self._stream = table, kept.stream
-        self._streams = np.array(plan.inputs.windows[window].streams, np.int32)
+        self.order = EventOrder(plan, window)
         self._operands = plan.patterns.contents[kept.content].operands or ()
         self._bare = plan.patterns.number_of(kept.content, bare=True)
-        iris = plan.inputs.streams
-        self._ranks = np.array([sorted(iris).index(iri) for iri in iris], np.int32)
 
     def append(self, rows: SolutionBatch, to: KeptRows) -> int:
         """Append the rows of the window's streams; how many there are."""
-        if len(self._streams) < len(self._ranks):
-            of_window = np.isin(rows.stream, self._streams)
-            if not of_window.all():
-                rows = rows.take(np.flatnonzero(of_window))
+        rows = self.order.ordered(rows)
         if not len(rows):
             return 0
-        rows = self._in_order(rows)
-        opens = np.ones(len(rows), np.bool_)
-        opens[1:] = _differs(rows.time) | _differs(rows.k) | _differs(rows.stream)
-        events = self.events + np.cumsum(opens) - 1
-        self.events = int(events[-1]) + 1
+        columns: dict[str, Array] = {**self.order.event_columns(rows)}
         outside: Bools = rows.gpm == self._bare
         if SOLVED in rows.values:
             outside |= rows.values[SOLVED].codes < 0
@@ -54,31 +59,16 @@ class GroupRows:
         group = np.full(len(rows), -1, np.int32)
         inside = slice(None) if not outside.any() else np.flatnonzero(~outside)
         group[inside] = self._table.numbers(rows.take(inside))
-        columns: dict[str, Array] = {
-            "time": rows.time, "opens": opens, "event": events, "group": group
-        }  # fmt: skip
+        columns["group"] = group
         own = [_values(rows, operand) for operand in self._operands]
         if own:
             columns |= {name: np.stack([values[name] for values in own]) for name in own[0]}
         to.append(len(rows), columns)
         return len(rows)
 
-    def _in_order(self, rows: SolutionBatch) -> SolutionBatch:
-        """The rows in the order of events: by time, k and the stream's IRI."""
-        tied = rows.time[1:] == rows.time[:-1]
-        ordered = (rows.time[1:] >= rows.time[:-1]).all()
-        if ordered and not (_differs(rows.k) & tied).any() and not _differs(rows.stream).any():
-            return rows
-        return rows.take(np.lexsort((self._ranks[rows.stream], rows.k, rows.time)))
-
-
-def _differs(column: Array) -> Bools:
-    found: Bools = column[1:] != column[:-1]
-    return found
-
 
 def _values(rows: SolutionBatch, operand: Operand) -> dict[str, Array]:
-    """The columns of an operand (`kept_rows.OPERAND_COLUMNS`)."""
+    """The columns of an operand (`form_of`)."""
     number, terms = rows.numbers[operand.number], rows.values[operand.text]
     kind = np.full(len(rows), OTHER, np.int8)
     whole, shift, fits = of_doubles(number.value)

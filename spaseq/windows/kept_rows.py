@@ -3,48 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from spaseq.compiled.arrays import Array, Bools, Int64s
 
-COLUMNS: Mapping[str, Any] = {
-    "time": np.int64,
-    "opens": np.bool_,  # the first row of its event
-    "event": np.int64,  # the number of its event
-    "group": np.int32,  # -1 for none
-    "following": np.int64,  # the number of the next row of the group
+Form: TypeAlias = "Mapping[str, tuple[int | None, Any]]"
+"""The columns of rows by name: how many values each row has, and their dtype; None: one value."""
+
+EVENT_COLUMNS: Form = {
+    "time": (None, np.int64),
+    "opens": (None, np.bool_),  # the first row of its event
+    "event": (None, np.int64),  # the number of its event
 }
 """The columns [n] of all rows."""
 
-OPERAND_COLUMNS: Mapping[str, Any] = {
-    "kind": np.int8,
-    "whole": np.int64,  # m and shift of a number (`kernels.group_runs`)
-    "shift": np.int16,
-    "value": np.float64,  # of a double without text
-    "text": np.object_,  # of other terms
-}
-"""The columns [operands, n] of the aggregates' operands."""
+LINKS = "following"
+"""The column of links between rows, which their owner makes."""
 
 
 class KeptRows:
-    """Rows with absolute numbers, in arrays with room behind them.
+    """Rows with absolute numbers, in arrays [n] or [values, n] with room behind them.
 
-    >>> rows = KeptRows(0)
+    >>> rows = KeptRows(EVENT_COLUMNS)
     >>> rows.append(2, {"time": np.array([5, 7])})
     >>> rows.drop(1)
     >>> rows.time.tolist(), rows.first
     ([7], 1)
     """
 
-    def __init__(self, operands: int) -> None:
+    def __init__(self, form: Form) -> None:
         self.first = 0  # the number of the first row
         self._begin = self._end = 0  # its place, and the place behind the last row
-        self._operands = operands
-        self._columns: dict[str, Array] = {v: np.empty(0, t) for v, t in COLUMNS.items()}
-        for name, kind in OPERAND_COLUMNS.items():
-            self._columns[name] = np.empty((operands, 0), kind)
+        self._columns: dict[str, Array] = {
+            name: np.empty(0 if values is None else (values, 0), kind)
+            for name, (values, kind) in form.items()
+        }
+        self._objects = [name for name, own in self._columns.items() if own.dtype == np.object_]
 
     def __len__(self) -> int:
         return self._end - self._begin
@@ -60,7 +56,7 @@ class KeptRows:
         return self.first - self._begin
 
     def column(self, name: str) -> Array:
-        """A column, [n] or [operands, n]; a view that the next `append` may leave behind."""
+        """A column, [n] or [values, n]; a view that the next `append` may leave behind."""
         return self._columns[name][..., self._begin : self._end]
 
     @property
@@ -72,6 +68,16 @@ class KeptRows:
     def opens(self) -> Bools:
         """[n] whether a row is the first one of its event."""
         return self.column("opens")
+
+    def events_in(self, enter: Int64s, leave: Int64s) -> Int64s:
+        """[t] the numbers of events of the rows from `leave` on and before `enter`, absolute."""
+        if not len(enter):
+            return np.empty(0, np.int64)
+        event = self.column("event")
+        last = event[np.maximum(enter - self.first - 1, 0)]
+        begin = event[np.minimum(leave - self.first, len(self) - 1)]
+        sizes: Int64s = np.where(enter > leave, last - begin + 1, 0)
+        return sizes
 
     def append(self, size: int, columns: Mapping[str, Array]) -> None:
         """Take rows; columns that are not given are undefined."""
@@ -85,7 +91,8 @@ class KeptRows:
         gone = min(number - self.first, len(self))
         if gone <= 0:
             return
-        self._columns["text"][:, self._begin : self._begin + gone] = None
+        for name in self._objects:
+            self._columns[name][..., self._begin : self._begin + gone] = None
         self._begin += gone
         self.first += gone
 
@@ -106,22 +113,22 @@ class KeptRows:
 
     def snapshot(self) -> list[Any]:
         """The rows, for `restore`; links between rows are made anew."""
-        names = [name for name in self._columns if name != "following"]
-        columns = {name: self.column(name).copy() for name in names}
-        return [self.first, {**columns, "text": columns["text"].tolist()}]
+        columns = {name: self.column(name).copy() for name in self._columns if name != LINKS}
+        return [self.first, columns | {name: columns[name].tolist() for name in self._objects}]
 
     def restore(self, state: list[Any]) -> None:
         """Take the rows of a snapshot."""
         self.first, columns = state
         self._begin = self._end = 0
-        given = {**columns, "text": _objects(columns["text"])}
         size = len(columns["time"])
-        self.append(size, given if self._operands else {n: given[n] for n in COLUMNS if n in given})
+        for name in self._objects:
+            columns = {**columns, name: _objects(columns[name], size)}
+        self.append(size, columns)
 
 
-def _objects(texts: list[list[str | None]]) -> Array:
-    """Texts as an array [operands, n]."""
-    found = np.empty((len(texts), len(texts[0]) if texts else 0), np.object_)
+def _objects(texts: list[list[str | None]], size: int) -> Array:
+    """Texts as an array [values, n]."""
+    found = np.empty((len(texts), size), np.object_)
     for own, given in zip(found, texts, strict=True):
         own[:] = given
     return found

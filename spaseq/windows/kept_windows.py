@@ -1,8 +1,8 @@
-"""The kept groups of a GPM on a window, in all partitions."""
+"""What is kept of a GPM on a window, its groups or its join, in all partitions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,12 +10,15 @@ import numpy as np
 
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.pattern_stage import SolutionRows, without_private
-from spaseq.plan.query_plan import KeptGroups, QueryPlan
+from spaseq.limits import Limits
+from spaseq.plan.query_plan import KeptGroups, KeptJoin, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.windows.group_keeper import GroupKeeper
+from spaseq.windows.join_keeper import JoinKeeper
 from spaseq.windows.window_events import WindowGraphs
 
 Key = tuple[str, ...]
+Keeper = GroupKeeper | JoinKeeper
 Exceed = Callable[[int, int, str], None]
 """It is called with a window, the time (ms) of one of its events, and the limit that it exceeds."""
 
@@ -26,19 +29,27 @@ class KeptWindow:
     def __init__(
         self,
         plan: QueryPlan,
-        kept: KeptGroups,
+        kept: KeptGroups | KeptJoin,
         window: int,
         changes: frozenset[str | None],
         exceed: Exceed,
+        limits: Limits,
     ) -> None:
         self.gpm, self._window, self._plan = kept.gpm, window, plan
         self._graphs = WindowGraphs(plan)
-        given = plan, kept, window, changes, partial(exceed, window)
-        self._made = partial(GroupKeeper, *given)
+        own = partial(exceed, window)
+        if isinstance(kept, KeptJoin):
+            self._made: Callable[[Mapping[str, str]], Keeper] = partial(
+                JoinKeeper, plan, kept, window, changes, own, limits
+            )
+        else:
+            self._made = partial(GroupKeeper, plan, kept, window, changes, own)
         self._partition = plan.sequence.own_partition
-        numbers = [plan.patterns.number_of(kept.content, bare) for bare in (False, True)]
+        numbers = [
+            plan.patterns.number_of(c, bare) for c in kept.contents for bare in (False, True)
+        ]
         self._numbers = np.array(numbers, np.int32)
-        self._keepers: dict[Key, GroupKeeper] = {}
+        self._keepers: dict[Key, Keeper] = {}
 
     @property
     def next_due(self) -> int | None:
@@ -67,11 +78,11 @@ class KeptWindow:
                 del self._keepers[key]
         return found
 
-    def _keeper(self, key: Key) -> GroupKeeper:
+    def _keeper(self, key: Key) -> Keeper:
         known = self._keepers.get(key)
         if known is None:
             values = dict(zip(self._partition, key, strict=True))
-            known = self._keepers[key] = self._made(partition=values)
+            known = self._keepers[key] = self._made(values)
         return known
 
     def _by_partition(self, rows: SolutionBatch) -> Iterator[tuple[Key, SolutionBatch]]:
@@ -94,7 +105,7 @@ class KeptWindow:
             yield key, rows.take(some)
 
     def _rows(
-        self, keeper: GroupKeeper, rows: SolutionBatch, until: int, evaluator: GpmEvaluator
+        self, keeper: Keeper, rows: SolutionBatch, until: int, evaluator: GpmEvaluator
     ) -> SolutionBatch:
         plan = self._plan
         found = keeper.advance(rows, until, evaluator)
@@ -117,13 +128,13 @@ class KeptWindow:
             self._keeper(tuple(key)).restore(own)
 
 
-def kept_windows(plan: QueryPlan, exceed: Exceed) -> Sequence[KeptWindow]:
-    """The kept groups of all GPMs, by window."""
+def kept_windows(plan: QueryPlan, exceed: Exceed, limits: Limits) -> Sequence[KeptWindow]:
+    """What is kept of all GPMs, by window."""
     found = []
     for own in plan.patterns.kept:
         changes: dict[int, set[str | None]] = {}
         for source in plan.patterns.gpms[own.gpm].windows:
             changes.setdefault(source.window, set()).add(source.change)
         for window, wanted in changes.items():
-            found.append(KeptWindow(plan, own, window, frozenset(wanted), exceed))
+            found.append(KeptWindow(plan, own, window, frozenset(wanted), exceed, limits))
     return found

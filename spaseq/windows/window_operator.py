@@ -22,7 +22,7 @@ from spaseq.gpm.pattern_stage import SolutionRows, distinct_solutions, without_p
 from spaseq.gpm.solutions.lexicon import encoded
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.plan.query_plan import EachEventExtent, GpmPlan, QueryPlan, WindowSource
+from spaseq.plan.query_plan import EachEventExtent, GpmPlan, KeptJoin, QueryPlan, WindowSource
 from spaseq.plan.window_plans import NOW
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn
@@ -61,8 +61,8 @@ class WindowOperator:
         self._before: dict[tuple[int, int, Key], dict[Solution, None]] = {}
         contents = enumerate(plan.patterns.contents)
         self._contents = [plan.patterns.number_of(i) for i, own in contents if own.operands is None]
-        self._kept = [own.gpm for own in plan.patterns.kept]
-        self._keepers = kept_windows(plan, self._exceeded)
+        self._kept = {own.gpm: own for own in plan.patterns.kept}
+        self._keepers = kept_windows(plan, self._exceeded, limits)
         self._reached = -EVER
         self.use(knowledge)
 
@@ -202,6 +202,9 @@ class WindowOperator:
         if known is None:
             gpm = self._plan.patterns.gpms[number]
             pattern = gpm.correlation.core if gpm.correlation else gpm.pattern
+            own = self._kept.get(number)
+            if isinstance(own, KeptJoin):
+                pattern = own.pattern
             known = self._evaluators[number] = self._evaluator_of(pattern)
         return known
 

@@ -64,20 +64,20 @@ class WindowPartition(VerticalPartition):
         return WindowPartition(batch, self.lexicon, self.content, owner, self.member[rows])
 
 
-class GroupsPartition(VerticalPartition):
-    """Groups as events without triples: each has one of the solutions `groups` of a pattern."""
+class SolutionsPartition(VerticalPartition):
+    """Solutions of a pattern as events without triples: each has one of them."""
 
     def __init__(
-        self, batch: EventBatch, lexicon: Lexicon, group: n.Group, groups: Solutions
+        self, batch: EventBatch, lexicon: Lexicon, pattern: n.Pattern, solutions: Solutions
     ) -> None:
         super().__init__(batch, lexicon)
-        self.group, self.groups = group, groups
+        self.pattern, self.given = pattern, solutions
 
-    def part(self, events: Int64s) -> GroupsPartition:
-        """Some of the groups, numbered from 0."""
-        own = self.groups.take(events)
+    def part(self, events: Int64s) -> SolutionsPartition:
+        """Some of the solutions, numbered from 0."""
+        own = self.given.take(events)
         numbered = Solutions(own.size, np.arange(own.size), own.columns, own.lexicon)
-        return GroupsPartition(self.batch.take(events), self.lexicon, self.group, numbered)
+        return SolutionsPartition(self.batch.take(events), self.lexicon, self.pattern, numbered)
 
 
 def ranges(first: Indices, sizes: Indices) -> Indices:

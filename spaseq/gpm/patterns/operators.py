@@ -30,6 +30,7 @@ from spaseq.gpm.patterns.conjunction import (
     conjunction,
     easiest,
 )
+from spaseq.gpm.patterns.event_names import event_names
 from spaseq.gpm.patterns.exists import ExistsTests
 from spaseq.gpm.patterns.services import Services, services_of
 from spaseq.gpm.solutions import joins, modifiers
@@ -205,7 +206,10 @@ class PatternOperators:
                 found = self.solutions(inner, active.alone())
                 events = active.events
                 return modifiers.grouped(found, keys, aggregates, events, self._options)
-            case n.EventBlock() | n.EventName():
+            case n.EventName():
+                assert isinstance(active.source, VerticalPartition)
+                return event_names(pattern, active.source)
+            case n.EventBlock():
                 raise AssertionError("EVENT is evaluated on window events only")
             case n.Service():
                 return self.services.service(pattern, active.given, active.source.lexicon)

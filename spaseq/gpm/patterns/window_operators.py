@@ -8,11 +8,8 @@ from spaseq.algebra import nodes as n
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Int64s
 from spaseq.expr.exact_aggregates import EXACT
-from spaseq.expr.temporal import moment_of_ms
-from spaseq.expr.values import encode
-from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.graphs.window_partition import (
-    GroupsPartition,
+    SolutionsPartition,
     WindowContent,
     WindowPartition,
     ranges,
@@ -21,7 +18,6 @@ from spaseq.gpm.patterns.active_graph import ActiveGraph
 from spaseq.gpm.patterns.operators import PatternOperators
 from spaseq.gpm.solutions import modifiers
 from spaseq.gpm.solutions.solutions import Solutions
-from spaseq.rdf.terms.term import iri_text
 
 _PLACE = n.RESERVED + "@"
 """How the variables begin that hold the place of a block's event in the window."""
@@ -42,15 +38,12 @@ class WindowOperators(PatternOperators):
         self._places = _needs_order(pattern)
 
     def _evaluate(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
-        if isinstance(active.source, GroupsPartition) and pattern == active.source.group:
-            return active.source.groups
+        if isinstance(active.source, SolutionsPartition) and pattern == active.source.pattern:
+            return active.source.given
         match pattern:
             case n.EventBlock():
                 assert isinstance(active.source, WindowPartition)
                 return self._events(pattern, active.source)
-            case n.EventName():
-                assert isinstance(active.source, VerticalPartition)
-                return _named(pattern, active.source)
             case n.Group(inner, keys, aggregates):
                 found = self.solutions(inner, active.alone())
                 if any(own.function in _ORDERED for _, own in aggregates):
@@ -99,24 +92,6 @@ def _needs_order(pattern: n.Pattern) -> bool:
     if isinstance(pattern, n.Group) and any(a.function in _ORDERED for _, a in pattern.aggregates):
         return True
     return any(map(_needs_order, n.children(pattern)))
-
-
-def _named(pattern: n.EventName, source: VerticalPartition) -> Solutions:
-    """The names and times of events; none of an event without an IRI if its name is asked for."""
-    batch = source.batch
-    events = np.arange(len(batch), dtype=np.int64)
-    names = batch.graph.read(events).texts()
-    if pattern.event is not None:
-        events = np.array([i for i in events.tolist() if names[i] is not None], np.int64)
-    columns = {}
-    for variable in dict.fromkeys(pattern.variables):
-        is_name = variable == pattern.event
-        texts = [
-            iri_text(names[i] or "") if is_name else encode(moment_of_ms(int(batch.time[i])))
-            for i in events.tolist()
-        ]
-        columns[variable] = source.lexicon.encode(texts)
-    return Solutions(len(events), events, columns, source.lexicon)
 
 
 def _in_order(found: Solutions) -> Solutions:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spaseq.plan.query_plan import ContentPlan, KeptGroups, QueryPlan
+from spaseq.plan import window_groups, window_joins
+from spaseq.plan.query_plan import (
+    ContentPlan,
+    GpmPlan,
+    JoinEdge,
+    JoinedPart,
+    KeptGroups,
+    KeptJoin,
+    QueryPlan,
+)
 from spaseq.plan.sequencing import pattern_plan
-from spaseq.plan.window_groups import content_of, kept_of, reason_against
 
 
 def kept_groups(plan: QueryPlan) -> QueryPlan:
-    """Groups over EVENT are kept from window to window: a close costs the groups that changed.
+    """Groups and joins of EVENT are kept from window to window: a close costs what changed.
 
     >>> from spaseq.compile import CompileOptions, compile_query
     >>> query = '''SELECT * FROM STREAM S <http://e/s> FROM WINDOW W ON S RANGE 1 HOURS
@@ -43,16 +51,47 @@ def kept_groups(plan: QueryPlan) -> QueryPlan:
         if number in anew and window.content is not None:
             place = _placed(contents, patterns.contents[window.content])
         windows.append(replace(window, content=place))
-    kept = list[KeptGroups]()
-    for number in chosen:
-        content = content_of(plan, patterns.gpms[number])
-        kept.append(kept_of(plan, number, _placed(contents, content)))
+    kept = [_kept(plan, number, contents) for number in chosen]
     made = pattern_plan(patterns.gpms, patterns.memberships, tuple(contents), tuple(kept))
     return replace(
         plan,
         inputs=replace(plan.inputs, windows=tuple(windows)),
         patterns=replace(made, evaluation=patterns.evaluation),
     )
+
+
+def reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:
+    """Why a GPM on windows is evaluated anew at each close; None if its groups or join are kept."""
+    for_all = window_groups.reason_for_all(plan, gpm)
+    if for_all is not None:
+        return for_all
+    if window_groups.group_of(gpm.pattern) is not None:
+        return window_groups.reason_against(plan, gpm)
+    if plan.sequence.own_partition:
+        return "joins are not kept with PARTITION BY"
+    return window_joins.reason_against(gpm)
+
+
+def _kept(plan: QueryPlan, number: int, contents: list[ContentPlan]) -> KeptGroups | KeptJoin:
+    """What is kept of a GPM (an index), made of contents, which are added."""
+    gpm = plan.patterns.gpms[number]
+    if window_groups.group_of(gpm.pattern) is not None:
+        content = window_groups.content_of(plan, gpm)
+        return window_groups.kept_of(plan, number, _placed(contents, content))
+    join = window_joins.join_of(gpm.pattern)
+    assert join is not None
+    names = plan.inputs.stream_names
+    made = window_joins.contents_of(plan, gpm, join)
+    parts = tuple(
+        JoinedPart(_placed(contents, content), names.index(part.stream) if part.stream else None)
+        for part, content in zip(join.parts, made, strict=True)
+    )
+    edges = tuple(
+        JoinEdge(e.first, e.second, tuple(map(window_joins.column_of, e.variables)))
+        for e in window_joins.edges_of(join.parts) or ()
+    )
+    columns = window_joins.columns_of(gpm, join)
+    return KeptJoin(number, parts, edges, columns, join.pattern, join.joined)
 
 
 def _placed(contents: list[ContentPlan], content: ContentPlan) -> int:

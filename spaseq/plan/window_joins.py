@@ -1,0 +1,202 @@
+"""Which GPMs on windows are a join across events that stage 2 keeps from one close to the next.
+
+Such a GPM joins EVENT blocks and triple patterns on the union graph. Stage 1 matches each of these
+parts once on each event. Everything around the join looks at one of its solutions at a time. Parts
+that have variables in common must be acyclic: they form a join tree (Beeri and others, JACM 1983).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+
+from spaseq.algebra import nodes as n
+from spaseq.algebra.groups import conjuncts
+from spaseq.algebra.scope import certain, possible, visible
+from spaseq.expr.uses import variables_of
+from spaseq.lang import ast
+from spaseq.plan.query_plan import ContentPlan, GpmPlan, JoinEdge, QueryPlan
+from spaseq.plan.window_groups import events_of, is_plain
+from spaseq.records import record
+
+MOST_PARTS = 6
+"""A join of more parts is evaluated anew."""
+
+
+@record
+class Part:
+    """A part of a join: what stage 1 evaluates on each event, and the stream's name of ON."""
+
+    pattern: n.Pattern
+    stream: str | None = None
+
+
+@record
+class Join:
+    """The parts of a GPM's pattern, and the pattern with `joined` in their place."""
+
+    parts: tuple[Part, ...]
+    pattern: n.Pattern
+    joined: n.Pattern
+
+
+def reason_against(gpm: GpmPlan) -> str | None:
+    """Why the join of a GPM is evaluated anew at each close; None if it is kept."""
+    join = join_of(gpm.pattern)
+    if join is None:
+        return "its pattern is neither one sub-SELECT with aggregates over EVENT nor a plain join"
+    if len(join.parts) > MOST_PARTS:
+        return f"its join has more than {MOST_PARTS} parts"
+    if any(not _common(*pair) <= _sure(pair) for pair in combinations(join.parts, 2)):
+        return "a variable of its join may be unbound"
+    if edges_of(join.parts) is None:
+        return "its join is cyclic"
+    return None
+
+
+def _common(one: Part, other: Part) -> frozenset[str]:
+    return possible(one.pattern) & possible(other.pattern)
+
+
+def _sure(parts: Sequence[Part]) -> frozenset[str]:
+    return frozenset.intersection(*(certain(part.pattern) for part in parts))
+
+
+def join_of(pattern: n.Pattern) -> Join | None:
+    """The join of a pattern whose other parts look at one of its solutions at a time.
+
+    A FILTER with the variables of one part is evaluated with that part.
+    """
+    return _below(pattern, ())
+
+
+def _below(pattern: n.Pattern, filters: tuple[ast.Expr, ...]) -> Join | None:
+    """The join below a pattern; `filters` stand over it in the same scope."""
+    match pattern:
+        case n.Filter(expr, inner) if is_plain(expr):
+            return _below(inner, (*filters, *conjuncts([expr])))
+        case n.Extend(inner, variable, expr) if is_plain(expr):
+            above = [own for own in filters if variable in variables_of(own)]
+            found = _below(inner, tuple(own for own in filters if own not in above))
+            return _over(found, lambda below: _filtered(n.Extend(below, variable, expr), above))
+        case n.Project(inner, variables):
+            found = _below(inner, ())
+            return _over(found, lambda below: _filtered(n.Project(below, variables), filters))
+        case n.Distinct(inner):
+            return _over(_below(inner, filters), n.Distinct)
+    operands = [*_operands(pattern)]
+    if None in operands:
+        return None
+    parts = list(dict.fromkeys(own for own in operands if isinstance(own, Part)))
+    above = []
+    for expr in filters:
+        place = next((i for i, p in enumerate(parts) if _reads(expr) <= certain(p.pattern)), None)
+        if place is None:
+            above.append(expr)
+        else:
+            parts[place] = Part(n.Filter(expr, parts[place].pattern), parts[place].stream)
+    if not parts:
+        return None
+    joined: n.Pattern = n.EventBlock(_all([part.pattern for part in parts]), None, 0)
+    rest = [own for own in operands if isinstance(own, n.Table)]
+    return Join(tuple(parts), _filtered(_all([joined, *rest]), above), joined)
+
+
+def _reads(expr: ast.Expr) -> frozenset[str]:
+    return variables_of(expr) or frozenset("?")  # a constant stays where it is
+
+
+def _over(join: Join | None, make: Callable[[n.Pattern], n.Pattern]) -> Join | None:
+    return None if join is None else Join(join.parts, make(join.pattern), join.joined)
+
+
+def _filtered(pattern: n.Pattern, filters: Sequence[ast.Expr]) -> n.Pattern:
+    for expr in filters:
+        pattern = n.Filter(expr, pattern)
+    return pattern
+
+
+def _all(patterns: Sequence[n.Pattern]) -> n.Pattern:
+    joined = patterns[0]
+    for pattern in patterns[1:]:
+        joined = n.Join(joined, pattern)
+    return joined
+
+
+def _operands(pattern: n.Pattern) -> Iterator[Part | n.Table | None]:
+    """The parts and tables of a join; None for anything else."""
+    match pattern:
+        case n.Join(left, right):
+            yield from _operands(left)
+            yield from _operands(right)
+        case n.BGP(triples):
+            yield from (Part(n.BGP((triple,))) for triple in triples)
+        case n.Table():
+            yield pattern
+        case _:
+            found = events_of(pattern)
+            yield None if found is None else Part(*found)
+
+
+def edges_of(parts: Sequence[Part]) -> tuple[JoinEdge, ...] | None:
+    """The edges of a join tree of some parts; None if the join is cyclic.
+
+    A spanning tree whose edges have the most variables in common is a join tree, if there is one.
+    """
+    edges = list[JoinEdge]()
+    inside, outside = [0], [*range(1, len(parts))]
+    while outside:
+        pairs = [(i, j) for i in inside for j in outside]
+        i, j = max(pairs, key=lambda pair: len(_common(parts[pair[0]], parts[pair[1]])))
+        edges.append(JoinEdge(i, j, tuple(sorted(_common(parts[i], parts[j])))))
+        inside.append(j)
+        outside.remove(j)
+    uses = [v for part in parts for v in possible(part.pattern)]
+    repeated = len(uses) - len(set(uses))
+    return tuple(edges) if sum(len(e.variables) for e in edges) == repeated else None
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+
+def column_of(variable: str) -> str:
+    """The column of a variable; one that is not shown, as of a blank node, has another name."""
+    return f"#{variable}" if n.is_reserved(variable) else variable
+
+
+def columns_of(gpm: GpmPlan, join: Join) -> tuple[tuple[str, int], ...]:
+    """The variables that are read outside the parts, each with the part that surely binds it."""
+    read = _read_outside(join.pattern, join.joined) | possible(gpm.pattern)
+    found = []
+    for variable in sorted(visible(possible(join.joined)) & read):
+        places = [i for i, part in enumerate(join.parts) if variable in possible(part.pattern)]
+        sure = [i for i in places if variable in certain(join.parts[i].pattern)]
+        found.append((variable, (sure or places)[0]))
+    return tuple(found)
+
+
+def _read_outside(pattern: n.Pattern, joined: n.Pattern) -> frozenset[str]:
+    if pattern == joined:
+        return frozenset()
+    own = (variables_of(expr) for expr in n.expressions(pattern))
+    inner = (_read_outside(child, joined) for child in n.children(pattern))
+    table = pattern.variables if isinstance(pattern, n.Table) else ()
+    return frozenset(table).union(*own, *inner)
+
+
+def contents_of(plan: QueryPlan, gpm: GpmPlan, join: Join) -> Iterator[ContentPlan]:
+    """What stage 1 hands on for each part of a kept join."""
+    edges = edges_of(join.parts)
+    assert edges is not None
+    windows = [plan.inputs.windows[source.window] for source in gpm.windows]
+    streams = tuple(sorted({stream for window in windows for stream in window.streams}))
+    shown = {variable for variable, _ in columns_of(gpm, join)}
+    for number, part in enumerate(join.parts):
+        keys = {v for e in edges if number in (e.first, e.second) for v in e.variables}
+        pattern = part.pattern
+        for variable in sorted(keys):
+            if n.is_reserved(variable):
+                pattern = n.Extend(pattern, column_of(variable), ast.Var(variable))
+        own = sorted(map(column_of, keys | (shown & possible(part.pattern))))
+        plan_of = GpmPlan(gpm.name, streams, pattern, tuple(own), frozenset(), negated=True)
+        yield ContentPlan(plan_of, (), (), ())

@@ -1,0 +1,250 @@
+"""A join across the events of one window, kept from window event to window event.
+
+An event is matched once, whatever the number of windows that it is in. Its rows find the rows that
+they join with when they enter, and what they make is there until the first of the rows leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import numpy as np
+
+from spaseq import thresholds
+from spaseq.algebra.scope import possible, visible
+from spaseq.compiled.arrays import Int64s
+from spaseq.gpm.evaluator import GpmEvaluator
+from spaseq.limits import Limits
+from spaseq.plan.query_plan import KeptJoin, QueryPlan
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.windows.held_solutions import ChangedSolutions, Given, HeldSolutions, Solution
+from spaseq.windows.join_rows import JoinRows, form_of
+from spaseq.windows.kept_rows import LINKS, KeptRows
+from spaseq.windows.kernels.joined_rows import joined
+from spaseq.windows.solution_events import as_events, texts_of
+from spaseq.windows.window_closes import Closes, closes_of
+
+_MOST_TOGETHER = 65_536
+"""How many combinations there is room for at a time, unless a single row has more."""
+
+_ALL = 2**62
+"""Beyond every number of a row."""
+
+
+class Kept(Protocol):
+    """A part of the state."""
+
+    def snapshot(self) -> list[Any]:
+        """The state, for `restore`."""
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on from a state."""
+
+
+class JoinKeeper:
+    """The kept join of a GPM on a window, of which `changes` are wanted: NEW, GONE, None for all.
+
+    `exceed` is called with the time (ms) of each window event whose solutions exceed a limit, and
+    with the reason; such an event has none.
+    """
+
+    def __init__(
+        self,
+        plan: QueryPlan,
+        kept: KeptJoin,
+        window: int,
+        changes: frozenset[str | None],
+        exceed: Callable[[int, str], None],
+        limits: Limits,
+        partition: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """`partition` is empty: joins are not kept with PARTITION BY."""
+        self._kept, self._exceed, self._limits = kept, exceed, limits
+        self._closes = closes_of(plan.inputs.windows[window].extent)
+        self._rows = KeptRows(form_of(kept))
+        self._given = JoinRows(plan, kept, window)
+        self._held = HeldSolutions(changes)
+        self._variables = sorted(visible(possible(kept.pattern)))
+        self._ends = np.array([(e.first, e.second) for e in kept.edges], np.int64).reshape(-1, 2)
+        self._walks = _walks(kept)
+        size = len(kept.parts)
+        self._work = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        self._moved = np.zeros(4, np.int64)
+        self._heads = self._tails = np.full((2 * len(kept.edges), 0), -1, np.int64)
+
+    @property
+    def next_due(self) -> int | None:
+        """The time (ms) of the next window event, if no further event comes; None: never."""
+        return self._closes.next_due
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is as good as a new one."""
+        return not len(self._rows) and not len(self._held) and self.next_due is None
+
+    def advance(self, rows: SolutionBatch, until: int, evaluator: GpmEvaluator) -> ChangedSolutions:
+        """What the GPM gives on the window events up to a time (ms), in order of these.
+
+        `rows` are those of the contents, in any order; none come at or before `until` any more.
+        """
+        new = self._given.append(rows, self._rows)
+        closes = self._closes.after(self._rows, new, until)
+        events = self._rows.events_in(closes.enter, closes.leave)
+        given = self._changes(closes, evaluator) if len(closes) else []
+        self._forget()
+        return ChangedSolutions(closes, events, self._variables, given)
+
+    def _changes(self, closes: Closes, evaluator: GpmEvaluator) -> Given:
+        """What is wanted of the solutions at some window events."""
+        given: Given = []
+        done = 0  # the window events before it have been given
+        pending = 0  # combinations that begin at window event `done`
+        self._moved[2] = 0
+        while done < len(closes):
+            event, rows = self._joined(closes)
+            reached = int(self._moved[2])
+            begun = int(np.count_nonzero(event == reached))
+            pending = begun + (pending if reached == done else 0)
+            self._add(event, rows, closes, evaluator, done)
+            given += self._given_until(closes, done, reached)
+            done = reached
+            if pending + int(self._moved[3]) > self._limits.solutions:
+                given += self._without(closes, done)
+                done, pending = done + 1, 0
+        return given
+
+    def _joined(self, closes: Closes) -> tuple[Int64s, Int64s]:
+        """(window event, rows of all parts) of combinations that come, as far as there is room."""
+        together = min(thresholds.current.changed_groups, _MOST_TOGETHER)
+        room = max(together, int(self._moved[3]))
+        self._reserve()
+        rows = self._rows
+        event, found = np.empty(room, np.int64), np.empty((room, len(self._kept.parts)), np.int64)
+        made = joined(
+            self._moved,
+            closes.enter,
+            closes.leave,
+            rows.base,
+            (rows.arrays["part"], rows.arrays["keys"], rows.arrays[LINKS]),
+            (self._heads, self._tails),
+            (self._ends, self._walks),
+            self._work,
+            (event, found),
+        )
+        return event[:made], found[:made]
+
+    def _add(
+        self, event: Int64s, rows: Int64s, closes: Closes, evaluator: GpmEvaluator, done: int
+    ) -> None:
+        """Hold the solutions of combinations, which begin at window events."""
+        if not len(event):
+            return
+        places = rows - self._rows.base
+        texts = self._rows.arrays["text"]
+        columns = {
+            v: texts[i, places[:, part]].tolist()
+            for i, (v, part) in enumerate(self._kept.variables)
+        }
+        index = as_events(closes, event, self._kept.joined, columns)
+        found = evaluator.evaluate(index)
+        for row, reason in evaluator.take_exceeding().items():
+            self._exceed(int(index.batch.time[row]), reason)
+        own = [texts_of(found, v) for v in self._variables]
+        solutions: list[Solution] = list(zip(*own, strict=True)) if own else [()] * len(found.event)
+        oldest = rows.min(axis=1)
+        self._held.add(solutions, event[found.event] - done, oldest[found.event])
+
+    def _given_until(self, closes: Closes, done: int, reached: int) -> Given:
+        """What is wanted at the window events from `done` on and before `reached`."""
+        given = self._held.advance(closes.leave[done:reached])
+        return [(done + event, solution) for event, solution in given]
+
+    def _without(self, closes: Closes, event: int) -> Given:
+        """What is wanted at a window event whose solutions exceed the limit: it has none.
+
+        At the next one all rows of the window enter again.
+        """
+        reason = f"more than {self._limits.solutions:,} solutions"
+        self._exceed(int(closes.time[event]), reason)
+        given = self._held.advance(np.array([_ALL]))
+        self._start_at(int(closes.leave[event]), event + 1)
+        return [(event, solution) for _, solution in given]
+
+    def _start_at(self, row: int, event: int) -> None:
+        """Go on with empty lists: rows enter again from a row on, at the next window event."""
+        self._moved[:] = row, row, event, 0
+        self._heads[:], self._tails[:] = -1, -1
+
+    # --- state ------------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        """Let go of the rows that have left, and of the values that only they have."""
+        self._rows.drop(int(self._moved[1]))
+        self._held.forget()
+        if self._given.forget(self._rows):
+            self._link()
+
+    def _reserve(self) -> None:
+        """Make room for the lists of all values."""
+        values, room = max(map(len, self._given.tables), default=0), self._heads.shape[1]
+        if values > room:
+            more = ((0, 0), (0, max(64, 2 * values) - room))
+            self._heads = np.pad(self._heads, more, constant_values=-1)
+            self._tails = np.pad(self._tails, more, constant_values=-1)
+
+    def _link(self) -> None:
+        """Make the lists of the rows in the window anew."""
+        rows, (entered, left) = self._rows, self._moved[:2].tolist()
+        self._heads = self._tails = np.full((len(self._heads), 0), -1, np.int64)
+        self._reserve()
+        inside = slice(left - rows.first, entered - rows.first)
+        part, keys = rows.column("part")[inside], rows.column("keys")[:, inside]
+        following = rows.column(LINKS)[:, inside]
+        for own, number in enumerate(self._ends.reshape(-1).tolist()):
+            edge = own // 2
+            places = np.flatnonzero(part == number)
+            if len(places):
+                places = places[np.argsort(keys[edge, places], kind="stable")]
+                values = keys[edge, places]
+                last = np.append(values[1:] != values[:-1], True)
+                following[edge, places] = np.where(last, -1, np.append(places[1:], 0) + left)
+                self._tails[own, values[last]] = places[last] + left
+                first = np.append(True, last[:-1])
+                self._heads[own, values[first]] = places[first] + left
+
+    @property
+    def _parts(self) -> Sequence[Kept]:
+        return self._rows, self._closes, self._given, self._held
+
+    def snapshot(self) -> list[Any]:
+        """The state, for `restore` on a keeper of the same plan."""
+        places = self._moved[:2].tolist()
+        return [places, *(own.snapshot() for own in self._parts)]
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on from a state."""
+        places, *states = state
+        for own, each in zip(self._parts, states, strict=True):
+            own.restore(each)
+        self._moved[:2] = places
+        self._link()
+
+
+def _walks(kept: KeptJoin) -> Int64s:
+    """The walk through the join tree from each part, int64 [parts, edges, 4] (`joined`)."""
+    ways = [
+        (number, *ends, 2 * number + side)
+        for number, edge in enumerate(kept.edges)
+        for side, ends in enumerate(((edge.second, edge.first), (edge.first, edge.second)))
+    ]
+    walks = []
+    for start in range(len(kept.parts)):
+        reached, walk = {start}, list[tuple[int, int, int, int]]()
+        while len(walk) < len(kept.edges):
+            way = next(way for way in ways if way[1] in reached and way[2] not in reached)
+            walk.append(way)
+            reached.add(way[2])
+        walks.append(walk)
+    return np.array(walks, np.int64).reshape(len(kept.parts), len(kept.edges), 4)

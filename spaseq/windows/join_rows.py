@@ -1,0 +1,100 @@
+"""Rows of contents as rows of the parts of a join: in the order of events, with their lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spaseq.compiled.arrays import Array, Bools, Int64s
+from spaseq.plan.query_plan import JoinedPart, KeptJoin, QueryPlan
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.windows.event_order import EventOrder
+from spaseq.windows.group_tables import GroupTable
+from spaseq.windows.kept_rows import EVENT_COLUMNS, LINKS, Form, KeptRows
+
+
+def form_of(kept: KeptJoin) -> Form:
+    """The columns of the rows of a join."""
+    return {
+        **EVENT_COLUMNS,
+        "part": (None, np.int8),  # -1 for none
+        "keys": (len(kept.edges), np.int32),  # the number of the values of each edge's variables
+        LINKS: (len(kept.edges), np.int64),  # the number of the next row with these
+        "text": (len(kept.variables), np.object_),  # the values of the join's variables
+    }
+
+
+class JoinRows:
+    """Makes rows of a join, in the `order` of events; `tables` number the values of each edge."""
+
+    def __init__(self, plan: QueryPlan, kept: KeptJoin, window: int) -> None:
+        self._kept = kept
+        self.order = EventOrder(plan, window)
+        self.tables = [GroupTable(edge.variables, 0) for edge in kept.edges]
+        own = plan.patterns.number_of
+        self._numbers = [own(part.content) for part in kept.parts]
+        self._all = [own(kept.contents[0], bare) for bare in (False, True)]
+
+    def append(self, rows: SolutionBatch, to: KeptRows) -> int:
+        """Append the rows of the window's streams; how many there are."""
+        rows, part = self._of_parts(rows)
+        if not len(rows):
+            return 0
+        keys = np.full((len(self.tables), len(rows)), -1, np.int32)
+        for own, edge, table in zip(keys, self._kept.edges, self.tables, strict=True):
+            places = np.flatnonzero((part == edge.first) | (part == edge.second))
+            own[places] = table.numbers(rows.take(places))
+        text = np.full((len(self._kept.variables), len(rows)), None, np.object_)
+        for values, (variable, number) in zip(text, self._kept.variables, strict=True):
+            places = np.flatnonzero(part == number)
+            values[places] = rows.values[variable].objects(places)
+        given: dict[str, Array] = {"part": part, "keys": keys, "text": text}
+        to.append(len(rows), {**self.order.event_columns(rows), **given})
+        return len(rows)
+
+    def _of_parts(self, rows: SolutionBatch) -> tuple[SolutionBatch, Array]:
+        """(rows in the order of events, the part of each); a row for each event at least."""
+        parts = zip(self._kept.parts, self._numbers, strict=True)
+        found = [_of_part(rows, part, number) for part, number in parts]
+        unused: Bools = np.isin(rows.gpm, self._all)
+        for own in found:
+            unused[own] = False
+        found.append(np.flatnonzero(unused))
+        places = np.concatenate(found)
+        part = np.repeat([*range(len(found) - 1), -1], [*map(len, found)]).astype(np.int8)
+        rows = rows.take(places)
+        order = self.order.places(rows)
+        return rows.take(order), part[order]
+
+    def forget(self, rows: KeptRows) -> bool:
+        """Let go of the values of edges that no row has; whether the others have new numbers."""
+        changed = False
+        for number, table in enumerate(self.tables):
+            keys = rows.column("keys")[number]
+            used = np.zeros(len(table), np.bool_)
+            used[keys[keys >= 0]] = True
+            if 4 * np.count_nonzero(used) <= len(table):
+                places = table.without_empty(used)
+                if places is not None:
+                    keys[:] = np.append(places, np.int32(-1))[keys]
+                    changed = True
+        return changed
+
+    def snapshot(self) -> list[Any]:
+        """The state, for `restore`."""
+        return [self.order.events, [[*map(list, table.keys)] for table in self.tables]]
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on from a state."""
+        self.order.events, keys = state
+        for table, own in zip(self.tables, keys, strict=True):
+            table.restore([tuple(key) for key in own])
+
+
+def _of_part(rows: SolutionBatch, part: JoinedPart, number: int) -> Int64s:
+    """The places of the rows of a part, which have a number."""
+    own = rows.gpm == number
+    if part.stream is not None:
+        own &= rows.stream == part.stream
+    return np.flatnonzero(own)
