@@ -71,7 +71,7 @@ class JoinKeeper:
         self._walks = _walks(kept)
         size = len(kept.parts)
         self._work = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        self._moved = np.zeros(4, np.int64)
+        self._moved = np.zeros(5, np.int64)
         self._heads = self._tails = np.full((2 * len(kept.edges), 0), -1, np.int64)
 
     @property
@@ -100,19 +100,16 @@ class JoinKeeper:
         """What is wanted of the solutions at some window events."""
         given: Given = []
         done = 0  # the window events before it have been given
-        pending = 0  # combinations that begin at window event `done`
-        self._moved[2] = 0
+        moved, most = self._moved, self._limits.solutions
+        moved[2:] = 0
         while done < len(closes):
             event, rows = self._joined(closes)
-            reached = int(self._moved[2])
-            begun = int(np.count_nonzero(event == reached))
-            pending = begun + (pending if reached == done else 0)
             self._add(event, rows, closes, evaluator, done)
-            given += self._given_until(closes, done, reached)
-            done = reached
-            if pending + int(self._moved[3]) > self._limits.solutions:
+            given += self._given_until(closes, done, int(moved[2]))
+            done = int(moved[2])
+            if done < len(closes) and (moved[3] + moved[4] > most or len(self._held) > most):
                 given += self._without(closes, done)
-                done, pending = done + 1, 0
+                done += 1
         return given
 
     def _joined(self, closes: Closes) -> tuple[Int64s, Int64s]:
@@ -124,6 +121,7 @@ class JoinKeeper:
         event, found = np.empty(room, np.int64), np.empty((room, len(self._kept.parts)), np.int64)
         made = joined(
             self._moved,
+            self._limits.solutions,
             closes.enter,
             closes.leave,
             rows.base,
@@ -174,7 +172,7 @@ class JoinKeeper:
 
     def _start_at(self, row: int, event: int) -> None:
         """Go on with empty lists: rows enter again from a row on, at the next window event."""
-        self._moved[:] = row, row, event, 0
+        self._moved[:] = row, row, event, 0, 0
         self._heads[:], self._tails[:] = -1, -1
 
     # --- state ------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from spaseq.windows.kernels.group_runs import (
     quotients,
     rows_of_groups,
 )
+from spaseq.windows.kernels.joined_rows import joined
 
 
 def steps() -> Iterator[str]:
@@ -57,3 +58,17 @@ def steps() -> Iterator[str]:
     yield "quotients"
     rows_of_groups(none, none, 0, none, none)
     yield "rows_of_groups"
+    lists = np.empty((2, 0), np.int64)
+    joined(
+        np.zeros(5, np.int64),
+        0,
+        none,
+        none,
+        0,
+        (np.empty(0, np.int8), np.empty((1, 0), np.int32), np.empty((1, 0), np.int64)),
+        (lists, lists.copy()),
+        (np.zeros((1, 2), np.int64), np.zeros((2, 1, 4), np.int64)),
+        (np.zeros(2, np.int64), np.zeros(2, np.int64)),
+        (none, np.empty((0, 2), np.int64)),
+    )
+    yield "joined"

@@ -15,6 +15,7 @@ from tests.windows.window_oracle import Case, Extent, Level, S, Solutions, T, Wi
 
 _V, _R = URIRef("http://e/v"), URIRef("http://e/r")
 Terms = Mapping[str, Identifier]
+Windows = Mapping[str, tuple[tuple[str, ...], Extent]]
 Found = list[dict[str, Identifier]]
 
 
@@ -30,7 +31,7 @@ def _pairs(events: Iterable[Event]) -> list[tuple[Identifier, Identifier]]:
     ]
 
 
-def _int(value: int) -> Literal:
+def number_term(value: int) -> Literal:
     return Literal(str(value), datatype=XSD.integer)
 
 
@@ -41,7 +42,7 @@ def _number(v: Identifier) -> int:
 def _average(event: WindowEvent, mu: Terms) -> Found:
     values = [_number(v) for _, v in _pairs(event.content)]
     if not values:
-        return [{"ea": _int(0)}]
+        return [{"ea": number_term(0)}]
     text = f"{Decimal(sum(values)) / Decimal(len(values)):f}"
     return [{"ea": Literal(text, datatype=XSD.decimal)}]
 
@@ -51,7 +52,9 @@ def _grouped(event: WindowEvent, mu: Terms) -> Found:
     for o, v in _pairs(event.content):
         found.setdefault(o, []).append(_number(v))
     return [
-        {"o": o, "c": _int(len(vs)), "s": _int(sum(vs))} for o, vs in found.items() if sum(vs) >= 3
+        {"o": o, "c": number_term(len(vs)), "s": number_term(sum(vs))}
+        for o, vs in found.items()
+        if sum(vs) >= 3
     ]
 
 
@@ -97,7 +100,14 @@ def _extremes(event: WindowEvent, mu: Terms) -> Found:
         return []
     values = [_number(v) for _, v in pairs]
     texts = " ".join(str(v) for _, v in pairs)
-    return [{"m": _int(min(values)), "n": _int(max(values)), "g": Literal(texts), "z": pairs[0][1]}]
+    return [
+        {
+            "m": number_term(min(values)),
+            "n": number_term(max(values)),
+            "g": Literal(texts),
+            "z": pairs[0][1],
+        }
+    ]
 
 
 def _optional(event: WindowEvent, mu: Terms) -> Found:
@@ -121,11 +131,25 @@ def _partition(event: WindowEvent, mu: Terms) -> Found:
     if "r" not in mu:
         return []
     count = sum(any(p == _R and o == mu["r"] for _, p, o in e.graph) for e in event.content)
-    return [{"c": _int(count)}] if count else []
+    return [{"c": number_term(count)}] if count else []
+
+
+def _alike(event: WindowEvent, mu: Terms) -> Found:
+    """Two things with one value, in the union."""
+    pairs = _pairs(event.content)
+    return [{"o": o, "p": p, "v": v} for o, v in pairs for p, w in pairs if v == w and o != p]
+
+
+def _both(event: WindowEvent, mu: Terms) -> Found:
+    """A value that S says of a thing of which T says one, too."""
+    of_s, of_t = (
+        _pairs([own for own in event.content if own.stream == stream]) for stream in (S, T)
+    )
+    return [{"o": o, "v": v} for o, v in of_s for p, _ in of_t if o == p]
 
 
 def _counted(event: WindowEvent, mu: Terms) -> Found:
-    return [{"q": _int(len(_pairs(event.content)))}]
+    return [{"q": number_term(len(_pairs(event.content)))}]
 
 
 PATTERNS: list[tuple[str, tuple[str, ...], Solutions]] = [
@@ -162,7 +186,10 @@ PATTERNS: list[tuple[str, tuple[str, ...], Solutions]] = [
     ),
     ("{ { SELECT ?o { ?o :v ?any MINUS { EVENT { ?o :v 2 } } } } }", ("o",), _missing),
     ("{ { SELECT (COUNT(*) AS ?q) { EVENT { ?o :v ?v } } } }", ("q",), _counted),
+    ("{ ?o :v ?v . ?p :v ?v FILTER(?o != ?p) }", ("o", "p", "v"), _alike),
+    ("{ { SELECT ?o ?v { EVENT ON S { ?o :v ?v } EVENT ON T { ?o :v ?w } } } }", ("o", "v"), _both),
 ]
+
 
 OF_PARTITION = (
     "{ { SELECT ?r (COUNT(*) AS ?c) { EVENT { ?x :r ?y FILTER(?y = ?r) } } GROUP BY ?r } }",
@@ -192,20 +219,20 @@ def draw_extent(draw: Random) -> Extent:
 def draw_case(draw: Random) -> Case:
     partition = draw.random() < 0.35
     names = ["W", "X"][: draw.choice([1, 1, 2])]
-    windows = {
+    windows: Windows = {
         name: (draw.choice([("S",), ("S",), ("S", "T")]), draw_extent(draw)) for name in names
     }
     single = draw.random() < 0.3
     sequence = "A" if single else draw.choice(SEQUENCES)
-    levels = [_level("A", names[0], draw)]
+    levels = [_level("A", names[0], windows, draw)]
     if len(names) > 1:
-        levels.append(_level("C", names[1], draw))
+        levels.append(_level("C", names[1], windows, draw))
     room = ":x :r ?r . " if partition else ""
     plain: dict[str, tuple[str, str]] = {}
     if "B" in sequence:
         text = draw.choice(["?p :v ?x", "?p :v ?x FILTER(?x >= 2)", "?o :v ?x"])
         plain["B"] = draw.choice("ST"), f"{{ {room}{text} }}"
-    if "N" in sequence:
+    if "N!" in sequence:
         plain["N"] = draw.choice("ST"), f"{{ {room}?n :v 4 }}"
     if "C" in sequence and len(names) < 2:
         sequence = sequence.replace("C", "A")
@@ -226,8 +253,10 @@ def draw_case(draw: Random) -> Case:
     return Case(windows, tuple(levels), plain, sequence, within, partition)
 
 
-def _level(name: str, window: str, draw: Random) -> Level:
-    text, variables, solutions = draw.choice(PATTERNS)
+def _level(name: str, window: str, windows: Windows, draw: Random) -> Level:
+    both = "T" in windows[window][0]
+    fitting = [own for own in PATTERNS if both or "ON T" not in own[0]]
+    text, variables, solutions = draw.choice(fitting)
     change = draw.choice(["", "", "NEW", "GONE"])
     return Level(name, window, change, text, variables, solutions)
 
@@ -243,7 +272,7 @@ def draw_streams(draw: Random) -> Streamset:
             graph: set[tuple[Identifier, ...]] = set()
             for _ in range(draw.choice([0, 1, 1, 1, 2])):
                 subject = URIRef(f"http://e/o{draw.randint(1, 2)}")
-                graph.add((subject, _V, _int(draw.randint(1, 4))))
+                graph.add((subject, _V, number_term(draw.randint(1, 4))))
             for _ in range(draw.choice([0, 1, 1, 1, 2])):
                 graph.add((URIRef("http://e/x"), _R, URIRef(f"http://e/r{draw.randint(1, 2)}")))
             name = None if draw.random() < 0.2 else f"http://e/g{number}"

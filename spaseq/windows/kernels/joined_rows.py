@@ -14,6 +14,7 @@ from spaseq.compiled.decorators import device_function, lean_kernel
 @lean_kernel
 def joined(
     moved: Int64s,
+    most: int,
     enter: Int64s,
     leave: Int64s,
     base: int,
@@ -25,12 +26,13 @@ def joined(
 ) -> int:
     """The number of combinations that have come.
 
-    It returns early if a row has more combinations than there is room for; then the row has not
-    entered, and `moved[3]` says how many there are.
+    It returns early if a row has more combinations than there is room for, or if more than `most`
+    begin at one window event; then the row has not entered, and `moved[3]` says how many it has.
 
     Args:
-        moved: int64 [4]: the absolute numbers of the next row to enter and to leave, the next
-            window event, and the room that is needed to go on. They move.
+        moved: int64 [5]: the absolute numbers of the next row to enter and to leave, the next
+            window event, the room that is needed to go on, and the combinations that have begun
+            at the window event. They move.
         enter, leave: int64 [t] rows before these have entered, and left, at each window event.
         base: the absolute number of the row at place 0 of `rows`.
         rows: (part int8 [n], -1 for none; number of the values of each edge's variables int32
@@ -71,9 +73,10 @@ def joined(
                     made, event, row, base, part[place], keys, following, head, walks,
                     cursor, chosen, found,
                 )  # fmt: skip
-                if after > len(found[0]):
+                if after > len(found[0]) or moved[4] + after - made > most:
                     moved[3] = after - made
                     return made
+                moved[4] += after - made
                 made = after
                 for edge in range(len(ends)):
                     for side in range(2):
@@ -87,6 +90,7 @@ def joined(
                             tail[own, value] = row
             moved[0] += 1
         moved[2] += 1
+        moved[4] = 0
     return made
 
 

@@ -1,0 +1,217 @@
+"""Joins that are kept from close to close give what nested loops over the windows' events give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from random import Random
+
+import pytest
+from rdflib import URIRef
+from rdflib.term import Identifier
+
+import spaseq
+from spaseq.compile import compile_query
+from tests.oracle.model import Event, Streamset
+from tests.windows.draw_cases import draw_extent, number_term
+from tests.windows.test_against_oracle import check
+from tests.windows.window_oracle import Case, Level, S, T, WindowEvent
+
+Triple = tuple[str, str, str]
+Part = tuple[str | None, tuple[Triple, ...]]
+"""A stream's name, `any` or None for the union graph; and triple patterns."""
+
+Found = dict[str, Identifier]
+WAYS = ["bounded", "anew", "least", "never", "pushed", "restarted"]
+NODES = ["?a", "?b", "?c", ":o1"]
+VALUES = ["?v", "?w", "?a", "1", "_:x"]
+
+
+def term(text: str) -> Identifier:
+    return number_term(int(text)) if text.isdigit() else URIRef(f"http://e/{text[1:]}")
+
+
+def matched(triples: Sequence[Triple], graph: Iterable[tuple[Identifier, ...]]) -> Iterator[Found]:
+    """The solutions of triple patterns on a graph."""
+    if not triples:
+        yield {}
+        return
+    for found in matched(triples[1:], graph):
+        for triple in graph:
+            own = dict(found)
+            for text, value in zip(triples[0], triple, strict=True):
+                wanted = own.setdefault(text, value) if text[0] in "?_" else term(text)
+                if wanted != value:
+                    break
+            else:
+                yield own
+
+
+def of_part(part: Part, content: Sequence[Event]) -> list[Found]:
+    stream, triples = part
+    if stream is None:
+        union = {triple for event in content for triple in event.graph}
+        return list(matched(triples, union))
+    iris = {"S": [S], "T": [T], "any": [S, T]}[stream]
+    graphs = [event.graph for event in content if event.stream in iris]
+    return [found for graph in graphs for found in matched(triples, graph)]
+
+
+def draw_triple(draw: Random) -> Triple:
+    predicate = draw.choice([":v", ":v", ":to"])
+    return draw.choice(NODES), predicate, draw.choice(VALUES if predicate == ":v" else NODES)
+
+
+def draw_part(draw: Random) -> Part:
+    stream = draw.choice([None, None, "any", "S", "T"])
+    most = 3 if stream is None else 2
+    return stream, tuple(draw_triple(draw) for _ in range(draw.randint(1, most)))
+
+
+def text_of(part: Part) -> str:
+    stream, triples = part
+    inner = " . ".join(map(" ".join, triples))
+    if stream is None:
+        return f"{inner} ."
+    # a blank node of a group may stand in no other one
+    inner = inner.replace("_:x", "?hidden")
+    return f"EVENT {{ {inner} }}" if stream == "any" else f"EVENT ON {stream} {{ {inner} }}"
+
+
+def draw_level(draw: Random) -> Level:
+    parts = [draw_part(draw) for _ in range(draw.randint(1, 3))]
+    unions = tuple(t for stream, triples in parts if stream is None for t in triples)
+    parts = [part for part in parts if part[0] is not None] + ([(None, unions)] if unions else [])
+    parts = [
+        (stream, tuple((a, p, "?hidden" if stream and b == "_:x" else b) for a, p, b in triples))
+        for stream, triples in parts
+    ]
+    every = {text for _, triples in parts for triple in triples for text in triple}
+    variables = sorted(text[1:] for text in every if text.startswith("?"))
+    shown = [v for v in variables if draw.random() < 0.7] or variables
+    test = draw.choice(["", "", "v < w", "a != b", "v > 1"])
+    names = [word for word in test.split() if word.isalpha()]
+    test = test if all(name in variables for name in names) else ""
+    condition = f"FILTER(?{test.replace(' w', ' ?w').replace(' b', ' ?b')})" if test else ""
+    select = " ".join(f"?{v}" for v in shown)
+    inner = " ".join(map(text_of, parts))
+    text = f"{{ {{ SELECT {select or '*'} {{ {inner} {condition} }} }} }}"
+
+    def solutions(event: WindowEvent, _: Mapping[str, Identifier]) -> list[Found]:
+        found = [Found()]
+        for part in parts:
+            more = of_part(part, event.content)
+            found = [
+                {**one, **two}
+                for one in found
+                for two in more
+                if all(one.get(v, x) == x for v, x in two.items())
+            ]
+        passing = [own for own in found if passes(test, own)]
+        return [{v: own[f"?{v}"] for v in shown} for own in passing]
+
+    return Level("A", "W", draw.choice(["", "NEW", "GONE"]), text, tuple(shown), solutions)
+
+
+def passes(test: str, found: Found) -> bool:
+    match test.split():
+        case ["v", "<", "w"]:
+            return number(found["?v"]) < number(found["?w"])
+        case ["v", ">", _]:
+            return number(found["?v"]) > 1
+        case ["a", *_]:
+            return found["?a"] != found["?b"]
+    return True
+
+
+def number(value: Identifier) -> float:
+    """A number; NaN, which passes nothing, for other terms."""
+    return float(str(value)) if str(value).isdigit() else float("nan")
+
+
+def draw_streams(draw: Random) -> Streamset:
+    streams = {}
+    for iri in (S, T):
+        events, time = [], draw.choice([0, 500])
+        for place in range(draw.randint(1, 6)):
+            graph = {drawn_triple(draw) for _ in range(draw.choice([0, 1, 1, 2, 3]))}
+            events.append((time, f"{iri}/{place}", sorted(graph)))
+            time += draw.choice([0, 250, 500, 500, 1000, 3000])
+        streams[iri] = events
+    return streams  # type: ignore[return-value]
+
+
+def drawn_triple(draw: Random) -> tuple[Identifier, ...]:
+    one, other = (URIRef(f"http://e/o{draw.randint(1, 3)}") for _ in range(2))
+    if draw.random() < 0.3:
+        return one, URIRef("http://e/to"), other
+    return one, URIRef("http://e/v"), number_term(draw.randint(1, 3))
+
+
+def draw_case(draw: Random) -> Case:
+    streams = draw.choice([("S",), ("S", "T"), ("S", "T")])
+    windows = {"W": (streams, draw_extent(draw))}
+    return Case(windows, (draw_level(draw),), {}, "A", "WITHIN 1 SECONDS", partition=False)
+
+
+def run(seeds: range) -> tuple[int, int]:
+    """(cases with answers, cases whose join is kept)"""
+    answered = kept = 0
+    for seed in seeds:
+        draw = Random(seed)
+        case, streams = draw_case(draw), draw_streams(draw)
+        if "ON T" in case.query() and case.windows["W"][0] == ("S",):
+            continue
+        kept += bool(compile_query(case.query()).patterns.kept)
+        answered += check(case, streams, WAYS)
+    return answered, kept
+
+
+def test_drawn_joins() -> None:
+    answered, kept = run(range(12))
+    assert answered > 2
+    assert kept > 6
+
+
+@pytest.mark.thorough
+def test_many_drawn_joins() -> None:
+    answered, kept = run(range(1000, 1600))
+    assert answered > 100
+    assert kept > 250
+
+
+HEAD = "PREFIX : <http://e/> SELECT * FROM STREAM S <http://e/s> FROM WINDOW W ON S RANGE 1 HOURS"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("?o :v ?v", "keeps    the solutions of A"),
+        ("?o :v ?v ; :w ?w", "keeps    the join of A, of 2 parts"),
+        ("EVENT { ?o :v ?v ; :w ?w } ?o :x ?x . ?x :y ?y", "keeps    the join of A, of 3 parts"),
+        ("?a :v ?b . ?b :v ?c . ?c :v ?a", "anew     A: its join is cyclic"),
+        ("?a :v ?b OPTIONAL { ?b :v ?c }", "anew     A: its pattern is neither"),
+        ("EVENT { ?o :v ?v OPTIONAL { ?o :w ?w } } ?x :w ?w", "of its join may be unbound"),
+    ],
+)  # fmt: skip
+def test_explain_says_which_joins_are_kept(pattern: str, words: str) -> None:
+    query = f"{HEAD} WHERE {{ SEQ(A) DEFINE GPM A ON W {{ {pattern} }} }}"
+    assert words in str(spaseq.explain(query))
+
+
+def test_a_join_beyond_the_limit_has_no_solutions_until_it_is_small_again() -> None:
+    """30 events of a second make 900 pairs, 5 make 25."""
+    query = """PREFIX : <http://e/> SELECT * FROM STREAM S <http://e/s>
+        FROM WINDOW W ON S RANGE 1 SECONDS WHERE { SEQ(A) DEFINE GPM A ON NEW W, GONE W
+        { EVENT { ?k :v ?x } EVENT { ?k :v ?y } } }"""
+    sizes = [5, 30, 5]
+    events = [
+        spaseq.Event(f"<http://e/k> <http://e/v> \"{place}\" .", second * 1000, f"http://e/{second}-{place}")
+        for second, size in enumerate(sizes)
+        for place in range(size)
+    ]  # fmt: skip
+    bad: list[spaseq.BadInput] = []
+    limits = spaseq.Limits(solutions=100)
+    run = spaseq.run(query, {"S": events}, runtime="local", limits=limits, on_bad=bad.append)
+    times = [match.answer.end[0] for match in run]
+    assert [times.count(second * 1000) for second in (1, 2, 3, 4)] == [25, 25, 25, 25]
+    assert len(bad) == 1
