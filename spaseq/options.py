@@ -68,9 +68,10 @@ class ServiceOptions:
     `timeout_s` bounds one request, from its start to the last byte of its answer. A request that
     fails for a passing reason is sent again up to `retries` times: first after `backoff_s`, then
     after twice that time, and so on. One request asks for at most `batch` solutions. The answers
-    for `cache` solutions are kept for `ttl_s`. With `required`, a request that fails for good ends
-    the run. An answer has at most `max_bytes`, unpacked. A run asks the hosts in `allow`, each as
-    HOST or HOST:PORT, and those of the endpoints that `kb` names. `limits` are those of the run.
+    for `cache` solutions are kept for `ttl_s`; `refresh` has other times (s) for some addresses.
+    With `required`, a request that fails for good ends the run. An answer has at most `max_bytes`,
+    unpacked. A run asks the hosts in `allow`, each as HOST or HOST:PORT, and those of the endpoints
+    that `kb` names. `limits` are those of the run.
 
     Raises:
         UsageError: `allow` is one text instead of several.
@@ -82,6 +83,7 @@ class ServiceOptions:
     batch: int = 200
     cache: int = 10_000
     ttl_s: float = 300.0
+    refresh: Mapping[str, float] | tuple[tuple[str, float], ...] = ()
     required: bool = False
     max_bytes: int = 64 * 2**20
     allow: Iterable[str] = ()
@@ -91,6 +93,11 @@ class ServiceOptions:
         if isinstance(self.allow, str):
             raise UsageError(f"allow is the text {self.allow!r}; it must be a list of hosts")
         object.__setattr__(self, "allow", tuple(self.allow))
+        object.__setattr__(self, "refresh", tuple(dict(self.refresh).items()))
+
+    def kept_s(self, address: str) -> float:
+        """For how many seconds an answer of this address is kept."""
+        return dict(self.refresh).get(address, self.ttl_s)
 
 
 @record

@@ -6,21 +6,25 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeAlias
 
 from spaseq.kb.answer_rows import AnswerRow
 from spaseq.options import ServiceOptions
+
+AnswerKey: TypeAlias = "tuple[str, ...]"
+"""The address, the pattern, and the names and values of the bound variables."""
 
 
 class AnswerCache:
     """A cache of the answers for single solutions, with least-recently-used eviction."""
 
     def __init__(
-        self, size: int, ttl_s: float, clock: Callable[[], float] = time.monotonic
+        self, options: ServiceOptions, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._size, self._ttl_s, self._clock = size, ttl_s, clock
-        self._known: OrderedDict[object, tuple[float, list[AnswerRow]]] = OrderedDict()
+        self._options, self._clock = options, clock
+        self._known: OrderedDict[AnswerKey, tuple[float, list[AnswerRow]]] = OrderedDict()
 
-    def get(self, key: object) -> list[AnswerRow] | None:
+    def get(self, key: AnswerKey) -> list[AnswerRow] | None:
         """The answer in the cache, unless it is too old."""
         found = self._known.get(key)
         if found is None:
@@ -31,13 +35,13 @@ class AnswerCache:
         self._known.move_to_end(key)
         return found[1]
 
-    def put(self, key: object, rows: list[AnswerRow]) -> None:
+    def put(self, key: AnswerKey, rows: list[AnswerRow]) -> None:
         """Add an answer."""
-        if not self._size:
+        if not self._options.cache:
             return
-        self._known[key] = self._clock() + self._ttl_s, rows
+        self._known[key] = self._clock() + self._options.kept_s(key[0]), rows
         self._known.move_to_end(key)
-        if len(self._known) > self._size:
+        if len(self._known) > self._options.cache:
             self._known.popitem(last=False)
 
     def __len__(self) -> int:
@@ -47,4 +51,4 @@ class AnswerCache:
 @lru_cache(maxsize=4)
 def shared_cache(options: ServiceOptions) -> AnswerCache:
     """This process's cache for all requests with these options."""
-    return AnswerCache(options.cache, options.ttl_s)
+    return AnswerCache(options)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
-from spaseq.kb.answer_cache import shared_cache
+from spaseq.kb.answer_cache import AnswerKey, shared_cache
 from spaseq.kb.answer_rows import AnswerRow
 from spaseq.kb.service_failure import ServiceFailure
 from spaseq.options import ServiceOptions
-
-AnswerKey: TypeAlias = "tuple[str, ...]"
-"""The address, the pattern, and the names and values of the bound variables."""
 
 Answered: TypeAlias = "list[AnswerRow] | ServiceFailure"
 

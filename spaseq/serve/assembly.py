@@ -156,6 +156,7 @@ def _knowledge(configuration: Configuration, data: Path) -> KnowledgeBase:
     server = configuration.server
     services = ServiceOptions(
         timeout_s=server.get("service_timeout", 10_000) / 1000,
+        refresh={url: ms / 1000 for url, ms in configuration.refresh.items()},
         required=server.get("kb_required", False),
         allow=server.get("service_allow", ()),
     )

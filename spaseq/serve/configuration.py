@@ -44,6 +44,7 @@ class Configuration:
     streams: Mapping[str, Mapping[str, Any]] = field(repr=False)
     kb: Mapping[str, str] = field(repr=False)
     graphs: Mapping[str, KeptGraph] = field(repr=False)
+    refresh: Mapping[str, int] = field(repr=False)
     queries: Mapping[str, Any] = field(repr=False)
     sinks: Mapping[str, Mapping[str, Any]] = field(repr=False)
 
@@ -123,9 +124,11 @@ class _TomlChecks:
             self._named("sinks", tables.get("sinks", {}), _SINK, "to"),
         )
 
-    def _graphs(self, tables: Table) -> tuple[dict[str, str], dict[str, KeptGraph]]:
-        """The places of the graphs that have one, and how each graph is kept."""
-        places, graphs = dict[str, str](), dict[str, KeptGraph]()
+    def _graphs(self, tables: Table) -> tuple[dict[str, str], dict[str, KeptGraph], dict[str, int]]:
+        """The places of the graphs that have one, how each graph is kept, and for how long (ms) the
+        answers of an endpoint are.
+        """
+        places, graphs, refresh = dict[str, str](), dict[str, KeptGraph](), dict[str, int]()
         for iri, given in tables.items():
             table = self._known(
                 ("kb", iri), given if isinstance(given, dict) else {"path": given}, _GRAPH
@@ -138,10 +141,15 @@ class _TomlChecks:
             is_endpoint = place is not None and is_url(place)
             if is_endpoint and writable:
                 self._mistake(("kb", iri), f"{iri}: an endpoint is not writable")
+            if "refresh" in table and place is not None:
+                refresh[place] = table["refresh"]
+                if not is_endpoint:
+                    reason = f"{iri}: refresh is for endpoints; files are watched"
+                    self._mistake(("kb", iri, "refresh"), reason)
             if not is_endpoint:
                 paths = () if place is None else (place,)
                 graphs[iri] = KeptGraph(paths, table.get("watch", True), writable)
-        return places, graphs
+        return places, graphs, refresh
 
     def _named(
         self, name: str, tables: Table, keys: Mapping[str, str], needed: str
@@ -387,7 +395,7 @@ _STREAM = {
     "max_message": "size",
     "dedup": "duration",
 }
-_GRAPH = {"path": "place", "watch": "flag", "writable": "flag"}
+_GRAPH = {"path": "place", "watch": "flag", "writable": "flag", "refresh": "interval"}
 _QUERIES = {"directory": "path"}
 _SINK = {
     "to": "place",

@@ -117,15 +117,17 @@ def test_no_answer_to_ask(server: s.SparqlServer) -> None:
 
 
 def test_the_cache_has_a_bound_and_forgets_what_is_old() -> None:
-    now = 0.0
-    cache = AnswerCache(2, 10, lambda: now)
-    cache.put("a", [("1",)])
-    cache.put("b", [])
-    assert cache.get("a") == [("1",)]
-    cache.put("c", [])
-    assert (cache.get("b"), len(cache)) == (None, 2)  # a was used more recently
+    now, a, b, c = 0.0, ("http://a/", "1"), ("http://a/", "2"), ("http://c/", "1")
+    cache = AnswerCache(ServiceOptions(cache=2, ttl_s=10, refresh={"http://c/": 3}), lambda: now)
+    cache.put(a, [("1",)])
+    cache.put(b, [])
+    assert cache.get(a) == [("1",)]
+    cache.put(c, [])
+    assert (cache.get(b), len(cache)) == (None, 2)  # a was used more recently
+    now = 3.0
+    assert (cache.get(a), cache.get(c)) == ([("1",)], None)  # c is asked again sooner
     now = 10.0
-    assert cache.get("a") is None
-    none = AnswerCache(0, 10)
-    none.put("a", [])
-    assert none.get("a") is None
+    assert cache.get(a) is None
+    none = AnswerCache(ServiceOptions(cache=0, ttl_s=10))
+    none.put(a, [])
+    assert none.get(a) is None

@@ -107,6 +107,8 @@ def test_the_examples_can_be_read() -> None:
         ('[streams.S]\niri = "http://e/ s"\n', 2, "an absolute IRI"),
         ('[streams.S]\niri = "http://s"\nlift = "\\u0000"\n', 3, "without the character NUL"),
         ('[kb]\nowners = "o.ttl"\n', 2, "an absolute IRI"),
+        ('[kb."http://k/"]\npath = "o.ttl"\nrefresh = "1 HOURS"\n', 3, "files are watched"),
+        ('[kb."http://k/"]\npath = "http://h/q"\nrefresh = "0 SECONDS"\n', 3, "duration above 0"),
         ('[kb]\n"http://kb" = "\\u0000"\n', 2, "without the character NUL"),
         ('[streams.S]\niri = "http://s"\n[streams.T]\niri = "http://s"\n', 4, "streams.S"),
     ],

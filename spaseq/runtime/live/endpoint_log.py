@@ -18,10 +18,10 @@ from pathlib import Path
 
 from spaseq.back_off import BackOff
 from spaseq.errors import RunError
-from spaseq.kb.answer_cache import AnswerCache
+from spaseq.kb.answer_cache import AnswerCache, AnswerKey
 from spaseq.kb.answer_rows import AnswerRow
 from spaseq.kb.endpoint import Endpoint
-from spaseq.kb.endpoint_answers import Answered, AnswerKey
+from spaseq.kb.endpoint_answers import Answered
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.service_failure import ServiceFailure
 from spaseq.logs.segment_log import SegmentLog
@@ -123,7 +123,7 @@ class EndpointLog:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._log, self._options = SegmentLog(directory), options
-        self._cache = AnswerCache(options.cache, options.ttl_s, clock)
+        self._cache = AnswerCache(options, clock)
         self._pauses = EndpointPauses(clock)
         self._logged: dict[str, list[AnswerRow]] = {}  # since the last saved state
         self._used: dict[str, Answered] = {}  # in this batch

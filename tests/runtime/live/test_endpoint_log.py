@@ -67,6 +67,27 @@ def test_an_answer_comes_again_after_a_kill_between_the_logs(
     after.run.stop()
 
 
+@pytest.mark.parametrize(("refresh_s", "is_asked"), [(0.01, True), (3600, False)])
+def test_an_endpoint_is_asked_again_and_a_restart_repeats_what_each_event_saw(
+    tmp_path: Path, endpoint: SparqlServer, refresh_s: float, is_asked: bool
+) -> None:
+    options = ServiceOptions(retries=0, refresh={endpoint.url: refresh_s})
+    running = AskingRun(tmp_path, endpoint.url, options)
+    running.feed([event(1, 0, "x1", "hot"), event(2, 9000, "end", "none")])
+    running.settle()
+    time.sleep(0.05)
+    running.feed([event(3, 10_000, "x1", "hot"), event(4, 20_000, "end", "none")])
+    running.settle()
+    asked = len(endpoint.queries)
+    running.kill()
+    again = AskingRun(tmp_path, endpoint.url, options)
+    again.settle()
+    given = [found for _, thing, found in again.answers("single") if thing.endswith("x1>")]
+    assert given[0] == '"0"' and (given[1] != '"0"') == is_asked
+    assert len(endpoint.queries) == asked
+    again.run.stop()
+
+
 @pytest.mark.thorough
 def test_sigkill_between_the_logs(tmp_path: Path, endpoint: SparqlServer) -> None:
     given = events(30)
