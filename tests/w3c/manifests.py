@@ -7,24 +7,28 @@ unreadable manifest becomes a failing test with a message, so that the other tes
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
-import rdflib
-from rdflib.namespace import RDF
+import pyoxigraph as ox
 
 from tests.rdf.shared import SHARED
 
 SUITES = SHARED / "w3c"
 
-MF = rdflib.Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#")
-QT = rdflib.Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-query#")
-DAWGT = rdflib.Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-dawg#")
-SD_REGIME = rdflib.URIRef("http://www.w3.org/ns/sparql-service-description#entailmentRegime")
-REGIMES = (SD_REGIME, MF.entailmentRegime)
+MF = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
+QT = "http://www.w3.org/2001/sw/DataAccess/tests/test-query#"
+DAWGT = "http://www.w3.org/2001/sw/DataAccess/tests/test-dawg#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+REGIMES = (
+    "http://www.w3.org/ns/sparql-service-description#entailmentRegime",
+    f"{MF}entailmentRegime",
+)
 ROOT = "http://w3c.example/"
 """Base IRI of the suites, unless a manifest has another one."""
 
@@ -93,11 +97,11 @@ def _tests(manifest: Path, root: Path) -> Iterator[Test]:
     base = ROOT + "".join(f"{part}/" for part in (suite, *places))
     where = suite, folder, "/".join(places)
     try:
-        graph = rdflib.Graph().parse(manifest, format="turtle", publicID=f"{base}{manifest.name}")
-        assumed = next(graph.objects(predicate=MF.assumedTestBase), None)
+        graph = _Graph(manifest, f"{base}{manifest.name}")
+        assumed = next(graph.all(f"{MF}assumedTestBase"), None)
         found = [
-            _test(graph, test, where, base, str(assumed or base))
-            for head in graph.objects(predicate=MF.entries)
+            _test(graph, test, where, base, base if assumed is None else assumed.value)
+            for head in graph.all(f"{MF}entries")
             for test in graph.items(head)
         ]
     except Exception as error:
@@ -107,43 +111,66 @@ def _tests(manifest: Path, root: Path) -> Iterator[Test]:
     yield from found
 
 
-def _test(
-    graph: rdflib.Graph,
-    test: rdflib.term.Node,
-    where: tuple[str, Path, str],
-    base: str,
-    stated: str,
-) -> Test:
-    action, result = graph.value(test, MF.action), graph.value(test, MF.result)
+class _Graph:
+    """The triples of a manifest, by predicate and by subject and predicate."""
+
+    def __init__(self, manifest: Path, base: str) -> None:
+        self._by_predicate: dict[str, list[Any]] = defaultdict(list)
+        self._by_subject: dict[tuple[Any, str], list[Any]] = defaultdict(list)
+        for quad in ox.parse(path=manifest, format=ox.RdfFormat.TURTLE, base_iri=base):
+            self._by_predicate[quad.predicate.value].append(quad.object)
+            self._by_subject[quad.subject, quad.predicate.value].append(quad.object)
+
+    def all(self, predicate: str) -> Iterator[Any]:
+        """The objects of all triples with a predicate."""
+        return iter(self._by_predicate.get(predicate, ()))
+
+    def objects(self, subject: Any, predicate: str) -> Sequence[Any]:
+        return self._by_subject.get((subject, predicate), ())
+
+    def value(self, subject: Any, predicate: str) -> Any:
+        """One of the objects; None if there are none."""
+        return next(iter(self.objects(subject, predicate)), None)
+
+    def items(self, head: Any) -> Iterator[Any]:
+        """The items of a list."""
+        while (item := self.value(head, f"{RDF}first")) is not None:
+            yield item
+            head = self.value(head, f"{RDF}rest")
+
+
+def _test(graph: _Graph, test: Any, where: tuple[str, Path, str], base: str, stated: str) -> Test:
+    action, result = graph.value(test, f"{MF}action"), graph.value(test, f"{MF}result")
     folder = where[1]
 
-    def file(node: rdflib.term.Node | None) -> str | None:
-        return _file(str(node), folder, base) if isinstance(node, rdflib.URIRef) else None
+    def file(node: Any) -> str | None:
+        return _file(node.value, folder, base) if isinstance(node, ox.NamedNode) else None
 
-    def files(predicate: rdflib.URIRef, of: rdflib.term.Node | None = action) -> tuple[str, ...]:
-        return tuple(sorted(name for o in graph.objects(of, predicate) if (name := file(o))))
+    def files(predicate: str, of: Any = action) -> tuple[str, ...]:
+        names = (file(o) for o in graph.objects(of, f"{QT}{predicate}"))
+        return tuple(sorted(name for name in names if name))
 
     return Test(
         *where,
-        os.path.basename(str(test).replace("#", "/").rstrip("/")),
-        _kind(list(graph.objects(test, RDF.type))),
+        os.path.basename(test.value.replace("#", "/").rstrip("/")),
+        _kind(graph.objects(test, f"{RDF}type")),
         stated,
-        file(graph.value(action, QT.query) or action),
-        files(QT.data),
-        files(QT.graphData),
+        file(graph.value(action, f"{QT}query") or action),
+        files("data"),
+        files("graphData"),
         file(result),
-        (test, DAWGT.approval, DAWGT.Withdrawn) in graph,
+        ox.NamedNode(f"{DAWGT}Withdrawn") in graph.objects(test, f"{DAWGT}approval"),
         tuple(_regimes(graph, action, test)),
         tuple(
-            (str(graph.value(service, QT.endpoint)), files(QT.data, service))
-            for service in graph.objects(action, QT.serviceData)
+            (graph.value(service, f"{QT}endpoint").value, files("data", service))
+            for service in graph.objects(action, f"{QT}serviceData")
         ),
     )
 
 
-def _kind(types: Sequence[rdflib.term.Node]) -> str:
+def _kind(types: Sequence[Any]) -> str:
     """The kind of a test: a query test if it has no type; the longest of several types."""
-    names = [str(t).replace("#", "/").rpartition("/")[2] for t in types]
+    names = [t.value.replace("#", "/").rpartition("/")[2] for t in types]
     return max(names, key=len, default="QueryEvaluationTest")
 
 
@@ -158,10 +185,10 @@ def _file(iri: str, folder: Path, base: str) -> str:
     return last if last and (folder / last).exists() else iri
 
 
-def _regimes(graph: rdflib.Graph, *nodes: rdflib.term.Node | None) -> Iterator[str]:
+def _regimes(graph: _Graph, *nodes: Any) -> Iterator[str]:
     """The local names of the entailment regimes, given one by one or as a list."""
     for node in nodes:
         for predicate in REGIMES:
-            for value in graph.objects(node, predicate) if node is not None else ():
-                listed = list(graph.items(value)) if (value, RDF.first, None) in graph else [value]
-                yield from (str(regime).rpartition("/")[2] for regime in listed)
+            for value in graph.objects(node, predicate):
+                for regime in [*graph.items(value)] or [value]:
+                    yield regime.value.rpartition("/")[2]
