@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from spaseq.serve.configuration import read_configuration
-from tests.hostile import run_bounded
+from tests.cli.test_run import Place, place
 from tests.sizes import first_of
+
+__all__ = ["place"]
 
 BOM = "\ufeff"
 TIME = "http://www.w3.org/ns/prov#generatedAtTime"
@@ -32,7 +34,7 @@ KB = {
 
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("kb", first_of([*KB], 1))
-def test_a_run_reads_files_with_a_mark(tmp_path: Path, stream: str, kb: str) -> None:
+def test_a_run_reads_files_with_a_mark(tmp_path: Path, place: Place, stream: str, kb: str) -> None:
     if kb == "kb.nt" and stream != "s.nq":
         pytest.skip("one stream is enough for this knowledge base")
     text = STREAMS[stream].replace('"a"', "<http://e/a>")
@@ -43,37 +45,37 @@ def test_a_run_reads_files_with_a_mark(tmp_path: Path, stream: str, kb: str) -> 
     (tmp_path / "q.rq").write_text(BOM + QUERY, "utf-8")
     command = ["run", "q.rq", "--stream", f"S={stream}", "--kb", f"http://e/kb={kb}"]
     options = ["--runtime", "local", "--format", "csv", "--triples-per-event", "2"]
-    done = run_bounded([*command, *options], cwd=tmp_path, memory=4 << 30)
-    assert done.returncode == 0, done.stderr
-    assert "http://e/a" in done.stdout, done.stderr
+    done = place.spaseq(*command, *options)
+    assert done.status == 0, done.err
+    assert "http://e/a" in done.out, done.err
 
 
-def test_a_lift_may_begin_with_a_mark(tmp_path: Path) -> None:
+def test_a_lift_may_begin_with_a_mark(tmp_path: Path, place: Place) -> None:
     lift = f"CONSTRUCT {{ ?g <http://e/p> ?v ; <{TIME}> ?t }} WHERE {{ BIND(<e:g> AS ?g) "
     lift += "BIND(<http://www.w3.org/2001/XMLSchema#integer>(?at) AS ?t) }"
     (tmp_path / "lift.rq").write_text(BOM + lift, "utf-8")
     (tmp_path / "rows.csv").write_text(BOM + "at,v\n1,a\n", "utf-8")
-    done = run_bounded(["lift", "lift.rq", "rows.csv"], cwd=tmp_path, memory=4 << 30)
-    assert (done.returncode, '"a"' in done.stdout) == (0, True), done.stderr
+    done = place.spaseq("lift", "lift.rq", "rows.csv")
+    assert (done.status, '"a"' in done.out) == (0, True), done.err
 
 
-def test_a_lift_of_nothing_names_the_path_alone(tmp_path: Path) -> None:
+def test_a_lift_of_nothing_names_the_path_alone(tmp_path: Path, place: Place) -> None:
     lift = f"CONSTRUCT {{ <e:g> <http://e/p> ?v ; <{TIME}> ?at }} WHERE {{ }}"
     (tmp_path / "lift.rq").write_text(lift)
-    done = run_bounded(["lift", "lift.rq", "none.csv"], cwd=tmp_path, memory=4 << 30)
-    assert done.returncode == 3
-    assert "none.csv" in done.stderr
-    assert "urn:spaseq" not in done.stderr
+    done = place.spaseq("lift", "lift.rq", "none.csv")
+    assert done.status == 3
+    assert "none.csv" in done.err
+    assert "urn:spaseq" not in done.err
 
 
-def test_an_open_reified_triple_is_no_open_iri(tmp_path: Path) -> None:
+def test_an_open_reified_triple_is_no_open_iri(tmp_path: Path, place: Place) -> None:
     (tmp_path / "q.rq").write_text(QUERY.replace("?o :p ?v GRAPH", "<< ?o :p ?v :r 1 GRAPH"))
-    done = run_bounded(["check", "q.rq"], cwd=tmp_path, memory=4 << 30)
-    assert done.returncode == 1
-    assert "never closed" not in done.stderr + done.stdout
+    done = place.spaseq("check", "q.rq")
+    assert done.status == 1
+    assert "never closed" not in done.err + done.out
 
 
-def test_a_file_that_announces_messages_may_begin_with_a_mark(tmp_path: Path) -> None:
+def test_a_file_that_announces_messages_may_begin_with_a_mark(tmp_path: Path, place: Place) -> None:
     messages = f"""VERSION "1.2-messages"
 <e:o> <http://e/p> <http://e/a> ; <{TIME}> "1"^^<{LONG}> .
 MESSAGE
@@ -83,10 +85,11 @@ MESSAGE
     query = "SELECT ?v WITHIN 1 SECONDS FROM STREAM S <http://e/s> "
     query += "WHERE { SEQ(A) DEFINE GPM A ON S { ?o <http://e/p> ?v } }"
     (tmp_path / "q.rq").write_text(query)
-    command = ["run", "q.rq", "--stream", "S=s.ttl", "--runtime", "local", "--format", "csv"]
-    done = run_bounded(command, cwd=tmp_path, memory=4 << 30)
-    assert "http://e/a" in done.stdout, done.stderr
-    assert "http://e/b" in done.stdout, done.stderr
+    done = place.spaseq(
+        "run", "q.rq", "--stream", "S=s.ttl", "--runtime", "local", "--format", "csv"
+    )
+    assert "http://e/a" in done.out, done.err
+    assert "http://e/b" in done.out, done.err
 
 
 def test_a_configuration_may_begin_with_a_mark(tmp_path: Path) -> None:

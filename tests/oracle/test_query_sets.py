@@ -27,14 +27,14 @@ from tests.oracle.draw_events import knowledge
 from tests.oracle.query_sets import answers, expected, pushed_answers, queries_of
 from tests.oracle.spark_sample import apart, deliver_in_turns, directories
 from tests.oracle.strategies import EVERYTHING, Case, case
-from tests.sizes import sizes
+from tests.sizes import first_of, sizes
 from tests.thresholds import Force
 
 SEED = os.environ.get("SPASEQ_ORACLE_SEED", "3")
 SETS = int(os.environ.get("SPASEQ_ORACLE_SETS", "0"))
 
 
-@sizes(8, 20, 500)
+@sizes(5, 16, 500)
 def test_a_set_of_queries_has_the_answers_of_each(
     examples: int, monkeypatch: pytest.MonkeyPatch, force: Force
 ) -> None:
@@ -62,7 +62,7 @@ def test_a_set_of_queries_has_the_answers_of_each(
     assert answered > (SETS or examples) // 8
 
 
-@sizes(4, 16, 300)
+@sizes(3, 12, 300)
 def test_a_pushed_set_has_the_answers_of_each(
     examples: int, monkeypatch: pytest.MonkeyPatch, force: Force
 ) -> None:
@@ -106,7 +106,7 @@ def job_of(queries: list[tuple[str, Case, str]], directory: Path) -> Job:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("way", ["files", "shuffle"])
+@pytest.mark.parametrize("way", first_of(["files", "shuffle"], 1))
 @sizes(3, 20, 50)
 def test_sets_on_spark(
     spark: Any,

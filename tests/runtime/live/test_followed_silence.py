@@ -63,7 +63,7 @@ def until_answered(out: Path, ends: list[str]) -> None:
     ("runtime", "is_set"),
     [
         ("local", False),
-        ("local", True),
+        pytest.param("local", True, marks=pytest.mark.thorough),
         pytest.param("spark", False, marks=[pytest.mark.spark, pytest.mark.thorough]),
         pytest.param("spark", True, marks=[pytest.mark.spark, pytest.mark.thorough]),
     ],

@@ -100,6 +100,7 @@ def test_late_events_and_bad_input_are_reported_and_left_out(
     assert {dict(a.bindings)["code"] for _, a in answers} == {'"1"'}
 
 
+@pytest.mark.thorough
 def test_a_query_fails_where_too_many_partial_matches_wait_and_can_go_on_with_more(
     spark: Any, tmp_path: Path, incoming: tuple[Path, Path]
 ) -> None:
@@ -124,6 +125,7 @@ def test_a_query_fails_where_too_many_partial_matches_wait_and_can_go_on_with_mo
     assert [answer.end[0] for _, answer in run_with(2)] == [1000, 4000]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads /proc")
 def test_the_workers_of_stage_2_are_those_that_started_early(
     spark: Any, tmp_path: Path, incoming: tuple[Path, Path]
@@ -267,6 +269,7 @@ def test_partial_matches_of_an_unfinished_batch_are_written_once(
     assert sorted(map(str, lines)) == sorted(map(str, told))
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_without_partial_matches_is_not_resumed_with_them(
     spark: Any, tmp_path: Path, incoming: tuple[Path, Path]
 ) -> None:
