@@ -13,7 +13,7 @@ from tests.hostile import run_bounded
 
 QUERY = """SELECT ?x WITHIN 1 MINUTES FROM STREAM S <http://example/s>
 WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://example/is> ?y } }"""
-EVENTS = 3000
+EVENTS = 600
 FULL = "No space left on device"
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

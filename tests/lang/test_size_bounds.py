@@ -52,7 +52,7 @@ def test_a_deep_sequence_is_an_error_with_its_place() -> None:
 SIGNS = ["{", "<", "(]", "x ", "\0", "'", " ", "PREFIX a: <http://e/> "]
 
 
-@pytest.mark.parametrize("sign", first_of(SIGNS, 3))
+@pytest.mark.parametrize("sign", first_of(SIGNS, 1))
 def test_a_text_of_ten_megabytes_is_no_query(sign: str) -> None:
     with pytest.raises(QueryError) as caught:
         parse(sign * (10**7 // len(sign)))

@@ -197,7 +197,7 @@ def test_casts_of_strings(examples: int) -> None:
 TYPES = (*CASTS, "string", "boolean", "float", "date")
 
 
-@sizes(60, 150, 3000)
+@sizes(25, 150, 3000)
 def test_types_of_fields(examples: int) -> None:
     lift = lift_of(":s :p ?x ; :q 1", "FILTER(BOUND(?y))")
 

@@ -56,7 +56,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 SIZES = [
-    30,
+    12,
     pytest.param(120, marks=pytest.mark.thorough),
     pytest.param(3000, marks=pytest.mark.slow),
 ]

@@ -13,6 +13,7 @@ from spaseq.serve.configuration import read_configuration
 from tests.connectors.hook import Hook
 from tests.serve import servers
 from tests.serve.servers import event, served, wait
+from tests.sizes import first_of
 
 QUERY = (
     "SELECT ?v WITHIN 1 HOURS FROM STREAM S <http://e/s> WHERE { SEQ(A) "
@@ -60,7 +61,7 @@ to = "out.jsonl"
     wants.close()
 
 
-@pytest.mark.parametrize("rebuild", [False, True])
+@pytest.mark.parametrize("rebuild", first_of([True, False], 1))
 def test_a_restart_withholds_what_is_of_the_past(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rebuild: bool
 ) -> None:

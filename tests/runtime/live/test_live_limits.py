@@ -7,8 +7,6 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import RunError
@@ -23,6 +21,7 @@ from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.pushed import Tolerated
 from spaseq.sinks.answer_json import answer_json
 from spaseq.sources.broker_stream import BrokerStream
+from tests.sizes import sizes
 
 IRI = "http://example/s"
 STREAM = BrokerStream(StreamOptions(IRI, ()), "nats://h/s")
@@ -99,17 +98,15 @@ def outcome(
     return answers, failures
 
 
-@settings(max_examples=4, deadline=None)
-@given(
-    st.integers(0, 10**6), st.sets(st.integers(1, 59), max_size=12), st.sampled_from([0, 2, 5, 9])
-)
-def test_answers_and_failures_do_not_depend_on_batches(
-    seed: int, cuts: set[int], most: int
-) -> None:
-    payloads = messages(seed, 60)
-    one_by_one = outcome(payloads, range(1, 60), most)
-    assert outcome(payloads, sorted(cuts), most) == one_by_one
-    assert outcome(payloads, [], most) == one_by_one
+@sizes(2, 12)
+def test_answers_and_failures_do_not_depend_on_batches(examples: int) -> None:
+    for number in range(examples):
+        chance = Random(number)
+        payloads, most = messages(number, 60), chance.choice([0, 2, 5, 9])
+        one_by_one = outcome(payloads, range(1, 60), most)
+        cuts = sorted(chance.sample(range(1, 60), chance.randrange(13)))
+        assert outcome(payloads, cuts, most) == one_by_one, number
+        assert outcome(payloads, [], most) == one_by_one, number
 
 
 def test_each_member_fails_for_its_own_partial_matches() -> None:
