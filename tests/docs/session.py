@@ -27,6 +27,7 @@ set -o pipefail
 """
 _ENDED_BY_ITS_READER = 128 + signal.SIGPIPE  # the shell's status where `head` closed the pipe
 _SHELL = re.compile(r"[|<>&;]")
+_FILTERED = re.compile(r"([^|<>&;]+) \| ((?:head|tail|grep) [^<>&;]+)")
 _COMPILING = re.compile(r"^spaseq: compiling kernels.*\n", re.MULTILINE)
 
 
@@ -115,6 +116,9 @@ class Session:
         words = shlex.split(line)
         if words[0] == "spaseq" and not _SHELL.search(_unquoted(line)):
             return self._spaseq(words[1:])
+        if words[0] == "spaseq" and (filtered := _FILTERED.fullmatch(line)):
+            done = self._spaseq(shlex.split(filtered[1])[1:])
+            return self._shell(filtered[2], done.out) if done.status == 0 else done
         return self._shell(line)
 
     def _spaseq(self, arguments: list[str]) -> Done:
@@ -127,13 +131,17 @@ class Session:
                 status = exit.code if isinstance(exit.code, int) else 1
         return Done(status, *(_text(stream) for stream in (out, err)))
 
-    def _shell(self, line: str) -> Done:
-        """A command of the shell, for which `spaseq` and `python` are this project's."""
+    def _shell(self, line: str, given: str = "") -> Done:
+        """A command of the shell, for which `spaseq` and `python` are this project's.
+
+        `given` is its standard input.
+        """
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHON": sys.executable}
         done = subprocess.run(
             ["bash", "-c", _COMMANDS + line],
             cwd=self.directory,
             env=environment,
+            input=given,
             capture_output=True,
             text=True,
             timeout=300,
