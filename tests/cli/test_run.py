@@ -48,6 +48,16 @@ class Done:
     err: str
 
 
+def main_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> Done:
+    """The command line in this process."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as exit_:
+        main([str(a) for a in arguments])
+    out, err = capsys.readouterr()
+    assert isinstance(exit_.value.code, int)
+    return Done(exit_.value.code, out, err)
+
+
 @dataclass(frozen=True)
 class Place:
     """A directory with a query, a stream and a KB, in which the command line runs."""
@@ -61,12 +71,7 @@ class Place:
         return path
 
     def spaseq(self, *arguments: object) -> Done:
-        self.capsys.readouterr()
-        with pytest.raises(SystemExit) as exit_:
-            main([str(a) for a in arguments])
-        out, err = self.capsys.readouterr()
-        assert isinstance(exit_.value.code, int)
-        return Done(exit_.value.code, out, err)
+        return main_of(self.capsys, *arguments)
 
     def run(self, *arguments: object, stream: str = "S1=stream.nq", kb: str = "kb.ttl") -> Done:
         base = ["run", "query.rq", "--runtime", "local", "--stream", stream, "--kb", kb]

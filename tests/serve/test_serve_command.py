@@ -21,6 +21,7 @@ import httpx
 import pytest
 
 import spaseq as package
+from tests.cli.test_run import Done, main_of
 from tests.serve.processes import Command, spaseq
 from tests.serve.servers import CONFIGURATION, NQUADS, event, subscribed, wait
 from tests.sizes import first_rows_of
@@ -230,24 +231,32 @@ def test_tls(configuration: Path) -> None:
     assert (found.returncode, "k.pem" in found.stderr) == (3, True)
 
 
-def test_check_reports_what_is_wrong(configuration: Path) -> None:
-    found = spaseq("serve", "--check", str(configuration))
-    assert (found.returncode, found.stderr) == (0, "")
-    assert "1 query" in found.stdout
+def check(configuration: Path, capsys: pytest.CaptureFixture[str]) -> Done:
+    return main_of(capsys, "serve", "--check", configuration)
+
+
+def test_check_reports_what_is_wrong(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = check(configuration, capsys)
+    assert (found.status, found.err) == (0, "")
+    assert "1 query" in found.out
     (configuration.parent / "queries" / "wrong.rq").write_text("SELECT ?x WITHIN 1 HUORS")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]  # nobody listens there afterwards
     more = f'[sinks.hook]\nto = "http://me:secret@127.0.0.1:{port}/x"\n'
     configuration.write_text(configuration.read_text() + more)
-    found = spaseq("serve", "--check", str(configuration))
-    assert found.returncode == 3
-    assert "wrong.rq" in found.stderr
-    assert f"127.0.0.1:{port}" in found.stderr
-    assert "secret" not in found.stderr
+    found = check(configuration, capsys)
+    assert found.status == 3
+    assert "wrong.rq" in found.err
+    assert f"127.0.0.1:{port}" in found.err
+    assert "secret" not in found.err
     assert not (configuration.parent / "state").exists()
 
 
-def test_check_runs_the_tests_beside_the_queries(configuration: Path) -> None:
+def test_check_runs_the_tests_beside_the_queries(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A query that has an answer for each event, and a test that expects none."""
     directory = configuration.parent / "queries"
     query = next(directory.glob("*.rq"))
@@ -255,13 +264,13 @@ def test_check_runs_the_tests_beside_the_queries(configuration: Path) -> None:
         f'query = "{query.name}"\n[[test]]\nname = "quiet"\n[[test.step]]\n'
         'wait = "1 SECONDS"\nanswers = []\n'
     )
-    found = spaseq("serve", "--check", str(configuration))
-    assert (found.returncode, "1 test: all is well" in found.stdout) == (0, True), found
+    found = check(configuration, capsys)
+    assert (found.status, "1 test: all is well" in found.out) == (0, True), found
     text = (directory / "it.test.toml").read_text().replace("answers = []", "answers = [{}]")
     (directory / "it.test.toml").write_text(text)
-    found = spaseq("serve", "--check", str(configuration))
-    assert found.returncode == 3
-    assert "it.test.toml:4: test 'quiet'" in found.stderr
+    found = check(configuration, capsys)
+    assert found.status == 3
+    assert "it.test.toml:4: test 'quiet'" in found.err
 
 
 @pytest.mark.parametrize(
@@ -275,11 +284,13 @@ def test_check_runs_the_tests_beside_the_queries(configuration: Path) -> None:
         1,
     ),
 )
-def test_a_wrong_sink_is_named(configuration: Path, sink: str, reason: str) -> None:
+def test_a_wrong_sink_is_named(
+    configuration: Path, sink: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     configuration.write_text(f"{configuration.read_text()}\n{sink}\n")
-    found = spaseq("serve", "--check", str(configuration))
-    assert (found.returncode, reason in found.stderr) == (2, True), found.stderr
-    assert "secret" not in found.stderr
+    found = check(configuration, capsys)
+    assert (found.status, reason in found.err) == (2, True), found.err
+    assert "secret" not in found.err
 
 
 @pytest.mark.thorough
