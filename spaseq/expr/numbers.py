@@ -125,11 +125,20 @@ def write_double(value: float) -> str:
     """The canonical lexical form of an xsd:double or xsd:float: `1.0E0`, `-1.25E-7`, `INF`."""
     if not math.isfinite(value):
         return "NaN" if value != value else "INF" if value > 0 else "-INF"
-    import numpy as np  # most programs that compile expressions write no double
+    if type(value) is Float:
+        import numpy as np  # most programs that compile expressions write no float
 
-    exact = np.float32(value) if type(value) is Float else np.float64(value)
-    mantissa, exponent = np.format_float_scientific(exact, unique=True, trim="0").split("e")
-    return f"{mantissa}E{int(exponent)}"
+        shortest = np.format_float_scientific(np.float32(value), unique=True)
+    else:
+        shortest = repr(float(value))
+    sign = "-" if shortest[0] == "-" else ""
+    number, _, exponent = shortest.lstrip("-").partition("e")
+    whole, _, fraction = number.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    if not digits:
+        return f"{sign}0.0E0"
+    power = len(digits) - len(fraction) - 1 + int(exponent or 0)
+    return f"{sign}{digits[0]}.{digits[1:].rstrip('0') or '0'}E{power}"
 
 
 # --- promotion -----------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from spaseq.windows.group_tables import GroupTable
 from spaseq.windows.group_tests import tests_of
 from spaseq.windows.held_solutions import ChangedSolutions, Solution
 from spaseq.windows.kept_rows import KeptRows
-from spaseq.windows.kernels.group_runs import BOTH, LIMBS, OTHER, advanced
+from spaseq.windows.kernels.group_runs import BOTH, OTHER, advanced
 from spaseq.windows.solution_events import as_events, texts_of
 from spaseq.windows.window_closes import Closes, closes_of
 
@@ -58,7 +58,6 @@ class GroupKeeper:
         self._tests = tests_of(pattern, kept)
         self._entered, self._left = np.zeros(1, np.int64), np.zeros(1, np.int64)
         self._mark = np.zeros(1, np.int64)
-        self._digits = np.zeros(LIMBS, np.int64)
         self._held: dict[int, tuple[Solution, ...]] = {}  # solutions by group
         self._begun = False  # whether there was a window event
 
@@ -114,7 +113,6 @@ class GroupKeeper:
             (table.held, self._mark),
             self._tests,
             np.empty(max(1, len(table)), np.int64),
-            self._digits,
             out,
         )
         return ChangedGroups(*(own[:made] for own in out))

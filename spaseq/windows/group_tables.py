@@ -53,6 +53,15 @@ class GroupTable:
             self._grow(max(64, 2 * number))
         return number
 
+    def _add_new(self, texts: Sequence[str | None]) -> None:
+        """Add the groups of those distinct texts that are the only key of none."""
+        new = [text for text in texts if text not in self._numbers]
+        size = len(self.keys)
+        self.keys += [(text,) for text in new]
+        self._numbers.update(zip(new, range(size, len(self.keys)), strict=True))
+        if len(self.keys) > self._room:
+            self._grow(max(64, 2 * len(self.keys)))
+
     def _grow(self, room: int) -> None:
         more = room - self._room
         rows, head, tail, mark = (_longer(own, more, 0) for own in self.counts)
@@ -88,11 +97,8 @@ class GroupTable:
         if len(new):
             used, _ = distinct_codes(new, len(terms))
             texts = self._texts(terms, used)
-            known = map(self._numbers.get, texts)
-            groups[used] = [
-                self._number(text, (text,)) if number is None else number
-                for text, number in zip(texts, known, strict=True)
-            ]
+            self._add_new(texts)
+            groups[used] = [*map(self._numbers.__getitem__, texts)]
             found = groups[codes]
         return found
 

@@ -45,7 +45,6 @@ def steps() -> Iterator[str]:
         (np.zeros(1, np.int8), one.copy()),
         tests,
         one.copy(),
-        np.zeros(LIMBS, np.int64),
         out,
     )
     yield "advanced"

@@ -67,7 +67,6 @@ def advanced(
     seen: tuple[Int8s, Int64s],
     tests: tuple[Int64s, Float64s],
     touched: Int64s,
-    digits: Int64s,
     out: tuple[Int64s, Int64s, Int64s],
 ) -> int:
     """The number of groups that changed at some window events.
@@ -85,7 +84,7 @@ def advanced(
         seen: (whether a group was given out int8 [g]; the number of the last mark int64 [1]).
         tests: (aggregate, operand, comparison) int64 [c, 3] and constants float64 [c]; a group that
             surely fails one is given out only if it was before.
-        touched, digits: int64 [g], int64 [LIMBS]: room to work in.
+        touched: int64 [g]: room to work in.
         out: (event, group, rows, head, whether it may pass) int64 [m, 5], the digits of its sums
             int64 [m, operands, BOTH], and its rows by kind int64 [m, operands, 5].
     """
@@ -136,7 +135,7 @@ def advanced(
         for i in range(count):
             group = touched[i]
             passes = keyless or size[group] > 0
-            if passes and not _may_pass(tests, size[group], sums, group, digits):
+            if passes and not _may_pass(tests, size[group], sums, group):
                 passes = False
             if passes or held[group]:
                 held[group] = 1 if passes else 0
@@ -183,7 +182,6 @@ def _may_pass(
     rows: int,
     sums: tuple[Int64s, Int64s],
     group: int,
-    digits: Int64s,
 ) -> bool:
     """Whether a group does not surely fail a test."""
     for test in range(len(tests[1])):
@@ -198,14 +196,14 @@ def _may_pass(
             elif kinds[NONE] > 0 or kinds[OTHER] > 0:
                 continue  # the slow way says it
             else:
-                value = _approximation(sums[0][operand, group, :LIMBS], digits)
+                value, near = _approximation(sums[0][operand, group, :LIMBS])
                 if kinds[DECIMAL] > 0:
-                    more = _approximation(sums[0][operand, group, LIMBS:], digits)
-                    more *= 2.0**SCALE / 10.0**PLACES
-                    near = _SAFE * (abs(value) + abs(more))
-                    value += more
+                    more, size = _approximation(sums[0][operand, group, LIMBS:])
+                    value += more * (2.0**SCALE / 10.0**PLACES)
+                    near += size * (2.0**SCALE / 10.0**PLACES)
+                near *= _SAFE
                 if aggregate == AVERAGE and rows > 0:
-                    value = value / rows
+                    value, near = value / rows, near / rows
         constant = tests[1][test]
         near += _SAFE * (abs(value) + abs(constant))
         if compare == 0 and abs(value - constant) > near:  # =
@@ -218,14 +216,16 @@ def _may_pass(
 
 
 @device_function
-def _approximation(limbs: Int64s, digits: Int64s) -> float:
-    """A sum as a float64 that is nearly exact."""
-    negative = carried(limbs, digits)
-    value = 0.0
-    for i in range(LIMBS):
-        value = value / 4294967296.0 + digits[i]
-    value *= 2.0 ** (DIGIT * (LIMBS - 1) - SCALE)
-    return -value if negative else value
+def _approximation(limbs: Int64s) -> tuple[float, float]:
+    """(a sum as a float64, the sum of its digits' magnitudes).
+
+    The first is nearer to the sum than _SAFE of the second.
+    """
+    value = size = 0.0
+    for i in range(LIMBS - 1, -1, -1):
+        value = value * 4294967296.0 + limbs[i]
+        size = size * 4294967296.0 + abs(limbs[i])
+    return value * 2.0**-SCALE, size * 2.0**-SCALE
 
 
 @device_function
