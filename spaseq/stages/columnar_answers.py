@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
 from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch, AnswerNames, Runs
@@ -14,7 +15,7 @@ from spaseq.plan.evaluators import limits, selects, skips_nothing
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sharing import keeps_all
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import distinct_codes
+from spaseq.rdf.columns.term_columns import TermColumn, distinct_codes
 from spaseq.records import record
 from spaseq.stages.answers import order_of
 
@@ -89,14 +90,44 @@ def _among_equals(answers: AnswerBatch, order: Indices, equal: Bools) -> Indices
     tied[1:] |= equal
     tied[:-1] |= equal
     chosen = np.flatnonzero(tied)
-    made = [*answers.take(order[chosen])]
-    ranked = order[chosen][order_of(made)]
+    trace_of = np.cumsum(np.concatenate([[True], ~equal]))  # the number of each trace
+    ranked = _by_texts(answers, order[chosen], trace_of[chosen])
+    if ranked is None:
+        made = [*answers.take(order[chosen])]
+        ranked = order[chosen][order_of(made)]
     # The traces of the tied answers keep their places; equal answers leave gaps.
     alone = np.flatnonzero(~tied)
     place = np.empty(len(answers), np.int64)
-    place[order] = np.cumsum(np.concatenate([[True], ~equal]))  # of the trace among all
+    place[order] = trace_of
     rest = np.concatenate([order[alone], ranked])
     return rest[np.argsort(place[rest], kind="stable")]
+
+
+def _by_texts(answers: AnswerBatch, chosen: Indices, trace: Int64s) -> Indices | None:
+    """Some answers in the order of their traces' numbers, then of bindings; of equal ones one.
+
+    None if they have group variables, or leave a variable unbound.
+    """
+    names = answers.names
+    columns = [answers.column(v).take(chosen) for v in names.singles if v not in names.groups]
+    columns = [own for own in columns if own.codes.max() >= 0]
+    if names.groups or any(own.codes.min() < 0 for own in columns):
+        return None
+    keys = [trace, *map(_text_ranks, columns)]
+    order = np.lexsort(keys[::-1])
+    new = np.ones(len(order), np.bool_)
+    new[1:] = np.logical_or.reduce([key[order[1:]] != key[order[:-1]] for key in keys])
+    found: Indices = chosen[order[new]]
+    return found
+
+
+def _text_ranks(column: TermColumn) -> Int64s:
+    """The rank [n] of each row's text by code points; all rows are bound."""
+    used, which = distinct_codes(column.codes, len(column.terms))
+    texts = column.terms.take(pa.array(used)).to_pylist()
+    rank = np.empty(len(texts), np.int64)
+    rank[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+    return rank[which]
 
 
 _EVALUATORS = ("compiled-chain", "compiled-compact", "compiled-registers")
