@@ -18,9 +18,10 @@ from spaseq.rdf.inputs.files import READ_ERRORS, InputFile
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import PARSED_BYTES, long_event
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
+from spaseq.rdf.messages.json_log import JsonLog, json_messages
 from spaseq.rdf.messages.message_assembly import MessageAssembly
 from spaseq.rdf.messages.message_block import MessageBlock, MessageText
-from spaseq.rdf.messages.message_quads import JsonLog, LogParser, json_messages, together
+from spaseq.rdf.messages.message_quads import LogParser, together
 
 PIECE_BYTES = 1 << 20
 
