@@ -20,6 +20,7 @@ from spaseq.connectors.base import AWAY, BACK, Intake, MessageSource, library
 from spaseq.connectors.heartbeat_messages import HEADER, media_of
 from spaseq.errors import InputError, RunError, UsageError
 from spaseq.logs.messages import NO_TIME, JoinedTexts, MessageColumns
+from spaseq.rdf.inputs.message_headers import with_headers
 
 silent = logging.getLogger("spaseq.kafka")
 """A logger for librdkafka, whose messages may have secrets."""
@@ -320,27 +321,29 @@ class _KafkaReading:
 def block_of(found: Sequence[Any]) -> MessageColumns:
     """What the library brought, as a block."""
     count, topics = len(found), [message.topic() for message in found]
+    read = [_with_headers(message) for message in found]
     times = [time if kind else NO_TIME for kind, time in (m.timestamp() for m in found)]
     return MessageColumns(
-        JoinedTexts.of([message.value() or b"" for message in found]),
+        JoinedTexts.of([payload for _, payload in read]),
         np.fromiter((message.partition() for message in found), np.int64, count),
         np.fromiter((message.offset() for message in found), np.int64, count),
         np.zeros(count, np.int64),
         np.array(times, np.int64),
-        [_media_type(message) for message in found],
+        [media for media, _ in read],
         [message.key() for message in found],
         topics,
         [()] * count,
     )
 
 
-def _media_type(message: Any) -> str:
-    headers = message.headers()
+def _with_headers(message: Any) -> tuple[str, bytes]:
+    """The media type and the payload of a record; see `with_headers`."""
+    payload, headers = message.value() or b"", message.headers()
     if not headers:
-        return ""
-    given = {name.lower(): (value or b"").decode("latin-1") for name, value in reversed(headers)}
-    media = given.get("content-type", "")
-    return media_of(given.get(HEADER), message.value() or b"", media)
+        return "", payload
+    given = {name.lower(): (value or b"").decode(errors="replace") for name, value in headers[::-1]}
+    media, payload = with_headers(given, given.get("content-type", ""), payload, encoded=False)
+    return media_of(given.get(HEADER), payload, media), payload
 
 
 _RANGE_TOGETHER = 2000  # messages that are asked for at once

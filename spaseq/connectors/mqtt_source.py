@@ -20,12 +20,14 @@ from spaseq.connectors.mqtt_connection import MqttConnection, check_address
 from spaseq.connectors.reconnecting import Reconnecting
 from spaseq.errors import InputError, UsageError
 from spaseq.logs.messages import UNNUMBERED, Message
+from spaseq.rdf.inputs.message_headers import CLOUD_EVENT, cloud_event
 
 _WAIT_S = 0.2
 _TIMEOUT_S = 5.0
 _ROOM_S = 0.01  # before messages are offered again
 _MOST_WAITING = 4096  # messages with QoS 0 that wait before no more are read
 _GRANTED = "granted"
+_ENVELOPE = frozenset(("specversion", "id", "source", "type"))  # of a CloudEvent in binary mode
 
 
 class MqttSource(MessageSource):
@@ -137,8 +139,11 @@ class _MqttReading(Reconnecting):
         self._count += 1
         media = getattr(found.properties, "ContentType", "") if found.properties else ""
         given = getattr(found.properties, "UserProperty", ()) if found.properties else ()
-        media = media_of(dict(given).get(HEADER), found.payload, media)
-        message = Message(bytes(found.payload), 0, UNNUMBERED, media, topic=found.topic)
+        named, payload = dict(given), bytes(found.payload)
+        if named.keys() >= _ENVELOPE:
+            media, payload = CLOUD_EVENT, cloud_event(named, media, payload)
+        media = media_of(named.get(HEADER), payload, media)
+        message = Message(payload, 0, UNNUMBERED, media, topic=found.topic)
         self._waiting.append(message)
 
     def _pass_on(self) -> None:

@@ -20,6 +20,7 @@ from spaseq.connectors.base import Intake, MessageSource, NotTaken, Parcel, Refu
 from spaseq.connectors.heartbeat_messages import HEADER, media_of
 from spaseq.errors import InputError, RunError, SpaseqError, UsageError
 from spaseq.logs.messages import Message
+from spaseq.rdf.inputs.message_headers import with_headers
 
 _PARTS = 9  # of the reply subject of a message, without a domain
 _TOGETHER = 2000  # messages that are offered at once
@@ -239,9 +240,10 @@ class _NatsReading:
         if not self._lost.is_set():
             self._consumed = consumed
             headers = {name.lower(): text for name, text in (message.headers or {}).items()}
-            media = media_of(headers.get(HEADER), message.data, headers.get("content-type", ""))
+            media, data = with_headers(headers, headers.get("content-type", ""), message.data)
+            media = media_of(headers.get(HEADER), data, media)
             more = {"time": time, "topic": message.subject}
-            self._waiting.append(Message(message.data, 0, number, media, **more))
+            self._waiting.append(Message(data, 0, number, media, **more))
         self._arrived.set()
         while len(self._waiting) >= _TOGETHER and not self._lost.is_set():
             self._room.clear()

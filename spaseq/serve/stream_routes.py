@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from spaseq.connectors.heartbeat_messages import time_of
 from spaseq.message_text import visible
+from spaseq.rdf.inputs.message_headers import with_headers
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.live.heartbeats import HeartbeatTooFar
 from spaseq.runtime.live.partition_clocks import Marks
@@ -36,13 +37,17 @@ async def post_events(request: Request) -> Response:
     """`POST /streams/NAME`."""
     state, name = state_of(request), _known(request)
     stream = state.posted[name]
-    media_type = stream.media_type(request.headers.get("content-type", ""))
+    given = request.headers
+    media_type = given.get("content-type", "")
+    if "ce-specversion" not in given:
+        media_type = stream.media_type(media_type)
     key = request.headers.get("idempotency-key")
     if key is not None and not 0 < len(key) <= LONGEST_KEY:
         raise Refused(
             400, "the Idempotency-Key is empty or too long", f"at most {LONGEST_KEY} characters"
         )
     body = await body_of(request, state.max_body)
+    media_type, body = with_headers(dict(given), media_type, body)
     # The run's thread would hold the reply up, if it began to evaluate before that.
     wake = BackgroundTask(_wake, state)
     if key is None:

@@ -15,7 +15,14 @@ from spaseq import thresholds
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, MALFORMED, BlockBuilder, QuadBlock
 from spaseq.rdf.documents.measured_document import MeasuredDocument
-from spaseq.rdf.inputs.contexts import NO_CONTEXTS, NOT_FETCHED, JsonLdContexts, NamedContexts
+from spaseq.rdf.inputs.announced import Headed
+from spaseq.rdf.inputs.contexts import (
+    CORE_NAME,
+    NO_CONTEXTS,
+    NOT_FETCHED,
+    JsonLdContexts,
+    NamedContexts,
+)
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import UNREADABLE_TOKEN, literal_size, long_literal
@@ -23,6 +30,8 @@ from spaseq.rdf.inputs.stream_options import BadInput, OnBad, syntax_reason
 
 QUAD_BYTES = 1 << 11
 """What each quad adds to the size of its terms, so that a block has at most 8,192 quads."""
+
+_HEAD_BYTES = 1 << 16  # in which a document names the core context of NGSI-LD
 
 SHOWN = 300  # characters of a literal in a report
 
@@ -68,7 +77,11 @@ def document_blocks(
                 reason = f"the rest of the file is not read: a context that it names {NOT_FETCHED}"
         on_bad(BadInput(file, line, reason, text))
 
-    if form is Format.JSONLD and contexts.named:
+    is_named = bool(contexts.named)
+    if form is Format.JSONLD and not is_named:
+        head = data.read(_HEAD_BYTES)
+        is_named, data = CORE_NAME in head, cast("IO[bytes]", Headed(head, data))
+    if form is Format.JSONLD and is_named:
         try:
             measured = MeasuredDocument(data, Format.JSONLD, limits, int)
             parts = []

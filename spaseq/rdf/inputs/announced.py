@@ -26,13 +26,13 @@ def announced(data: IO[bytes], file: InputFile) -> tuple[IO[bytes], InputFile]:
         begin = head.removeprefix(BOM_UTF8).lstrip()
         if not part or not any(b.startswith(begin[: len(b)]) for b in _BEGINS):
             break
-    whole = cast("IO[bytes]", _Headed(head, data))
+    whole = cast("IO[bytes]", Headed(head, data))
     if announces_messages(head):
         return whole, InputFile(file.path, AS_MESSAGES[file.format])
     return whole, file
 
 
-class _Headed(io.RawIOBase):
+class Headed(io.RawIOBase):
     """A file whose first bytes have been read already."""
 
     def __init__(self, head: bytes, data: Any) -> None:

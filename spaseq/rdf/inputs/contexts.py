@@ -1,10 +1,16 @@
-"""JSON-LD contexts from files. Nothing is fetched: a context that a text names must be known."""
+"""JSON-LD contexts from files. Nothing is fetched: a context that a text names must be known.
+
+The core context of NGSI-LD is known: all its versions stand for the terms of the last one.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from spaseq.records import record
@@ -37,6 +43,24 @@ NOT_FETCHED = (
     "is remote, and nothing is fetched; give it in a file (--context-map IRI=FILE, or context_map= "
     "in Python)"
 )
+
+
+_CORE = re.compile(r"https?://uri\.etsi\.org/ngsi-ld/v1/ngsi-ld-core-context(-v[0-9.]+)?\.jsonld")
+CORE_NAME = b"uri.etsi.org/ngsi-ld/v1/ngsi-ld-core-context"
+"""What each text has that names the core context of NGSI-LD."""
+
+
+def is_core_context(iri: str) -> bool:
+    """Whether an IRI names a version of the core context of NGSI-LD."""
+    return _CORE.fullmatch(iri) is not None
+
+
+@cache
+def core_context() -> dict[str, Any]:
+    """The core context of NGSI-LD."""
+    text = Path(__file__).with_name("ngsi_core_context.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 class UnknownContext(ValueError):
@@ -93,6 +117,8 @@ class NamedContexts:
 
     def _named(self, iri: str, within: tuple[str, ...]) -> Any:
         if iri not in self._values:
+            if is_core_context(iri):
+                return core_context()
             raise UnknownContext(iri)
         if iri in within:
             raise ValueError(f"the context {iri} contains itself")

@@ -23,6 +23,8 @@ class Format(Enum):
     RDFM_TRIG = "rdfm-trig"  # RDF Messages in Turtle or TriG
     NDJSONLD = "ndjsonld"
     JELLY = "jelly"
+    NGSILD = "ngsild"
+    CLOUDEVENTS = "cloudevents"
 
     @property
     def has_graphs(self) -> bool:
@@ -32,8 +34,11 @@ class Format(Enum):
     @property
     def is_messages(self) -> bool:
         """Whether the format divides quads into messages."""
-        return self in (Format.RDFM, Format.RDFM_TRIG, Format.NDJSONLD, Format.JELLY)
+        return self in _MESSAGES
 
+
+_IN_JSON = Format.NDJSONLD, Format.NGSILD, Format.CLOUDEVENTS
+_MESSAGES = frozenset((Format.RDFM, Format.RDFM_TRIG, Format.JELLY, *_IN_JSON))
 
 EXTENSIONS: dict[str, Format] = {
     ".nq": Format.NQUADS,
@@ -50,6 +55,8 @@ EXTENSIONS: dict[str, Format] = {
     ".rdfm": Format.RDFM,
     ".ndjsonld": Format.NDJSONLD,
     ".jelly": Format.JELLY,
+    ".ngsild": Format.NGSILD,
+    ".cloudevents": Format.CLOUDEVENTS,
 }
 
 AS_MESSAGES = {

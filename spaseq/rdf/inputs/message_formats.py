@@ -52,6 +52,8 @@ MEDIA_TYPES = {
     "application/x-ld+ndjson": Format.NDJSONLD,
     "application/x-jelly-rdf": Format.JELLY,
     "application/rdf+xml": Format.RDFXML,
+    "application/cloudevents+json": Format.CLOUDEVENTS,
+    "application/cloudevents-batch+json": Format.CLOUDEVENTS,
 }
 """The formats of messages, by media type without parameters."""
 

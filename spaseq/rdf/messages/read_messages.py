@@ -22,6 +22,7 @@ from spaseq.rdf.messages.json_log import JsonLog, json_messages
 from spaseq.rdf.messages.message_assembly import MessageAssembly
 from spaseq.rdf.messages.message_block import MessageBlock, MessageText
 from spaseq.rdf.messages.message_quads import LogParser, together
+from spaseq.rdf.messages.wrapped_events import json_documents
 
 PIECE_BYTES = 1 << 20
 
@@ -199,6 +200,12 @@ def _blocks(
     elif form is Format.NDJSONLD:
         lines = json_messages(_buffered(data), limits)
         yield from JsonLog(options.base, options.contexts, limits, report).blocks(lines)
+    elif form in (Format.NGSILD, Format.CLOUDEVENTS):
+        from spaseq.rdf.messages.cloud_events import CloudEventLog
+        from spaseq.rdf.messages.ngsi_ld import NgsiLog
+
+        log = NgsiLog if form is Format.NGSILD else CloudEventLog
+        yield from log(options, report).blocks(json_documents(_buffered(data), limits))
     else:
         cut = line_messages if form is Format.RDFM else turtle_messages
         parser = LogParser(form, options.base, limits, report)

@@ -1,0 +1,133 @@
+"""JSON messages that hold events in a form of their own: NGSI-LD and CloudEvents.
+
+What a message holds becomes JSON-LD, an event each, which `JsonLog` parses.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import IO, Any
+from urllib.parse import quote
+
+from spaseq.limits import Limits
+from spaseq.rdf.documents.document_blocks import PARSER_ERRORS, Report
+from spaseq.rdf.inputs.contexts import NO_CONTEXTS
+from spaseq.rdf.inputs.sizes import long_event
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.messages.json_log import JsonLog, JsonMessage, Refuse, is_small, json_messages
+from spaseq.rdf.messages.message_block import MessageText
+
+_DATE_TIME = "http://www.w3.org/2001/XMLSchema#dateTime"
+
+
+@dataclass(frozen=True, slots=True)
+class WrappedEvent:
+    """An event as JSON-LD.
+
+    Attributes:
+        name: its IRI.
+        time: the text of an xsd:dateTime; None: that of the message's arrival, if it has one.
+        nodes: its graph.
+        context: with which the nodes are read, as in JSON-LD; None for none.
+        about: values of the event itself by property, which stand in its graph, too.
+    """
+
+    name: str
+    time: str | None
+    nodes: Sequence[Any]
+    context: Any = None
+    about: dict[str, Any] = field(default_factory=dict)
+
+
+class WrappedLog(JsonLog):
+    """Parses the messages of one file; each has some events.
+
+    Args:
+        options: how the stream is read.
+        report: as of `JsonLog`.
+    """
+
+    def __init__(self, options: StreamOptions, report: Report) -> None:
+        named = NO_CONTEXTS if options.contexts.own else options.contexts
+        super().__init__(options.base, named, options.limits, report)
+        self._own = None if options.contexts.own is None else json.loads(options.contexts.own)
+        self._time = options.time_predicate
+        self._context_text = lru_cache(64)(self._context_text_of)
+
+    @abstractmethod
+    def _events(self, value: Any) -> Iterator[WrappedEvent | str]:
+        """The events of a message, and what is wrong with parts of it.
+
+        Raises:
+            PARSER_ERRORS: the whole message is bad.
+        """
+
+    def _ready(self, message: MessageText, refuse: Refuse) -> Sequence[JsonMessage]:
+        if message.refusal is not None:
+            raise ValueError(message.refusal)
+        text = message.text.strip()
+        if not text:
+            return ()
+        is_read = is_small(text, self._limits)
+        value = json.loads(text) if is_read else self.measured_value(text)
+        ready = []
+        for each in value if isinstance(value, list) else [value]:
+            for found in self._events(each):
+                try:
+                    if isinstance(found, str):
+                        raise ValueError(found)
+                    ready.append(self._json(message, found))
+                except PARSER_ERRORS as error:
+                    refuse(message, error)
+        return ready
+
+    def _json(self, message: MessageText, event: WrappedEvent) -> JsonMessage:
+        nodes = [*event.nodes, *([{"@id": event.name, **event.about}] if event.about else [])]
+        graph: dict[str, Any] = {"@id": event.name}
+        if event.time is not None:
+            graph[self._time] = {"@value": event.time, "@type": _DATE_TIME}
+        graph["@graph"] = nodes
+        text = json.dumps(self._named.inlined(graph)).encode()
+        context = b"" if event.context is None else self._context_text(json.dumps(event.context))
+        return JsonMessage(message, text, context, not is_small(text, self._limits), False)
+
+    def _context_text_of(self, context: str) -> bytes:
+        found = self._named.inlined({"@context": json.loads(context)})
+        return json.dumps(found["@context"]).encode()
+
+
+def json_documents(data: IO[bytes], limits: Limits) -> Iterator[MessageText]:
+    """The messages of a file: its lines, or else the whole of it."""
+    lines = json_messages(data, limits)
+    first = next((line for line in lines if line.refusal is not None or line.text.strip()), None)
+    if first is None:
+        return
+    if first.refusal is not None or _is_json(first.text):
+        yield first
+        yield from lines
+        return
+    parts, size = [first.text], len(first.text)
+    for line in lines:
+        size += len(line.text)
+        if line.refusal is not None or size > limits.event_bytes:
+            yield MessageText(first.text, first.line, long_event(limits))
+            return
+        parts.append(line.text)
+    yield MessageText(b"".join(parts), first.line)
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def iri_part(text: str) -> str:
+    """A text as a part of an IRI, where other characters are percent-encoded."""
+    return quote(text, safe="-._~:@!$&'()*+,;=/?")
