@@ -36,6 +36,7 @@ COMMANDS = {
     "lift": "Write the graphs that a lift makes of tables and JSON lines.",
     "test": "Run the tests of queries in *.test.toml files.",
     "serve": "Keep queries running over live streams: HTTP, a page, sources and sinks.",
+    "subscribe": "Have an NGSI-LD broker send notifications to a server.",
     "lsp": "Help an editor with queries: findings, completion, hover, names.",
     "warm": "Compile all kernels, or load those that are compiled already.",
 }

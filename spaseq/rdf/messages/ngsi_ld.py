@@ -12,9 +12,8 @@ from functools import cache
 from typing import Any
 
 from spaseq.rdf.inputs.contexts import core_context, is_core_context
-from spaseq.rdf.messages.wrapped_events import WrappedEvent, WrappedLog, iri_part
+from spaseq.rdf.messages.wrapped_events import WrappedEvent, WrappedLog, instant, iri_part
 from spaseq.rdf.terms.term import is_absolute_iri
-from spaseq.rdf.terms.times import parse_datetime
 
 _XSD = {"DateTime": "dateTime", "Date": "date", "Time": "time"}
 _NULL = "urn:ngsi-ld:null"
@@ -121,7 +120,7 @@ def _time(entity: Mapping[str, Any], around: Mapping[str, Any]) -> str | None:
     for keys in (("observedAt", "deletedAt"), ("modifiedAt",), ("createdAt",)):
         texts = [each[key] for each in own for key in keys if key in each]
         if texts:
-            return max(map(_text, texts), key=_instant)
+            return max(map(_text, texts), key=instant)
     found = around.get("notifiedAt")
     return None if found is None else _text(found)
 
@@ -130,11 +129,6 @@ def _text(time: Any) -> str:
     if isinstance(time, dict):
         time = time.get("@value")
     return time if isinstance(time, str) else json.dumps(time)
-
-
-def _instant(text: str) -> float:
-    found = parse_datetime(text)
-    return float("inf") if found is None else found
 
 
 def _entity(entity: Mapping[str, Any], time: str | None) -> dict[str, Any]:

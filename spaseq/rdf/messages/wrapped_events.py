@@ -20,6 +20,7 @@ from spaseq.rdf.inputs.sizes import long_event
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.messages.json_log import JsonLog, JsonMessage, Refuse, is_small, json_messages
 from spaseq.rdf.messages.message_block import MessageText
+from spaseq.rdf.terms.times import parse_datetime
 
 _DATE_TIME = "http://www.w3.org/2001/XMLSchema#dateTime"
 
@@ -44,7 +45,7 @@ class WrappedEvent:
 
 
 class WrappedLog(JsonLog):
-    """Parses the messages of one file; each has some events.
+    """Parses the messages of one file; each has some events, which are brought into order of time.
 
     Args:
         options: how the stream is read.
@@ -74,16 +75,16 @@ class WrappedLog(JsonLog):
             return ()
         is_read = is_small(text, self._limits)
         value = json.loads(text) if is_read else self.measured_value(text)
-        ready = []
+        ready: list[tuple[float, JsonMessage]] = []
         for each in value if isinstance(value, list) else [value]:
             for found in self._events(each):
                 try:
                     if isinstance(found, str):
                         raise ValueError(found)
-                    ready.append(self._json(message, found))
+                    ready.append((instant(found.time), self._json(message, found)))
                 except PARSER_ERRORS as error:
                     refuse(message, error)
-        return ready
+        return [own for _, own in sorted(ready, key=lambda each: each[0])]
 
     def _json(self, message: MessageText, event: WrappedEvent) -> JsonMessage:
         nodes = [*event.nodes, *([{"@id": event.name, **event.about}] if event.about else [])]
@@ -98,6 +99,12 @@ class WrappedLog(JsonLog):
     def _context_text_of(self, context: str) -> bytes:
         found = self._named.inlined({"@context": json.loads(context)})
         return json.dumps(found["@context"]).encode()
+
+
+def instant(text: str | None) -> float:
+    """The time (ms) that an xsd:dateTime says; infinite for a text that is none."""
+    found = None if text is None else parse_datetime(text)
+    return float("inf") if found is None else found
 
 
 def json_documents(data: IO[bytes], limits: Limits) -> Iterator[MessageText]:
