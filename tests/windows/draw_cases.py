@@ -190,6 +190,8 @@ PATTERNS: list[tuple[str, tuple[str, ...], Solutions]] = [
     ("{ { SELECT ?o ?v { EVENT ON S { ?o :v ?v } EVENT ON T { ?o :v ?w } } } }", ("o", "v"), _both),
 ]
 
+KEYED = [own for own in PATTERNS if own[2] in (_grouped, _union, _rise, _optional, _missing, _both)]
+"""Patterns whose solutions are about one ?o each."""
 
 OF_PARTITION = (
     "{ { SELECT ?r (COUNT(*) AS ?c) { EVENT { ?x :r ?y FILTER(?y = ?r) } } GROUP BY ?r } }",
@@ -224,9 +226,9 @@ def draw_case(draw: Random) -> Case:
     }
     single = draw.random() < 0.3
     sequence = "A" if single else draw.choice(SEQUENCES)
-    levels = [_level("A", names[0], windows, draw)]
+    levels = [draw_level("A", names[0], windows, draw)]
     if len(names) > 1:
-        levels.append(_level("C", names[1], windows, draw))
+        levels.append(draw_level("C", names[1], windows, draw))
     room = ":x :r ?r . " if partition else ""
     plain: dict[str, tuple[str, str]] = {}
     if "B" in sequence:
@@ -253,9 +255,16 @@ def draw_case(draw: Random) -> Case:
     return Case(windows, tuple(levels), plain, sequence, within, partition)
 
 
-def _level(name: str, window: str, windows: Windows, draw: Random) -> Level:
+def draw_level(
+    name: str,
+    window: str,
+    windows: Windows,
+    draw: Random,
+    patterns: Sequence[tuple[str, tuple[str, ...], Solutions]] = PATTERNS,
+) -> Level:
+    """A GPM on a window with one of some patterns."""
     both = "T" in windows[window][0]
-    fitting = [own for own in PATTERNS if both or "ON T" not in own[0]]
+    fitting = [own for own in patterns if both or "ON T" not in own[0]]
     text, variables, solutions = draw.choice(fitting)
     change = draw.choice(["", "", "NEW", "GONE"])
     return Level(name, window, change, text, variables, solutions)
