@@ -193,7 +193,8 @@ class KeptGroups:
     `group` is the part of the GPM's pattern that they are the solutions of. `columns` are the
     variables of the content that have the values of its keys. `operands` has an
     index in the content's operands for each aggregate, None for a count of rows. Only events of
-    `stream` (an index) count, if it is given.
+    `stream` (an index) count, if it is given. If the order of rows matters, those of an event stand
+    by the texts of the columns `order`.
     """
 
     gpm: int
@@ -202,6 +203,7 @@ class KeptGroups:
     columns: tuple[str, ...]
     operands: tuple[int | None, ...]
     stream: int | None = None
+    order: tuple[str, ...] = ()
 
     @property
     def contents(self) -> tuple[int, ...]:

@@ -7,21 +7,25 @@ on each event. Everything around the groups looks at one group at a time.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.scope import certain, possible
+from spaseq.algebra.scope import certain, possible, visible
 from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
 from spaseq.lang.variables import is_now, walk
 from spaseq.plan.query_plan import ContentPlan, GpmPlan, KeptGroups, Operand, QueryPlan
 
-FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
-"""The aggregates that do not go by the order of rows."""
+FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
+"""The aggregates that are kept."""
+
+ORDERED = ("SAMPLE", "GROUP_CONCAT")
+"""Those that go by the order of rows."""
 
 SOLVED = "#s"
 """A variable that rows of an event without solutions leave unbound, if there are partitions."""
 
-_ORDERED = (ast.Exists, ast.Prev, ast.Timestamp)
+_OF_MORE = (ast.Exists, ast.Prev, ast.Timestamp)
 
 
 def reason_for_all(plan: QueryPlan, gpm: GpmPlan) -> str | None:
@@ -45,7 +49,7 @@ def reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:
     if group is None:
         return "its pattern is not one sub-SELECT with aggregates over EVENT"
     if not all(_is_kept(aggregate) for _, aggregate in group.aggregates):
-        return "SAMPLE and GROUP_CONCAT go by the order of events"
+        return "it has COUNT(DISTINCT *), or an aggregate that is not kept"
     if events_of(group.pattern) is None:
         return "its aggregates are not over one EVENT with triple patterns and FILTERs"
     return None
@@ -60,7 +64,7 @@ def _is_kept(aggregate: ast.Aggregate) -> bool:
 def is_plain(expr: ast.Expr) -> bool:
     """Whether the value of an expression depends on its solution only."""
     nodes = list(walk(expr))
-    if any(isinstance(node, _ORDERED) or is_now(node) for node in nodes) or is_volatile(expr):
+    if any(isinstance(node, _OF_MORE) or is_now(node) for node in nodes) or is_volatile(expr):
         return False
     return not any(isinstance(node, ast.Var) and n.is_parameter(node.name) for node in nodes)
 
@@ -133,18 +137,22 @@ def content_of(plan: QueryPlan, gpm: GpmPlan) -> ContentPlan:
         else:
             pattern = n.Extend(pattern, variable, expr)
         uses = [a for _, a in group.aggregates if a.operand == expr]
-        by_text = any(a.distinct or a.function in ("MIN", "MAX") for a in uses)
+        by_text = any(a.distinct or a.function in ("MIN", "MAX", *ORDERED) for a in uses)
         operands.append(Operand(variable, f"#n{number}", f"#t{number}", by_text))
     windows = [plan.inputs.windows[source.window] for source in gpm.windows]
     streams = tuple(sorted({stream for window in windows for stream in window.streams}))
     keys = _key_columns(plan, group)
+    order = _order_columns(group, found[0])
+    for column, shown in order:
+        pattern = n.Extend(pattern, column, ast.Var(shown))
     if partition:
         for column, key in zip(keys, group.keys, strict=True):
             pattern = n.Extend(pattern, column, ast.Var(key))
-        inner = (*keys, *(own.variable for own in operands))
+        inner = (*keys, *(own.variable for own in operands), *(column for column, _ in order))
         pattern = _of_partitions(plan, gpm, pattern, inner)
         keys = (*keys, *partition, SOLVED)
-    variables = tuple(sorted({*keys, *(own.text for own in operands)}))
+    columns = (own.text for own in operands), (column for column, _ in order)
+    variables = tuple(sorted({*keys, *chain(*columns)}))
     own = GpmPlan(gpm.name, streams, pattern, variables, frozenset(), negated=True)
     return ContentPlan(own, (), (), tuple(operands))
 
@@ -154,6 +162,14 @@ def _key_columns(plan: QueryPlan, group: n.Group) -> tuple[str, ...]:
     if not plan.sequence.own_partition:
         return group.keys
     return tuple(f"#k{number}" for number in range(len(group.keys)))
+
+
+def _order_columns(group: n.Group, pattern: n.Pattern) -> tuple[tuple[str, str], ...]:
+    """(column, variable) by which the solutions of an event stand, if an aggregate needs that."""
+    if not any(own.function in ORDERED for _, own in group.aggregates):
+        return ()
+    shown = sorted(visible(possible(pattern)))
+    return tuple((f"#o{number:04}", variable) for number, variable in enumerate(shown))
 
 
 def _of_partitions(
@@ -201,4 +217,5 @@ def kept_of(plan: QueryPlan, number: int, content: int) -> KeptGroups:
         for _, own in group.aggregates
     )
     stream = None if found[1] is None else plan.inputs.stream_names.index(found[1])
-    return KeptGroups(number, content, group, _key_columns(plan, group), places, stream)
+    order = tuple(column for column, _ in _order_columns(group, found[0]))
+    return KeptGroups(number, content, group, _key_columns(plan, group), places, stream, order)

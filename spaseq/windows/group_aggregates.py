@@ -7,13 +7,16 @@ from decimal import Decimal
 
 import numpy as np
 
+from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.compiled.arrays import Bools, Int64s
-from spaseq.expr.aggregates import AGGREGATES, Elements
+from spaseq.expr.aggregates import Elements
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.exact_aggregates import EXACT
+from spaseq.expr.expression_compiler import set_function
 from spaseq.expr.numbers import divide
 from spaseq.expr.values import encode
 from spaseq.lang import ast
+from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups
 from spaseq.records import record
 from spaseq.windows.exact_sums import decimal_sums, rounded_quotients, whole_sums
@@ -46,18 +49,31 @@ class ChangedGroups:
         return ChangedGroups(self.head[some], self.sums[some], self.kinds[some])
 
 
+Exceeding = dict[int, str]
+"""The groups, by their places, that exceed a limit, with the reasons."""
+
+
 def aggregate_texts(
-    kept: KeptGroups, changed: ChangedGroups, rows: KeptRows
+    kept: KeptGroups,
+    changed: ChangedGroups,
+    rows: KeptRows,
+    limits: Limits,
+    exceeding: Exceeding,
 ) -> list[list[str | None]]:
-    """The terms of each aggregate, by group; None where it is an error."""
+    """The terms of each aggregate, by group; None where it is an error or exceeds a limit."""
     return [
-        _texts(own, operand, changed, rows)
+        _texts(own, operand, changed, rows, limits, exceeding)
         for (_, own), operand in zip(kept.group.aggregates, kept.operands, strict=True)
     ]
 
 
 def _texts(
-    own: ast.Aggregate, operand: int | None, changed: ChangedGroups, rows: KeptRows
+    own: ast.Aggregate,
+    operand: int | None,
+    changed: ChangedGroups,
+    rows: KeptRows,
+    limits: Limits,
+    exceeding: Exceeding,
 ) -> list[str | None]:
     size = changed.head[:, 2]
     if operand is None:
@@ -83,10 +99,15 @@ def _texts(
             for place, text in zip(chosen.tolist(), texts, strict=True):
                 found[place] = text
     rest = np.flatnonzero(~summed)
-    function = EXACT.get(own.function) or AGGREGATES[own.function]
+    function = EXACT.get(own.function) or set_function(own)
     elements = _elements(operand, changed.take(rest), rows)
     for place, given in zip(rest.tolist(), elements, strict=True):
-        found[place] = _combined(function, [*dict.fromkeys(given)] if own.distinct else given)
+        try:
+            with spending(Budget(limits)):
+                values = [*dict.fromkeys(given)] if own.distinct else given
+                found[place] = _combined(function, values)
+        except LimitExceeded as exceeded:
+            exceeding[place] = exceeded.reason
     return found
 
 

@@ -16,9 +16,10 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.window_partition import SolutionsPartition
+from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.windows.group_aggregates import ChangedGroups, aggregate_texts
+from spaseq.windows.group_aggregates import ChangedGroups, Exceeding, aggregate_texts
 from spaseq.windows.group_rows import GroupRows, form_of
 from spaseq.windows.group_tables import GroupTable
 from spaseq.windows.group_tests import tests_of
@@ -43,10 +44,11 @@ class GroupKeeper:
         window: int,
         changes: frozenset[str | None],
         exceed: Callable[[int, str], None],
+        limits: Limits,
         partition: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """`partition` has the values of the variables of PARTITION BY."""
-        self._partition = partition
+        self._partition, self._limits = partition, limits
         self._kept, self._changes, self._exceed = kept, changes, exceed
         operands = plan.patterns.contents[kept.content].operands or ()
         own = plan.inputs.windows[window]
@@ -157,9 +159,11 @@ class GroupKeeper:
         else:
             del self._held[group]
         if "NEW" in self._changes and None not in self._changes:
-            yield from ((event, solution) for solution in now if solution not in before)
+            known = frozenset(before)
+            yield from ((event, solution) for solution in now if solution not in known)
         if "GONE" in self._changes:
-            yield from ((event, solution) for solution in before if solution not in now)
+            known = frozenset(now)
+            yield from ((event, solution) for solution in before if solution not in known)
 
     def _evaluated(
         self, changed: ChangedGroups, closes: Closes, evaluator: GpmEvaluator
@@ -167,13 +171,15 @@ class GroupKeeper:
         """(variables, the solutions of each changed group)."""
         found: list[tuple[Solution, ...]] = [()] * len(changed)
         passing = np.flatnonzero(changed.head[:, 4])
-        index = self._as_events(changed.take(passing), closes)
+        index, exceeding = self._as_events(changed.take(passing), closes)
         solutions = evaluator.evaluate(index)
-        for row, reason in evaluator.take_exceeding().items():
+        exceeding |= evaluator.take_exceeding()
+        for row, reason in sorted(exceeding.items()):
             self._exceed(int(index.batch.time[row]), reason)
         variables = sorted({*solutions.columns, *self._partition})
         for row, own in self._by_event(solutions, variables):
-            found[passing[row]] = own
+            if row not in exceeding:
+                found[passing[row]] = own
         return variables, found
 
     def _by_event(
@@ -203,15 +209,18 @@ class GroupKeeper:
         for event, own in by_event.items():
             yield event, tuple(own)
 
-    def _as_events(self, changed: ChangedGroups, closes: Closes) -> SolutionsPartition:
-        """Groups as events, each with its keys and aggregates as a solution."""
+    def _as_events(
+        self, changed: ChangedGroups, closes: Closes
+    ) -> tuple[SolutionsPartition, Exceeding]:
+        """(groups as events, each with its keys and aggregates as a solution; those that exceed)"""
         group = self._kept.group
+        exceeding = Exceeding()
         keys = [self._table.keys[i] for i in changed.head[:, 1].tolist()]
         texts: list[list[str | None]] = [[key[i] for key in keys] for i in range(len(group.keys))]
-        texts += aggregate_texts(self._kept, changed, self._rows)
+        texts += aggregate_texts(self._kept, changed, self._rows, self._limits, exceeding)
         names = (*group.keys, *(name for name, _ in group.aggregates))
         columns = dict(zip(names, texts, strict=True))
-        return as_events(closes, changed.head[:, 0], group, columns)
+        return as_events(closes, changed.head[:, 0], group, columns), exceeding
 
     # --- state ------------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ class GroupRows:
     """Makes rows of groups, in the `order` of events."""
 
     def __init__(self, plan: QueryPlan, kept: KeptGroups, window: int, table: GroupTable) -> None:
-        self._table, self._stream = table, kept.stream
+        self._table, self._stream, self._within = table, kept.stream, kept.order
         self.order = EventOrder(plan, window)
         self._operands = plan.patterns.contents[kept.content].operands or ()
         self._bare = plan.patterns.number_of(kept.content, bare=True)
@@ -51,6 +51,9 @@ class GroupRows:
         if not len(rows):
             return 0
         columns: dict[str, Array] = {**self.order.event_columns(rows)}
+        if self._within and not columns["opens"].all():
+            keys = [_text_ranks(rows.values[v]) for v in self._within]
+            rows = rows.take(np.lexsort((*keys[::-1], columns["event"])))
         outside: Bools = rows.gpm == self._bare
         if SOLVED in rows.values:
             outside |= rows.values[SOLVED].codes < 0
@@ -107,3 +110,12 @@ def _wholes(terms: TermColumn) -> tuple[Bools, Int64s]:
     is_whole, values = whole_numbers(part.terms.to_pylist())
     is_whole = np.append(is_whole & fits_whole(values), False)  # the last is UNBOUND's
     return is_whole[part.codes], np.append(values, 0)[part.codes]
+
+
+def _text_ranks(column: TermColumn) -> Int64s:
+    """The rank [n] of each row's term by its N-Triples text; unbound comes first."""
+    part = column.compact()
+    texts = part.terms.to_pylist()
+    ranks = np.full(len(texts) + 1, -1, np.int64)  # the last is UNBOUND's
+    ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+    return ranks[part.codes]

@@ -43,7 +43,7 @@ class KeptWindow:
                 JoinKeeper, plan, kept, window, changes, own, limits
             )
         else:
-            self._made = partial(GroupKeeper, plan, kept, window, changes, own)
+            self._made = partial(GroupKeeper, plan, kept, window, changes, own, limits)
         self._partition = plan.sequence.own_partition
         numbers = [
             plan.patterns.number_of(c, bare) for c in kept.contents for bare in (False, True)

@@ -47,6 +47,8 @@ EXTENTS = [
 SELECTS = [
     "?o (COUNT(*) AS ?n) (SUM(?v) AS ?s) (AVG(?v) AS ?a) (MIN(?v) AS ?l) (MAX(?v) AS ?g)",
     "?o (COUNT(?v) AS ?n) (COUNT(DISTINCT ?v) AS ?d) (SUM(DISTINCT ?v) AS ?s)",
+    "?o (SAMPLE(?v) AS ?n) (GROUP_CONCAT(?v; separator='-') AS ?c)",
+    "?o (GROUP_CONCAT(DISTINCT ?w) AS ?d) (COUNT(*) AS ?n)",
     "?o (AVG(?v * 2) AS ?a) (COUNT(?w) AS ?n) (MIN(?w) AS ?l)",
 ]
 HAVINGS = [
@@ -185,7 +187,9 @@ def test_explain_says_which_windows_are_kept() -> None:
     anew = f"{head} WHERE {{ SEQ(A) DEFINE GPM A ON W {{ ?o :v ?v OPTIONAL {{ ?o :w ?w }} }} }}"
     assert "anew     A: its pattern is neither one sub-SELECT" in explained(anew)
     ordered = kept.replace("COUNT(*)", "SAMPLE(?v)")
-    assert "anew     A: SAMPLE and GROUP_CONCAT" in explained(ordered)
+    assert "keeps    the groups of A" in explained(ordered)
+    distinct = kept.replace("COUNT(*)", "COUNT(DISTINCT *)")
+    assert "anew     A: it has COUNT(DISTINCT *)" in explained(distinct)
 
 
 def test_state_is_of_its_way_of_evaluation() -> None:
