@@ -68,7 +68,7 @@ def test_without_conditions(examples: int) -> None:
         assert tally.by[conjunction, "compiled-compact"] >= examples // 20
 
 
-@sizes(8, 100, 250)
+@sizes(8, 40, 250)
 def test_with_conditions(examples: int) -> None:
     tally = run(CORRELATED, examples, SEED)
     assert tally.answered["&"] >= examples // 20
@@ -125,7 +125,7 @@ def in_any_order(choices: Choices) -> Case:
     return Case(query, features, streams)
 
 
-@sizes(6, 120, 600)
+@sizes(6, 50, 600)
 def test_in_any_order(examples: int) -> None:
     tally = Tally()
     for number in range(examples):

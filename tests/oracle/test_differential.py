@@ -96,7 +96,7 @@ def shrunk(made: list[int], chance: str, kind: str, features: frozenset[str]) ->
     return smallest
 
 
-@sizes(15, 100, 500)
+@sizes(15, 60, 500)
 def test_some(examples: int) -> None:
     tally = run(examples, SEED)
     assert tally.answered["(all)"] >= examples * 0.24
@@ -104,7 +104,7 @@ def test_some(examples: int) -> None:
         assert tally.answered[f"on {evaluator}"] >= examples // 50
 
 
-@sizes(15, 100, 500)
+@sizes(15, 50, 500)
 def test_compiled_forms(examples: int) -> None:
     """Sequences with little beside what compiled evaluators run."""
     tally = run(examples, f"forms{SEED}", features=FORMS)
@@ -112,7 +112,7 @@ def test_compiled_forms(examples: int) -> None:
         assert tally.answered[f"on {evaluator}"] >= examples // 10
 
 
-@sizes(15, 40, 100)
+@sizes(12, 24, 100)
 def test_fresh(examples: int) -> None:
     """Examples differ from run to run; a failure shows the seed, for use with `test_some`."""
     run(examples, f"fresh{time_ns()}")

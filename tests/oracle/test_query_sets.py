@@ -34,7 +34,7 @@ SEED = os.environ.get("SPASEQ_ORACLE_SEED", "3")
 SETS = int(os.environ.get("SPASEQ_ORACLE_SETS", "0"))
 
 
-@sizes(5, 16, 500)
+@sizes(5, 10, 500)
 def test_a_set_of_queries_has_the_answers_of_each(
     examples: int, monkeypatch: pytest.MonkeyPatch, force: Force
 ) -> None:
@@ -62,7 +62,7 @@ def test_a_set_of_queries_has_the_answers_of_each(
     assert answered > (SETS or examples) // 8
 
 
-@sizes(3, 12, 300)
+@sizes(3, 8, 300)
 def test_a_pushed_set_has_the_answers_of_each(
     examples: int, monkeypatch: pytest.MonkeyPatch, force: Force
 ) -> None:
@@ -107,7 +107,7 @@ def job_of(queries: list[tuple[str, Case, str]], directory: Path) -> Job:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("way", first_of(["files", "shuffle"], 1))
-@sizes(3, 20, 50)
+@sizes(3, 10, 50)
 def test_sets_on_spark(
     spark: Any,
     tmp_path: Path,

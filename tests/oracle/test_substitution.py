@@ -97,7 +97,7 @@ def check(sequence: str, pattern: str, seeds: range) -> Tally:
     return tally
 
 
-@sizes(1, 3)
+@sizes(1, 2)
 @pytest.mark.parametrize("name", first_of([*PATTERNS], 8))
 def test_substituted(name: str, examples: int) -> None:
     for number_, sequence in enumerate(SEQUENCES):
@@ -110,7 +110,7 @@ def test_look_back(name: str, examples: int) -> None:
     assert check(*MORE[name], range(examples)).answered["(all)"]
 
 
-@sizes(3, 8)
+@sizes(3, 5)
 @pytest.mark.parametrize("name", first_of([*PATTERNS], 8))
 def test_the_cases_have_answers(name: str, examples: int) -> None:
     assert check("A : B", PATTERNS[name], range(100, 100 + examples)).answered["(all)"]

@@ -42,7 +42,7 @@ def run(numbers: Iterable[int], events: int, road: Road, random: bool = False) -
     return tally
 
 
-@sizes(6, 24, 60)
+@sizes(6, 12, 60)
 def test_some_copies(examples: int) -> None:
     tally = run(range(examples), 600 if examples < 10 else 4_000, Road(process=False))
     assert tally.cases["own keys"] == tally.cases["same keys"] == examples // 2
