@@ -22,7 +22,6 @@ from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage, are_several, distinct_solutions
-from spaseq.gpm.patterns.required_triples import Marks, MarkTable, required_marks
 from spaseq.gpm.solutions.joins import KeyIndex
 from spaseq.lang import ast
 from spaseq.lang.shapes import QUERY
@@ -34,8 +33,6 @@ from spaseq.plan.pattern_templates import (
     is_stateless,
     template_of,
 )
-from spaseq.plan.query_plan import GpmPlan
-from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND
 from spaseq.records import record
@@ -44,9 +41,6 @@ from spaseq.stages.joint_rows import JointSolutions, RowCutter
 
 _LOG = logging.getLogger("spaseq")
 
-
-_SHARE = 4
-"""A template gets a part of many events, if it needs no more than this share."""
 
 _GROWTH = 16
 """New queries wait for others until they are this share of all."""
@@ -160,9 +154,6 @@ class _SharedMatching:
         plans = [stage.plan for stage, _ in given]
         gpms = [(i, k) for i, plan in enumerate(plans) for k in range(len(plan.patterns.gpms))]
         self._query, self._gpm = (np.array(column, np.int64) for column in zip(*gpms, strict=True))
-        self._marks = MarkTable(
-            [required_marks(plans[i].patterns.gpms[k].pattern) for i, k in gpms]
-        )
         self._streams: dict[str, tuple[Bools, Int32s]] = {}
         for iri in dict.fromkeys(iri for plan in plans for iri in plan.inputs.streams):
             calls = [
@@ -236,23 +227,21 @@ class _SharedMatching:
         self, index: VerticalPartition, reads: Bools, calls: Int32s
     ) -> tuple[list[JointSolutions], set[int]]:
         """The solutions, and the queries that must make theirs by themselves."""
-        active = _ActiveRows(index, self._marks, reads, ~self._is_apart)
         found, room = list[JointSolutions](), thresholds.current.joint_rows
-        apart, alive = set[int](), active.alive
+        apart = set[int]()
         codes = index.lexicon.find([*self._texts]) if self._texts else np.empty(0, np.int32)
         for template in self._templates:
-            own = template.rows[alive[template.rows]]
+            own = template.rows[reads[template.rows]]
             if not len(own):
                 continue
-            part, events = active.part(own)
-            solved = template.solutions(part, alive, codes, room)
+            solved = template.solutions(index, reads, codes, room)
             if solved is None:
                 apart.update(self._query[own].tolist())
                 continue
             event, rows, columns = solved
-            found.append(JointSolutions(events[event], self._query[rows], self._gpm[rows], columns))
+            found.append(JointSolutions(event, self._query[rows], self._gpm[rows], columns))
             room -= len(event)
-        single = np.flatnonzero(alive & self._is_apart & ~np.isin(self._query, [*apart]))
+        single = np.flatnonzero(reads & self._is_apart & ~np.isin(self._query, [*apart]))
         found += self._of_single_rows(index, single, calls, apart)
         return found, apart
 
@@ -281,46 +270,6 @@ class _SharedMatching:
                 ]
                 of = np.full(size, query), np.full(size, gpm)
                 yield JointSolutions(found.event, *of, columns)
-
-
-def _marks(gpm: GpmPlan) -> Marks:
-    """The marks that an event with a solution of stage 1 has."""
-    return required_marks(gpm.correlation.core if gpm.correlation else gpm.pattern)
-
-
-class _ActiveRows:
-    """The rows that may have solutions on a batch (`alive`), and the events that these may be on.
-
-    Templates have most events in common, so they share a part of the batch. One that may have
-    solutions on few of these events has a part of its own.
-    """
-
-    def __init__(
-        self, index: VerticalPartition, marks: MarkTable, reads: Bools, joined: Bools
-    ) -> None:
-        self._index, self._events = index, np.arange(len(index.batch))
-        self._shared, self._triples, self.alive = index, None, reads
-        if type(index.batch) is not EventBatch:  # its triples need not be made
-            return
-        self._triples = triples = marks.triples(index)
-        self.alive = reads & (triples.fewest > 0)
-        found = self._marked(np.flatnonzero(self.alive & joined))
-        if 2 * len(found) <= len(self._events):
-            self._shared, self._events = index.marked_part(found), found
-
-    def _marked(self, rows: Indices) -> Int64s:
-        assert self._triples is not None
-        return np.flatnonzero(self._triples.events_of(rows, len(self._index.batch)))
-
-    def part(self, rows: Indices) -> tuple[VerticalPartition, Int64s]:
-        """The events on which some rows may have solutions, and their numbers in the batch."""
-        size = len(self._events)
-        if self._triples is None or size < thresholds.current.template_events:
-            return self._shared, self._events
-        if _SHARE * int(np.minimum(self._triples.fewest[rows], size).sum()) > size:
-            return self._shared, self._events
-        events = self._marked(rows)
-        return self._index.marked_part(events), events
 
 
 class _JoinedTemplate:
@@ -357,14 +306,14 @@ class _JoinedTemplate:
         self._evaluator = evaluator
 
     def solutions(
-        self, index: VerticalPartition, alive: Bools, codes: Int32s, room: int
+        self, index: VerticalPartition, reads: Bools, codes: Int32s, room: int
     ) -> _JointColumns | None:
         """The solutions; None if they are too many, an event exceeds a limit, or something fails.
 
-        For one query alone it may not, or only for that query. `alive` says which GPMs may have
-        solutions. `codes` has the codes of all constants. There may be `room` solutions.
+        For one query alone it may not, or only for that query. `reads` says which GPMs read the
+        stream. `codes` has the codes of all constants. There may be `room` solutions.
         """
-        own = np.flatnonzero(alive[self.rows])
+        own = np.flatnonzero(reads[self.rows])
         if not len(own):
             return _NOTHING
         self._left -= 1

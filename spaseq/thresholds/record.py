@@ -109,9 +109,6 @@ class Thresholds:
     )
     template_queries: int = _of(8, "queries", "in no family that are evaluated together")
     template_uses: int = _of(2, "patterns", "of a template that are evaluated once")
-    template_events: int = _of(
-        1024, "events", "of which a template gets a part, if few concern it", 0
-    )
     joint_rows: int = _of(
         1_000_000, "rows", "of families matched together, or of lone queries, in a batch", 0
     )

@@ -155,29 +155,19 @@ def test_a_template_beyond_a_limit_is_evaluated_query_by_query() -> None:
     ]
     events = drawn_events(Random(1), 50)
     rows, together = assert_alike(plans_of(crowded), events, Limits(solutions=30))
-    assert rows > 20 and together == 5  # no event has the others' kinds
+    assert rows > 20 and together == 0
 
 
 def test_many_solutions_are_made_query_by_query(force: Force) -> None:
     force("joint_rows=5")
     rows, together = assert_alike(plans_of(PATTERNS), drawn_events(Random(1), 50))
-    assert rows > 20 and together == 5
+    assert rows > 20 and together == 0
 
 
 def test_filters_of_one_template_are_each_querys_own() -> None:
     tests = [f"?y {op} {i}" for i in range(4) for op in ("<=", "!=", ">")]
     plans = plans_of([f"?x :v ?y ; :is ?z FILTER ({test} && ?y < 3)" for test in tests])
     rows, together = assert_alike(plans, drawn_events(Random(3), 50))
-    assert rows > 100 and together == len(plans)
-
-
-def test_a_template_of_few_events_gets_these_only(
-    monkeypatch: pytest.MonkeyPatch, force: Force
-) -> None:
-    force("template_events=0")
-    monkeypatch.setattr(lone_patterns, "_SHARE", 1)
-    plans = plans_of([*PATTERNS, "?x :k :k1 ; :is :A ; :v 1", "?x :k :k1 ; :is :B ; :v 2"])
-    rows, together = assert_alike(plans, drawn_events(Random(4), 200))
     assert rows > 100 and together == len(plans)
 
 

@@ -64,20 +64,6 @@ class VerticalPartition:
         """Some of the events as a source with the same lexicon; they are numbered from 0."""
         return VerticalPartition(self.batch.take(events), self.lexicon)
 
-    def by_object(self, predicate: str) -> tuple[Int32s, Int64s]:
-        """The objects and events of a predicate's triples, by object and then by event."""
-        return self.remembered(("objects", predicate), lambda: self._by_object(predicate))
-
-    def _by_object(self, predicate: str) -> tuple[Int32s, Int64s]:
-        table = self.select(predicate, None, None)
-        assert table.event is not None
-        order = np.argsort(table.o, kind="stable")
-        return table.o[order], table.event[order]
-
-    def marked_part(self, events: Int64s) -> VerticalPartition:
-        """`part`, made once for all queries that need the same events."""
-        return self.remembered(("part", events.tobytes()), lambda: self.part(events))
-
     @cached_property
     def event_of(self) -> Int64s:
         """The event [m] of each triple."""
