@@ -9,14 +9,16 @@ import numpy as np
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.kernels.measures import is_rising, positions
 from spaseq.automaton.batch.kernels.near_rows import move_latest, note_latest, note_near
-from spaseq.automaton.batch.match_builder import EnumeratedMatches
+from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Acceptance, Automaton, Edge, Program, State, TakeLabel
 from spaseq.automaton.program.outer_steps import OuterNegation
 from spaseq.automaton.program.window import Sliding
+from spaseq.automaton.registers.compiled.answers import Answers
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
+from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.sets.compiled.chain_state import ChainState
 from spaseq.automaton.sets.compiled.compact_state import CompactState
 from spaseq.automaton.sets.python.determinise import DeterministicAutomaton
@@ -26,13 +28,12 @@ from spaseq.lang.sequence import SequenceOperator
 
 def steps() -> Iterator[str]:
     """Call the kernels, and yield the name of each when it is ready."""
-    runs = RunState(run_tables(_one_step(), [GpmColumns(())], (), Sliding(1)))
+    runs = _runs(_one_step(), 1)
     ones, times, none = np.zeros(1, np.int32), np.zeros(1, np.int64), np.empty(0, np.int64)
     rows = OrderedRows(ones, ones, times, ones, times, times, none)
     list(runs.advance(rows, np.empty((0, 1)), np.zeros(1, np.uint8)))
     yield "advance"
-    thresholds = run_tables(_two_steps(), [GpmColumns(()), GpmColumns(())], (), Sliding(1))
-    list(RunState(thresholds).advance(rows, np.empty((0, 1)), np.zeros(1, np.uint8)))
+    list(_runs(_two_steps(), 2).advance(rows, np.empty((0, 1)), np.zeros(1, np.uint8)))
     yield "advance_threshold_sequence"
     runs.collect(0)
     yield "collect"
@@ -69,6 +70,13 @@ def steps() -> Iterator[str]:
     yield "is_rising"
     yield from _required_rows()
     yield from _checks_of_matches(rows)
+
+
+def _runs(program: Program, count: int) -> RunState:
+    gpms = [GpmColumns(())] * count
+    machine = Machine(program, Sliding(1), gpms, [])
+    tables = run_tables(program, gpms, (), machine.window)
+    return RunState(tables, Answers(tables, machine, MatchBuilder(machine)))
 
 
 def _checks_of_matches(rows: OrderedRows) -> Iterator[str]:

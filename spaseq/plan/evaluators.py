@@ -28,8 +28,6 @@ from spaseq.plan.sharing import (
 SET_EVALUATORS = ("compiled-compact", "compiled-chain")
 """The evaluators whose partial matches are sets that share parts."""
 
-_COUNTED = "its many repetitions are counted"
-
 
 def with_evaluator(plan: QueryPlan, choice: EvaluatorChoice) -> QueryPlan:
     """The plan with another evaluator."""
@@ -104,8 +102,6 @@ def obstacle_to_compiled_registers(plan: QueryPlan) -> str | None:
     correlation = obstacle_of_correlation(plan)
     if correlation is not None:
         return correlation
-    if plan.sequence.program.bounds:
-        return _COUNTED
     try:
         _tested(plan)
     except (NoKernel, NotContiguous) as reason:

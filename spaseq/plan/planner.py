@@ -89,7 +89,8 @@ def plan_query(resolved: Resolved, name: str, options: CompileOptions = AS_USUAL
     """
     disabled = known_rules(options.disable)
     if options.evaluator is not None:
-        plan = plan_as_written(resolved, name, options)
+        few = FEW_STATES if options.evaluator == "compiled-registers" else None
+        plan = plan_as_written(resolved, name, options, few)
         plan = with_evaluator(plan, asked_evaluator(plan, options.evaluator))
         plan = apply_rules(plan, disabled)
         check_evaluator(plan)

@@ -38,6 +38,7 @@ EVALUATORS: tuple[EvaluatorName, ...] = get_args(EvaluatorName)
 COUNTING: dict[str, EvaluatorName] = {
     "registers, counting": "registers",
     "compiled-compact, counting": "compiled-compact",
+    "compiled-registers, counting": "compiled-registers",
 }
 """Evaluators that also run programs whose repetitions are counted, however small their bounds."""
 

@@ -26,6 +26,15 @@ class Action:
 
 
 @record
+class CountTest:
+    """A comparison of the repetitions of a counted step so far, before those of an edge."""
+
+    repeat: int
+    operator: Literal["<", "="]
+    number: int
+
+
+@record
 class RepeatBounds:
     """The bounds of a repeated step (`maximum` None: no upper bound)."""
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from spaseq.automaton.program.counters import Action, RepeatBounds
+from spaseq.automaton.program.counters import Action, CountTest, RepeatBounds
 from spaseq.lang import ast
 from spaseq.lang.scope import View
 from spaseq.lang.sequence import SequenceOperator
@@ -70,6 +70,7 @@ class Edge:
     actions: tuple[Action, ...]
     negations: tuple[int, ...]
     exits: tuple[GreedyExit, ...] = ()
+    counts: tuple[CountTest, ...] = ()  # under which a run follows it
 
 
 @record

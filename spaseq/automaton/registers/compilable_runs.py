@@ -2,9 +2,10 @@
 
 The register kernel can run automata whose edges each take one solution; alternatives of single GPMs
 are such edges. A step may ask earlier steps for equal terms and for comparisons of numbers, and the
-repetitions so far for aggregates of numbers. A negated step must be a single GPM. In first or
-last place, and where it uses variables bound later, it is checked on whole matches
-(`batch.outer_checks`). The GPM of UNTIL does not use variables bound later either, and a loop that
+repetitions so far for aggregates of numbers. Other FILTERs, and joins of variables that may be
+unbound, become asked tests: the evaluator in Python answers them, and the answers are remembered. A
+negated step must be a single GPM. In first or last place, and where it uses variables bound later,
+it is checked on whole matches (`batch.outer_checks`). The GPM of UNTIL does not use variables bound later either, and a loop that
 is greedy or has an UNTIL must repeat one solution at a time.
 
 A *threshold sequence* joins its steps by `;` without a bound on gaps and without negated steps, in
@@ -44,6 +45,8 @@ from spaseq.automaton.program.outer_steps import (
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.registers.compiled.edge_tests import (
     EVENT_TIME,
+    AnyTests,
+    AskedTest,
     EdgeTest,
     EdgeTests,
     Number,
@@ -56,21 +59,27 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     tests_of,
 )
 from spaseq.automaton.registers.compiled.flow import bound_by_state
+from spaseq.automaton.registers.counted_loops import split_by_count
 from spaseq.automaton.registers.loop_tests import (
     Stop,
     check_closings,
     check_loops,
     closing_ends,
     is_unmarked,
+    of_count,
     one_more,
     running_aggregate,
     within_reach,
     without_greedy_ends,
 )
 from spaseq.automaton.registers.negated_steps import NegatedSteps, same_term
-from spaseq.expr.uses import variables_of
+from spaseq.expr.uses import is_volatile, timestamp_uses, variables_of
 from spaseq.lang import ast
+from spaseq.lang.variables import is_now, walk
 from spaseq.records import record
+
+_MOST_READ = 6
+"""The most numbers of a run by which the answer to an asked test is remembered."""
 
 MOST_EDGES = 64
 """The kernel keeps the number of an edge in six bits (`EDGE_BITS`)."""
@@ -90,8 +99,8 @@ class TestedEdge:
     step: Edge
     source: int  # state
     take: TakeLabel
-    tests: EdgeTests
-    kills: tuple[tuple[int, EdgeTests], ...]
+    tests: AnyTests
+    kills: tuple[tuple[int, AnyTests], ...]
     stops: tuple[Stop, ...]
     repeated: frozenset[str]
 
@@ -101,7 +110,7 @@ class TestedEdge:
         the solution by one operator."""
         groups: dict[tuple[Number, str], EdgeTests] = {}
         for test in self.tests:
-            if test.is_threshold:
+            if isinstance(test, EdgeTest) and test.is_threshold:
                 group = test.left, test.operator
                 groups[group] = (*groups.get(group, ()), test)
         return max(groups.values(), key=len, default=())
@@ -134,10 +143,12 @@ class TestedNegation:
 class TestedProgram:
     """A program for the register kernels.
 
-    `key` are the variables whose values all solutions of a match share, the partition's first.
-    `outer` are the negated steps in first and last place.
+    `automaton` has a copy of each state of a counted loop for what the count allows. `key` are the
+    variables whose values all solutions of a match share, the partition's first. `outer` are the
+    negated steps in first and last place.
     """
 
+    automaton: Automaton
     key: tuple[str, ...]
     edges: tuple[TestedEdge, ...]
     closings: tuple[TestedClosing, ...]
@@ -169,14 +180,17 @@ class _Testing:
         partition: tuple[str, ...],
         window: Window,
     ) -> None:
-        self._program, self._gpms, self._partition = program, gpms, partition
+        self._program = program = split_by_count(program)
+        self._gpms, self._partition = gpms, partition
         self._outer = _outer_negations(program)
         self._counted = isinstance(window, Counted)
         self._takes = [*self._taking()]
         taken = {taking.take.gpm for _, taking in self._takes}
         self._bound = bound_by_state(self._automaton(), gpms)
         self._key = self._key_of(self._takes)
-        self._check_groups(self._takes)
+        self._shared = self._shared_groups(self._takes)
+        binders = [self._gpms[taking.take.gpm] for _, taking in self._takes]
+        self._optional = {v for gpm in binders for v in gpm.variables if v not in gpm.certain}
         self._checks = NegatedSteps(program, gpms, self._bound, taken, self._key)
         self._inner = self._looking_ahead()
 
@@ -189,7 +203,8 @@ class _Testing:
         closings = tuple(self._closings())
         _check_edges(len(edges) + len(closings))
         is_threshold_sequence = not closings and self._is_threshold_sequence(edges)
-        return TestedProgram(self._key, edges, closings, outer, is_threshold_sequence)
+        automaton = self._program.automaton
+        return TestedProgram(automaton, self._key, edges, closings, outer, is_threshold_sequence)
 
     # --- the whole program -----------------------------------------------------------------------
 
@@ -227,16 +242,14 @@ class _Testing:
         more = common - set(self._program.owner) - set(self._partition)
         return (*self._partition, *sorted(more))
 
-    def _check_groups(self, takes: Sequence[tuple[int, AlternativeEdge]]) -> None:
-        """Refuse a group variable that two steps of its repetition bind."""
+    def _shared_groups(self, takes: Sequence[tuple[int, AlternativeEdge]]) -> frozenset[str]:
+        """The group variables that two steps of a repetition bind."""
         binders: dict[str, set[int]] = {}
         for _, taking in takes:
             for variable in self._gpms[taking.take.gpm].variables:
                 if variable in self._program.owner:
                     binders.setdefault(variable, set()).add(taking.take.occurrence)
-        for variable, occurrences in sorted(binders.items()):
-            if len(occurrences) > 1:
-                raise NoKernel(f"the steps of a repetition join on ?{variable}")
+        return frozenset(v for v, occurrences in binders.items() if len(occurrences) > 1)
 
     def _negated(self, number: int) -> TakeLabel:
         """The one GPM of a negated step."""
@@ -261,9 +274,9 @@ class _Testing:
         join, target = edge.edge.join, edge.edge.target
         if edge.edge is not edge.step:
             return False
-        if any(test.right.offset_ms is not None for test in edge.tests):
-            return False
         if edge.kills or edge.stops or len(edge.thresholds) < len(edge.tests):
+            return False
+        if any(test.right.offset_ms is not None for test in edge.thresholds):
             return False
         if join is not None and (join.kind != ";" or join.gap_ms is not None):
             return False
@@ -314,16 +327,75 @@ class _Testing:
             ends = tuple((other.take.gpm, other.tests) for other in others)
             yield replace(edge, kills=edge.kills + ends) if ends else edge
 
-    def _tests(self, source: int, edge: Edge, take: TakeLabel) -> EdgeTests | None:
+    def _tests(self, source: int, edge: Edge, take: TakeLabel) -> AnyTests | None:
         """The tests of a solution that an edge takes; None if none can pass them."""
-        tests = [*self._joins(source, take)]
-        own = self._gpms[take.gpm].conditions
+        tests = [*map(of_count, edge.counts), *self._joins(source, take)]
+        own, asked = self._gpms[take.gpm].conditions, list[ast.Expr]()
         for condition in own if take.conditions is None else take.conditions:
-            remaining = tests_of(condition, lambda v: self._place(v, source, edge, take))
+            try:
+                remaining = tests_of(condition, lambda v: self._place(v, source, edge, take))
+            except NoKernel:
+                if is_volatile(condition):
+                    raise
+                asked.append(condition)
+                continue
             if remaining is None:
                 return None
             tests += remaining
-        return tuple(tests)
+        unsure = self._joins_unsurely(source, take)
+        if not asked and not unsure:
+            return tuple(tests)
+        return *tests, self._asked(asked, source, edge, take, unsure)
+
+    # --- what the evaluator in Python is asked ----------------------------------------------------
+
+    def _joins_unsurely(self, source: int, take: TakeLabel) -> bool:
+        """Whether only the run itself tells what its solution has to join with."""
+        gpm, bound = self._gpms[take.gpm], self._bound
+        return any(
+            v in self._shared
+            if v in self._program.owner
+            else v in bound.possibly[source]
+            and not (v in gpm.certain and v in bound.certainly[source])
+            for v in gpm.variables
+            if v not in self._key
+        )
+
+    def _asked(
+        self,
+        conditions: Sequence[ast.Expr],
+        source: int,
+        edge: Edge,
+        take: TakeLabel,
+        by_run: bool,
+    ) -> AskedTest:
+        """The test of what no numbers decide; `by_run`: the answer depends on the whole run."""
+        gpm, of_run = self._gpms[take.gpm], list[Number]()
+        read = frozenset().union(*map(variables_of, conditions), gpm.variables if by_run else ())
+        of_own = [Number(v, by_term=True) for v in gpm.variables if v in read]
+        if any(is_now(node) for condition in conditions for node in walk(condition)):
+            of_own.append(Number(EVENT_TIME, offset_ms=0))
+        for name in (last_time(gpm) for c in conditions for gpm in timestamp_uses(c)):
+            if name in self._bound.possibly[source]:
+                of_run.append(Number(name, offset_ms=0))
+        for variable in sorted(read - gpm.certain):
+            if variable in self._program.owner or variable in self._optional:
+                by_run = True
+            elif variable in self._bound.possibly[source]:
+                of_run.append(Number(variable, by_term=True))
+        for node in (node for condition in conditions for node in walk(condition)):
+            match node:
+                case ast.Aggregate():
+                    by_run = True
+                case ast.Prev(ast.Var(name)):
+                    try:
+                        if self._repeats("PREV", name, edge, take):
+                            of_run.append(Number(name, by_term=True))
+                    except NoKernel:
+                        by_run = True
+        if by_run or len(of_run) > _MOST_READ:
+            return AskedTest(edge, tuple(of_own), (), True)
+        return AskedTest(edge, tuple(of_own), tuple(dict.fromkeys(of_run)), False)
 
     # --- negated steps between two steps that use variables bound later ---------------------------
 
@@ -406,9 +478,7 @@ class _Testing:
         for variable in gpm.variables:
             if variable in self._key or variable in self._program.owner:
                 continue
-            if variable in bound.possibly[source]:
-                if variable not in gpm.certain or variable not in bound.certainly[source]:
-                    raise NoKernel(f"steps join on ?{variable}, which may be unbound")
+            if variable in gpm.certain and variable in bound.certainly[source]:
                 yield same_term(variable)
 
     # --- variables --------------------------------------------------------------------------------
@@ -416,6 +486,8 @@ class _Testing:
     def _place(self, variable: Read, source: int, edge: Edge, take: TakeLabel) -> Place:
         """The place of a value in a FILTER of the step that an edge takes."""
         gpm, owner = self._gpms[take.gpm], self._program.owner
+        if not self._shared.isdisjoint(variables_of(variable)):
+            raise NoKernel("a FILTER uses a variable on which the steps of a repetition join")
         if isinstance(variable, ast.Timestamp | ast.Call):
             return self._time(variable, source)
         if isinstance(variable, ast.Prev):

@@ -21,8 +21,9 @@ from spaseq.automaton.program.alternatives import (
     NotSingle,
     alternative_edges,
 )
+from spaseq.automaton.program.counters import CountTest
 from spaseq.automaton.program.nfa import Acceptance, Automaton, GreedyExit, Program, State
-from spaseq.automaton.registers.compiled.edge_tests import EdgeTest, EdgeTests, Number, Running
+from spaseq.automaton.registers.compiled.edge_tests import AnyTests, EdgeTest, Number, Running
 from spaseq.lang import ast
 from spaseq.lang.sequence import SequenceOperator
 from spaseq.records import record
@@ -97,7 +98,7 @@ class Stop:
     """
 
     gpm: int
-    tests: EdgeTests
+    tests: AnyTests
     marks: Number | None = None
 
 
@@ -159,6 +160,12 @@ def within_reach(join: SequenceOperator | None) -> Iterator[EdgeTest]:
 def is_unmarked(mark: Number) -> EdgeTest:
     """The test of whether a run has no mark: only NaN differs from itself."""
     return EdgeTest(mark, "!=", mark, left_in_run=True)
+
+
+def of_count(test: CountTest) -> EdgeTest:
+    """The test of how often a run has repeated a counted loop."""
+    count, number = Number(str(test.repeat), measure="count"), Number("", measure="constant")
+    return EdgeTest(count, test.operator, replace(number, plus=test.number), True, "solution")
 
 
 def running_aggregate(aggregate: ast.Aggregate) -> tuple[str, Running | None]:

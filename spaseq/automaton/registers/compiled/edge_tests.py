@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from spaseq.algebra.constants import constant_text
 from spaseq.automaton.batch.no_kernel import NoKernel
+from spaseq.automaton.program.nfa import Edge
 from spaseq.expr.temporal import Duration
 from spaseq.expr.values import decode
 from spaseq.lang import ast
@@ -153,8 +154,9 @@ class Number:
     It is a variable's value, the result of a formula over it, or an id of its term. A constant is a
     formula without a variable. With `offset_ms` it is the time (ms) of the event, plus the offset.
     A `running` number is an aggregate that a register accumulates. A `measure` needs no variable:
-    the time (ms) of the event, the number of its instant, or a mark that is NaN until a register is
-    marked; `plus` is added to it.
+    the time (ms) of the event, the number of its instant, a mark that is NaN until a register is
+    marked, or a count of the repetitions of the step whose number is `variable`; `plus` is added
+    to it. A `constant` is `plus`.
     """
 
     variable: str
@@ -162,7 +164,7 @@ class Number:
     formula: ast.Expr | None = None
     offset_ms: int | None = None
     running: Running | Literal[""] = ""
-    measure: Literal["", "time", "instant", "mark"] = ""
+    measure: Literal["", "time", "instant", "mark", "count", "constant"] = ""
     plus: int = 0
 
     @property
@@ -173,9 +175,9 @@ class Number:
     @property
     def base(self) -> Number:
         """The number of a solution that a running number is made of; else this number."""
-        if not self.running:
-            return self
-        return ONE if self.running == "COUNT" else Number(self.variable)
+        if self.running == "COUNT" or self.measure == "count":
+            return ONE
+        return Number(self.variable) if self.running else self
 
 
 ONE = Number("", formula=ast.Literal("1", XSD + "integer"))
@@ -204,6 +206,11 @@ class EdgeTest:
         return ordered and not self.left_in_run and self.right_in == "run"
 
     @property
+    def of_count(self) -> bool:
+        """Whether it looks at a count of the run alone, so that it decides where the run waits."""
+        return self.left.measure == "count"
+
+    @property
     def of_bases(self) -> EdgeTest:
         """The same comparison of the numbers that running numbers are made of."""
         return EdgeTest(self.left.base, self.operator, self.right.base)
@@ -215,10 +222,44 @@ class EdgeTest:
         return not (left.by_term or left.measure) and left.offset_ms is None
 
     @property
+    def of_run(self) -> tuple[Number, ...]:
+        """The numbers that it reads of the run."""
+        right = () if self.right_in == "solution" else (self.right,)
+        return (self.left, *right) if self.left_in_run else right
+
+    @property
+    def of_solution(self) -> tuple[Number, ...]:
+        """The numbers that it reads of the solution, or that the run has from solutions."""
+        return self.left.base, self.right.base
+
+    @property
     def numbers(self) -> tuple[Number, Number]:
         """Both numbers."""
         return self.left, self.right
 
+
+@record
+class AskedTest:
+    """The question whether a run takes a solution along an edge; the evaluator in Python answers.
+
+    An answer depends on `of_own`, ids and times of the solution, and on `of_run`, those of the
+    run, or on the whole run (`by_run`).
+    """
+
+    edge: Edge
+    of_own: tuple[Number, ...]
+    of_run: tuple[Number, ...]
+    by_run: bool
+
+    is_threshold = of_count = by_value = False
+
+    @property
+    def of_solution(self) -> tuple[Number, ...]:
+        """The numbers that it reads of the solution, or that the run has from solutions."""
+        return *self.of_own, *self.of_run
+
+
+AnyTests: TypeAlias = tuple[EdgeTest | AskedTest, ...]
 
 EdgeTests: TypeAlias = tuple[EdgeTest, ...]
 

@@ -12,7 +12,12 @@ from spaseq.automaton.batch.kernels.comparisons import CODES
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, Edge
 from spaseq.automaton.registers.compilable_runs import MOST_EDGES, TestedClosing, TestedEdge
-from spaseq.automaton.registers.compiled.edge_tests import EdgeTest, Number, last_time
+from spaseq.automaton.registers.compiled.edge_tests import (
+    AskedTest,
+    EdgeTest,
+    Number,
+    last_time,
+)
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
 from spaseq.automaton.registers.loop_tests import accepts_at_once
@@ -93,6 +98,7 @@ def program_arrays(
     closings: Sequence[TestedClosing],
     numbers: Sequence[Number],
     registers: Sequence[Number],
+    asked: Sequence[AskedTest],
     gpms: Sequence[GpmColumns],
 ) -> ProgramArrays:
     """The arrays of an automaton.
@@ -102,9 +108,10 @@ def program_arrays(
         closings: where matches wait for the close of their windows.
         numbers: the numbers of solutions that tests compare or registers keep.
         registers: the numbers that runs keep.
+        asked: the tests that the evaluator in Python answers.
         gpms: the columns of each GPM, by its index.
     """
-    rows = _EdgeRows(numbers, registers)
+    rows = _EdgeRows(numbers, registers, asked)
     for edge in edges:
         rows.add(edge, (*gpms[edge.take.gpm].variables, last_time(edge.take.name)))
     for _ in closings:
@@ -134,6 +141,7 @@ def program_arrays(
         _table([kill for kills in killing for kill in kills], 3),
         _begins(stopping),
         _table([stop for stops in stopping for stop in stops], 4),
+        *rows.asks(),
     )
 
 
@@ -155,7 +163,10 @@ def _stopping(
 class _EdgeRows:
     """The rows of `edge`, and the arrays of which each row has a range."""
 
-    def __init__(self, numbers: Sequence[Number], registers: Sequence[Number]) -> None:
+    def __init__(
+        self, numbers: Sequence[Number], registers: Sequence[Number], asked: Sequence[AskedTest]
+    ) -> None:
+        self._asked = asked
         self._number = {n: i for i, n in enumerate(numbers)}
         self._register = {n: i for i, n in enumerate(registers)}
         self._rows: list[list[int]] = []
@@ -177,7 +188,8 @@ class _EdgeRows:
             row[kernel.INCLUSIVE] = int(indexed[0].operator in (">=", "<="))
         self._rows.append(row)
         self.thresholds += [self._register[t.right] for t in indexed]
-        self.add_tests([t for t in edge.tests if t not in indexed])
+        _, row[kernel.OFFERED] = self.add_tests([t for t in edge.tests if t.of_count])
+        self.add_tests([t for t in edge.tests if t not in indexed and not t.of_count])
         for number, register in self._register.items():
             how = self._assigned(number, edge, bound)
             if how == kernel.CLEARED:
@@ -193,6 +205,8 @@ class _EdgeRows:
 
     def _assigned(self, register: Number, edge: TestedEdge, bound: Sequence[str]) -> int | None:
         """How an edge sets a register; None if it does not."""
+        if register.measure == "count":
+            return _counted(edge.edge, int(register.variable))
         if register.measure == "mark":
             return kernel.CLEARED  # it belongs to the wait of the run before
         if register.measure:
@@ -203,10 +217,13 @@ class _EdgeRows:
             return None if register.running == "FIRST" else _HOW[register.running]
         return kernel.REPLACED
 
-    def add_tests(self, tests: Sequence[EdgeTest]) -> tuple[int, int]:
+    def add_tests(self, tests: Sequence[EdgeTest | AskedTest]) -> tuple[int, int]:
         """Add tests; their range."""
         first = len(self.tests)
         for test in tests:
+            if isinstance(test, AskedTest):
+                self.tests.append((kernel.ASKED, self._asked.index(test), 0, 0, 0))
+                continue
             left = ~self._register[test.left] if test.left_in_run else self._number[test.left]
             self.tests.append((CODES[test.operator], left, *self._right(test)))
         return first, len(self.tests)
@@ -220,6 +237,18 @@ class _EdgeRows:
             return 0, kernel.REPLACED, self._number[number]
         return self._register[number], _HOW[number.running], self._number[number.base]
 
+    def asks(self) -> tuple[Int32s, Int32s]:
+        """`asks` and `asking` of all asked tests."""
+        read = [
+            [
+                *(self._number[number] for number in test.of_own),
+                *(~self._register[number] for number in test.of_run),
+                *([kernel.THE_RUN] if test.by_run else ()),
+            ]
+            for test in self._asked
+        ]
+        return _begins(read), _flat(read)
+
     def table(self) -> Int32s:
         """The rows added so far, and one that ends the ranges of the last."""
         return np.array([*self._rows, self._ranges()], np.int32)
@@ -230,6 +259,14 @@ class _EdgeRows:
         row[kernel.THRESHOLDS], row[kernel.TESTS] = len(self.thresholds), len(self.tests)
         row[kernel.ASSIGNMENTS] = len(self.assignments)
         return row
+
+
+def _counted(edge: Edge, repeat: int) -> int | None:
+    """How an edge sets the count of a loop."""
+    kinds = {action.kind for action in edge.actions if action.repeat == repeat}
+    if "start" in kinds:
+        return kernel.REPLACED
+    return kernel.SUM if "again" in kinds else None
 
 
 def _gap_ms(edge: Edge) -> int:

@@ -31,6 +31,7 @@ from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted
 from spaseq.automaton.registers.compiled.accumulation import Accumulation, SeenKinds
+from spaseq.automaton.registers.compiled.answers import Answers
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.formulas import Formula
 from spaseq.automaton.registers.compiled.hand_over import hand_over
@@ -67,6 +68,8 @@ def _measured(number: Number, rows: OrderedRows) -> Float64s | Int64s | float:
             return rows.time + number.plus
         case "instant":
             return rows.ordinal + number.plus
+        case "constant":
+            return number.plus
     return np.nan
 
 
@@ -101,9 +104,11 @@ class RunSequencer:
         self._machine, window = machine, machine.window
         self._tables = tables = run_tables(machine.program, machine.gpms, machine.partition, window)
         self._counted = isinstance(window, Counted)
-        self._runs = RunState(tables, window.events if isinstance(window, Counted) else -1)
-        self._frame = BatchFrame(machine.gpms, machine.partition, tables.key, window, tables.strict)
         self._builder = MatchBuilder(machine)
+        self._answers = Answers(tables, machine, self._builder)
+        counted = window.events if isinstance(window, Counted) else -1
+        self._runs = RunState(tables, self._answers, counted)
+        self._frame = BatchFrame(machine.gpms, machine.partition, tables.key, window, tables.strict)
         self._terms = {n.variable: Interner() for n in tables.numbers if n.by_term}
         self._seen = SeenKinds(tables.compared)
         self._accumulation = Accumulation(tables.accumulated)
@@ -456,6 +461,7 @@ class RunSequencer:
         for variable, used in self._terms_in_use().items():
             terms = self._terms[variable]
             terms.release([n for n in range(terms.bound) if n not in used])
+        self._answers.forget()
         self._most_rows = 2 * len(self._builder.store)
         self._most_keys = 2 * len(self._frame.keys)
 

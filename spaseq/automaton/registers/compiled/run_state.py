@@ -10,6 +10,7 @@ from spaseq import thresholds
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.pace import Pace
+from spaseq.automaton.registers.compiled.answers import Answers
 from spaseq.automaton.registers.compiled.layout import threshold_steps
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.kernels import run_arrays as kernel
@@ -47,11 +48,13 @@ class WaitingPath:
 class RunState:
     """All runs of a sequence, of all slots.
 
-    `counted` is n of WITHIN n EVENTS, -1 for windows of time.
+    `answers` are those to the asked tests; `counted` is n of WITHIN n EVENTS, -1 for windows of
+    time.
     """
 
     __slots__ = (
         "_ahead",
+        "_answers",
         "_arrivals",
         "_counted",
         "_cursor",
@@ -66,8 +69,8 @@ class RunState:
         "_waiting",
     )
 
-    def __init__(self, tables: RunTables, counted: int = -1) -> None:
-        self._tables, self._counted = tables, counted
+    def __init__(self, tables: RunTables, answers: Answers, counted: int = -1) -> None:
+        self._tables, self._answers, self._counted = tables, answers, counted
         self._program: Arrays = tuple(tables.program)
         # The fields of `RunArrays`, `WaitingArrays` (all but `few`) and `ArrivalArrays`.
         self._runs: Arrays = (
@@ -128,6 +131,8 @@ class RunState:
             elif full == kernel.RUNS_FULL:
                 row = int(cursor[kernel.ROW])
                 self._make_room_for_runs(need, len(rows) - row, int(rows.lowest[row]))
+            elif full == kernel.UNANSWERED:
+                self._answers.answer(self._node, rows.number)
             elif full == kernel.POOL_FULL:
                 self.make_room_for_waiting(need)
             elif full != kernel.DONE and (
@@ -181,6 +186,7 @@ class RunState:
             self._waiting_arrays,
             self._progress,
             self._arrivals,
+            self._answers.arrays,
             outputs,
             self._cursor,
         )
@@ -246,6 +252,7 @@ class RunState:
 
     def _collect(self, lowest: int) -> None:
         previous, *_ = self._arrivals
+        self._answers.forget_runs()
         collect(
             self._tables.program.edge,
             self._runs,

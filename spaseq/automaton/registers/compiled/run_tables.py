@@ -12,7 +12,12 @@ from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Acceptance, Edge, Program
 from spaseq.automaton.program.window import Window
 from spaseq.automaton.registers.compilable_runs import TestedNegation, tested_program
-from spaseq.automaton.registers.compiled.edge_tests import EdgeTests, Number
+from spaseq.automaton.registers.compiled.edge_tests import (
+    AskedTest,
+    EdgeTest,
+    EdgeTests,
+    Number,
+)
 from spaseq.automaton.registers.compiled.layout import program_arrays
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
 from spaseq.compiled.arrays import Int32s
@@ -82,6 +87,8 @@ class RunTables:
     """The automaton's edge for each edge of the kernel: the same, or the edge of its bracket."""
     closings: tuple[Acceptance, ...]
     """Where matches wait for the close of their windows; the kernel's edges after `edges`."""
+    asked: tuple[AskedTest, ...]
+    """The tests that the evaluator in Python answers."""
     program: ProgramArrays
     timed: bool
     """Whether an operator bounds a gap."""
@@ -103,28 +110,30 @@ def run_tables(
     """
     tested = tested_program(program, gpms, partition, window)
     edges = tested.edges
-    tests = [t for e in edges for t in e.tests]
+    tests: list[EdgeTest | AskedTest] = [t for e in edges for t in e.tests]
     tests += [t for e in edges for _, kill in e.kills for t in kill]
     stops = [stop for edge in edges for stop in edge.stops]
     stops += [stop for closing in tested.closings for stop in closing.stops]
     tests += [t for stop in stops for t in stop.tests]
-    in_runs = [t.right for t in tests if t.right_in != "solution"]
-    in_runs += [t.left for t in tests if t.left_in_run]
+    in_runs = [number for test in tests for number in test.of_run]
     in_runs += [stop.marks for stop in stops if stop.marks is not None]
     registers = tuple(dict.fromkeys(in_runs))
     checks = [t for negation in tested.outer for t in negation.tests or ()]
-    of_solutions = [n.base for t in [*tests, *checks] for n in (t.left, t.right)]
+    of_solutions = [n for t in [*tests, *checks] for n in t.of_solution]
+    asked = tuple(dict.fromkeys(t for t in tests if isinstance(t, AskedTest)))
+    compared = [t for t in [*tests, *checks] if isinstance(t, EdgeTest) and t.by_value]
     numbers = tuple(dict.fromkeys(of_solutions))
     return RunTables(
         tested.key,
         numbers,
         registers,
-        tuple(dict.fromkeys(t.of_bases for t in [*tests, *checks] if t.by_value)),
+        tuple(dict.fromkeys(t.of_bases for t in compared)),
         tuple(dict.fromkeys(n for n in registers if n.running in ("SUM", "MIN", "MAX"))),
         tuple(e.edge for e in edges),
         tuple(e.step for e in edges),
         tuple(c.end for c in tested.closings),
-        program_arrays(program.automaton, edges, tested.closings, numbers, registers, gpms),
+        asked,
+        program_arrays(tested.automaton, edges, tested.closings, numbers, registers, asked, gpms),
         any(e.edge.join is not None and e.edge.join.gap_ms is not None for e in edges),
         program.strict,
         tested.is_threshold_sequence,

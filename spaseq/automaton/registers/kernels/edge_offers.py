@@ -10,10 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq.automaton.batch.kernels.comparisons import holds
+from spaseq.automaton.registers.kernels.asked_tests import is_answered
 from spaseq.automaton.registers.kernels.run_arrays import (
     ADDED,
     ANY,
     AS_IS,
+    ASKED,
     COUNT,
     EVER,
     EXPIRED,
@@ -24,6 +26,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     KIND,
     LEFT,
     LESSER,
+    OFFERED,
     OPERATOR,
     ORIGIN,
     PLACE,
@@ -70,6 +73,10 @@ def passes(batch: BatchArrays, first: int, end: int, row: int, run: int) -> bool
     """
     test, register = batch.program.test, batch.runs.register
     for i in range(first, end):
+        if test[i, OPERATOR] == ASKED:
+            if not is_answered(batch, test[i, LEFT], row, run):
+                return False
+            continue
         left, right, how = test[i, LEFT], test[i, RIGHT], test[i, HOW]
         value = batch.number[left, row] if left >= 0 else register[run, ~left]
         if how == AS_IS:
@@ -147,7 +154,7 @@ def offer_in_turn(batch: BatchArrays, block: int, e: int, offered: Offered, coun
     blocks, _, thresholds, runs, _ = batch.waiting
     place, kept = as_nonnegative(blocks[block, PLACE]), 0
     stays, inclusive = edge[e, KIND] == ANY, edge[e, INCLUSIVE] != 0
-    first_test, end_test = edge[e, TESTS], edge[e + 1, TESTS]
+    first_test, end_test = edge[e, OFFERED], edge[e + 1, TESTS]
     gap_ms = batch.program.gap_ms[e]
     for i in range(place, place + blocks[block, COUNT]):
         threshold, run = thresholds[i], as_nonnegative(runs[i])
@@ -197,7 +204,7 @@ def _visit_heap(batch: BatchArrays, block: int, e: int, offered: Offered, count:
                 left += 1
             if not _is_alive(batch.runs.node, run, offered, gap_ms):
                 expired += 1
-            elif passes(batch, edge[e, TESTS], edge[e + 1, TESTS], offered.row, run):
+            elif passes(batch, edge[e, OFFERED], edge[e + 1, TESTS], offered.row, run):
                 _arrive(arrivals, count, run, offered.row, e)
                 count += 1
     blocks[block, EXPIRED] += expired
@@ -226,7 +233,7 @@ def _take_from_heap(batch: BatchArrays, block: int, e: int, offered: Offered, co
         remove_least(thresholds, runs, place, as_nonnegative(size))
         if not _is_alive(batch.runs.node, run, offered, gap_ms):
             continue
-        if passes(batch, edge[e, TESTS], edge[e + 1, TESTS], offered.row, run):
+        if passes(batch, edge[e, OFFERED], edge[e + 1, TESTS], offered.row, run):
             _arrive(arrivals, count, run, offered.row, e)
             count += 1
         else:
@@ -267,7 +274,7 @@ def offer_several(
             if gpm[row] == gpm[first]:
                 level = level_of(edge, e, batch.number, row)
                 if _exceeds(level, thresholds[i], inclusive) and passes(
-                    batch, edge[e, TESTS], edge[e + 1, TESTS], row, run
+                    batch, edge[e, OFFERED], edge[e + 1, TESTS], row, run
                 ):
                     _arrive(arrivals, count, run, row, e)
                     count += 1
@@ -279,6 +286,39 @@ def offer_several(
     if kept < blocks[block, COUNT]:
         settle(batch.waiting, block, kept)
     return count
+
+
+@device_function
+def ask_taking(batch: BatchArrays, block: int, e: int, offered: Offered) -> None:
+    """Look whether the asked tests of an edge have an answer, for all runs that may take there."""
+    edge, (blocks, _, thresholds, runs, _) = batch.program.edge, batch.waiting
+    if not _asks(batch, edge[e, OFFERED], edge[e + 1, TESTS]):
+        return
+    inclusive, gap_ms = edge[e, INCLUSIVE] != 0, batch.program.gap_ms[e]
+    place = blocks[block, PLACE]
+    for i in range(place, place + blocks[block, COUNT]):
+        if _exceeds(offered.level, thresholds[i], inclusive) and _is_alive(
+            batch.runs.node, runs[i], offered, gap_ms
+        ):
+            passes(batch, edge[e, OFFERED], edge[e + 1, TESTS], offered.row, runs[i])
+
+
+@device_function
+def ask_ending(batch: BatchArrays, block: int, first_test: int, end_test: int, row: int) -> None:
+    """The same for tests by which a solution ends or marks the runs that wait."""
+    if _asks(batch, first_test, end_test):
+        place = batch.waiting.block[block, PLACE]
+        for i in range(place, place + batch.waiting.block[block, COUNT]):
+            passes(batch, first_test, end_test, row, batch.waiting.run[i])
+
+
+@inlined_device_function
+def _asks(batch: BatchArrays, first: int, end: int) -> bool:
+    """Whether some of the tests `first:end` are asked."""
+    for i in range(first, end):
+        if batch.program.test[i, OPERATOR] == ASKED:
+            return True
+    return False
 
 
 @device_function

@@ -15,6 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq.automaton.registers.kernels.edge_offers import (
+    ask_ending,
+    ask_taking,
     end_waiting,
     level_of,
     mark_waiting,
@@ -45,11 +47,14 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     HEAPED,
     INDEXED,
     KIND,
+    LACKING,
     MATCHED,
     MATCHED_FULL,
     MATCHES,
     NEED,
     NONE,
+    NOTED,
+    OFFERED,
     ORDINAL,
     ORIGIN,
     POOL_FULL,
@@ -61,8 +66,10 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     TESTS,
     TIME,
     TOP,
+    UNANSWERED,
     USED,
     WIDEST,
+    AnswerArrays,
     ArrivalArrays,
     BatchArrays,
     Offered,
@@ -126,6 +133,34 @@ def _begins(batch: BatchArrays, gpm: Int32s, first: int, end: int, row: int, e: 
                     if program.stopping[i, 0] == e:
                         return False
     return True
+
+
+@device_function
+def _ask(
+    batch: BatchArrays, gpm: Int32s, first: int, end: int, block: int, offered: Offered
+) -> bool:
+    """Whether asked tests of one instant, rows `first:end`, have no answer; they are noted."""
+    program = batch.program
+    for row in range(first, end):
+        g = gpm[row]
+        if g < 0:
+            continue
+        for t in range(program.takes[g], program.takes[g + 1]):
+            e = as_nonnegative(program.taking[t])
+            if program.edge[e, KIND] == FIRST:
+                passes(batch, program.edge[e, TESTS], program.edge[e + 1, TESTS], row, NONE)
+            else:
+                level = level_of(program.edge, e, batch.number, row)
+                own = Offered(row, level, offered.time_ms, offered.lowest)
+                ask_taking(batch, block + e, e, own)
+        for i in range(program.kills[g], program.kills[g + 1]):
+            at = block + program.killing[i, 0]
+            ask_ending(batch, at, program.killing[i, 1], program.killing[i, 2], row)
+        for i in range(program.stops[g], program.stops[g + 1]):
+            at = block + program.stopping[i, 0]
+            ask_ending(batch, at, program.stopping[i, 1], program.stopping[i, 2], row)
+    noted: bool = batch.answers.size[NOTED] > 0 or batch.answers.size[LACKING] > 0
+    return noted
 
 
 @inlined_device_function
@@ -233,6 +268,13 @@ def _set_registers(batch: BatchArrays, e: int, row: int, run: int, previous: int
             register[run, r] = taken_in(how, register[run, r], value)
 
 
+@device_function
+def _waits(batch: BatchArrays, e: int, row: int, run: int) -> bool:
+    """Whether a run passes the tests of an edge that look at the run alone."""
+    edge = batch.program.edge
+    return passes(batch, edge[e, TESTS], edge[e, OFFERED], row, run)
+
+
 @lean_kernel
 def advance(
     row_arrays: Arrays,
@@ -246,15 +288,16 @@ def advance(
     waiting_arrays: Arrays,
     progress: Int64s,
     arrival_arrays: Arrays,
+    answer_arrays: Arrays,
     outputs: Arrays,
     cursor: Int64s,
 ) -> int:
     """Process the solutions of a batch, instant by instant.
 
     Args:
-        row_arrays, program_arrays, run_arrays, waiting_arrays, arrival_arrays: the fields of
-            `run_arrays.RowArrays`, `ProgramArrays`, `RunArrays`, `WaitingArrays` and
-            `ArrivalArrays`, as plain tuples.
+        row_arrays, program_arrays, run_arrays, waiting_arrays, arrival_arrays, answer_arrays: the
+            fields of `run_arrays.RowArrays`, `ProgramArrays`, `RunArrays`, `WaitingArrays`,
+            `ArrivalArrays` and `AnswerArrays`, as plain tuples.
         number: [C, n] the numbers that are compared.
         first_id: id of the first solution; ids count solutions through all batches.
         until: the row from which on no instant is begun, n at most.
@@ -268,12 +311,12 @@ def advance(
             the first three.
 
     Returns:
-        DONE, or which array is full; `cursor[NEED]` says how many places it lacks.
+        DONE, or which array is full; `cursor[NEED]` says how many places it lacks. Or UNANSWERED.
     """
     slot, gpm, time_ms, k, start, lowest, ordinal = row_arrays
     program, runs = ProgramArrays(*program_arrays), RunArrays(*run_arrays)
     waiting, arrivals = WaitingArrays(*waiting_arrays), ArrivalArrays(*arrival_arrays)
-    batch = BatchArrays(program, runs, waiting, arrivals, number)
+    batch = BatchArrays(program, runs, waiting, arrivals, number, AnswerArrays(*answer_arrays))
     taken, matched, ends = outputs
     edge, blocks, node = program.edge, waiting.block, runs.node
     assume(edge.shape[1] == EDGE_COLUMNS)
@@ -305,6 +348,10 @@ def advance(
             if most > len(arrivals.row):
                 full, need = ARRIVALS_FULL, most
                 break
+            instant = Offered(first, np.nan, now, floor)
+            if len(program.asks) > 1 and _ask(batch, gpm, first, end, here * edges, instant):
+                full = UNANSWERED
+                break
             if ordered:
                 _drop_strict(batch, here * edges, ordinal[first])
                 progress[here, ORDINAL] = ordinal[first]
@@ -313,7 +360,6 @@ def advance(
             if len(program.stopping):
                 _stop(batch, gpm, first, end, here * edges, floor, True)
                 _stop(batch, gpm, first, end, here * edges, floor, False)
-            instant = Offered(first, np.nan, now, floor)
             count = as_nonnegative(_offer(batch, gpm, first, end, here * edges, instant))
             if negates:
                 _end_negated(batch, gpm, first, end, here * edges)
@@ -357,7 +403,7 @@ def advance(
                 out = as_nonnegative(program.leaving[i])
                 entered += 1
                 level = threshold_at(program, out, runs, run)
-                if level != level:
+                if level != level or not _waits(batch, out, row, run):
                     continue
                 block = here * edges + out
                 if edge[out, KIND] == STRICT and waiting.made[block] != ordinal[row]:

@@ -72,13 +72,19 @@ class ProgramArrays(NamedTuple):
     stopping: Int32s
     """[stops, 4] an edge at which the GPM ends waiting runs before anything is taken at its
     instant, the range of its tests, and a register: if not NONE, it is only set to 0."""
+    asks: Int32s
+    """[asked tests + 1] by asked test: its range of `asking`."""
+    asking: Int32s
+    """The numbers that decide an asked test: a compared number of the solution, ~r for register r
+    of the run, or THE_RUN."""
 
 
 # Columns of `edge`. INDEXED is the compared number by which waiting runs are found, or NONE: a
 # solution must exceed their thresholds by it (SIGN 1), or by its negative (SIGN -1), or equal them
-# if INCLUSIVE. THRESHOLDS, TESTS and ASSIGNMENTS begin the edge's ranges of those arrays.
-TARGET, KIND, INDEXED, SIGN, INCLUSIVE, THRESHOLDS, TESTS, ASSIGNMENTS = range(8)
-EDGE_COLUMNS = 8
+# if INCLUSIVE. THRESHOLDS, TESTS and ASSIGNMENTS begin the edge's ranges of those arrays. The tests
+# before OFFERED look at the run alone: it waits at the edge only if it passes them.
+TARGET, KIND, INDEXED, SIGN, INCLUSIVE, THRESHOLDS, TESTS, ASSIGNMENTS, OFFERED = range(9)
+EDGE_COLUMNS = 9
 
 # Kinds of edges: out of the initial state; `;`; `:`; `,`. No solution is taken along a CLOSING
 # edge: a run that still waits there when its window closes is a match.
@@ -88,6 +94,10 @@ FIRST, NEXT, ANY, STRICT, CLOSING = range(5)
 # RIGHT is a register of the run; unless HOW is AS_IS, it takes the compared number ADDED first.
 OPERATOR, LEFT, RIGHT, HOW, ADDED = range(5)
 TEST_COLUMNS = 5
+
+# The OPERATOR of an asked test, whose number is LEFT; `comparisons` has the codes of the others.
+ASKED = 6
+THE_RUN = 1 << 30
 
 # How a register takes a compared number in a test: not at all, or like an assignment: it is
 # replaced by it, or becomes the sum, the lesser or the greater of both. An assignment may also
@@ -145,6 +155,26 @@ class ArrivalArrays(NamedTuple):
     """[A] places of a heap that are still to be visited."""
 
 
+class AnswerArrays(NamedTuple):
+    """The answers to asked tests: a hash table of M places, of which M / 2 are used at most."""
+
+    key: Int64s
+    """[M, 1 + W] the asked test, and the numbers that decide it."""
+    answer: Bytes
+    """[M] FREE, OPEN if it is not known yet, YES or NO."""
+    noted: Int64s
+    """[N, 3] the open places, each with a row and a run that ask."""
+    size: Int64s
+    """[3] see its columns."""
+
+
+FREE, OPEN, YES, NO = range(4)
+UNSET = -(2**62)
+
+# Columns of `size`: noted places; used places; whether more lack an answer than there is room for.
+NOTED, ENTRIES, LACKING = range(3)
+
+
 class BatchArrays(NamedTuple):
     """Everything that an offer of a solution to waiting runs reads or writes."""
 
@@ -154,6 +184,7 @@ class BatchArrays(NamedTuple):
     arrivals: ArrivalArrays
     number: Float64s
     """[C, n] the compared numbers of each solution."""
+    answers: AnswerArrays
 
 
 class Offered(NamedTuple):
@@ -181,8 +212,9 @@ USED, TOP, WIDEST, MATCHED, MATCHES, ROW, ARRIVALS, ARRIVED, ENTERED, NEED = ran
 CURSOR = 10
 
 # What a kernel returns: it is done, or which array is full, or an instant has several solutions of
-# one slot and step, which the threshold-sequence kernel leaves to the register kernel.
-DONE, ARRIVALS_FULL, RUNS_FULL, POOL_FULL, MATCHED_FULL, ENDS_FULL, TIED = range(7)
+# one slot and step, which the threshold-sequence kernel leaves to the register kernel, or asked
+# tests of an instant have no answer.
+DONE, ARRIVALS_FULL, RUNS_FULL, POOL_FULL, MATCHED_FULL, ENDS_FULL, TIED, UNANSWERED = range(8)
 
 # Columns of `step`, by GPM + 1, for the threshold-sequence kernel. CODE holds, from its low bits
 # up, what a solution does (2 bits), IS_INCLUSIVE, and the edge whose runs it looks at. EDGE is the

@@ -1,0 +1,119 @@
+"""Counted repetitions in the register kernel: a register counts, and tests of edges look at it.
+
+A counted loop has one copy of its body, whatever its bounds. Here each of its states is split by
+what the count allows: too few repetitions to leave the loop, enough, or as many as there may be.
+So a state says alone whether a match may end in it. An edge that repeats the loop has a copy for
+each state that it may lead to, and tests of the count say which copy a run follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+from spaseq.automaton.program.counters import Action, CountTest, RepeatBounds
+from spaseq.automaton.program.nfa import Acceptance, Edge, GreedyExit, Program, State
+from spaseq.records import record
+
+_Level: TypeAlias = Literal["few", "enough", "full"]
+
+_Levels: TypeAlias = tuple[tuple[int, _Level], ...]
+"""Pairs of an open counted loop (its id) and what its count allows, sorted."""
+
+
+@record
+class _Way:
+    """Levels after some actions, and the tests of counts under which they are reached."""
+
+    levels: Mapping[int, _Level]
+    tests: tuple[CountTest, ...] = ()
+
+
+def split_by_count(program: Program) -> Program:
+    """The program with its counted loops split; copies of an edge keep its number."""
+    return _Splitting(program).program() if program.bounds else program
+
+
+class _Splitting:
+    def __init__(self, program: Program) -> None:
+        self._program, self._bounds = program, program.bounds
+        self._numbers: dict[tuple[int, _Levels], int] = {(0, ()): 0}
+        self._todo: list[tuple[int, _Levels]] = [(0, ())]
+
+    def program(self) -> Program:
+        states = tuple(self._state(*place) for place in self._todo)  # grows while it is walked
+        automaton = replace(self._program.automaton, states=states)
+        return replace(self._program, automaton=automaton)
+
+    def _state(self, number: int, levels: _Levels) -> State:
+        state = self._program.automaton.states[number]
+        edges = tuple(copy for edge in state.edges for copy in self._copies(edge, levels))
+        ends = tuple(end for end in state.acceptances if any(self._ways(end.actions, levels)))
+        return replace(
+            state,
+            edges=edges,
+            acceptances=tuple(replace(end, exits=_left_early(end, levels)) for end in ends),
+        )
+
+    def _copies(self, edge: Edge, levels: _Levels) -> Iterator[Edge]:
+        for way in self._ways(edge.actions, levels):
+            place = edge.target, tuple(sorted(way.levels.items()))
+            if place not in self._numbers:
+                self._numbers[place] = len(self._todo)
+                self._todo.append(place)
+            target, exits = self._numbers[place], _left_early(edge, levels)
+            yield replace(edge, target=target, exits=exits, counts=way.tests)
+
+    def _ways(self, actions: Iterable[Action], levels: _Levels) -> list[_Way]:
+        """What the counts may be after the actions of an edge."""
+        ways = [_Way(dict(levels))]
+        for action in actions:
+            own = self._bounds.get(action.repeat)
+            if own is not None:
+                ways = [after for way in ways for after in _after(way, action, own)]
+        return ways
+
+
+def _after(way: _Way, action: Action, own: RepeatBounds) -> Iterator[_Way]:
+    levels = dict(way.levels)
+    level = levels.pop(action.repeat, None)
+    if action.kind == "exit":
+        if level != "few":
+            yield replace(way, levels=levels)
+    elif action.kind == "start":
+        yield replace(way, levels={**levels, action.repeat: _level(own, 1)})
+    elif level != "full":
+        for reached, tests in _repeated(action.repeat, level, own):
+            yield _Way({**levels, action.repeat: reached}, (*way.tests, *tests))
+
+
+def _repeated(
+    repeat: int, level: _Level | None, own: RepeatBounds
+) -> Iterator[tuple[_Level, tuple[CountTest, ...]]]:
+    """The levels after one more repetition, each with the tests of the count before it."""
+    if level == "few":
+        least, last = 1, own.minimum - 1
+    elif own.maximum is None:
+        yield "enough", ()
+        return
+    else:
+        least, last = max(own.minimum, 1), own.maximum - 1
+    if least == last:
+        yield _level(own, last + 1), ()
+        return
+    assert level is not None
+    yield level, (CountTest(repeat, "<", last),)
+    yield _level(own, last + 1), (CountTest(repeat, "=", last),)
+
+
+def _level(own: RepeatBounds, count: int) -> _Level:
+    if count < own.minimum:
+        return "few"
+    return "enough" if own.allows_more(count) else "full"
+
+
+def _left_early(way: Edge | Acceptance, levels: _Levels) -> tuple[GreedyExit, ...]:
+    """The greedy loops that a way leaves and that could have gone on."""
+    known = dict(levels)
+    return tuple(left for left in way.exits if left.first or known.get(left.repeat) != "full")
