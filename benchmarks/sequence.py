@@ -30,6 +30,7 @@ import numpy as np
 
 from spaseq.automaton.batch.frame import BatchFrame
 from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.registers.compiled.answers import Answers
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
 from spaseq.automaton.sets.compiled.chain_state import ChainState
@@ -37,6 +38,7 @@ from spaseq.automaton.sets.compiled.compact_state import CompactState
 from spaseq.automaton.sets.python.determinise import DeterministicAutomaton
 from spaseq.automaton.sets.python.expand import expand
 from spaseq.compile import CompileOptions, compile_query
+from spaseq.expr.compile import Options
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -199,7 +201,7 @@ def runs_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
     columns, sequence = _columns(plan), plan.sequence
     partition, window = sequence.partition, sequence.window
     tables = run_tables(sequence.program, columns, partition, window)
-    runs = RunState(tables)
+    runs = RunState(tables, Answers(tables, Options(), {}))
     frame = BatchFrame(columns, partition, tables.key, window, tables.strict)
     spent, events = 0.0, 0
     for batch in batches:

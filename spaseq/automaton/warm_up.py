@@ -9,7 +9,7 @@ import numpy as np
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.kernels.measures import is_rising, positions
 from spaseq.automaton.batch.kernels.near_rows import move_latest, note_latest, note_near
-from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
+from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Acceptance, Automaton, Edge, Program, State, TakeLabel
@@ -18,11 +18,11 @@ from spaseq.automaton.program.window import Sliding
 from spaseq.automaton.registers.compiled.answers import Answers
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
-from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.sets.compiled.chain_state import ChainState
 from spaseq.automaton.sets.compiled.compact_state import CompactState
 from spaseq.automaton.sets.python.determinise import DeterministicAutomaton
 from spaseq.automaton.sets.python.expand import expand
+from spaseq.expr.compile import Options
 from spaseq.lang.sequence import SequenceOperator
 
 
@@ -74,9 +74,8 @@ def steps() -> Iterator[str]:
 
 def _runs(program: Program, count: int) -> RunState:
     gpms = [GpmColumns(())] * count
-    machine = Machine(program, Sliding(1), gpms, [])
-    tables = run_tables(program, gpms, (), machine.window)
-    return RunState(tables, Answers(tables, machine, MatchBuilder(machine)))
+    tables = run_tables(program, gpms, (), Sliding(1))
+    return RunState(tables, Answers(tables, Options(), {}))
 
 
 def _checks_of_matches(rows: OrderedRows) -> Iterator[str]:

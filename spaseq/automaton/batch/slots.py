@@ -7,6 +7,7 @@ memory does not grow with the number of distinct keys ever seen.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,7 +28,7 @@ Key: TypeAlias = tuple[str | None, ...]
 class Interner:
     """Numbers keys of one or more terms from 0 on; a released number is used again."""
 
-    __slots__ = ("_free", "_known", "_next", "_numbers", "_of_code")
+    __slots__ = ("_free", "_keys", "_known", "_next", "_numbers", "_of_code")
 
     def __init__(self) -> None:
         self._numbers: dict[Key, int] = {}
@@ -35,6 +36,7 @@ class Interner:
         self._next = 0
         self._known: Any = None  # the term table that `_of_code` is for
         self._of_code = np.empty(0, np.int64)
+        self._keys: dict[int, Key] = {}  # of the first numbers of `_numbers`
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -115,8 +117,16 @@ class Interner:
         freed = [*filter(gone.__contains__, self._numbers.values())]
         self._numbers = {key: n for key, n in self._numbers.items() if n not in gone}
         self._free += freed
-        self._known = None
+        self._known, self._keys = None, {}
         return freed
+
+    def key(self, number: int) -> Key:
+        """The key that a number in use stands for."""
+        new = len(self._numbers) - len(self._keys)
+        if new:
+            latest = islice(reversed(self._numbers.items()), new)
+            self._keys.update((number, key) for key, number in latest)
+        return self._keys[number]
 
     def keys(self) -> dict[int, Key]:
         """Each key by its number."""
@@ -130,7 +140,7 @@ class Interner:
         """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
         self._numbers, self._free, self._next = state
-        self._known = None
+        self._known, self._keys = None, {}
 
 
 def _used(codes: Int32s, limit: int) -> Int32s:

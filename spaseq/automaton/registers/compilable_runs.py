@@ -2,10 +2,10 @@
 
 The register kernel can run automata whose edges each take one solution; alternatives of single GPMs
 are such edges. A step may ask earlier steps for equal terms and for comparisons of numbers, and the
-repetitions so far for aggregates of numbers. Other FILTERs, and joins of variables that may be
-unbound, become asked tests: the evaluator in Python answers them, and the answers are remembered. A
-negated step must be a single GPM. In first or last place, and where it uses variables bound later,
-it is checked on whole matches (`batch.outer_checks`). The GPM of UNTIL does not use variables bound later either, and a loop that
+repetitions so far for aggregates of numbers. Other FILTERs over terms that the run keeps become
+asked tests: Python evaluates them, and the answers are remembered. A negated step must be a single
+GPM. In first or last place, and where it uses variables bound later, it is checked on whole matches
+(`batch.outer_checks`). The GPM of UNTIL does not use variables bound later either, and a loop that
 is greedy or has an UNTIL must repeat one solution at a time.
 
 A *threshold sequence* joins its steps by `;` without a bound on gaps and without negated steps, in
@@ -188,7 +188,7 @@ class _Testing:
         taken = {taking.take.gpm for _, taking in self._takes}
         self._bound = bound_by_state(self._automaton(), gpms)
         self._key = self._key_of(self._takes)
-        self._shared = self._shared_groups(self._takes)
+        self._check_groups(self._takes)
         binders = [self._gpms[taking.take.gpm] for _, taking in self._takes]
         self._optional = {v for gpm in binders for v in gpm.variables if v not in gpm.certain}
         self._checks = NegatedSteps(program, gpms, self._bound, taken, self._key)
@@ -242,14 +242,16 @@ class _Testing:
         more = common - set(self._program.owner) - set(self._partition)
         return (*self._partition, *sorted(more))
 
-    def _shared_groups(self, takes: Sequence[tuple[int, AlternativeEdge]]) -> frozenset[str]:
-        """The group variables that two steps of a repetition bind."""
+    def _check_groups(self, takes: Sequence[tuple[int, AlternativeEdge]]) -> None:
+        """Refuse a group variable that two steps of its repetition bind."""
         binders: dict[str, set[int]] = {}
         for _, taking in takes:
             for variable in self._gpms[taking.take.gpm].variables:
                 if variable in self._program.owner:
                     binders.setdefault(variable, set()).add(taking.take.occurrence)
-        return frozenset(v for v, occurrences in binders.items() if len(occurrences) > 1)
+        for variable, occurrences in sorted(binders.items()):
+            if len(occurrences) > 1:
+                raise NoKernel(f"the steps of a repetition join on ?{variable}")
 
     def _negated(self, number: int) -> TakeLabel:
         """The one GPM of a negated step."""
@@ -329,73 +331,62 @@ class _Testing:
 
     def _tests(self, source: int, edge: Edge, take: TakeLabel) -> AnyTests | None:
         """The tests of a solution that an edge takes; None if none can pass them."""
-        tests = [*map(of_count, edge.counts), *self._joins(source, take)]
+        tests: list[EdgeTest | AskedTest] = [*map(of_count, edge.counts)]
+        tests += self._joins(source, take)
         own, asked = self._gpms[take.gpm].conditions, list[ast.Expr]()
         for condition in own if take.conditions is None else take.conditions:
             try:
                 remaining = tests_of(condition, lambda v: self._place(v, source, edge, take))
             except NoKernel:
-                if is_volatile(condition):
+                if not self._can_ask(condition, source, edge, take):
                     raise
                 asked.append(condition)
                 continue
             if remaining is None:
                 return None
             tests += remaining
-        unsure = self._joins_unsurely(source, take)
-        if not asked and not unsure:
-            return tuple(tests)
-        return *tests, self._asked(asked, source, edge, take, unsure)
+        if asked:
+            tests.append(self._asked(tuple(asked), source, take))
+        return tuple(tests)
 
-    # --- what the evaluator in Python is asked ----------------------------------------------------
+    # --- asked tests ------------------------------------------------------------------------------
 
-    def _joins_unsurely(self, source: int, take: TakeLabel) -> bool:
-        """Whether only the run itself tells what its solution has to join with."""
-        gpm, bound = self._gpms[take.gpm], self._bound
-        return any(
-            v in self._shared
-            if v in self._program.owner
-            else v in bound.possibly[source]
-            and not (v in gpm.certain and v in bound.certainly[source])
-            for v in gpm.variables
-            if v not in self._key
-        )
-
-    def _asked(
-        self,
-        conditions: Sequence[ast.Expr],
-        source: int,
-        edge: Edge,
-        take: TakeLabel,
-        by_run: bool,
-    ) -> AskedTest:
-        """The test of what no numbers decide; `by_run`: the answer depends on the whole run."""
-        gpm, of_run = self._gpms[take.gpm], list[Number]()
-        read = frozenset().union(*map(variables_of, conditions), gpm.variables if by_run else ())
-        of_own = [Number(v, by_term=True) for v in gpm.variables if v in read]
-        if any(is_now(node) for condition in conditions for node in walk(condition)):
-            of_own.append(Number(EVENT_TIME, offset_ms=0))
-        for name in (last_time(gpm) for c in conditions for gpm in timestamp_uses(c)):
-            if name in self._bound.possibly[source]:
-                of_run.append(Number(name, offset_ms=0))
-        for variable in sorted(read - gpm.certain):
-            if variable in self._program.owner or variable in self._optional:
-                by_run = True
-            elif variable in self._bound.possibly[source]:
-                of_run.append(Number(variable, by_term=True))
-        for node in (node for condition in conditions for node in walk(condition)):
+    def _can_ask(self, condition: ast.Expr, source: int, edge: Edge, take: TakeLabel) -> bool:
+        """Whether terms and times that a run keeps decide a FILTER."""
+        gpm, owner = self._gpms[take.gpm], self._program.owner
+        if is_volatile(condition):
+            return False
+        for node in walk(condition):
             match node:
                 case ast.Aggregate():
-                    by_run = True
+                    return False
                 case ast.Prev(ast.Var(name)):
                     try:
-                        if self._repeats("PREV", name, edge, take):
-                            of_run.append(Number(name, by_term=True))
+                        self._repeats("PREV", name, edge, take)
                     except NoKernel:
-                        by_run = True
-        if by_run or len(of_run) > _MOST_READ:
-            return AskedTest(edge, tuple(of_own), (), True)
-        return AskedTest(edge, tuple(of_own), tuple(dict.fromkeys(of_run)), False)
+                        return False
+                case ast.Var(name) if name not in gpm.certain:
+                    if name in owner and (
+                        name in gpm.variables or take.views[name].kind != "whole"
+                    ):
+                        return False
+                    if name in self._bound.possibly[source] and name in self._optional:
+                        return False
+        return len(self._asked((condition,), source, take).of_run) <= _MOST_READ
+
+    def _asked(self, conditions: tuple[ast.Expr, ...], source: int, take: TakeLabel) -> AskedTest:
+        """The test of some FILTERs."""
+        gpm, nodes = self._gpms[take.gpm], [n for c in conditions for n in walk(c)]
+        read = {node.name for node in nodes if isinstance(node, ast.Var)}
+        before = {node.var.name for node in nodes if isinstance(node, ast.Prev)}
+        timed = {last_time(name) for c in conditions for name in timestamp_uses(c)}
+        of_own = [Number(v, by_term=True) for v in gpm.variables if v in read]
+        if any(map(is_now, nodes)):
+            of_own.append(Number(EVENT_TIME, offset_ms=0))
+        known, more = self._bound.possibly[source], (read - gpm.certain) | before
+        of_run = [Number(v, by_term=True) for v in sorted(more & known)]
+        of_run += [Number(name, offset_ms=0) for name in sorted(timed & known)]
+        return AskedTest(conditions, tuple(of_own), tuple(of_run))
 
     # --- negated steps between two steps that use variables bound later ---------------------------
 
@@ -478,7 +469,9 @@ class _Testing:
         for variable in gpm.variables:
             if variable in self._key or variable in self._program.owner:
                 continue
-            if variable in gpm.certain and variable in bound.certainly[source]:
+            if variable in bound.possibly[source]:
+                if variable not in gpm.certain or variable not in bound.certainly[source]:
+                    raise NoKernel(f"steps join on ?{variable}, which may be unbound")
                 yield same_term(variable)
 
     # --- variables --------------------------------------------------------------------------------
@@ -486,8 +479,6 @@ class _Testing:
     def _place(self, variable: Read, source: int, edge: Edge, take: TakeLabel) -> Place:
         """The place of a value in a FILTER of the step that an edge takes."""
         gpm, owner = self._gpms[take.gpm], self._program.owner
-        if not self._shared.isdisjoint(variables_of(variable)):
-            raise NoKernel("a FILTER uses a variable on which the steps of a repetition join")
         if isinstance(variable, ast.Timestamp | ast.Call):
             return self._time(variable, source)
         if isinstance(variable, ast.Prev):

@@ -14,7 +14,6 @@ from typing import Literal, TypeAlias
 
 from spaseq.algebra.constants import constant_text
 from spaseq.automaton.batch.no_kernel import NoKernel
-from spaseq.automaton.program.nfa import Edge
 from spaseq.expr.temporal import Duration
 from spaseq.expr.values import decode
 from spaseq.lang import ast
@@ -240,16 +239,16 @@ class EdgeTest:
 
 @record
 class AskedTest:
-    """The question whether a run takes a solution along an edge; the evaluator in Python answers.
+    """FILTERs that are evaluated in Python, once for the same terms and times.
 
-    An answer depends on `of_own`, ids and times of the solution, and on `of_run`, those of the
-    run, or on the whole run (`by_run`).
+    They depend on `of_own`, ids of terms and a time of the solution, and on `of_run`, those of the
+    run. There, the id of a variable that the solution binds, too, is the value before: PREV, or
+    what holds if the solution leaves the variable unbound.
     """
 
-    edge: Edge
+    conditions: tuple[ast.Expr, ...]
     of_own: tuple[Number, ...]
     of_run: tuple[Number, ...]
-    by_run: bool
 
     is_threshold = of_count = by_value = False
 

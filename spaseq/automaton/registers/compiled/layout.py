@@ -108,7 +108,7 @@ def program_arrays(
         closings: where matches wait for the close of their windows.
         numbers: the numbers of solutions that tests compare or registers keep.
         registers: the numbers that runs keep.
-        asked: the tests that the evaluator in Python answers.
+        asked: the tests that Python answers.
         gpms: the columns of each GPM, by its index.
     """
     rows = _EdgeRows(numbers, registers, asked)
@@ -243,7 +243,6 @@ class _EdgeRows:
             [
                 *(self._number[number] for number in test.of_own),
                 *(~self._register[number] for number in test.of_run),
-                *([kernel.THE_RUN] if test.by_run else ()),
             ]
             for test in self._asked
         ]

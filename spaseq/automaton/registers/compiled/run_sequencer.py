@@ -105,11 +105,11 @@ class RunSequencer:
         self._tables = tables = run_tables(machine.program, machine.gpms, machine.partition, window)
         self._counted = isinstance(window, Counted)
         self._builder = MatchBuilder(machine)
-        self._answers = Answers(tables, machine, self._builder)
+        self._terms = {n.variable: Interner() for n in tables.numbers if n.by_term}
+        self._answers = Answers(tables, machine.expressions, self._terms)
         counted = window.events if isinstance(window, Counted) else -1
         self._runs = RunState(tables, self._answers, counted)
         self._frame = BatchFrame(machine.gpms, machine.partition, tables.key, window, tables.strict)
-        self._terms = {n.variable: Interner() for n in tables.numbers if n.by_term}
         self._seen = SeenKinds(tables.compared)
         self._accumulation = Accumulation(tables.accumulated)
         self._accumulates = [

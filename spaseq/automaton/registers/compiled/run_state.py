@@ -132,7 +132,7 @@ class RunState:
                 row = int(cursor[kernel.ROW])
                 self._make_room_for_runs(need, len(rows) - row, int(rows.lowest[row]))
             elif full == kernel.UNANSWERED:
-                self._answers.answer(self._node, rows.number)
+                self._answers.answer(int(cursor[kernel.ROW]))
             elif full == kernel.POOL_FULL:
                 self.make_room_for_waiting(need)
             elif full != kernel.DONE and (
@@ -252,7 +252,6 @@ class RunState:
 
     def _collect(self, lowest: int) -> None:
         previous, *_ = self._arrivals
-        self._answers.forget_runs()
         collect(
             self._tables.program.edge,
             self._runs,

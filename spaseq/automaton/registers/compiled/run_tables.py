@@ -88,7 +88,7 @@ class RunTables:
     closings: tuple[Acceptance, ...]
     """Where matches wait for the close of their windows; the kernel's edges after `edges`."""
     asked: tuple[AskedTest, ...]
-    """The tests that the evaluator in Python answers."""
+    """The tests that Python answers."""
     program: ProgramArrays
     timed: bool
     """Whether an operator bounds a gap."""

@@ -12,7 +12,6 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     LACKING,
     NOTED,
     OPEN,
-    THE_RUN,
     UNSET,
     YES,
     BatchArrays,
@@ -26,8 +25,6 @@ _FACTOR, _BITS = 0x9E3779B1, 0x7FFFFFFF
 @inlined_device_function
 def _read(batch: BatchArrays, what: int, row: int, run: int) -> int:
     """A whole number of the solution, or of the run, that decides an answer."""
-    if what == THE_RUN:
-        return run
     value = batch.number[what, row] if what >= 0 else batch.runs.register[run, ~what]
     return int(value) if value == value else UNSET
 
@@ -67,8 +64,7 @@ def is_answered(batch: BatchArrays, asked: int, row: int, run: int) -> bool:
     for i in range(first, end):
         key[place, i - first + 1] = _read(batch, batch.program.asking[i], row, run)
     answer[place] = OPEN
-    at = size[NOTED]
-    noted[at, 0], noted[at, 1], noted[at, 2] = place, row, run
+    noted[size[NOTED]] = place
     size[NOTED] += 1
     size[ENTRIES] += 1
     return False

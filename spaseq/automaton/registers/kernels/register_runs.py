@@ -90,6 +90,9 @@ from spaseq.compiled.decorators import (
     lean_kernel,
 )
 
+_AHEAD = 256
+"""Rows whose asked tests are answered together."""
+
 
 @device_function
 def _most_arrivals(batch: BatchArrays, gpm: Int32s, first: int, end: int, block: int) -> int:
@@ -161,6 +164,20 @@ def _ask(
             ask_ending(batch, at, program.stopping[i, 1], program.stopping[i, 2], row)
     noted: bool = batch.answers.size[NOTED] > 0 or batch.answers.size[LACKING] > 0
     return noted
+
+
+@device_function
+def _ask_ahead(batch: BatchArrays, row_arrays: Arrays, first: int, edges: int) -> None:
+    """Note tests that the next rows, each by itself, ask of the runs that wait now."""
+    slot, gpm, time_ms, _, _, lowest, _ = row_arrays
+    if batch.answers.size[LACKING]:
+        return
+    for row in range(first, min(first + _AHEAD, len(slot))):
+        if batch.answers.size[LACKING]:
+            break
+        instant = Offered(row, np.nan, time_ms[row], lowest[row])
+        _ask(batch, gpm, row, row + 1, slot[row] * edges, instant)
+    batch.answers.size[LACKING] = 0
 
 
 @inlined_device_function
@@ -350,6 +367,7 @@ def advance(
                 break
             instant = Offered(first, np.nan, now, floor)
             if len(program.asks) > 1 and _ask(batch, gpm, first, end, here * edges, instant):
+                _ask_ahead(batch, row_arrays, end, edges)
                 full = UNANSWERED
                 break
             if ordered:

@@ -75,8 +75,8 @@ class ProgramArrays(NamedTuple):
     asks: Int32s
     """[asked tests + 1] by asked test: its range of `asking`."""
     asking: Int32s
-    """The numbers that decide an asked test: a compared number of the solution, ~r for register r
-    of the run, or THE_RUN."""
+    """The numbers that decide an asked test: a compared number of the solution, or ~r for register
+    r of the run."""
 
 
 # Columns of `edge`. INDEXED is the compared number by which waiting runs are found, or NONE: a
@@ -97,7 +97,6 @@ TEST_COLUMNS = 5
 
 # The OPERATOR of an asked test, whose number is LEFT; `comparisons` has the codes of the others.
 ASKED = 6
-THE_RUN = 1 << 30
 
 # How a register takes a compared number in a test: not at all, or like an assignment: it is
 # replaced by it, or becomes the sum, the lesser or the greater of both. An assignment may also
@@ -163,7 +162,7 @@ class AnswerArrays(NamedTuple):
     answer: Bytes
     """[M] FREE, OPEN if it is not known yet, YES or NO."""
     noted: Int64s
-    """[N, 3] the open places, each with a row and a run that ask."""
+    """[N] the open places."""
     size: Int64s
     """[3] see its columns."""
 

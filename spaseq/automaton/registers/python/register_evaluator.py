@@ -119,26 +119,14 @@ class RegisterEvaluator:
         return match
 
     def _run(self, path: Sequence[tuple[Edge, Edge, Row]], origin: int) -> Run:
-        run = self.start
+        run = start_of(self._machine.program.automaton)
         for step, inner, row in path:
-            run = self.with_row(run, step, inner, row, origin)
+            run = self._with_row(run, step, inner, row, origin)
         assert run.last is not None
         self.last_time = max(self.last_time, run.last[0])
         return run
 
-    @property
-    def start(self) -> Run:
-        """A run that has taken nothing."""
-        return start_of(self._machine.program.automaton)
-
-    def would_take(self, run: Run, edge: Edge, row: Row) -> bool:
-        """Whether a run takes a row along an edge: joins and FILTERs hold."""
-        groups, _ = self._after(run, edge)
-        wait = WaitingRun(run, edge, groups, (), once=True)
-        return self._stepper.taker.joined(wait, row) is not None
-
-    def with_row(self, run: Run, edge: Edge, inner: Edge, row: Row, origin: int) -> Run:
-        """The run that follows from a row, taken as `wait_at` says."""
+    def _with_row(self, run: Run, edge: Edge, inner: Edge, row: Row, origin: int) -> Run:
         taking, label, values = self._machine.takes[inner.id], inner.label, row[4]
         assert isinstance(label, TakeLabel)
         groups, obligations = self._after(run, edge)

@@ -27,13 +27,13 @@ class Taker:
         gap = join.gap_ms if join is not None else None
         if gap is not None and run.last is not None and moment.instant[0] - run.last[0] > gap:
             return []
-        taking, results = self._machine.takes[wait.edge.id], list[Run]()
+        taking, results = self._machine.takes[wait.edge.id], []
         if taking.correlation is not None:
             rows = self._solved_rows(wait, rows, taking.correlation)
         for row in rows:
-            fresh = self.joined(wait, row)
-            if fresh is not None:
-                results.append(self._take(wait, taking, row, moment, fresh))
+            after = self._take(wait, taking, row, moment)
+            if after is not None:
+                results.append(after)
         return results
 
     def _solved_rows(
@@ -45,10 +45,13 @@ class Taker:
             for values in correlation.solutions(row[4], self._seen(wait, nothing)):
                 yield (*row[:4], values)
 
-    def joined(self, wait: WaitingRun, row: Row) -> dict[str, str] | None:
-        """The variables that a row binds anew; None if a join or a condition fails."""
-        run, groups, values = wait.run, wait.groups, row[4]
-        taking, fresh = self._machine.takes[wait.edge.id], dict[str, str]()
+    def _take(
+        self, wait: WaitingRun, taking: CompiledTake, row: Row, moment: MeasuredInstant
+    ) -> Run | None:
+        """The run that follows from one row; None if a join or a condition fails."""
+        run, edge = wait.run, wait.edge
+        values = row[4]
+        fresh: dict[str, str] = {}
         for column, variable in taking.singles:
             value = values[column]
             if value is not None:
@@ -57,6 +60,7 @@ class Taker:
                     fresh[variable] = value
                 elif old != value:
                     return None
+        groups, obligations = wait.groups, wait.obligations
         for column, variable in taking.groups:
             value = values[column]
             if value is not None and groups is not None:
@@ -65,19 +69,7 @@ class Taker:
                     return None
         if taking.conditions and not self._holds(wait, row, taking.conditions):
             return None
-        return fresh
-
-    def _take(
-        self,
-        wait: WaitingRun,
-        taking: CompiledTake,
-        row: Row,
-        moment: MeasuredInstant,
-        fresh: dict[str, str],
-    ) -> Run:
-        """The run that follows from one row."""
-        run, edge, values = wait.run, wait.edge, row[4]
-        groups, obligations, label = wait.groups, wait.obligations, edge.label
+        label = edge.label
         assert isinstance(label, TakeLabel)
         conjunction = run.frame is not None and run.frame.conjunction
         return Run(
