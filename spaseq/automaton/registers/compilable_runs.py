@@ -485,7 +485,7 @@ class _Testing:
             name = variable.var.name
             return RunValue(name) if self._repeats(f"PREV(?{name})", name, edge, take) else None
         if isinstance(variable, ast.Aggregate):
-            return self._running(variable, edge, take)
+            return self._running(variable, source, edge, take)
         name = variable.name
         if name in gpm.variables:
             if name not in gpm.certain:
@@ -537,11 +537,33 @@ class _Testing:
                     found.setdefault(action.repeat, set()).add(taking.take.occurrence)
         return found
 
-    def _running(self, aggregate: ast.Aggregate, edge: Edge, take: TakeLabel) -> Place:
+    def _has_ended(self, name: str, source: int, take: TakeLabel) -> bool:
+        """Whether a step comes after a loop, each repetition of which begins by binding a variable.
+
+        The loop is in no other one.
+        """
+        owner, views = self._program.owner.get(name), take.views
+        if owner is None or views[name].kind != "whole" or name in self._gpms[take.gpm].variables:
+            return False
+        if name not in self._bound.certainly[source]:
+            return False
+        if any(name in own for r, own in self._program.owned_within.items() if r != owner):
+            return False
+        return all(
+            name in self._gpms[taking.take.gpm].certain
+            and [a.kind for a in taking.edge.actions if a.repeat == owner] in (["start"], ["again"])
+            for _, taking in self._takes
+            if name in self._gpms[taking.take.gpm].variables
+        )
+
+    def _running(self, aggregate: ast.Aggregate, source: int, edge: Edge, take: TakeLabel) -> Place:
         """The place of an aggregate in a FILTER of the step that an edge takes."""
         name, function = running_aggregate(aggregate)
         if function is None and name in self._gpms[take.gpm].certain:
             return SolutionValue(name)
+        if self._has_ended(name, source, take):
+            done = RunningValue(name, function or "FIRST", begins=False, ended=True)
+            return RunValue(name) if function is None else done
         again = self._repeats(f"{aggregate.function}(?{name})", name, edge, take)
         return SolutionValue(name) if function is None else RunningValue(name, function, not again)
 

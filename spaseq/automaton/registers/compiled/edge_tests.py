@@ -121,12 +121,14 @@ Running: TypeAlias = Literal["FIRST", "COUNT", "SUM", "MIN", "MAX"]
 class RunningValue:
     """An aggregate of a variable over the repetitions so far, the solution's included.
 
-    `begins`: the solution is the first repetition.
+    `begins`: the solution is the first repetition. `ended`: the loop is over, and the solution is
+    of a later step.
     """
 
     variable: str
     function: Running
     begins: bool
+    ended: bool = False
 
     @property
     def number(self) -> Number:
@@ -139,7 +141,7 @@ class RunningValue:
         """Where the number is to be found."""
         if self.begins:
             return "solution"
-        return "run" if self.function == "FIRST" else "both"
+        return "run" if self.ended or self.function == "FIRST" else "both"
 
 
 Place: TypeAlias = SolutionValue | RunValue | RunningValue | None
@@ -399,6 +401,16 @@ def _computed(
     return _Operand(ast.Arithmetic(op, left.expr, right.expr), left.place or right.place)
 
 
+def _of_two(op: Operator, left: RunningValue, right: RunningValue) -> EdgeTests:
+    """The comparison of two aggregates, one of which stays as it is when a solution is taken."""
+    if left.place == "both":
+        left, op, right = right, FLIPPED[op], left
+    if left.place == "both":
+        raise NoKernel("a FILTER compares two aggregates of the repetitions so far")
+    in_run = left.place == "run"
+    return (EdgeTest(left.number, op, right.number, in_run, right.place),)
+
+
 def _compared(op: Operator, left: _Operand | None, right: _Operand | None) -> EdgeTests | None:
     if left is None or right is None:
         return None
@@ -410,7 +422,7 @@ def _compared(op: Operator, left: _Operand | None, right: _Operand | None) -> Ed
         case (RunValue(), RunValue()):
             return (EdgeTest(left.number, op, right.number, left_in_run=True),)
         case (RunningValue(), RunningValue()):
-            raise NoKernel("a FILTER compares two aggregates of the repetitions so far")
+            return _of_two(op, left.place, right.place)
         case (place, RunningValue() as running):
             in_run = isinstance(place, RunValue)
             return (EdgeTest(left.number, op, right.number, in_run, running.place),)
