@@ -60,6 +60,7 @@ FORMS = (
     Form("SELECT STRICT", "A; B+; C", "ABBC", True, "STRICT"),
     Form("SELECT MAX", "A; B; C", "ABC", select="MAX"),
     Form("loop, filter", "A; R+; C", "ARRC", True),
+    Form("counted, filter", "A; R{2,500}; C", "ARRC", True),
     Form("own operator", "A; R+[,]; C", "ARRC", True),
     Form("greedy, filter", "A; R++; C", "ARRC", True),
     Form("until, filter", "A; R+ UNTIL N; C", "ARRC" * 7 + "N", True),

@@ -65,11 +65,11 @@ COMPILED = [
     ("SEQ(A: B; C)", "C: FILTER(NOW() - TIMESTAMP(A) >= " + length("PT2S") + " && ?c >= ?a)"),
     ("SEQ(A; B?; C)", f"C: FILTER(TIMESTAMP(B) - TIMESTAMP(A) < {length('PT3S')})"),
     ("SEQ(A+; B)", f"B: FILTER(NOW() - TIMESTAMP(A) > {length('PT1S')})"),
+    ("SEQ(A; B)", "B: FILTER(SECONDS(NOW()) > 3)"),
+    ("SEQ(A; B)", f"B: FILTER(NOW() - TIMESTAMP(A) < {length('PT0.0001S')})"),
 ]
 PYTHON = [
     ("SEQ(A; B!; C)", f"B: FILTER(NOW() - TIMESTAMP(A) < {length('PT2S')})"),
-    ("SEQ(A; B)", "B: FILTER(SECONDS(NOW()) > 3)"),
-    ("SEQ(A; B)", f"B: FILTER(NOW() - TIMESTAMP(A) < {length('PT0.0001S')})"),
 ]
 
 

@@ -90,6 +90,12 @@ def passes(batch: BatchArrays, first: int, end: int, row: int, run: int) -> bool
     return True
 
 
+@device_function
+def is_passed(batch: BatchArrays, first: int, end: int, row: int, run: int) -> bool:
+    """`passes` where its code need not be inlined, so that it is compiled once."""
+    return passes(batch, first, end, row, run)
+
+
 @inlined_device_function
 def _exceeds(level: float, threshold: float, inclusive: bool) -> bool:
     """Whether a level satisfies a threshold; never if that is NaN."""
@@ -273,7 +279,7 @@ def offer_several(
         for row in range(first, end):
             if gpm[row] == gpm[first]:
                 level = level_of(edge, e, batch.number, row)
-                if _exceeds(level, thresholds[i], inclusive) and passes(
+                if _exceeds(level, thresholds[i], inclusive) and is_passed(
                     batch, edge[e, OFFERED], edge[e + 1, TESTS], row, run
                 ):
                     _arrive(arrivals, count, run, row, e)
@@ -300,7 +306,7 @@ def ask_taking(batch: BatchArrays, block: int, e: int, offered: Offered) -> None
         if _exceeds(offered.level, thresholds[i], inclusive) and _is_alive(
             batch.runs.node, runs[i], offered, gap_ms
         ):
-            passes(batch, edge[e, OFFERED], edge[e + 1, TESTS], offered.row, runs[i])
+            is_passed(batch, edge[e, OFFERED], edge[e + 1, TESTS], offered.row, runs[i])
 
 
 @device_function
@@ -309,7 +315,7 @@ def ask_ending(batch: BatchArrays, block: int, first_test: int, end_test: int, r
     if _asks(batch, first_test, end_test):
         place = batch.waiting.block[block, PLACE]
         for i in range(place, place + batch.waiting.block[block, COUNT]):
-            passes(batch, first_test, end_test, row, batch.waiting.run[i])
+            is_passed(batch, first_test, end_test, row, batch.waiting.run[i])
 
 
 @inlined_device_function
@@ -329,7 +335,7 @@ def mark_waiting(
     place = batch.waiting.block[block, PLACE]
     for i in range(place, place + batch.waiting.block[block, COUNT]):
         run = batch.waiting.run[i]
-        if passes(batch, first_test, end_test, row, run):
+        if is_passed(batch, first_test, end_test, row, run):
             batch.runs.register[run, register] = 0.0
 
 

@@ -18,12 +18,12 @@ from spaseq.automaton.registers.kernels.edge_offers import (
     ask_ending,
     ask_taking,
     end_waiting,
+    is_passed,
     level_of,
     mark_waiting,
     offer_in_turn,
     offer_several,
     offer_to_heap,
-    passes,
     taken_in,
     threshold_at,
 )
@@ -126,7 +126,7 @@ def _begins(batch: BatchArrays, gpm: Int32s, first: int, end: int, row: int, e: 
     `first:end` are the rows of its instant.
     """
     program = batch.program
-    if not passes(batch, program.edge[e, TESTS], program.edge[e + 1, TESTS], row, NONE):
+    if not is_passed(batch, program.edge[e, TESTS], program.edge[e + 1, TESTS], row, NONE):
         return False
     if len(program.stopping):
         for other in range(first, end):
@@ -151,7 +151,7 @@ def _ask(
         for t in range(program.takes[g], program.takes[g + 1]):
             e = as_nonnegative(program.taking[t])
             if program.edge[e, KIND] == FIRST:
-                passes(batch, program.edge[e, TESTS], program.edge[e + 1, TESTS], row, NONE)
+                is_passed(batch, program.edge[e, TESTS], program.edge[e + 1, TESTS], row, NONE)
             else:
                 level = level_of(program.edge, e, batch.number, row)
                 own = Offered(row, level, offered.time_ms, offered.lowest)
@@ -285,11 +285,11 @@ def _set_registers(batch: BatchArrays, e: int, row: int, run: int, previous: int
             register[run, r] = taken_in(how, register[run, r], value)
 
 
-@device_function
+@inlined_device_function
 def _waits(batch: BatchArrays, e: int, row: int, run: int) -> bool:
     """Whether a run passes the tests of an edge that look at the run alone."""
-    edge = batch.program.edge
-    return passes(batch, edge[e, TESTS], edge[e, OFFERED], row, run)
+    first, end = batch.program.edge[e, TESTS], batch.program.edge[e, OFFERED]
+    return first == end or is_passed(batch, first, end, row, run)
 
 
 @lean_kernel

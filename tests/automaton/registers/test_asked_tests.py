@@ -1,0 +1,123 @@
+"""FILTERs between steps that Python evaluates for the register kernel, once for the same terms."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from spaseq.automaton.registers.compiled import answers
+from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.stages.sequence import SequenceStage
+from tests.automaton.cases import Event, query, run
+from tests.automaton.keyed_streams import (
+    KEYED,
+    agreed,
+    in_pieces,
+    integer,
+    plans,
+    solutions,
+    stream,
+)
+from tests.thresholds import forced
+
+WORDS = ["up", "down", "open", "shut", "on", "off"]
+
+STEPS = {
+    **KEYED,
+    "P": "?p :k ?k ; :v ?vp FILTER(?vp - ?va > 10)",
+    "Q": "?q :k ?k ; :v ?vq FILTER(?vq > ?va + 50 || ?vq < ?va - 50)",
+    "X": "?x :k ?k ; :v ?vx FILTER(STRENDS(STR(?vx), SUBSTR(STR(?va), 1, 1)))",
+    "Y": "?y :k ?k ; :v ?vy FILTER(COALESCE(STR(?vy) > STR(PREV(?vy)), true))",
+    "Z": "?z :k ?k ; :v ?vz FILTER(?vz > ?va && STRLEN(STR(?vz)) + ?vb > STRLEN(STR(?va)) + ?vz)",
+    "M": "?m :k ?k ; :v ?vm FILTER(?vm + SECONDS(NOW()) > ?va + SECONDS(TIMESTAMP(A)))",
+    "O": "?o :k ?k ; :v ?vo FILTER(!BOUND(?vb) || STR(?vo) > STR(?vb))",
+}
+
+
+def asking(sequence: str, window: str = "30 SECONDS") -> tuple[QueryPlan, QueryPlan]:
+    """The plans of a sequence, compiled and not."""
+    names = {name: body for name, body in STEPS.items() if name in sequence}
+    compiled, python = plans(query(sequence, names, window))
+    assert isinstance(SequenceStage(compiled)._sequencer, RunSequencer)
+    return compiled, python
+
+
+SEQUENCES = [
+    "A; P",
+    "A: Q",
+    "A; X; C",
+    "A; Y+; C",
+    "A; Y++; C",
+    "A; Y+[:] UNTIL N; C",
+    "A; B; Z",
+    "A; M",
+    "A; B?; O",
+    "A; (P | X); C",
+    "A, Q",
+    "A; N!; X",
+    "A; Y{2,80}; C",
+    "A; B; X+",
+]
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+def test_answers_are_those_of_registers(sequence: str) -> None:
+    compiled, python = asking(sequence)
+    names = [name for name in STEPS if name in sequence]
+    assert agreed(compiled, python, stream(names, 400, 2, 4, ties=True), pieces=[1, 37])
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+def test_a_table_that_is_too_small(monkeypatch: pytest.MonkeyPatch, sequence: str) -> None:
+    """It is emptied, and grows where one instant needs more."""
+    monkeypatch.setattr(answers, "_FEW", 2)
+    monkeypatch.setattr(answers, "_MOST", 4)
+    compiled, python = asking(sequence)
+    names = [name for name in STEPS if name in sequence]
+    events = stream(names, 300, 2, 5)
+    assert run(compiled, events)[0] == run(python, events)[0]
+
+
+def test_words_in_order() -> None:
+    """A plain loop over the events says which words are later in the alphabet."""
+    text = query(
+        "A; W",
+        {"A": "?a :k ?k ; :v ?va", "W": "?w :k ?k ; :v ?vw FILTER(STR(?vw) > STR(?va))"},
+        "20 SECONDS",
+    )
+    compiled, _ = plans(text)
+    random, rows, events = Random(7), list[tuple[str, str, str]](), list[Event]()
+    for i in range(500):
+        name, word = random.choice("AW"), random.choice(WORDS)
+        values = solutions(random, name, f'"{word}"', 3)
+        rows.append((name, str(values[0]["k"]), word))
+        events.append(Event(1000 * i, 0, 0, {name: values}))
+    expected = []
+    for i, (name, key, word) in enumerate(rows):
+        for j in range(i + 1, min(i + 21, len(rows))):
+            if name == "A" and rows[j][:2] == ("W", key) and rows[j][2] > word:
+                expected.append((1000 * i, 1000 * j))
+                break
+    found = [(answer.first[0], answer.end[0]) for answer in run(compiled, events)[0]]
+    assert sorted(found) == sorted(expected) and found
+
+
+def test_ids_of_terms_are_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers are forgotten when terms are."""
+    forgotten, forget = list[None](), answers.Answers.forget
+
+    def noted(own: answers.Answers) -> None:
+        forgotten.append(forget(own))
+
+    monkeypatch.setattr(answers.Answers, "forget", noted)
+    compiled, python = asking("A; X", "5 SECONDS")
+    random, events = Random(3), list[Event]()
+    for i in range(1500):
+        name = random.choice("AX")
+        values = solutions(random, name, integer(i * 7919 % 100_003), 2)
+        events.append(Event(1000 * i, 0, 0, {name: values}))
+    with forced("least"):
+        found = in_pieces(compiled, events, [50])
+    assert found == run(python, events)[0] and len(forgotten) > 5
