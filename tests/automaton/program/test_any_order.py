@@ -11,7 +11,11 @@ from spaseq.plan.evaluators import program_of
 
 @pytest.mark.parametrize(
     ("condition", "evaluator"),
-    [("?h > ?l", "compiled-registers"), ("STR(?h) > STR(?l)", "registers")],
+    [
+        ("?h > ?l", "compiled-registers"),
+        ("STR(?h) > STR(?l)", "compiled-registers"),
+        ("?h > ?l + RAND()", "registers"),
+    ],
 )
 def test_the_second_step_of_each_order_joins_by_what_both_bind(
     condition: str, evaluator: str
