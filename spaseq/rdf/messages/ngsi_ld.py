@@ -85,15 +85,13 @@ class NgsiLog(WrappedLog):
         if not isinstance(name, str) or not is_absolute_iri(name):
             yield f"the id of a notification is a URI, and this is {json.dumps(name)[:100]}"
             return
-        context = entity.get("@context", given)
         node = {key: value for key, value in entity.items() if key != "@context"}
-        yield WrappedEvent(name, time, [_entity(node, time)], self._with_core(context))
+        yield WrappedEvent(name, time, [_entity(node, time)], entity.get("@context", given))
 
-    def _with_core(self, context: Any) -> list[Any]:
-        """The contexts of a message, and the core context behind them."""
+    def _whole_context(self, given: Any) -> list[Any]:
+        """The contexts of a message, else of its stream, and the core context behind them."""
+        context = self._own if given is None else given
         parts = context if isinstance(context, list) else [] if context is None else [context]
-        if context is None and self._own is not None:
-            parts = self._own if isinstance(self._own, list) else [self._own]
         kept = [part for part in parts if not (isinstance(part, str) and is_core_context(part))]
         return [*kept, _core_with_dates()]
 
@@ -120,7 +118,7 @@ def _time(entity: Mapping[str, Any], around: Mapping[str, Any]) -> str | None:
     for keys in (("observedAt", "deletedAt"), ("modifiedAt",), ("createdAt",)):
         texts = [each[key] for each in own for key in keys if key in each]
         if texts:
-            return max(map(_text, texts), key=instant)
+            return max(map(_text, texts), key=instant) if len(texts) > 1 else _text(texts[0])
     found = around.get("notifiedAt")
     return None if found is None else _text(found)
 

@@ -33,7 +33,7 @@ class WrappedEvent:
         name: its IRI.
         time: the text of an xsd:dateTime; None: that of the message's arrival, if it has one.
         nodes: its graph.
-        context: with which the nodes are read, as in JSON-LD; None for none.
+        context: that of the message, as in JSON-LD; None for none.
         about: values of the event itself by property, which stand in its graph, too.
     """
 
@@ -75,16 +75,18 @@ class WrappedLog(JsonLog):
             return ()
         is_read = is_small(text, self._limits)
         value = json.loads(text) if is_read else self.measured_value(text)
-        ready: list[tuple[float, JsonMessage]] = []
+        ready: list[tuple[str | None, JsonMessage]] = []
         for each in value if isinstance(value, list) else [value]:
             for found in self._events(each):
                 try:
                     if isinstance(found, str):
                         raise ValueError(found)
-                    ready.append((instant(found.time), self._json(message, found)))
+                    ready.append((found.time, self._json(message, found)))
                 except PARSER_ERRORS as error:
                     refuse(message, error)
-        return [own for _, own in sorted(ready, key=lambda each: each[0])]
+        if len(ready) > 1:
+            ready.sort(key=lambda each: instant(each[0]))
+        return [own for _, own in ready]
 
     def _json(self, message: MessageText, event: WrappedEvent) -> JsonMessage:
         nodes = [*event.nodes, *([{"@id": event.name, **event.about}] if event.about else [])]
@@ -92,13 +94,22 @@ class WrappedLog(JsonLog):
         if event.time is not None:
             graph[self._time] = {"@value": event.time, "@type": _DATE_TIME}
         graph["@graph"] = nodes
-        text = json.dumps(self._named.inlined(graph)).encode()
-        context = b"" if event.context is None else self._context_text(json.dumps(event.context))
+        written = json.dumps(graph)
+        if '"@context"' in written:
+            written = json.dumps(self._named.inlined(graph))
+        text = written.encode()
+        context = self._context_text(json.dumps(event.context))
         return JsonMessage(message, text, context, not is_small(text, self._limits), False)
 
-    def _context_text_of(self, context: str) -> bytes:
-        found = self._named.inlined({"@context": json.loads(context)})
-        return json.dumps(found["@context"]).encode()
+    def _whole_context(self, given: Any) -> Any:
+        """The context with which the nodes of a message with this context are read, or None."""
+        return given
+
+    def _context_text_of(self, given: str) -> bytes:
+        context = self._whole_context(json.loads(given))
+        if context is None:
+            return b""
+        return json.dumps(self._named.inlined({"@context": context})["@context"]).encode()
 
 
 def instant(text: str | None) -> float:
