@@ -23,6 +23,7 @@ from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage, are_several, distinct_solutions
 from spaseq.gpm.solutions.joins import KeyIndex
+from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.lang import ast
 from spaseq.lang.shapes import QUERY
 from spaseq.lang.variables import expression_variables
@@ -229,7 +230,7 @@ class _SharedMatching:
         """The solutions, and the queries that must make theirs by themselves."""
         found, room = list[JointSolutions](), thresholds.current.joint_rows
         apart = set[int]()
-        codes = index.lexicon.find([*self._texts]) if self._texts else np.empty(0, np.int32)
+        codes = _Constants(index.lexicon, [*self._texts])
         for template in self._templates:
             own = template.rows[reads[template.rows]]
             if not len(own):
@@ -272,6 +273,25 @@ class _SharedMatching:
                 yield JointSolutions(found.event, *of, columns)
 
 
+class _Constants:
+    """The constants of all templates as codes of a batch's terms, -1 for terms that it has not.
+
+    A pattern about the parts of triple terms makes more terms, so they are looked up when they are
+    joined with its solutions.
+    """
+
+    def __init__(self, lexicon: Lexicon, texts: Sequence[str]) -> None:
+        self._lexicon, self._texts = lexicon, texts
+        self._terms = -1  # how many there were when they were looked up
+        self._codes = np.empty(0, np.int32)
+
+    def codes(self) -> Int32s:
+        """The codes [n], in the order of the texts."""
+        if self._texts and self._terms != len(self._lexicon):
+            self._codes, self._terms = self._lexicon.find(self._texts), len(self._lexicon)
+        return self._codes
+
+
 class _JoinedTemplate:
     """A template and the GPMs that use it."""
 
@@ -306,7 +326,7 @@ class _JoinedTemplate:
         self._evaluator = evaluator
 
     def solutions(
-        self, index: VerticalPartition, reads: Bools, codes: Int32s, room: int
+        self, index: VerticalPartition, reads: Bools, codes: _Constants, room: int
     ) -> _JointColumns | None:
         """The solutions; None if they are too many, an event exceeds a limit, or something fails.
 
@@ -331,7 +351,7 @@ class _JoinedTemplate:
         return found
 
     def _solutions(
-        self, index: VerticalPartition, own: Indices, codes: Int32s, room: int
+        self, index: VerticalPartition, own: Indices, codes: _Constants, room: int
     ) -> _JointColumns:
         found = self._evaluator.evaluate(index)
         for reason in self._evaluator.take_exceeding().values():
@@ -367,11 +387,11 @@ class _JoinedTemplate:
                 columns[v] = np.where(hidden, UNBOUND, columns[v]).astype(np.int32)
 
     def _joined(
-        self, found: EventSolutions, own: Indices, codes: Int32s
+        self, found: EventSolutions, own: Indices, codes: _Constants
     ) -> tuple[Indices, Indices]:
         """(row of a GPM, solution) of each solution that has the constants of a GPM."""
         parameters = self._template.parameters
-        constants = codes[self._constants[own]] if parameters else self._constants[own]
+        constants = codes.codes()[self._constants[own]] if parameters else self._constants[own]
         table = KeyIndex([*constants.T], len(own))
         probe = [found.columns[v] for v in parameters]
         taken, places = table.match(probe, len(found.event))

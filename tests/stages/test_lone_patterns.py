@@ -125,6 +125,19 @@ def test_blank_nodes_get_the_labels_of_answers() -> None:
     assert rows > 20 and together == len(plans)
 
 
+def test_constants_that_stand_only_inside_of_triple_terms() -> None:
+    """The terms of a batch get them when the first pattern about such parts is evaluated."""
+    inner = f"<<( <{NAME}o1> <{NAME}v> {integer(2)} )>>"
+    said = f"<<( <{NAME}someone> <{NAME}says> {inner} )>>"
+    reifies = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies>"
+    triples: list[Triple] = [(f"<{NAME}r1>", reifies, term) for term in (inner, said)]
+    events = batch_from_events(STREAM, [(0, "http://e/g", triples)], InstantCounter())
+    patterns = [f"<< ?s :says <<( :o{n % 2} :v ?x )>> ~ ?r >>" for n in range(6)]
+    patterns += ["<< :someone :says ?x >>", "<< :nobody :says ?x >>", "<< :o1 :v ?x >>"]
+    rows, together = assert_alike(plans_of(patterns), events)
+    assert (rows, together) == (3 + 1 + 1, len(patterns))
+
+
 def test_a_private_variable_tells_several_solutions_apart() -> None:
     texts = [
         f"SELECT {shown} WITHIN 9 SECONDS FROM STREAM S <{STREAM}> WHERE {{ SEQ(A; B) "
