@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from tests.serve.processes import Command
 from tests.serve.servers import Served, served, wait
 from tests.serve.test_broker_heartbeats import Send, by_kafka, by_mqtt, by_nats
 
@@ -83,3 +87,65 @@ def test_a_cloud_event_in_the_headers_of_a_broker(
             send(b'{"station": 17}', headers)
             wait(lambda: answers(server, "jams"))  # by Kafka it comes to each partition
             assert {each["subject"]["value"] for each in answers(server, "jams")} == {"é 7"}
+
+
+class KeepingBroker:
+    """A context broker that keeps each notification until it is acknowledged with 2xx."""
+
+    def __init__(self, notifications: list[dict[str, Any]]) -> None:
+        self.kept = [json.dumps(each).encode() for each in notifications]
+        self.repeats = 0
+
+    def send(self, url: str, doubled: bool) -> None:
+        """Send what is kept, in order; `doubled`: as if the first acknowledgement was lost."""
+        headers = {"Content-Type": "application/json"}
+        with httpx.Client(base_url=url, timeout=5) as http, suppress(httpx.HTTPError):
+            while self.kept:
+                reply = http.post("/streams/S", content=self.kept[0], headers=headers)
+                if reply.is_success and doubled:
+                    doubled, self.repeats = False, self.repeats + 1
+                elif reply.is_success:
+                    self.kept.pop(0)
+
+
+@pytest.mark.thorough
+def test_nothing_is_lost_or_doubled_when_server_and_broker_begin_again(tmp_path: Path) -> None:
+    seen = [f"2026-01-01T00:{n // 60:02}:{n % 60:02}Z" for n in range(400)]
+    given = [
+        {
+            "id": f"urn:n:{n}",
+            "type": "Notification",
+            "notifiedAt": at,
+            "data": [{"id": "urn:w", "type": "W", "level": {"value": n, "observedAt": at}}],
+        }
+        for n, at in enumerate(seen)
+    ]
+    (tmp_path / "queries").mkdir()
+    level = "<https://uri.etsi.org/ngsi-ld/default-context/level>"
+    (tmp_path / "queries/levels.rq").write_text(
+        "SELECT ?v FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S "
+        f"{{ ?w {level} [ <https://uri.etsi.org/ngsi-ld/hasValue> ?v ] }} }}"
+    )
+    configuration = tmp_path / "spaseq.toml"
+    configuration.write_text(
+        '[server]\ndata = "state"\n[queries]\ndirectory = "queries"\n'
+        '[sinks.out]\nto = "out.jsonl"\n'
+        '[streams.S]\niri = "http://e/s"\nformat = "ngsild"\ndedup = "1 HOURS"\n'
+    )
+    broker = KeepingBroker(given)
+    for _ in range(3):  # the server is killed while the broker sends
+        server = Command(configuration)
+        sender = threading.Thread(target=broker.send, args=(server.url, True))
+        least = len(broker.kept) - 40
+        sender.start()
+        wait(partial(lambda most: len(broker.kept) < most, least))
+        server.kill()
+        sender.join(20)
+    server = Command(configuration)
+    broker.send(server.url, True)
+    out = tmp_path / "out.jsonl"
+    wait(lambda: len(out.read_text().splitlines()) >= len(given) - 1, 60)
+    assert server.end() == 0
+    values = [json.loads(line)["bindings"]["v"]["value"] for line in out.read_text().splitlines()]
+    assert values == [str(n) for n in range(len(values))]  # all but perhaps the last, in order
+    assert (broker.kept, broker.repeats) == ([], 4)
