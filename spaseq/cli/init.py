@@ -26,10 +26,15 @@ _POSTED = {
     ".json": "application/json",
     ".jsonld": "application/ld+json",
     ".trig": "application/trig",
+    ".ngsild": "application/ld+json",
+    ".cloudevents": "application/cloudevents+json",
 }
 """The media types of files that a server does not read as they grow."""
 
-_EVENTS = (".nq", ".nquads", ".trig", ".jsonld", ".rdfm", ".ndjsonld", ".jelly")
+_EVENTS = (
+    *(".nq", ".nquads", ".trig", ".jsonld", ".rdfm", ".ndjsonld", ".jelly"),
+    *(".ngsild", ".cloudevents"),
+)
 
 
 @click.command(context_settings={"max_content_width": 100})
@@ -40,8 +45,8 @@ _EVENTS = (".nq", ".nquads", ".trig", ".jsonld", ".rdfm", ".ndjsonld", ".jelly")
     multiple=True,
     metavar="FILE",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="CSV, TSV, JSON, JSON lines, Parquet, Arrow, N-Quads, TriG or JSON-LD. Repeatable: the "
-    "query is about the first file.",
+    help="CSV, TSV, JSON, JSON lines, Parquet, Arrow, N-Quads, TriG, JSON-LD, NGSI-LD or "
+    "CloudEvents. Repeatable: the query is about the first file.",
 )
 def init(directory: Path, files: tuple[Path, ...]) -> None:
     """Write a first query with answers over your own files.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spaseq.first_steps.first_rules import FirstRule
-from spaseq.first_steps.samples import EventKind, Sample
+from spaseq.first_steps.samples import SUBJECT, EventKind, Sample
 from spaseq.rdf.terms.times import format_time
 
 KB = "http://example/kb"
@@ -74,16 +74,14 @@ def _name_and_time(sample: Sample, kind: EventKind, event: str, when: str) -> It
 
 def query_text(sample: Sample, rule: FirstRule) -> str:
     """The first query."""
-    key = None if rule.key is None else f"{_predicate(sample, rule.key)} ?key"
+    is_subject = rule.key == SUBJECT
+    key = None if rule.key is None or is_subject else f"{_predicate(sample, rule.key)} ?key"
     value = None if rule.value is None else _predicate(sample, rule.value)
-    known = (
-        ""
-        if not rule.has_labels
-        else f"\n    OPTIONAL {{ GRAPH <{KB}> {{ ?thing {key} ; :label ?label }} }}"
-    )
-    shown = ["?key"] * (key is not None) + ["?label"] * rule.has_labels
+    thing = "?key" if is_subject else f"?thing {key} ;"
+    known = f"\n    OPTIONAL {{ GRAPH <{KB}> {{ {thing} :label ?label }} }}" * rule.has_labels
+    shown = ["?key"] * (rule.key is not None) + ["?label"] * rule.has_labels
     shown += ["?before", "?after"] * (value is not None)
-    what = "of one key" if key else "of one value"
+    what = "of one key" if rule.key else "of one value"
     title = f"a value that has grown within {rule.window}" if value else f"two events {what}"
     if len(rule.rows) == 1:
         title = "every event with a value"
@@ -91,12 +89,14 @@ def query_text(sample: Sample, rule: FirstRule) -> str:
     lines += [f"SELECT {' '.join(shown)}", f"WITHIN {rule.window}"]
     lines += [f"FROM STREAM {sample.name} <http://example/stream/{sample.name}>"]
     lines += [f"FROM NAMED <{KB}>"] * rule.has_labels
-    first = _graph("a", [key, value and f"{value} ?before"])
+    one, other = ("key", "key") if is_subject else ("a", "b")
+    anything = ["?p ?o"] if is_subject and value is None else []
+    first = _graph(one, [key, value and f"{value} ?before", *anything])
     if len(rule.rows) == 1:
         body = ["  SEQ (A)  # each event", f"  DEFINE GPM A ON {sample.name} {{ {first}{known} }}"]
     else:
         more = " FILTER (?after > ?before)" if value else ""
-        second = _graph("b", [key, value and f"{value} ?after"])
+        second = _graph(other, [key, value and f"{value} ?after", *anything])
         body = [
             "  SEQ (A; B)  # A, then the next event that is a B",
             f"  DEFINE GPM A ON {sample.name} {{ {first}{known} }}",
@@ -136,7 +136,8 @@ def kb_text(sample: Sample, rule: FirstRule) -> str:
     for key in [*keys][:_KEYS]:
         term = str(key) if sample.is_rdf or kind.name == "integer" else json.dumps(key)
         label = json.dumps(str(key).strip('<>"'))
-        lines.append(f"[] {_predicate(sample, rule.key)} {term} ; :label {label} .")
+        known = f"{term}" if rule.key == SUBJECT else f"[] {_predicate(sample, rule.key)} {term} ;"
+        lines.append(f"{known} :label {label} .")
     return "\n".join(lines) + "\n"
 
 
@@ -159,6 +160,8 @@ def configuration_text(samples: Sequence[Sample], directory: Path, kb: bool) -> 
             lines.append(f'lift = "{sample.name}.lift.rq"')
         if sample.csv:
             lines.append(f'csv = "{sample.csv}"')
+        if sample.format == "ngsild":
+            lines.append('format = "ngsild"')
         if sample.time_predicate is not None:
             lines.append(f'time_predicate = "{sample.time_predicate}"')
         lines.append("")

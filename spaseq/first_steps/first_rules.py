@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from spaseq.first_steps.samples import Sample, Seen
+from spaseq.first_steps.samples import SUBJECT, Sample, Seen
 from spaseq.rdf.terms.term import RDF
 from spaseq.records import record
 
@@ -82,6 +82,7 @@ def keys_of(sample: Sample) -> list[str]:
         again = sum(counts.values()) - len(counts)
         if again and len(counts) > (0 if kind.name == "iri" else 1):
             likely = bool(_KEY.search(name)) + (kind.name == "iri" and len(counts) > 1)
+            likely += 2 * (name == SUBJECT)
             found.append((-likely, kind.name == "integer", len(found), name))
     return [name for *_, name in sorted(found)]
 

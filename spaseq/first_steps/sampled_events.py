@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from spaseq.diagnosis.time_predicates import misplaced_time, time_predicate
 from spaseq.errors import InputError
 from spaseq.first_steps.field_type import FieldType
 from spaseq.first_steps.found_types import INTEGER, NUMBER, TEXT
-from spaseq.first_steps.samples import Sample, Seen
+from spaseq.first_steps.samples import SUBJECT, Sample, Seen
+from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
-from spaseq.rdf.terms.term import GENERATED_AT_TIME, XSD, split_literal
+from spaseq.rdf.terms.term import GENERATED_AT_TIME, XSD, Triple, split_literal
 from spaseq.sources import source_of
 
 _EVENTS = 2000
 _NUMBERS = ("integer", "decimal", "double", "float", "int", "long")
 _IRI = FieldType("iri", ".*", "{0}")
+_ABOUT = ".ngsild", ".cloudevents"
+"""Endings of files whose events are each about one thing, with values behind blank nodes."""
+
+Paths: TypeAlias = "list[tuple[str, str]]"
+"""(predicate or path in angle brackets, term) of an event."""
 
 
 def sampled_events(path: Path) -> Sample:
@@ -35,7 +42,29 @@ def sampled_events(path: Path) -> Sample:
         found = misplaced_time(str(path)) or (bad[0].reason if bad else None)
         reason = "" if found is None else f": {found}"
         raise InputError(f"no named graph of {path} has a time, so none is an event{reason}")
-    return Sample(str(path), tuple(seen[:_EVENTS]), types, (), time_predicate=predicate)
+    form = path.name.lower().removesuffix(".gz").rpartition(".")[2] if _is_about(path) else ""
+    few = tuple(seen[:_EVENTS])
+    return Sample(str(path), few, types, (), time_predicate=predicate, format=form)
+
+
+def _is_about(path: Path) -> bool:
+    return path.name.lower().removesuffix(".gz").endswith(_ABOUT)
+
+
+def _about(triples: Sequence[Triple], event: str) -> Paths:
+    """What an event says of the first thing in it that is neither the event nor a blank node."""
+    thing = next((s for s, _, _ in triples if s[0] == "<" and s != event), event)
+    own = dict.fromkeys(s for s, _, _ in triples)
+    found, waiting = [(f"<{SUBJECT}>", thing)], [(thing, "")]
+    while waiting:
+        subject, before = waiting.pop(0)
+        for s, predicate, term in triples:
+            path = f"{before}/{predicate}" if before else predicate
+            if s == subject and term.startswith("_:") and term in own and path.count("/<") < 3:
+                waiting.append((term, path))
+            elif s == subject:
+                found.append((path, term))
+    return found
 
 
 def _seen(
@@ -50,10 +79,12 @@ def _seen(
     for batch in source.open(bad.append):
         for place in range(len(batch)):
             rows = range(int(batch.start[place]), int(batch.start[place + 1]))
-            columns = batch.s, batch.p, batch.o
-            triples = [tuple(str(batch.terms[c[row]]) for c in columns) for row in rows]
+            triples = [_triple(batch, row) for row in rows]
             values: dict[str, Any] = {}
-            for _, predicate, term in triples:
+            said = [(p, o) for _, p, o in triples]
+            if _is_about(path):
+                said = _about(triples, f"<{batch.graph[place]}>")
+            for predicate, term in said:
                 kind, value = _value(term)
                 if predicate not in types or types[predicate] is kind:
                     values.setdefault(predicate[1:-1], value)
@@ -63,6 +94,11 @@ def _seen(
         if len(seen) >= _EVENTS:
             break
     return seen, {p[1:-1]: kind for p, kind in types.items() if p[1:-1] != time_predicate}
+
+
+def _triple(batch: EventBatch, row: int) -> Triple:
+    s, p, o = (str(batch.terms[column[row]]) for column in (batch.s, batch.p, batch.o))
+    return s, p, o
 
 
 def _value(term: str) -> tuple[FieldType, Any]:

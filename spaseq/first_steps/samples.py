@@ -11,6 +11,9 @@ from typing import Any
 from spaseq.first_steps.field_type import FieldType
 from spaseq.records import record
 
+SUBJECT = "the subject"
+"""The field of RDF that is no predicate: what an event is about."""
+
 
 @record
 class Seen:
@@ -55,6 +58,10 @@ class Sample:
         records: the objects that a document lists, as JSON lines; None if the file has rows itself.
         csv: what `--csv` says of the file; "" if nothing.
         time_predicate: of the events of RDF, if it is another one than usual.
+        format: the name of a format of messages, which the server must be told; "" if it need not.
+
+    In formats of messages a field is a path, its predicates with `>/<` between them, from what the
+    event is about, which is the field SUBJECT.
     """
 
     path: str
@@ -65,6 +72,7 @@ class Sample:
     records: str | None = None
     csv: str = ""
     time_predicate: str | None = None
+    format: str = ""
 
     @property
     def is_rdf(self) -> bool:

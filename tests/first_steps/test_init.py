@@ -544,3 +544,29 @@ def cast(expression: str, text: str, directory: Path) -> Any:
 )
 def test_types_that_are_found(name: str, values: list[Any], kind: str) -> None:
     assert type_of(name, values).name == kind
+
+
+@pytest.mark.parametrize("form", ["ngsild", "cloudevents"])
+def test_messages_about_things(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    levels = [("a", 0, 3), ("b", 1, 9), ("a", 4, 5), ("b", 5, 2), ("a", 6, 4), ("b", 7, 8)]
+    lines = []
+    for number, (thing, second, level) in enumerate(levels):
+        at = f"2026-01-05T09:00:{second:02}Z"
+        if form == "ngsild":
+            seen = {"type": "Property", "value": level, "observedAt": at}
+            entity = {"id": f"urn:w:{thing}", "type": "Weir", "level": seen}
+            message = {"id": f"urn:n:{number}", "type": "Notification", "data": [entity]}
+        else:
+            data = {"@id": f"urn:w:{thing}", "http://w/level": level}
+            message = {"specversion": "1.0", "id": str(number), "source": "urn:s", "type": "t"}
+            message |= {"time": at, "data": data}
+        lines.append(json.dumps(message))
+    path = tmp_path / f"Weirs.{form}"
+    path.write_text("\n".join(lines))
+    answers = started(path, tmp_path / "first", capsys)
+    rows = [(1000 * second, f"urn:w:{thing}", Decimal(level)) for thing, second, level in levels]
+    assert answered(answers) == growing(rows, MINUTE)
+    configuration = (tmp_path / "first/spaseq.toml").read_text()
+    assert ('format = "ngsild"' in configuration) == (form == "ngsild")
