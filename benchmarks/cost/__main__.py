@@ -1,6 +1,6 @@
 """Measure what an event costs by the shape of the work, and draw it.
 
-    python -m benchmarks.cost measure [events keys window steps selectivity knowledge]
+    python -m benchmarks.cost measure [events keys window steps selectivity knowledge range slide]
                                       [--rounds 3] [--longest 3000000]
     python -m benchmarks.cost draw
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import kb
+from benchmarks.cost.levels import by_range, by_slide
 from benchmarks.cost.queries import query
 from benchmarks.cost.runs import stage_cost, text_cost, write
 from benchmarks.generators.synthetic import Settings, case
@@ -145,6 +146,8 @@ FIGURES: dict[str, Callable[[Path, Effort], Figure]] = {
     "steps": by_steps,
     "selectivity": by_selectivity,
     "knowledge": by_knowledge,
+    "range": lambda folder, effort: by_range(folder, effort.events, effort.rounds),
+    "slide": lambda folder, effort: by_slide(folder, effort.events, effort.rounds),
 }
 
 

@@ -4,7 +4,8 @@
 
 The ways are those of `test_against_oracle`: a bounded run, one without kept groups, with thresholds
 forced to their least values and to never, pushed events, restarts after every few events, and, if
-asked for, Spark. A wrong case ends the campaign; its number draws it again.
+asked for, processes that are killed, and Spark. A wrong case ends the campaign; its number draws it
+again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0)
-    usual = [way for way in WAYS if way != "spark"]
+    usual = [way for way in WAYS if way not in ("spark", "killed")]
     parser.add_argument("--ways", nargs="+", choices=[*WAYS], default=usual)
     options = parser.parse_args()
     answered = kept = 0

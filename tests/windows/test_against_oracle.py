@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import signal
+import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -75,6 +81,54 @@ def restarted(query: str, streams: Streamset) -> list[Answer]:
     return [*found, *stage.close()]
 
 
+def killed(query: str, streams: Streamset) -> list[Answer]:
+    """Processes that push event after event, and are killed; each goes on from the last state."""
+    with TemporaryDirectory() as place:
+        state = Path(place) / "state"
+        state.write_bytes(pickle.dumps((0, [], None)))
+        draw = Random(len(query))
+        while True:
+            die_at = draw.randint(0, 6)
+            child = os.fork()
+            if not child:
+                try:
+                    _push_on(query, in_order(streams), state, die_at)
+                except BaseException:
+                    traceback.print_exc()
+                    os._exit(1)
+                os._exit(0)
+            _, status = os.waitpid(child, 0)
+            if not os.WIFSIGNALED(status):
+                assert status == 0
+                found: list[Answer] = pickle.loads(state.read_bytes())[1]
+                return found
+
+
+def _push_on(
+    query: str, events: Sequence[tuple[int, int, str, str | None, str]], state: Path, die_at: int
+) -> None:
+    """Push the events that the state does not have; the process kills itself before long."""
+    done, found, snapshot = pickle.loads(state.read_bytes())
+    plan = compile_query(query)
+    patterns, stage = PatternStage(plan, KnowledgeBase.empty()), LateSequence(plan)
+    if snapshot is not None:
+        stage.restore(snapshot)
+    for number in range(done, len(events) + 1):
+        if number < len(events):
+            time, k, iri, name, graph = events[number]
+            stage.push(patterns.match(batch_of_event(iri, time, k, name, triples_of(graph))))
+            found += stage.advance(time - 1)
+        else:
+            found += stage.close()
+        written = state.with_suffix(".new")
+        written.write_bytes(pickle.dumps((number + 1, found, stage.snapshot())))
+        if number - done >= die_at:
+            if die_at % 2:
+                os.replace(written, state)
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.replace(written, state)
+
+
 def check(case: Case, streams: Streamset, ways: Sequence[str]) -> bool:
     try:
         wanted = [comparable(a) for a in expected(case, streams)]
@@ -101,6 +155,7 @@ WAYS = {
     "never": forced_to("never"),
     "pushed": pushed,
     "restarted": restarted,
+    "killed": killed,
     "spark": lambda query, streams: bounded(query, streams, "spark"),
 }
 
@@ -114,12 +169,16 @@ def run_cases(seeds: range, ways: Sequence[str]) -> int:
 
 
 def test_random_queries() -> None:
-    assert run_cases(range(12), [way for way in WAYS if way != "spark"]) > 2
+    assert run_cases(range(12), [way for way in WAYS if way not in ("spark", "killed")]) > 2
 
 
 @pytest.mark.thorough
 def test_many_random_queries() -> None:
     assert run_cases(range(1000, 1200), ["bounded", "pushed", "restarted"]) > 80
+
+
+def test_random_queries_in_processes_that_are_killed() -> None:
+    assert run_cases(range(40, 44), ["killed"]) > 0
 
 
 @pytest.mark.thorough
