@@ -101,7 +101,7 @@ class KeptRows:
         if self._end + size <= room:
             return
         kept = len(self)
-        if 2 * (kept + size) > room:
+        if not room // 16 <= kept + size <= room // 2:  # after a burst the memory is given back
             room = 2 * (kept + size)
         for name, column in self._columns.items():
             grown = np.empty((*column.shape[:-1], room), column.dtype)

@@ -11,14 +11,19 @@ import numpy as np
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.pattern_stage import SolutionRows, without_private
 from spaseq.limits import Limits
-from spaseq.plan.query_plan import KeptGroups, KeptJoin, QueryPlan
+from spaseq.plan.query_plan import KeptGroups, KeptJoin, PanesExtent, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.windows.group_keeper import GroupKeeper
 from spaseq.windows.join_keeper import JoinKeeper
 from spaseq.windows.window_events import WindowGraphs
+from spaseq.windows.window_runs import EVER
 
 Key = tuple[str, ...]
 Keeper = GroupKeeper | JoinKeeper
+
+MOST_WAITING = 256
+"""Batches that wait for a close: single events are taken together."""
+
 Exceed = Callable[[int, int, str], None]
 """It is called with a window, the time (ms) of one of its events, and the limit that it exceeds."""
 
@@ -50,6 +55,9 @@ class KeptWindow:
         ]
         self._numbers = np.array(numbers, np.int32)
         self._keepers: dict[Key, Keeper] = {}
+        self._is_regular = isinstance(plan.inputs.windows[window].extent, PanesExtent)
+        self._waiting: list[SolutionBatch] = []
+        self._until = -EVER
 
     @property
     def next_due(self) -> int | None:
@@ -61,7 +69,24 @@ class KeptWindow:
         self, rows: SolutionBatch, until: int, evaluator: GpmEvaluator
     ) -> list[SolutionBatch]:
         """The GPM's solutions on the window events up to a time (ms); see `GroupKeeper.advance`."""
+        self._until = max(self._until, until)
         own = rows.take(np.flatnonzero(np.isin(rows.gpm, self._numbers)))
+        if self._may_wait(own):
+            self._waiting += [own] if len(own) else []
+            return []
+        return self._advanced(own, evaluator)
+
+    def _may_wait(self, rows: SolutionBatch) -> bool:
+        """Whether rows may wait for others: no window closes before they are in it."""
+        due = self.next_due
+        if not self._is_regular or due is None or self._until >= due:
+            return False
+        return len(self._waiting) < MOST_WAITING and not (rows.time >= due).any()
+
+    def _advanced(self, rows: SolutionBatch, evaluator: GpmEvaluator) -> list[SolutionBatch]:
+        """What `advance` gives, once the rows that wait have been taken."""
+        own = SolutionBatch.concat([*self._waiting, rows], self._plan.patterns.columns)
+        self._waiting, until = [], self._until
         none = own.take(slice(0, 0))
         given = dict(self._by_partition(own))
         for key, keeper in self._keepers.items():
@@ -117,13 +142,15 @@ class KeptWindow:
         made.add(self.gpm, without_private(solutions, private))
         return made.batch()
 
-    def snapshot(self) -> list[Any]:
+    def snapshot(self, evaluator: GpmEvaluator) -> list[Any]:
         """The state, for `restore` on the window of an equal plan."""
+        if self._waiting:
+            self._advanced(SolutionBatch.empty(self._plan.patterns.columns), evaluator)
         return [[[*key], keeper.snapshot()] for key, keeper in self._keepers.items()]
 
     def restore(self, state: list[Any]) -> None:
         """Go on from a state."""
-        self._keepers = {}
+        self._keepers, self._waiting, self._until = {}, [], -EVER
         for key, own in state:
             self._keeper(tuple(key)).restore(own)
 

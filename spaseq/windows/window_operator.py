@@ -338,7 +338,7 @@ class WindowOperator:
     def snapshot(self) -> list[Any]:
         """The state, for `restore` on an operator of the same plan."""
         runs = [[window, key, run.snapshot()] for (window, key), run in self._runs.items()]
-        kept = [keeper.snapshot() for keeper in self._keepers]
+        kept = [keeper.snapshot(self._evaluator(keeper.gpm)) for keeper in self._keepers]
         return [runs, [[*key, [*before]] for key, before in self._before.items()], kept]
 
     def restore(self, state: list[Any]) -> None:
