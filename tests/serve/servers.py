@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
@@ -80,12 +81,13 @@ def served(directory: Path, more: str = "", stream: str = "") -> Iterator[Served
     parts = parts_of(read_configuration(path, {}), directory)
     listening = bound_socket("127.0.0.1:0")
     url = url_of(listening, False)
-    made: list[http_server.HttpServer] = []
+    made: list[tuple[http_server.HttpServer, asyncio.AbstractEventLoop]] = []
     real = server.server_of
 
     def kept(*given: Any) -> http_server.HttpServer:
-        made.append(real(*given))
-        return made[0]
+        own = real(*given)
+        made.append((own, asyncio.get_running_loop()))
+        return own
 
     with (
         mock.patch.object(server, "server_of", kept),
@@ -98,9 +100,36 @@ def served(directory: Path, more: str = "", stream: str = "") -> Iterator[Served
             yield Served(url, parts.run, parts.queries, http)
         finally:
             wait(lambda: made)
-            made[0].stop()
+            stopped, loop = made[0]
+            loop.call_soon_threadsafe(stopped.stop)
             thread.join(30)
             assert not thread.is_alive()
+
+
+SLOW_S = 0.05
+
+
+@contextmanager
+def no_slow_callbacks() -> Iterator[None]:
+    """Servers whose event loops, in debug mode, run no callback longer than `SLOW_S`.
+
+    It is the CPU time of the loop's thread that counts: others may keep the machine busy.
+    """
+    slow, run = list[str](), asyncio.Handle._run  # type: ignore[attr-defined]
+
+    def timed(handle: asyncio.Handle) -> None:
+        began = time.thread_time()
+        run(handle)
+        took = time.thread_time() - began
+        if took > SLOW_S:
+            slow.append(f"{took:.3f} s: {handle!r}")
+
+    with (
+        mock.patch.dict("os.environ", PYTHONASYNCIODEBUG="1"),
+        mock.patch.object(asyncio.Handle, "_run", timed),
+    ):
+        yield
+    assert not slow, slow
 
 
 def wait(true: Callable[[], Any], seconds: float = 20) -> None:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from spaseq.serve import http_server
-from tests.serve.servers import NQUADS, Served, event, served, wait
+from tests.serve.servers import NQUADS, Served, event, no_slow_callbacks, served, wait
 from tests.sizes import first_of
 
 QUERY = (
@@ -49,7 +49,7 @@ TIMES = (
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     directory: Path = tmp_path_factory.mktemp("hostile")
-    with served(directory) as found:
+    with no_slow_callbacks(), served(directory) as found:
         assert found.http.put("/queries/jam", content=QUERY).status_code == 201
         yield found
 
