@@ -13,8 +13,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.registers.compiled.run_tables import run_tables
 from spaseq.compile import check_query
-from spaseq.plan.evaluators import obstacle_to_compiled_registers
+from spaseq.plan.evaluators import obstacle_to_compiled_registers, program_of
 from spaseq.plan.query_plan import QueryPlan
 from tests.oracle.choices import seeded
 from tests.oracle.strategies import case
@@ -39,21 +41,32 @@ def reason_for_python(plan: QueryPlan) -> str | None:
     return _NAMES.sub("_", reason)
 
 
+def asks(plan: QueryPlan) -> bool:
+    """Whether the register kernel runs a plan, and Python evaluates some of its FILTERs."""
+    sequence = plan.sequence
+    if sequence.evaluator.name != "compiled-registers":
+        return False
+    gpms = [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.patterns.gpms]
+    return bool(run_tables(program_of(plan), gpms, sequence.partition, sequence.window).asked)
+
+
 def main() -> None:
     """Count the queries, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queries", type=int, default=10_000)
     parser.add_argument("--seed", default="1")
     options = parser.parse_args()
-    evaluators, reasons = Counter[str](), Counter[str]()
+    evaluators, reasons, asking = Counter[str](), Counter[str](), 0
     for plan in plans(options.queries, options.seed):
         evaluators[plan.sequence.evaluator.name] += 1
+        asking += asks(plan)
         if reason := reason_for_python(plan):
             reasons[reason] += 1
     total = evaluators.total()
     print(f"{total} queries, {reasons.total()} ({reasons.total() / total:.1%}) in Python")
     for name, number in evaluators.most_common():
         print(f"{number:6}  {number / total:6.1%}  {name}")
+    print(f"{asking:6}  {asking / total:6.1%}  compiled-registers with asked tests")
     print()
     for name, number in reasons.most_common():
         print(f"{number:6}  {number / total:6.1%}  {name}")

@@ -55,6 +55,7 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     RunningValue,
     RunValue,
     SolutionValue,
+    asked_test,
     last_time,
     tests_of,
 )
@@ -73,13 +74,10 @@ from spaseq.automaton.registers.loop_tests import (
     without_greedy_ends,
 )
 from spaseq.automaton.registers.negated_steps import NegatedSteps, same_term
-from spaseq.expr.uses import is_volatile, timestamp_uses, variables_of
+from spaseq.expr.uses import is_volatile, variables_of
 from spaseq.lang import ast
-from spaseq.lang.variables import is_now, walk
+from spaseq.lang.variables import walk
 from spaseq.records import record
-
-_MOST_READ = 6
-"""The most numbers of a run by which the answer to an asked test is remembered."""
 
 MOST_EDGES = 64
 """The kernel keeps the number of an edge in six bits (`EDGE_BITS`)."""
@@ -346,7 +344,7 @@ class _Testing:
                 return None
             tests += remaining
         if asked:
-            tests.append(self._asked(tuple(asked), source, take))
+            tests.append(asked_test(asked, self._gpms[take.gpm], self._bound.possibly[source]))
         return tuple(tests)
 
     # --- asked tests ------------------------------------------------------------------------------
@@ -372,21 +370,7 @@ class _Testing:
                         return False
                     if name in self._bound.possibly[source] and name in self._optional:
                         return False
-        return len(self._asked((condition,), source, take).of_run) <= _MOST_READ
-
-    def _asked(self, conditions: tuple[ast.Expr, ...], source: int, take: TakeLabel) -> AskedTest:
-        """The test of some FILTERs."""
-        gpm, nodes = self._gpms[take.gpm], [n for c in conditions for n in walk(c)]
-        read = {node.name for node in nodes if isinstance(node, ast.Var)}
-        before = {node.var.name for node in nodes if isinstance(node, ast.Prev)}
-        timed = {last_time(name) for c in conditions for name in timestamp_uses(c)}
-        of_own = [Number(v, by_term=True) for v in gpm.variables if v in read]
-        if any(map(is_now, nodes)):
-            of_own.append(Number(EVENT_TIME, offset_ms=0))
-        known, more = self._bound.possibly[source], (read - gpm.certain) | before
-        of_run = [Number(v, by_term=True) for v in sorted(more & known)]
-        of_run += [Number(name, offset_ms=0) for name in sorted(timed & known)]
-        return AskedTest(conditions, tuple(of_own), tuple(of_run))
+        return True
 
     # --- negated steps between two steps that use variables bound later ---------------------------
 

@@ -13,6 +13,8 @@ from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Program, TakeLabel
 from spaseq.automaton.registers.compiled.edge_tests import (
+    AnyTests,
+    AskedTest,
     EdgeTest,
     EdgeTests,
     Number,
@@ -20,10 +22,13 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     Read,
     RunValue,
     SolutionValue,
+    asked_test,
     tests_of,
 )
 from spaseq.automaton.registers.compiled.flow import BoundVariables
+from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
+from spaseq.lang.variables import walk
 from spaseq.records import record
 
 
@@ -31,12 +36,23 @@ from spaseq.records import record
 class _Seen:
     """The variables that a negated step sees: `given` in every match, with their final values.
 
-    `doubt` says what other variables of the match may be.
+    `doubt` says what other variables of the match may be. `by_run`: a run is tested, not a match.
     """
 
     possibly: frozenset[str]
     given: frozenset[str]
     doubt: str
+    by_run: bool = False
+
+    def can_ask(self, condition: ast.Expr, gpm: GpmColumns) -> bool:
+        """Whether terms that a run keeps, and the solution's time, decide a FILTER."""
+        nodes = [*walk(condition)]
+        names = {node.name for node in nodes if isinstance(node, ast.Var)} - gpm.certain
+        if not self.by_run or is_volatile(condition) or names & {*gpm.variables}:
+            return False
+        if any(isinstance(node, ast.Prev | ast.Aggregate | ast.Timestamp) for node in nodes):
+            return False
+        return names & self.possibly <= self.given
 
 
 class NegatedSteps:
@@ -58,14 +74,14 @@ class NegatedSteps:
         self._taken, self._key = frozenset(taken), frozenset(key)
         self._ever_bound = frozenset[str]().union(*bound.possibly)
 
-    def ending(self, source: int, negated: TakeLabel) -> EdgeTests | None:
+    def ending(self, source: int, negated: TakeLabel) -> AnyTests | None:
         """The tests by which a solution ends a run that waits in a state; None if none can.
 
         Raises:
             NoKernel: the run does not know what the tests need.
         """
         given = self._bound.certainly[source] - self._program.owner.keys()
-        seen = _Seen(self._ever_bound, given, "whose value may still change")
+        seen = _Seen(self._ever_bound, given, "whose value may still change", by_run=True)
         return self._tests(negated, seen)
 
     def forbidding(self, negated: TakeLabel) -> EdgeTests | None:
@@ -79,16 +95,19 @@ class NegatedSteps:
         states = zip(self._program.automaton.states, self._bound.possibly, strict=True)
         possibly = frozenset.union(*(vs for state, vs in states if state.acceptances))
         given = frozenset(filter(self._is_in_every_repetition, certainly))
-        return self._tests(negated, _Seen(possibly, given, "which may be unbound"))
+        found = self._tests(negated, _Seen(possibly, given, "which may be unbound"))
+        if found is None:
+            return None
+        return tuple(test for test in found if isinstance(test, EdgeTest))  # none is asked
 
     def _is_in_every_repetition(self, variable: str) -> bool:
         """Whether a variable is single, or each repetition of its step binds it."""
         binders = [self._gpms[g] for g in self._taken if variable in self._gpms[g].variables]
         return variable not in self._program.owner or all(variable in g.certain for g in binders)
 
-    def _tests(self, negated: TakeLabel, seen: _Seen) -> EdgeTests | None:
+    def _tests(self, negated: TakeLabel, seen: _Seen) -> AnyTests | None:
         gpm, name = self._gpms[negated.gpm], negated.name
-        tests = []
+        tests, asked = list[EdgeTest | AskedTest](), list[ast.Expr]()
         for variable in gpm.variables:
             if variable in self._key or variable not in seen.possibly:
                 continue
@@ -98,10 +117,18 @@ class NegatedSteps:
                 raise NoKernel(f"the negated {name} shares ?{variable}, {seen.doubt}")
             tests.append(same_term(variable))
         for condition in gpm.conditions:
-            remaining = tests_of(condition, lambda v: _place(v, gpm, name, seen))
+            try:
+                remaining = tests_of(condition, lambda v: _place(v, gpm, name, seen))
+            except NoKernel:
+                if not seen.can_ask(condition, gpm):
+                    raise
+                asked.append(condition)
+                continue
             if remaining is None:
                 return None
             tests += remaining
+        if asked:
+            tests.append(asked_test(asked, gpm, seen.given))
         return tuple(tests)
 
 

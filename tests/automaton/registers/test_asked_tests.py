@@ -32,6 +32,8 @@ STEPS = {
     "Y": "?y :k ?k ; :v ?vy FILTER(COALESCE(STR(?vy) > STR(PREV(?vy)), true))",
     "Z": "?z :k ?k ; :v ?vz FILTER(?vz > ?va && STRLEN(STR(?vz)) + ?vb > STRLEN(STR(?va)) + ?vz)",
     "M": "?m :k ?k ; :v ?vm FILTER(?vm + SECONDS(NOW()) > ?va + SECONDS(TIMESTAMP(A)))",
+    "U": "?u :k ?k ; :v ?vu FILTER(STRENDS(STR(?vu), SUBSTR(STR(?va), 1, 1)))",
+    "V": "?v :k ?k ; :v ?vv FILTER(?vv + SECONDS(NOW()) > ?va + 30)",
     "O": "?o :k ?k ; :v ?vo FILTER(!BOUND(?vb) || STR(?vo) > STR(?vb))",
 }
 
@@ -59,6 +61,10 @@ SEQUENCES = [
     "A; N!; X",
     "A; Y{2,80}; C",
     "A; B; X+",
+    "A; U!; C",
+    "A: V!; B; U!; C",
+    "A; R+ UNTIL U; C",
+    "A; R++ UNTIL V; C",
 ]
 
 

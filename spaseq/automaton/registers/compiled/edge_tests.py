@@ -9,15 +9,17 @@ TIMESTAMP) and their differences are compared in milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 from spaseq.algebra.constants import constant_text
 from spaseq.automaton.batch.no_kernel import NoKernel
+from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.expr.temporal import Duration
+from spaseq.expr.uses import timestamp_uses
 from spaseq.expr.values import decode
 from spaseq.lang import ast
-from spaseq.lang.variables import is_now
+from spaseq.lang.variables import is_now, walk
 from spaseq.rdf.terms.term import XSD
 from spaseq.records import record
 
@@ -277,6 +279,20 @@ EVENT_TIME = "_:time"
 def last_time(gpm: str) -> str:
     """The name of the time of the last event of a GPM in a run, as of a variable."""
     return f"{EVENT_TIME} {gpm}"
+
+
+def asked_test(conditions: Sequence[ast.Expr], gpm: GpmColumns, known: frozenset[str]) -> AskedTest:
+    """The asked test of a GPM's FILTERs; `known` are the variables that the run may have."""
+    nodes = [node for condition in conditions for node in walk(condition)]
+    read = {node.name for node in nodes if isinstance(node, ast.Var)}
+    before = {node.var.name for node in nodes if isinstance(node, ast.Prev)}
+    timed = {last_time(name) for c in conditions for name in timestamp_uses(c)}
+    of_own = [Number(v, by_term=True) for v in gpm.variables if v in read]
+    if any(map(is_now, nodes)):
+        of_own.append(Number(EVENT_TIME, offset_ms=0))
+    of_run = [Number(v, by_term=True) for v in sorted((read - gpm.certain | before) & known)]
+    of_run += [Number(name, offset_ms=0) for name in sorted(timed & known)]
+    return AskedTest(tuple(conditions), tuple(of_own), tuple(of_run))
 
 
 def tests_of(condition: ast.Expr, lookup: Lookup) -> EdgeTests | None:
