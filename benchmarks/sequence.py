@@ -30,7 +30,7 @@ import numpy as np
 
 from spaseq.automaton.batch.frame import BatchFrame
 from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.registers.compiled.answers import Answers
+from spaseq.automaton.registers.compiled.answers import AskedAnswers
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
 from spaseq.automaton.sets.compiled.chain_state import ChainState
@@ -201,7 +201,7 @@ def runs_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
     columns, sequence = _columns(plan), plan.sequence
     partition, window = sequence.partition, sequence.window
     tables = run_tables(sequence.program, columns, partition, window)
-    runs = RunState(tables, Answers(tables, Options(), {}))
+    runs = RunState(tables, AskedAnswers(tables, Options(), {}))
     frame = BatchFrame(columns, partition, tables.key, window, tables.strict)
     spent, events = 0.0, 0
     for batch in batches:

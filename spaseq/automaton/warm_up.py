@@ -15,7 +15,7 @@ from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Acceptance, Automaton, Edge, Program, State, TakeLabel
 from spaseq.automaton.program.outer_steps import OuterNegation
 from spaseq.automaton.program.window import Sliding
-from spaseq.automaton.registers.compiled.answers import Answers
+from spaseq.automaton.registers.compiled.answers import AskedAnswers
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
 from spaseq.automaton.sets.compiled.chain_state import ChainState
@@ -75,7 +75,7 @@ def steps() -> Iterator[str]:
 def _runs(program: Program, count: int) -> RunState:
     gpms = [GpmColumns(())] * count
     tables = run_tables(program, gpms, (), Sliding(1))
-    return RunState(tables, Answers(tables, Options(), {}))
+    return RunState(tables, AskedAnswers(tables, Options(), {}))
 
 
 def _checks_of_matches(rows: OrderedRows) -> Iterator[str]:

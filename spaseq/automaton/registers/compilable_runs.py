@@ -331,7 +331,7 @@ class _Testing:
         """The tests of a solution that an edge takes; None if none can pass them."""
         tests: list[EdgeTest | AskedTest] = [*map(of_count, edge.counts)]
         tests += self._joins(source, take)
-        own, asked = self._gpms[take.gpm].conditions, list[ast.Expr]()
+        own, asked = self._gpms[take.gpm].conditions, [*self._joins_if_bound(source, take)]
         for condition in own if take.conditions is None else take.conditions:
             try:
                 remaining = tests_of(condition, lambda v: self._place(v, source, edge, take))
@@ -344,10 +344,20 @@ class _Testing:
                 return None
             tests += remaining
         if asked:
-            tests.append(asked_test(asked, self._gpms[take.gpm], self._bound.possibly[source]))
+            known = self._bound.possibly[source] - self._begun_afresh(asked, edge, take)
+            tests.append(asked_test(asked, self._gpms[take.gpm], known))
         return tuple(tests)
 
     # --- asked tests ------------------------------------------------------------------------------
+
+    def _begun_afresh(
+        self, conditions: Sequence[ast.Expr], edge: Edge, take: TakeLabel
+    ) -> set[str]:
+        """The variables whose PREV is unbound, as the edge starts their step."""
+        nodes = (node for condition in conditions for node in walk(condition))
+        names = {node.var.name for node in nodes if isinstance(node, ast.Prev)}
+        groups = names & self._program.owner.keys()
+        return {name for name in groups if not self._repeats("PREV", name, edge, take)}
 
     def _can_ask(self, condition: ast.Expr, source: int, edge: Edge, take: TakeLabel) -> bool:
         """Whether terms and times that a run keeps decide a FILTER."""
@@ -453,10 +463,19 @@ class _Testing:
         for variable in gpm.variables:
             if variable in self._key or variable in self._program.owner:
                 continue
-            if variable in bound.possibly[source]:
-                if variable not in gpm.certain or variable not in bound.certainly[source]:
-                    raise NoKernel(f"steps join on ?{variable}, which may be unbound")
+            if variable in bound.certainly[source] and variable in gpm.certain:
                 yield same_term(variable)
+            elif variable in bound.possibly[source] and variable in self._optional:
+                raise NoKernel(f"steps join on ?{variable}, which may be unbound")
+
+    def _joins_if_bound(self, source: int, take: TakeLabel) -> Iterator[ast.Expr]:
+        """The joins with terms that the run may not have, as FILTERs: PREV is the run's term."""
+        singles = self._gpms[take.gpm].certain - set(self._key) - self._program.owner.keys()
+        unsure = self._bound.possibly[source] - self._bound.certainly[source]
+        for name in sorted(singles & unsure):
+            own, before = ast.Var(name), ast.Prev(ast.Var(name))
+            unbound = ast.Not(ast.Call("BOUND", (before,)))
+            yield ast.Or((unbound, ast.Call("SAMETERM", (own, before))))
 
     # --- variables --------------------------------------------------------------------------------
 

@@ -65,6 +65,8 @@ SEQUENCES = [
     "A: V!; B; U!; C",
     "A; R+ UNTIL U; C",
     "A; R++ UNTIL V; C",
+    "A; B?; J",
+    "A: B*; J; C",
 ]
 
 
@@ -84,6 +86,13 @@ def test_a_table_that_is_too_small(monkeypatch: pytest.MonkeyPatch, sequence: st
     names = [name for name in STEPS if name in sequence]
     events = stream(names, 300, 2, 5)
     assert run(compiled, events)[0] == run(python, events)[0]
+
+
+def test_a_loop_that_is_entered_again_has_no_repetition_before() -> None:
+    rises = "FILTER(COALESCE(STR(?vy) > STR(PREV(?vy)), true))"
+    text = query("(A; Y{1,2}){2}", {"A": "?a :v ?va", "Y": f"?y :v ?vy {rises}"}, "20 SECONDS")
+    compiled, python = plans(text)
+    assert agreed(compiled, python, stream(["A", "Y"], 150, 1, 6))
 
 
 def test_words_in_order() -> None:
@@ -111,13 +120,13 @@ def test_words_in_order() -> None:
 
 
 def test_ids_of_terms_are_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answers are forgotten when terms are."""
-    forgotten, forget = list[None](), answers.Answers.forget
+    """AskedAnswers are forgotten when terms are."""
+    forgotten, forget = list[None](), answers.AskedAnswers.forget
 
-    def noted(own: answers.Answers) -> None:
+    def noted(own: answers.AskedAnswers) -> None:
         forgotten.append(forget(own))
 
-    monkeypatch.setattr(answers.Answers, "forget", noted)
+    monkeypatch.setattr(answers.AskedAnswers, "forget", noted)
     compiled, python = asking("A; X", "5 SECONDS")
     random, events = Random(3), list[Event]()
     for i in range(1500):

@@ -1,4 +1,4 @@
-"""Answers to asked tests: FILTERs between steps that Python evaluates."""
+"""AskedAnswers to asked tests: FILTERs between steps that Python evaluates."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Asked(PlainEnv):
         return self.times.get(EVENT_TIME)
 
 
-class Answers:
+class AskedAnswers:
     """The table of answers. `terms` has the ids of the terms of each variable."""
 
     def __init__(self, tables: RunTables, options: Options, terms: Mapping[str, Interner]) -> None:

@@ -106,8 +106,7 @@ def program_arrays(
     Args:
         edges: the edges along which a solution can be taken.
         closings: where matches wait for the close of their windows.
-        numbers: the numbers of solutions that tests compare or registers keep.
-        registers: the numbers that runs keep.
+        numbers, registers: the numbers of solutions, and those that runs keep.
         asked: the tests that Python answers.
         gpms: the columns of each GPM, by its index.
     """

@@ -31,7 +31,7 @@ from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted
 from spaseq.automaton.registers.compiled.accumulation import Accumulation, SeenKinds
-from spaseq.automaton.registers.compiled.answers import Answers
+from spaseq.automaton.registers.compiled.answers import AskedAnswers
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.formulas import Formula
 from spaseq.automaton.registers.compiled.hand_over import hand_over
@@ -106,7 +106,7 @@ class RunSequencer:
         self._counted = isinstance(window, Counted)
         self._builder = MatchBuilder(machine)
         self._terms = {n.variable: Interner() for n in tables.numbers if n.by_term}
-        self._answers = Answers(tables, machine.expressions, self._terms)
+        self._answers = AskedAnswers(tables, machine.expressions, self._terms)
         counted = window.events if isinstance(window, Counted) else -1
         self._runs = RunState(tables, self._answers, counted)
         self._frame = BatchFrame(machine.gpms, machine.partition, tables.key, window, tables.strict)

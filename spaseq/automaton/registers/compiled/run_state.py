@@ -10,7 +10,7 @@ from spaseq import thresholds
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.pace import Pace
-from spaseq.automaton.registers.compiled.answers import Answers
+from spaseq.automaton.registers.compiled.answers import AskedAnswers
 from spaseq.automaton.registers.compiled.layout import threshold_steps
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.kernels import run_arrays as kernel
@@ -69,7 +69,7 @@ class RunState:
         "_waiting",
     )
 
-    def __init__(self, tables: RunTables, answers: Answers, counted: int = -1) -> None:
+    def __init__(self, tables: RunTables, answers: AskedAnswers, counted: int = -1) -> None:
         self._tables, self._answers, self._counted = tables, answers, counted
         self._program: Arrays = tuple(tables.program)
         # The fields of `RunArrays`, `WaitingArrays` (all but `few`) and `ArrivalArrays`.
