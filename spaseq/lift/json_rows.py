@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from spaseq import thresholds
 from spaseq.compiled.arrays import Bools
 from spaseq.expr.numbers import write_double
 from spaseq.lift.cells import Cell, Items, Wrong, has_surrogate, inner_name, variable_of
+from spaseq.lift.connect_envelopes import NAMES, Typed, is_envelope, typed
 from spaseq.lift.lift_plan import Fields
 from spaseq.lift.row_blocks import RowBlock, TableBlock
 from spaseq.lift.text_lines import BOM, Report, TextLines, lines_of
@@ -32,6 +33,8 @@ OBJECT = Wrong("an object is no term; its fields are")
 
 MembersOf = Callable[[Any], "Iterable[tuple[str, Any]] | None"]
 """The members of an object; None for another value."""
+
+_MARK = b'"payload"'
 
 _KNOWN = 10_000  # names of fields that are remembered
 
@@ -119,18 +122,20 @@ class JsonRows:
         self._lines = TextLines(data, limits)
         self._fields, self._limits, self._scanner = fields, limits, scanner
         self._flatten = Flattening(fields.wanted | fields.taken, cell, _members)
+        self._opens = not any(name.partition("_")[0] in NAMES for name in fields.wanted)
         self._rows = 0  # that were read, bad ones too
 
     def blocks(self, report: Report) -> Iterator[RowBlock | TableBlock]:
         """The rows with the wanted fields; bad rows are reported.
 
         A row is bad, too, if it has a field with a name that the lift gives to something else.
+        Envelopes of Kafka Connect are taken off, unless the lift reads their fields.
         """
         lines = self._lines
         while chunk := lines.chunk():
             if not lines.number:
                 chunk = chunk.removeprefix(BOM)
-            if self._scanner is None:
+            if self._scanner is None or (self._opens and _MARK in chunk):
                 yield from self._row_blocks(lines_of(chunk), report)
             else:
                 yield from self._column_blocks(chunk, self._scanner.columns(chunk), report)
@@ -162,6 +167,8 @@ class JsonRows:
             except (ValueError, RecursionError) as error:
                 report(line, _reason(error), raw[:_SHOWN].decode(errors="replace").rstrip("\r\n"))
                 continue
+            if row is None:
+                continue
             places.append(line)
             numbers.append(self._rows)
             rows.append(row)
@@ -182,8 +189,15 @@ class JsonRows:
             if len(raw) > self._limits.line_bytes:
                 lines.skip_rest(raw)
 
-    def row_of(self, value: Members) -> dict[str, Cell]:
-        """The cells of a row; ValueError if it is bad."""
+    def row_of(self, value: Members) -> dict[str, Cell] | None:
+        """The cells of a row; ValueError if it is bad. None for an envelope around nothing."""
+        if self._opens and is_envelope([name for name, _ in value]):
+            parts = dict(value)
+            if parts["payload"] is None:
+                return None
+            value = typed(parts["payload"], parts["schema"])
+            if type(value) is not Members:
+                raise ValueError("a row is an object, and the payload is none")
         cells = self._flatten.row(value)
         mine = self._fields.taken & cells.keys()
         if mine:
@@ -252,6 +266,10 @@ def cell(value: Any) -> Cell:
         )
     if value is None:
         return None
+    if kind is Typed:
+        return str(value)
+    if kind is Wrong:
+        return cast("Wrong", value)
     if kind is _Integer:
         return f'"{"0" if value == "-0" else value}"^^<{XSD}integer>'
     if kind is _Double:
@@ -302,6 +320,8 @@ class DocumentRows:
                 row = self._rows.row_of(value)
             except (ValueError, RecursionError) as error:
                 report(line, str(error), text)
+                continue
+            if row is None:
                 continue
             lines.append(line)
             numbers.append(number)

@@ -151,13 +151,16 @@ def _in_time(batch: LiftedBatch) -> EventBatch:
 
 
 def _objects(messages: MessageColumns, report: Report) -> bytes:
-    """The objects of messages, each on a line; an empty message is reported."""
+    """The objects of messages, each on a line; an empty message is reported.
+
+    One with a key says that the key's record is gone (a tombstone), and is no event.
+    """
     data = messages.payload.joined
     if data.count(b"\n") >= len(messages):
         data = b"\n".join(b" ".join(text.split(b"\n")) for text in messages.payload.each())
     if _EMPTY.search(data):
         for line, text in enumerate(data.split(b"\n"), 1):
-            if not text.strip():
+            if not text.strip() and messages.key[line - 1] is None:
                 report(line, "there is no event in it", "")
     return data
 
