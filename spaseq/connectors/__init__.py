@@ -17,6 +17,7 @@ from spaseq.errors import UsageError
 
 if TYPE_CHECKING:
     from spaseq.connectors.base import MessageSink, MessageSource
+    from spaseq.rdf.inputs.stream_options import StreamOptions
 
 __all__ = ["SINKS_OF_SCHEMES", "SOURCES_OF_SCHEMES", "is_sink", "is_source", "sink_at", "source_at"]
 
@@ -29,6 +30,8 @@ SOURCES_OF_SCHEMES = {
     "wss": "websocket.WebSocketSource",
     "sse+http": "server_sent_events.ServerSentEvents",
     "sse+https": "server_sent_events.ServerSentEvents",
+    "ldes+http": "linked_data_feed.LinkedDataFeed",
+    "ldes+https": "linked_data_feed.LinkedDataFeed",
 }
 """The source of each URL scheme: its file and its class."""
 
@@ -60,13 +63,20 @@ def is_sink(text: str) -> bool:
     return scheme_of(text) in SINKS_OF_SCHEMES
 
 
-def source_at(text: str) -> MessageSource:
+def source_at(text: str, options: StreamOptions | None = None) -> MessageSource:
     """The source at a URL that `is_source`.
+
+    Args:
+        text: the URL.
+        options: of the stream.
 
     Raises:
         UsageError: the URL lacks something or says something unknown.
     """
-    source: MessageSource = _class(SOURCES_OF_SCHEMES[scheme_of(text)])(Address.of(text))
+    scheme, address = scheme_of(text), Address.of(text)
+    source: MessageSource = _class(SOURCES_OF_SCHEMES[scheme])(
+        *((address, options) if scheme.startswith("ldes+") else (address,))
+    )
     return source
 
 

@@ -67,7 +67,7 @@ class BrokerStream(Source):
         if not self.url:
             return None
         if is_source(self.url):
-            found = source_at(self.url)
+            found = source_at(self.url, self.options)
         else:
             found = ArrivingFiles(self.url, self.options, self.of_rows)
         if self.options.messages.time == "message" and not found.has_times:

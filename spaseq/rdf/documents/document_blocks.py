@@ -36,6 +36,8 @@ _HEAD_BYTES = 1 << 16  # in which a document names the core context of NGSI-LD
 SHOWN = 300  # characters of a literal in a report
 
 DOCUMENT_FORMATS = {
+    Format.NQUADS: ox.RdfFormat.N_QUADS,
+    Format.NTRIPLES: ox.RdfFormat.N_TRIPLES,
     Format.TRIG: ox.RdfFormat.TRIG,
     Format.TURTLE: ox.RdfFormat.TURTLE,
     Format.JSONLD: ox.RdfFormat.JSON_LD,
