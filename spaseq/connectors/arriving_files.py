@@ -193,7 +193,7 @@ def cut_of(path: str, options: StreamOptions, of_rows: bool) -> FileCut | None:
             f"{path}: {form.value} has no graphs; say with --triples-per-event how many triples "
             "are an event"
         )
-    media = _MEDIA_TYPES[form]
+    media = _MEDIA_TYPES.get(form, form.value)
     if path.endswith(".gz"):
         return WholeFile(media)
     if form in (Format.NQUADS, Format.NTRIPLES):

@@ -21,13 +21,12 @@ from spaseq.connectors.base import Intake, MessageSource
 from spaseq.connectors.feed_walk import FeedWalk
 from spaseq.connectors.reconnecting import Reconnecting, basic_login, check_one_host, offer
 from spaseq.errors import InputError, UsageError
-from spaseq.limits import DEFAULT_LIMITS
 from spaseq.logs.messages import UNNUMBERED, Message
 from spaseq.message_text import public_address
 from spaseq.rdf.inputs.contexts import JsonLdContexts
 from spaseq.rdf.inputs.message_formats import format_of_media
-from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
-from spaseq.rdf.messages.described_events import Description, described
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.messages.described_events import described
 from spaseq.rdf.messages.tree_pages import FeedDescription, TreePage
 
 _ACCEPT = (
@@ -172,7 +171,7 @@ class _FeedReading(Reconnecting):
             closed = page is not None and (closed or page.is_immutable)
             self._open[iri] = _Open(0.0, "" if page is None else reply.headers.get("ETag", ""))
             if page is not None:
-                self._take(iri, page, closed and iri != self._root)
+                self._accept(iri, page, closed and iri != self._root)
         elif reply.status != 304:
             self._tell(f"{public_address(iri)}: the server answers {reply.status}")
             closed = False
@@ -186,7 +185,7 @@ class _FeedReading(Reconnecting):
             pause = next((seconds for seconds in pauses if seconds is not None), _POLL_S)
             self._open[iri].due = time.monotonic() + max(pause, _LEAST_POLL_S)
 
-    def _take(self, iri: str, page: TreePage, closed: bool) -> None:
+    def _accept(self, iri: str, page: TreePage, closed: bool) -> None:
         """Take a page's members and links; the root says what they mean."""
         if iri == self._root:
             feed = page.description()
@@ -213,13 +212,15 @@ class _FeedReading(Reconnecting):
 
     def _page_of(self, reply: _Reply) -> TreePage | None:
         """The page that a server gave; None if it cannot be read."""
-        options, bad = self._source.options, list[BadInput]()
+        options = self._source.options
         form = format_of_media(reply.headers.get_content_type())
         contexts = JsonLdContexts(None, options.contexts.named)
-        given = reply.body, reply.url, bad.append, reply.url, options.limits or DEFAULT_LIMITS
-        found: Description | None = described(*given, contexts, form, united=False)
-        for each in bad:
-            self._tell(f"{public_address(reply.url)}: {each.reason}")
+
+        def report(line: int | None, reason: str, text: str) -> None:
+            self._tell(f"{public_address(reply.url)}: {reason}")
+
+        limits = options.limits
+        found = described(reply.body, report, reply.url, limits, contexts, form, united=False)
         return None if found is None else TreePage(reply.url, found)
 
     def _give(self) -> None:

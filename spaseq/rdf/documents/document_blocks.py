@@ -47,6 +47,9 @@ DOCUMENT_FORMATS = {
 PARSER_ERRORS = (SyntaxError, ValueError, MemoryError, *READ_ERRORS)
 """Errors of the parser, or of the file that it reads; see `parser_reason`."""
 
+REST = "the rest of the file is not read: "
+"""How the reason begins for which a document ends."""
+
 Report = Callable[[int | None, str, str], None]
 """Called with the line of bad input (None if unknown), the reason, and its text."""
 
@@ -72,11 +75,11 @@ def document_blocks(
 
     def report(line: int | None, reason: str, text: str) -> None:
         if not text:
-            reason = f"the rest of the file is not read: {reason}"
+            reason = f"{REST}{reason}"
             if base is None and "No scheme found" in reason:
                 reason += "; relative IRIs need a base (--base IRI, or base= in Python)"
             if "No LoadDocumentCallback" in reason:
-                reason = f"the rest of the file is not read: a context that it names {NOT_FETCHED}"
+                reason = f"{REST}a context that it names {NOT_FETCHED}"
         on_bad(BadInput(file, line, reason, text))
 
     is_named = bool(contexts.named)

@@ -25,6 +25,7 @@ class Format(Enum):
     JELLY = "jelly"
     NGSILD = "ngsild"
     CLOUDEVENTS = "cloudevents"
+    SOSA = "sosa"  # observations, in any of the document formats
 
     @property
     def has_graphs(self) -> bool:
@@ -38,7 +39,7 @@ class Format(Enum):
 
 
 _IN_JSON = Format.NDJSONLD, Format.NGSILD, Format.CLOUDEVENTS
-_MESSAGES = frozenset((Format.RDFM, Format.RDFM_TRIG, Format.JELLY, *_IN_JSON))
+_MESSAGES = frozenset((Format.RDFM, Format.RDFM_TRIG, Format.JELLY, Format.SOSA, *_IN_JSON))
 
 EXTENSIONS: dict[str, Format] = {
     ".nq": Format.NQUADS,
@@ -57,6 +58,7 @@ EXTENSIONS: dict[str, Format] = {
     ".jelly": Format.JELLY,
     ".ngsild": Format.NGSILD,
     ".cloudevents": Format.CLOUDEVENTS,
+    ".sosa": Format.SOSA,
 }
 
 AS_MESSAGES = {
@@ -82,9 +84,15 @@ def announces_messages(head: bytes) -> bool:
 
 
 def format_of(path: str) -> Format | None:
-    """The format by file extension, below a `.gz` if there is one; None if it is unknown."""
-    name = path.removesuffix(".gz")
-    return EXTENSIONS.get(Path(name).suffix.lower())
+    """The format by file extension, below a `.gz` if there is one; None if it is unknown.
+
+    >>> format_of("a.nq.gz").value, format_of("a.sosa.ttl").value
+    ('nquads', 'sosa')
+    """
+    name = Path(path.removesuffix(".gz").lower())
+    form = EXTENSIONS.get(name.suffix)
+    is_sosa = form is not None and Path(name.stem).suffix == ".sosa"
+    return Format.SOSA if is_sosa else form
 
 
 def format_named(name: str) -> Format:

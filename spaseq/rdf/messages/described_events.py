@@ -12,10 +12,10 @@ import numpy as np
 
 from spaseq.limits import Limits
 from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, BlockBuilder
-from spaseq.rdf.documents.document_blocks import document_blocks
+from spaseq.rdf.documents.document_blocks import REST, Report, document_blocks
 from spaseq.rdf.inputs.contexts import NO_CONTEXTS, JsonLdContexts
 from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.inputs.stream_options import BadInput, OnBad
+from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.messages.message_block import MessageBlock
 from spaseq.rdf.terms.term import RDF, Triple, iri_text
 from spaseq.records import record
@@ -79,8 +79,7 @@ class Description:
 
 def described(
     data: bytes,
-    file: str,
-    on_bad: OnBad,
+    report: Report,
     base: str | None,
     limits: Limits,
     contexts: JsonLdContexts = NO_CONTEXTS,
@@ -91,8 +90,7 @@ def described(
 
     Args:
         data: the document.
-        file: names it in reports.
-        on_bad: called for what cannot be read.
+        report: called for what cannot be read.
         base: of relative IRIs.
         limits: bounds.
         contexts: that JSON-LD may name, or has.
@@ -105,7 +103,7 @@ def described(
         contexts = JsonLdContexts(None, contexts.named)
     found = Description()
     bad = list[BadInput]()
-    for block in document_blocks(io.BytesIO(data), file, form, bad.append, base, limits, contexts):
+    for block in document_blocks(io.BytesIO(data), "", form, bad.append, base, limits, contexts):
         terms, about = block.terms, found.about
         columns = (block.s.tolist(), block.p.tolist(), block.o.tolist(), block.g.tolist())
         for s, p, o, g in zip(*columns, strict=True):
@@ -117,7 +115,7 @@ def described(
             else:
                 found.graphs.setdefault(terms[g], []).append(triple)
     for each in bad:
-        on_bad(each)
+        report(each.line, each.reason.removeprefix(REST), each.text)
     return None if bad else found
 
 

@@ -6,9 +6,25 @@ those of the nodes that it names, as far as the document has them, and what its 
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
+from typing import IO
 
-from spaseq.rdf.messages.described_events import TYPE, DescribedEvent, Description
+from spaseq.limits import Limits
+from spaseq.rdf.documents.document_blocks import Report
+from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.inputs.sizes import long_event
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.messages.described_events import (
+    TYPE,
+    DescribedEvent,
+    Description,
+    block_of,
+    described,
+    format_of_text,
+)
+from spaseq.rdf.messages.message_block import MessageBlock, MessageText
+from spaseq.rdf.messages.wrapped_events import json_documents
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import parse_time
 
@@ -21,6 +37,49 @@ _ENDS = f"{_TIME}hasEnd>", f"{_TIME}hasBeginning>"
 _INSTANTS = tuple(f"{_TIME}{name}>" for name in ("inXSDDateTimeStamp", "inXSDDateTime"))
 _OF_OTHERS = f"{_SOSA}madeObservation>", f"{_SOSA}isFeatureOfInterestOf>"
 _LISTS = frozenset((_HAS_MEMBER, _IS_MEMBER, *_OF_OTHERS))
+
+
+_MOST_BYTES = 1 << 30
+"""A larger document is not read."""
+
+
+def observation_blocks(
+    data: IO[bytes], options: StreamOptions, report: Report
+) -> Iterator[MessageBlock]:
+    """The observations of a file: a document, or a document of JSON-LD on each line."""
+    for message in _documents(data, options.limits):
+        line = message.first_line
+
+        def in_file(inner: int | None, reason: str, text: str, line: int = line) -> None:
+            report(line if inner is None else line + inner - 1, reason, text)
+
+        if message.refusal is not None:
+            in_file(None, message.refusal, message.shown)
+            continue
+        given = message.text, in_file, options.base, options.limits, options.contexts
+        document = described(*given)
+        if document is None:
+            continue
+        found = [*observations(document, options.time_predicate)]
+        if not found:
+            in_file(None, "no sosa:Observation is in it", message.shown)
+        found.sort(key=lambda event: _instant(event.time))
+        yield block_of(found, options.time_predicate, line)
+
+
+def _documents(data: IO[bytes], limits: Limits) -> Iterator[MessageText]:
+    text = data.read(_MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES:
+        yield MessageText(text[:1000], 1, long_event(limits))
+    elif format_of_text(text) is not Format.JSONLD:
+        yield MessageText(text, 1)
+    else:
+        yield from json_documents(io.BytesIO(text), limits)
+
+
+def _instant(time: str | None) -> float:
+    found = None if time is None else parse_time(time)
+    return float("inf") if found is None else found
 
 
 def observations(document: Description, time_predicate: str) -> Iterator[DescribedEvent]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, cast
 
 from spaseq.limits import Limits
@@ -172,21 +172,33 @@ def message_file_events(
     data: IO[bytes], file: InputFile, options: StreamOptions, counter: InstantCounter, on_bad: OnBad
 ) -> Iterator[EventBatch]:
     """The events of a file whose format has messages. A malformed message costs only itself."""
-    buffer = EventBuffer(options.iri, counter, made_up_labels=True)
-    read = TimeTerms.of_file(options.iri, options.time_unit, file.path, on_bad)
-    times = options.time_predicate, read, options.default_time
-    assembly = MessageAssembly(buffer, file.path, *times, on_bad)
 
     def report(line: int | None, reason: str, text: str) -> None:
         on_bad(BadInput(file.path, line, reason, text))
 
+    blocks = _blocks(data, file.format, options, report)
     try:
-        for block in _blocks(data, file.format, options, report):
-            assembly.add(block)
-            yield from buffer.take(buffer.rows, options.batch_events)
+        yield from events_of_blocks(blocks, file.path, options, counter, on_bad)
     except READ_ERRORS as error:
         reason = getattr(error, "strerror", None) or error
         on_bad(BadInput(file.path, None, f"the rest of the file is not read: {reason}"))
+
+
+def events_of_blocks(
+    blocks: Iterable[MessageBlock],
+    file: str,
+    options: StreamOptions,
+    counter: InstantCounter,
+    on_bad: OnBad,
+) -> Iterator[EventBatch]:
+    """The events of messages in a file."""
+    buffer = EventBuffer(options.iri, counter, made_up_labels=True)
+    read = TimeTerms.of_file(options.iri, options.time_unit, file, on_bad)
+    times = options.time_predicate, read, options.default_time
+    assembly = MessageAssembly(buffer, file, *times, on_bad)
+    for block in blocks:
+        assembly.add(block)
+        yield from buffer.take(buffer.rows, options.batch_events)
 
 
 def _blocks(
@@ -206,6 +218,10 @@ def _blocks(
 
         log = NgsiLog if form is Format.NGSILD else CloudEventLog
         yield from log(options, report).blocks(json_documents(_buffered(data), limits))
+    elif form is Format.SOSA:
+        from spaseq.rdf.messages.observations import observation_blocks
+
+        yield from observation_blocks(_buffered(data), options, report)
     else:
         cut = line_messages if form is Format.RDFM else turtle_messages
         parser = LogParser(form, options.base, limits, report)

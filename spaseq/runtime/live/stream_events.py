@@ -204,7 +204,7 @@ def _format_of(media_type: str, options: StreamOptions) -> Format | None:
     """The format of messages of a media type; None if it is unknown."""
     part = part_of_file(media_type)
     if part is not None:
-        return format_of_media(part.format)
+        return message_format(part.format)
     if options.contexts.own is not None:
         return Format.JSONLD
     given = options.messages.format

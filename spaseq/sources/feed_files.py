@@ -1,0 +1,132 @@
+"""The pages of a linked data event stream (LDES) in files, at `ldes+file:PATH`.
+
+The path is a file, a directory or a glob.
+Pages that these lead to (TREE) are read, too, if they are files in the same directories or below.
+A member is an event, whichever pages have it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from spaseq.errors import InputError
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.inputs.files import InputFile, files_at
+from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
+from spaseq.rdf.messages.described_events import block_of, described
+from spaseq.rdf.messages.message_block import MessageBlock
+from spaseq.rdf.messages.read_messages import events_of_blocks
+from spaseq.rdf.messages.tree_pages import FeedDescription, TreePage
+from spaseq.records import record
+from spaseq.sources.base import Source, Split
+
+PREFIX = "ldes+file:"
+"""How the input of such a stream begins."""
+
+
+@record
+class FeedFiles(Source):
+    """The members of the pages that `options.paths` stand for. One task reads all of them."""
+
+    options: StreamOptions
+
+    @classmethod
+    def of(cls, given: object, options: StreamOptions) -> Source | None:
+        if not isinstance(given, tuple) or not all(str(path).startswith(PREFIX) for path in given):
+            return None
+        paths = tuple(os.path.abspath(path.removeprefix(PREFIX)) for path in given)
+        return cls(replace(options, paths=paths))
+
+    @property
+    def iri(self) -> str:
+        return self.options.iri
+
+    def describe(self) -> str:
+        return ", ".join(self.options.paths)
+
+    def check(self) -> None:
+        self._feed(self._given())
+
+    def keeping(self, predicates: tuple[str, ...] | None) -> Self:
+        return replace(self, options=replace(self.options, predicates=predicates))
+
+    def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
+        given = self._given()
+        blocks = self._blocks(given, self._feed(given), on_bad)
+        return events_of_blocks(blocks, self.describe(), self.options, InstantCounter(), on_bad)
+
+    def _given(self) -> list[str]:
+        """The files that the paths stand for; InputError if there are none."""
+        found = [file.path for path in self.options.paths for file in files_at(path)]
+        if not found:
+            raise InputError(f"stream <{self.iri}>: no page is at {self.describe()}")
+        return found
+
+    def _feed(self, paths: list[str]) -> FeedDescription:
+        """What the pages say of the feed, its root before others."""
+        other: FeedDescription | None = None
+        for path in paths:
+            page = self._page(path, lambda bad: None)
+            if page is None:
+                continue
+            found = page.any_description()
+            if found is not None and page.streams():
+                return found
+            other = other or found
+        if other is None:
+            raise InputError(
+                f"stream <{self.iri}>: no page at {self.describe()} says what the time of a member "
+                "is (ldes:timestampPath)"
+            )
+        return other
+
+    def _blocks(
+        self, given: list[str], feed: FeedDescription, on_bad: OnBad
+    ) -> Iterator[MessageBlock]:
+        directories = {os.path.dirname(path) for path in given}
+        waiting, known, seen = list(given), set(given), set[str]()
+        for path in waiting:
+            page = self._page(path, on_bad)
+            if page is None:
+                continue
+            new = [each.event for each in page.members(feed) if each.event.name not in seen]
+            seen.update(event.name for event in new)
+            for event in new:
+                if not event.triples:
+                    on_bad(BadInput(path, None, f"the page has nothing of its member {event.name}"))
+            yield block_of(new, self.options.time_predicate, 1)
+            for link in page.relations(feed):
+                next_path = _path_of(link.node)
+                if next_path is None or next_path in known or not os.path.isfile(next_path):
+                    continue
+                if any(Path(next_path).is_relative_to(directory) for directory in directories):
+                    known.add(next_path)
+                    waiting.append(next_path)
+
+    def _page(self, path: str, on_bad: OnBad) -> TreePage | None:
+        options = self.options
+        with InputFile(path, Format.NQUADS).open(options.limits) as data:
+            text = b"".join(iter(lambda: data.read(1 << 20), b""))
+
+        def report(line: int | None, reason: str, text: str) -> None:
+            on_bad(BadInput(path, line, reason, text))
+
+        base = options.base or Path(path).as_uri()
+        found = described(text, report, base, options.limits, options.contexts, united=False)
+        return None if found is None else TreePage(base, found)
+
+
+def _path_of(iri: str) -> str | None:
+    """The file that an IRI names, if it is one on this machine."""
+    parts = urlsplit(iri)
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        return None
+    return os.path.realpath(url2pathname(parts.path))
