@@ -69,7 +69,7 @@ INPUT = OptionGroup(
             metavar="NAME=PATH",
             help="A stream's input: file, directory, glob, or - for N-Quads on stdin; .gz is "
             "unpacked. With --follow also a URL: kafka://, nats://, mqtt[s]://, "
-            "ws[s]:// or sse+http[s]://. "
+            "ws[s]://, sse+http[s]:// or ldes+http[s]://; ldes+file:PATH. "
             "NAME is the query's name for it, its IRI, or <IRI>. Repeatable, also for "
             "several paths of one stream.",
         ),

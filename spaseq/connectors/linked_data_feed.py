@@ -67,7 +67,7 @@ class LinkedDataFeed(MessageSource):
         except ValueError:
             raise UsageError(f"{address}: poll={given['poll']} is no number of seconds") from None
         listed = [text.strip().lower() for text in given.get("allow", "").split(",")]
-        self.allowed = frozenset(filter(None, listed)) | {_place(self.root)}
+        self.allowed = frozenset(filter(None, listed))
         self.secure = scheme == "https"
 
     def read(self, intake: Intake) -> None:
@@ -83,7 +83,7 @@ class LinkedDataFeed(MessageSource):
             return False
         if parts.scheme not in _PORTS or (self.secure and parts.scheme != "https"):
             return False
-        return place in self.allowed or host in self.allowed
+        return place == _place(self.root) or place in self.allowed or host in self.allowed
 
 
 def _place(url: str) -> str:
@@ -161,8 +161,8 @@ class _FeedReading(Reconnecting):
 
     def _use(self, iri: str, reply: _Reply) -> None:
         """Take the answer to a request for a page, and say when to ask again."""
-        self.connected()
-        self.progressed()
+        if self._feed is None and reply.status != 200:
+            raise InputError(f"{self._address}: the server answers {reply.status}")
         closed, fresh_s = _cached(reply.headers)
         if reply.status == 410:
             closed = True
@@ -175,6 +175,8 @@ class _FeedReading(Reconnecting):
         elif reply.status != 304:
             self._tell(f"{public_address(iri)}: the server answers {reply.status}")
             closed = False
+        self.connected()
+        self.progressed()
         if iri not in self._open and iri != self._root:
             self._open[iri] = _Open(0.0)
         if closed and iri != self._root:

@@ -26,7 +26,7 @@ _PORTS = {
     "smtp": 25,
     "smtps": 465,
 }
-_SECURE = ("https", "wss", "sse+https")
+_SECURE = ("https", "wss", "sse+https", "ldes+https")
 _TIMEOUT_S = 5.0
 
 

@@ -254,6 +254,8 @@ _XML = _XmlSyntax(_tokens(_XML_FLAT, _XML_TAG + rb">", rb"</[^<>]*+>"), possessi
 
 _SYNTAXES = {
     Format.TURTLE: _TURTLE,
+    Format.NTRIPLES: _TURTLE,
+    Format.NQUADS: _TURTLE,
     Format.TRIG: _TURTLE,
     Format.JSONLD: _JSON,
     Format.RDFXML: _XML,
