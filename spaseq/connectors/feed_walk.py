@@ -25,7 +25,7 @@ MESSAGE_BYTES = 1 << 17
 
 
 @dataclass(slots=True)
-class _Held:
+class _HeldMember:
     """A member that waits: its text, the hash of its name, and its page."""
 
     text: str
@@ -59,7 +59,7 @@ class FeedWalk:
                 self._closed[name.removeprefix(_PAGE)] = relations
         self._waiting: list[tuple[int, int, Relation]] = []  # a heap
         self._known = {root}
-        self._held: list[tuple[int, tuple[int, str], int, _Held]] = []  # a heap
+        self._held: list[tuple[int, tuple[int, str], int, _HeldMember]] = []  # a heap
         self._left: dict[str, int] = {}  # members of closed pages that are still held
         self._complete: list[str] = []  # closed pages without such
         self._counter = count()
@@ -115,7 +115,7 @@ class FeedWalk:
         return empty
 
     def _hold(self, member: Member, name: bytes, page: str) -> None:
-        held = _Held(member.event.nquads(self._time_predicate), name, page)
+        held = _HeldMember(member.event.nquads(self._time_predicate), name, page)
         time = _EARLIEST if member.time_ms is None else member.time_ms
         heappush(self._held, (time, member.order, next(self._counter), held))
 
@@ -123,7 +123,7 @@ class FeedWalk:
         """(N-Quads, marks) of the messages with the members that need not wait any longer."""
         bounds = [page.least for _, _, page in self._waiting if page.least is not None]
         limit = min(bounds, default=None)
-        found = list[_Held]()
+        found = list[_HeldMember]()
         while self._held and (limit is None or self._held[0][0] < limit):
             found.append(heappop(self._held)[-1])
         size, sizes = 0, list[int]()
@@ -133,7 +133,7 @@ class FeedWalk:
         parts = groupby(zip(sizes, found, strict=True), key=lambda pair: pair[0])
         return [self._message([each for _, each in part]) for _, part in parts]
 
-    def _message(self, members: list[_Held]) -> tuple[bytes, MarkChanges]:
+    def _message(self, members: list[_HeldMember]) -> tuple[bytes, MarkChanges]:
         self._serial += 1
         hashes = b64encode(b"".join(each.hash for each in members)).decode()
         for each in members:
