@@ -31,7 +31,6 @@ from spaseq.rdf.columns.term_columns import (
     RowSelection,
     TermColumn,
     TextArray,
-    UnitedTexts,
 )
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.kernels.compact import compacted
@@ -81,7 +80,6 @@ class PatternStage:
             (own.streams, GpmEvaluator(own.pattern, known, options, evaluation, limits))
             for own in plan.patterns.memberships
         ]
-        self._texts: dict[str, UnitedTexts] = {}  # of tables, by variable
         alone = plan.changing is not None or plan.inputs.windows
         self._joint = joint = None if alone else joint
         self.holding: Callable[[int, EventSolutions, Lexicon], EventSolutions] | None = None
@@ -123,7 +121,7 @@ class PatternStage:
         index = index or VerticalPartition(batch)
         if self.plan.changing is not None:
             return self._handed_on(self.plan.changing, index, stream)
-        rows = SolutionRows(self.plan, stream, index, self._texts)
+        rows = SolutionRows(self.plan, stream, index)
         for number, gpm in enumerate(self.plan.patterns.evaluated):
             if stream in gpm.streams:
                 if self._measures is None:
@@ -283,15 +281,8 @@ def _descriptions(batch: EventBatch, events: Int64s) -> Iterator[str]:
 class SolutionRows:
     """Collects solutions, all in the batch's lexicon, into one SolutionBatch."""
 
-    def __init__(
-        self,
-        plan: QueryPlan,
-        stream: int,
-        index: VerticalPartition,
-        united: dict[str, UnitedTexts],
-    ) -> None:
+    def __init__(self, plan: QueryPlan, stream: int, index: VerticalPartition) -> None:
         self._plan, self._stream, self._events = plan, stream, index.batch
-        self._united = united  # texts of tables, by variable, that batches share
         self._terms = index.lexicon
         self._parts: list[tuple[int, EventSolutions]] = []
         self._texts: list[tuple[Int32s, TextArray]] = []  # codes, and their texts
@@ -347,9 +338,7 @@ class SolutionRows:
             if own is None:
                 return None
             parts.append(own)
-        if any(part.values is not None for part in parts) or not any(len(p.terms) for p in parts):
-            return TermColumn.concat(parts).take(order) if any(map(len, parts)) else None
-        return self._united.setdefault(variable, UnitedTexts()).joined(parts).take(order)
+        return TermColumn.concat(parts).take(order) if any(map(len, parts)) else None
 
     def _codes(self, variable: str, order: RowSelection) -> Int32s:
         """The codes of a variable in all rows, in order."""

@@ -162,9 +162,6 @@ class Thresholds:
     few_texts: int = _of(16, "texts", "of a batch that are made one by one, not as an array", 0)
     few_terms: int = _of(8, "terms", "of a column made one by one; thrice if most repeat", 0)
     few_pairs: int = _of(64, "pairs", "of a variable and its text that are made one by one", 0)
-    united_arrays: int = _of(
-        256, "arrays", "of texts that are united once: some may be of one batch only", 1
-    )
     spilled_rows: int = _of(
         65_536, "rows", "of times of equal events in Python before they are packed"
     )

@@ -137,7 +137,7 @@ class KeptWindow:
         if not found.given:
             return SolutionBatch.empty(plan.patterns.columns)
         index, solutions = self._graphs.of_solutions(self._window, found)
-        made = SolutionRows(plan, len(plan.inputs.streams) + self._window, index, {})
+        made = SolutionRows(plan, len(plan.inputs.streams) + self._window, index)
         private = plan.patterns.gpms[self.gpm].private
         made.add(self.gpm, without_private(solutions, private))
         return made.batch()

@@ -176,7 +176,7 @@ class WindowOperator:
         ]
         union = any(reads_union(gpm, plan.expressions.schema) for _, gpm, _ in sources)
         index = self.graphs.index(window, events, union)
-        rows = SolutionRows(plan, len(plan.inputs.streams) + window, index, {})
+        rows = SolutionRows(plan, len(plan.inputs.streams) + window, index)
         exceeding: dict[int, str] = {}
         for number, gpm in dict.fromkeys((number, gpm) for number, gpm, _ in sources):
             own = [source for i, _, source in sources if i == number]

@@ -105,7 +105,6 @@ CROSSINGS: dict[str, Crossing] = {
     "few_texts": Crossing(larger.tasks),
     "few_terms": Crossing(example(46)),
     "few_pairs": Crossing(example(1)),
-    "united_arrays": Crossing(larger.united_columns),
     "spilled_rows": Crossing(example(46)),
     "batch_rows": Crossing(larger.document),
     "batch_bytes": Crossing(larger.document),

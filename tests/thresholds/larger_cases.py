@@ -13,7 +13,6 @@ import pytest
 from pyarrow import feather, parquet
 
 import spaseq
-from spaseq.rdf.columns.term_columns import TermColumn, UnitedTexts
 from tests.automaton.registers.test_run_sequencer import test_plain_sequences as plain_sequence
 from tests.automaton.sets.test_set_sequencer import test_select_max_over_loops as select_max
 from tests.gpm import test_limits as pattern_limits
@@ -165,15 +164,6 @@ def small_blocks(directory: Path) -> None:
         assert not bad, path
         found = [o.strip('"') for *_, ts in events for _, p, o in ts if p.endswith("v>")]
         assert found == [row["v"] for row in rows], path
-
-
-def united_columns(directory: Path) -> None:
-    """Columns of three arrays are joined again and again."""
-    texts = [["a", None, "b"], ["b", "c"], ["a"]]
-    columns, united = [TermColumn.of(own) for own in texts], UnitedTexts()
-    for some in ([0, 1], [1, 2], [2], [0, 1, 2]):
-        joined = united.joined([columns[i] for i in some])
-        assert joined.texts() == [text for i in some for text in texts[i]]
 
 
 # --- graph patterns -------------------------------------------------------------------------------

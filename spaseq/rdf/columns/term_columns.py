@@ -39,45 +39,6 @@ class TextMemo(Generic[Made]):
         return found
 
 
-class UnitedTexts:
-    """Joins columns over a few arrays of texts. Each array is united with the others once.
-
-    All joined columns share their texts, so what follows need not compare them.
-
-    >>> united = UnitedTexts()
-    >>> united.joined([TermColumn.of(["a", "b"]), TermColumn.of(["b", None, "c"])]).texts()
-    ['a', 'b', 'b', None, 'c']
-    """
-
-    def __init__(self) -> None:
-        self._terms: TextArray = NO_TEXTS
-        # By the id of an array, which is kept: the place of each of its texts, and of UNBOUND.
-        self._known: dict[int, tuple[TextArray, Int32s]] = {}
-
-    def joined(self, columns: Sequence[TermColumn]) -> TermColumn:
-        """The rows of all columns, in order."""
-        if len(self._known) + len(columns) > thresholds.current.united_arrays:
-            self._known, self._terms = {}, NO_TEXTS
-        codes = [self._places(column.terms)[column.codes] for column in columns]
-        return TermColumn(codes[0] if len(codes) == 1 else np.concatenate(codes), self._terms)
-
-    def _places(self, terms: TextArray) -> Int32s:
-        known = self._known.get(id(terms))
-        if known is None:
-            known = self._known[id(terms)] = terms, self._united(terms)
-        return known[1]
-
-    def _united(self, terms: TextArray) -> Int32s:
-        """The places of further texts, which come after those so far."""
-        before = len(self._terms)
-        if not before:
-            self._terms, places = terms, np.arange(len(terms), dtype=np.int32)
-        else:
-            united = pa.concat_arrays([self._terms, terms]).dictionary_encode()
-            self._terms, places = united.dictionary, united.indices.to_numpy()[before:]
-        return np.append(places, np.int32(UNBOUND))
-
-
 Ints = TypeVar("Ints", Int32s, Int64s)
 RowSelection: TypeAlias = "Indices | slice"
 
