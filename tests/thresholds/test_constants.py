@@ -36,6 +36,7 @@ EXCEPTIONS = {
         automaton/sets/python/expand.py:MOST_STAGES_AFTER_NEXT
         automaton/sets/python/expand.py:MOST_WAITS lift/lifted_graphs.py:MOST_WAYS
         plan/predicates.py:_MOST_PATTERNS plan/sequencing.py:_MOST_DRAWN
+        plan/window_joins.py:MOST_PARTS
         plan/templates.py:_MOST_ALIKE plan/templates.py:_MOST_OUTLINES
         stages/hopeless_rows.py:_MOST""",
     "the first room of an array that grows": """
@@ -53,7 +54,8 @@ EXCEPTIONS = {
         places/geodesy.py:_MOST_CORNERS places/geodesy.py:_SMALL_M
         places/index.py:_LEAST_RADIUS_M""",
     "a limit of input, whose message names it": """
-        alert_templates/process.py:_MOST_TEXT
+        alert_templates/process.py:_MOST_TEXT lift/connect_envelopes.py:_MOST_SCALE
+        rdf/messages/observations.py:_MOST_BYTES
         budget.py:BATCH_ROWS budget.py:BATCH_ROWS_PER_EVENT budget.py:FEW budget.py:LARGE
         budget.py:LEAST_SECONDS gpm/graphs/path_graph.py:MOST_PLACES
         gpm/patterns/operators.py:KB_ROWS_PER_TRIPLE gpm/patterns/operators.py:KB_SHARE
@@ -65,6 +67,7 @@ EXCEPTIONS = {
         stages/answers.py:MOST_BYTES""",
     "a piece of a file, or a file's head, which tests set (`SPLIT_BYTES`, `CHUNK_BYTES`) or the "
     "option `range_bytes`": """
+        rdf/documents/document_blocks.py:_HEAD_BYTES
         lift/table_files.py:_FEW_BYTES options.py:RANGE_BYTES rdf/inputs/files.py:HEAD_BYTES
         rdf/inputs/files.py:_MOST_HEADS
         rdf/inputs/unpacking.py:_FREE_BYTES rdf/lines/chunks.py:CHUNK_BYTES
@@ -83,7 +86,7 @@ EXCEPTIONS = {
         api/prepare.py:_TRIPLE_BYTES rdf/documents/document_blocks.py:QUAD_BYTES
         rdf/documents/measured_document.py:VALUE_BYTES rdf/inputs/sizes.py:PARSED_BYTES
         rdf/lines/arenas.py:LASTING_BYTES sources/iterables.py:_EVENT_BYTES
-        windows/window_operator.py:MOST_TOGETHER""",
+        windows/join_keeper.py:_MOST_TOGETHER windows/window_operator.py:MOST_TOGETHER""",
     "in a kernel, which tests/gpm/test_event_bgp.py and tests/rdf/kernels/test_event_ranges.py "
     "cross": """
         gpm/kernels/bgp_interpreter.py:FEW gpm/kernels/bgp_interpreter.py:MANY
@@ -98,7 +101,7 @@ EXCEPTIONS = {
     "when kernels are compiled, and how many names a process keeps": """
         api/prepare.py:SMALL_BYTES api/prepare.py:SMALL_UNCOMPILED_BYTES
         places/geometries.py:_KEPT
-        runtime/pushed_units.py:_RECENT stages/lone_patterns.py:_SHARE""",
+        runtime/pushed_units.py:_RECENT""",
 }
 """Constants of other rooms, by the reason why they are no thresholds."""
 
