@@ -24,7 +24,7 @@ MOST_PARTS = 6
 
 
 @record
-class Part:
+class JoinOperand:
     """A part of a join: what stage 1 evaluates on each event, and the stream's name of ON."""
 
     pattern: n.Pattern
@@ -32,10 +32,10 @@ class Part:
 
 
 @record
-class Join:
+class JoinedPattern:
     """The parts of a GPM's pattern, and the pattern with `joined` in their place."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[JoinOperand, ...]
     pattern: n.Pattern
     joined: n.Pattern
 
@@ -54,15 +54,15 @@ def reason_against(gpm: GpmPlan) -> str | None:
     return None
 
 
-def _common(one: Part, other: Part) -> frozenset[str]:
+def _common(one: JoinOperand, other: JoinOperand) -> frozenset[str]:
     return possible(one.pattern) & possible(other.pattern)
 
 
-def _sure(parts: Sequence[Part]) -> frozenset[str]:
+def _sure(parts: Sequence[JoinOperand]) -> frozenset[str]:
     return frozenset.intersection(*(certain(part.pattern) for part in parts))
 
 
-def join_of(pattern: n.Pattern) -> Join | None:
+def join_of(pattern: n.Pattern) -> JoinedPattern | None:
     """The join of a pattern whose other parts look at one of its solutions at a time.
 
     A FILTER with the variables of one part is evaluated with that part.
@@ -70,7 +70,7 @@ def join_of(pattern: n.Pattern) -> Join | None:
     return _below(pattern, ())
 
 
-def _below(pattern: n.Pattern, filters: tuple[ast.Expr, ...]) -> Join | None:
+def _below(pattern: n.Pattern, filters: tuple[ast.Expr, ...]) -> JoinedPattern | None:
     """The join below a pattern; `filters` stand over it in the same scope."""
     match pattern:
         case n.Filter(expr, inner) if is_plain(expr):
@@ -87,27 +87,29 @@ def _below(pattern: n.Pattern, filters: tuple[ast.Expr, ...]) -> Join | None:
     operands = [*_operands(pattern)]
     if None in operands:
         return None
-    parts = list(dict.fromkeys(own for own in operands if isinstance(own, Part)))
+    parts = list(dict.fromkeys(own for own in operands if isinstance(own, JoinOperand)))
     above = []
     for expr in filters:
         place = next((i for i, p in enumerate(parts) if _reads(expr) <= certain(p.pattern)), None)
         if place is None:
             above.append(expr)
         else:
-            parts[place] = Part(n.Filter(expr, parts[place].pattern), parts[place].stream)
+            parts[place] = JoinOperand(n.Filter(expr, parts[place].pattern), parts[place].stream)
     if not parts:
         return None
     joined: n.Pattern = n.EventBlock(_all([part.pattern for part in parts]), None, 0)
     rest = [own for own in operands if isinstance(own, n.Table)]
-    return Join(tuple(parts), _filtered(_all([joined, *rest]), above), joined)
+    return JoinedPattern(tuple(parts), _filtered(_all([joined, *rest]), above), joined)
 
 
 def _reads(expr: ast.Expr) -> frozenset[str]:
     return variables_of(expr) or frozenset("?")  # a constant stays where it is
 
 
-def _over(join: Join | None, make: Callable[[n.Pattern], n.Pattern]) -> Join | None:
-    return None if join is None else Join(join.parts, make(join.pattern), join.joined)
+def _over(
+    join: JoinedPattern | None, make: Callable[[n.Pattern], n.Pattern]
+) -> JoinedPattern | None:
+    return None if join is None else JoinedPattern(join.parts, make(join.pattern), join.joined)
 
 
 def _filtered(pattern: n.Pattern, filters: Sequence[ast.Expr]) -> n.Pattern:
@@ -123,22 +125,22 @@ def _all(patterns: Sequence[n.Pattern]) -> n.Pattern:
     return joined
 
 
-def _operands(pattern: n.Pattern) -> Iterator[Part | n.Table | None]:
+def _operands(pattern: n.Pattern) -> Iterator[JoinOperand | n.Table | None]:
     """The parts and tables of a join; None for anything else."""
     match pattern:
         case n.Join(left, right):
             yield from _operands(left)
             yield from _operands(right)
         case n.BGP(triples):
-            yield from (Part(n.BGP((triple,))) for triple in triples)
+            yield from (JoinOperand(n.BGP((triple,))) for triple in triples)
         case n.Table():
             yield pattern
         case _:
             found = events_of(pattern)
-            yield None if found is None else Part(*found)
+            yield None if found is None else JoinOperand(*found)
 
 
-def edges_of(parts: Sequence[Part]) -> tuple[JoinEdge, ...] | None:
+def edges_of(parts: Sequence[JoinOperand]) -> tuple[JoinEdge, ...] | None:
     """The edges of a join tree of some parts; None if the join is cyclic.
 
     A spanning tree whose edges have the most variables in common is a join tree, if there is one.
@@ -164,7 +166,7 @@ def column_of(variable: str) -> str:
     return f"#{variable}" if n.is_reserved(variable) else variable
 
 
-def columns_of(gpm: GpmPlan, join: Join) -> tuple[tuple[str, int], ...]:
+def columns_of(gpm: GpmPlan, join: JoinedPattern) -> tuple[tuple[str, int], ...]:
     """The variables that are read outside the parts, each with the part that surely binds it."""
     read = _read_outside(join.pattern, join.joined) | possible(gpm.pattern)
     found = []
@@ -184,7 +186,7 @@ def _read_outside(pattern: n.Pattern, joined: n.Pattern) -> frozenset[str]:
     return frozenset(table).union(*own, *inner)
 
 
-def contents_of(plan: QueryPlan, gpm: GpmPlan, join: Join) -> Iterator[ContentPlan]:
+def contents_of(plan: QueryPlan, gpm: GpmPlan, join: JoinedPattern) -> Iterator[ContentPlan]:
     """What stage 1 hands on for each part of a kept join."""
     edges = edges_of(join.parts)
     assert edges is not None

@@ -23,9 +23,9 @@ from spaseq.windows.group_aggregates import ChangedGroups, Exceeding, aggregate_
 from spaseq.windows.group_rows import GroupRows, form_of
 from spaseq.windows.group_tables import GroupTable
 from spaseq.windows.group_tests import tests_of
-from spaseq.windows.held_solutions import ChangedSolutions, Solution
 from spaseq.windows.kept_rows import KeptRows
 from spaseq.windows.kernels.group_runs import BOTH, OTHER, advanced
+from spaseq.windows.lasting_solutions import ChangedSolutions, Solution
 from spaseq.windows.solution_events import as_events, texts_of
 from spaseq.windows.window_closes import Closes, closes_of
 

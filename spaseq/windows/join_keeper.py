@@ -19,10 +19,10 @@ from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptJoin, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.windows.held_solutions import ChangedSolutions, Given, HeldSolutions, Solution
 from spaseq.windows.join_rows import JoinRows, form_of
 from spaseq.windows.kept_rows import LINKS, KeptRows
 from spaseq.windows.kernels.joined_rows import joined
+from spaseq.windows.lasting_solutions import ChangedSolutions, Given, LastingSolutions, Solution
 from spaseq.windows.solution_events import as_events, texts_of
 from spaseq.windows.window_closes import Closes, closes_of
 
@@ -65,7 +65,7 @@ class JoinKeeper:
         self._closes = closes_of(plan.inputs.windows[window].extent)
         self._rows = KeptRows(form_of(kept))
         self._given = JoinRows(plan, kept, window)
-        self._held = HeldSolutions(changes)
+        self._held = LastingSolutions(changes)
         self._variables = sorted(visible(possible(kept.pattern)))
         self._ends = np.array([(e.first, e.second) for e in kept.edges], np.int64).reshape(-1, 2)
         self._walks = _walks(kept)

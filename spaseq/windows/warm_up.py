@@ -57,6 +57,12 @@ def steps() -> Iterator[str]:
     yield "quotients"
     rows_of_groups(none, none, 0, none, none)
     yield "rows_of_groups"
+    _warm_joins()
+    yield "joined"
+
+
+def _warm_joins() -> None:
+    none = np.empty(0, np.int64)
     lists = np.empty((2, 0), np.int64)
     joined(
         np.zeros(5, np.int64),
@@ -70,4 +76,3 @@ def steps() -> Iterator[str]:
         (np.zeros(2, np.int64), np.zeros(2, np.int64)),
         (none, np.empty((0, 2), np.int64)),
     )
-    yield "joined"

@@ -24,7 +24,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.term import XSD_STRING, literal_text, split_literal
-from spaseq.windows.held_solutions import ChangedSolutions
+from spaseq.windows.lasting_solutions import ChangedSolutions
 from spaseq.windows.window_runs import Closed, ContentEvent
 
 

@@ -30,13 +30,13 @@ class ChangedSolutions:
     given: Sequence[tuple[int, Solution]]
 
 
-class HeldSolutions:
+class LastingSolutions:
     """Solutions that last as long as rows do, of which `changes` are wanted: NEW, GONE, None.
 
     A solution may be made of several rows, by themselves or together; it is there from the first
     to the last of them.
 
-    >>> held = HeldSolutions(frozenset(["NEW", "GONE"]))
+    >>> held = LastingSolutions(frozenset(["NEW", "GONE"]))
     >>> held.add([("a",), ("a",)], np.array([0, 1]), np.array([4, 5]))
     >>> held.advance(np.array([3, 5, 6]))
     [(0, ('a',)), (2, ('a',))]
