@@ -29,7 +29,7 @@ from spaseq.rdf.documents.document_blocks import (
 from spaseq.rdf.documents.measured_document import VALUE_BYTES, MeasuredDocument
 from spaseq.rdf.inputs.contexts import JsonLdContexts, NamedContexts
 from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.inputs.sizes import long_event
+from spaseq.rdf.inputs.sizes import PARSED_BYTES, long_event
 from spaseq.rdf.messages.message_block import MessageBlock, MessageText, alone, gathered, joined
 from spaseq.rdf.messages.message_quads import cut_at_marks, in_halves, together
 
@@ -40,9 +40,6 @@ _JSON_MARK = f"u{uuid4().hex}:mark"  # no input can know it, and no context have
 _JSON_MARKED = f'{{"{_JSON_MARK}": {{"@value": "{_JSON_MARK}"}}, '.encode()
 _JSON_MARK_TERM = f'"{_JSON_MARK}"'
 _JSON_BETWEEN = f', {{"@id": "{_JSON_MARK}", "{_JSON_MARK}": {{"@value": ""}}}},\n'.encode()
-
-_SMALL_BYTES = 1 << 16
-"""Longer messages are measured before anything else reads them, and parsed by themselves."""
 
 
 def json_messages(data: IO[bytes], limits: Limits) -> Iterator[MessageText]:
@@ -74,7 +71,7 @@ def is_small(text: bytes, limits: Limits) -> bool:
     brackets = text.count(b"{") + text.count(b"[")
     values = brackets + text.count(b",")
     return (
-        len(text) <= _SMALL_BYTES
+        len(text) <= PARSED_BYTES
         and brackets <= limits.nesting
         and values <= limits.event_bytes // VALUE_BYTES
     )
