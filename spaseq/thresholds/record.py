@@ -60,6 +60,9 @@ class Thresholds:
     kept_groups: int = _of(
         1024, "groups", "of a window that are kept although they have no rows any more", 0
     )
+    waiting_pushes: int = _of(
+        256, "pushes", "whose rows wait for the close of a kept window, so as to enter together", 0
+    )
     shrunk_rings: int = _of(
         8, "times", "compact sets: the room of a ring beside the nodes in use before it shrinks"
     )

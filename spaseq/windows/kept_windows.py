@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.pattern_stage import SolutionRows, without_private
 from spaseq.limits import Limits
@@ -20,9 +21,6 @@ from spaseq.windows.window_runs import EVER
 
 Key = tuple[str, ...]
 Keeper = GroupKeeper | JoinKeeper
-
-MOST_WAITING = 256
-"""Batches that wait for a close: single events are taken together."""
 
 Exceed = Callable[[int, int, str], None]
 """It is called with a window, the time (ms) of one of its events, and the limit that it exceeds."""
@@ -81,7 +79,9 @@ class KeptWindow:
         due = self.next_due
         if not self._is_regular or due is None or self._until >= due:
             return False
-        return len(self._waiting) < MOST_WAITING and not (rows.time >= due).any()
+        return (
+            len(self._waiting) < thresholds.current.waiting_pushes and not (rows.time >= due).any()
+        )
 
     def _advanced(self, rows: SolutionBatch, evaluator: GpmEvaluator) -> list[SolutionBatch]:
         """What `advance` gives, once the rows that wait have been taken."""

@@ -44,6 +44,10 @@ class KafkaMock:
             producer.poll(0)
         assert producer.flush(30) == 0
 
+    def make_topic(self, name: str) -> None:
+        """Make a topic, unless it is there."""
+        self._owner.list_topics(name, timeout=10)
+
     def messages(self, topic: str) -> list[Any]:
         """All messages of a topic, partition by partition."""
         settings = {
@@ -53,7 +57,7 @@ class KafkaMock:
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
         }
-        self._owner.list_topics(topic, timeout=10)  # makes the topic
+        self.make_topic(topic)
         reader: Any = self._kafka.Consumer(settings)
         places = [self._kafka.TopicPartition(topic, n, 0) for n in range(PARTITIONS)]
         reader.assign(places)

@@ -59,6 +59,7 @@ def by_mqtt(directory: Path) -> Iterator[tuple[str, Send]]:
 @contextmanager
 def by_kafka(directory: Path) -> Iterator[tuple[str, Send]]:
     broker = KafkaMock()
+    broker.make_topic("loops")
 
     def send(body: bytes, headers: dict[str, str]) -> None:
         for partition in range(PARTITIONS if headers else 1):  # it holds for its partition

@@ -56,6 +56,7 @@ CROSSINGS: dict[str, Crossing] = {
     "changed_groups": Crossing(
         larger.kept_groups, counted="a slice has it; several groups change at an event"
     ),
+    "waiting_pushes": Crossing(larger.kept_groups),
     "shrunk_rings": Crossing(larger.maximal_matches),
     "window_rows": Crossing(example(120)),
     "few_matches": Crossing(larger.maximal_matches),
