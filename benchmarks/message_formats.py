@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Messages of brokers and services, against the bare parse of the same text.
+"""Messages of brokers, services and feeds, against the bare parse of the same text.
 
     python benchmarks/message_formats.py [--events 100000] [--runs 3] [--kinds ngsild cloudevents]
 
-Each kind is a file of so many messages. The table shows thousand events per second of CPU time for
-reading it (`read`), for a run whose query each event concerns and few match (`run`), and for the
-parse of the same text alone: by `json`, and by pyoxigraph where messages are JSON-LD. The best of
-the runs counts. The answers must equal those of a plain loop over the messages.
+Each kind is a file of so many readings of 1,000 things. The table shows thousand events per second
+of CPU time: for a run whose query each event concerns and few match, and for the parse of the same
+text alone, by `json` or by pyoxigraph. The best of the runs counts. The answers must equal those of
+a plain loop over the readings.
 """
 
 from __future__ import annotations
@@ -24,16 +24,31 @@ from typing import Any
 import pyoxigraph as ox
 
 import spaseq
-from spaseq.rdf.readers import StreamOptions, read_stream
 from spaseq.rdf.terms.times import format_time
 
-WIDTHS = 8, 8, 8, 12
 KEYS = 1000
 RISE = 95
 """A level above it, and then another one of the same thing, is an answer."""
 
 Reading = tuple[str, int, int]
 """A thing, the time (ms), the level."""
+
+PREFIXES = """PREFIX : <http://e/>
+PREFIX dct: <http://purl.org/dc/terms/>
+PREFIX ldes: <https://w3id.org/ldes#>
+PREFIX n: <https://uri.etsi.org/ngsi-ld/>
+PREFIX prov: <http://www.w3.org/ns/prov#>
+PREFIX sosa: <http://www.w3.org/ns/sosa/>
+PREFIX tree: <https://w3id.org/tree#>
+PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+"""
+
+LIFT = (
+    PREFIXES
+    + """CONSTRUCT { GRAPH ?e { ?t :level ?after_level } ?e prov:generatedAtTime ?source_ts_ms }
+WHERE { BIND (IRI(CONCAT("http://e/lsn/", STR(?source_lsn))) AS ?e) BIND (IRI(?after_id) AS ?t) }
+"""
+)
 
 
 def readings(count: int) -> Iterator[Reading]:
@@ -45,22 +60,42 @@ def readings(count: int) -> Iterator[Reading]:
 
 @dataclass(frozen=True)
 class Kind:
-    """A format: how a reading is written, and the query that finds two high levels."""
+    """A format.
+
+    Attributes:
+        ending: of its files.
+        written: a reading, by its number, as a line or a part of a document.
+        pattern: what a query says of a thing and its level.
+        parser: what parses the text: json or JSON-LD line by line, or Turtle as a whole.
+        head: the begin of the document.
+        stream: what `spaseq.run` is given for a file.
+    """
 
     ending: str
-    message: Callable[[int, Reading], str]
+    written: Callable[[int, Reading], str]
     pattern: str
-    is_json_ld: bool = False
+    parser: str = "json"
+    head: str = ""
+    stream: Callable[[Path], Any] = str
 
     def query(self) -> str:
-        """The query."""
+        """The query that finds two high levels."""
         graphs = [self.pattern.format(level=f"?{name}") for name in ("x", "y")]
         return (
-            "PREFIX : <http://e/> PREFIX n: <https://uri.etsi.org/ngsi-ld/>\n"
-            "SELECT ?thing WITHIN 1 SECONDS FROM STREAM S <http://e/s> WHERE { SEQ(A; B)\n"
-            f"DEFINE GPM A ON S {{ {graphs[0]} FILTER(?x > {RISE}) }}\n"
+            f"{PREFIXES}SELECT ?thing WITHIN 1 SECONDS FROM STREAM S <http://e/s> WHERE {{ "
+            f"SEQ(A; B) DEFINE GPM A ON S {{ {graphs[0]} FILTER(?x > {RISE}) }}\n"
             f"DEFINE GPM B ON S {{ {graphs[1]} FILTER(?y > {RISE}) }} }}"
         )
+
+    def parsed(self, lines: Sequence[str], text: bytes) -> None:
+        """The bare parse of its text."""
+        if self.parser == "Turtle":
+            sum(1 for _ in ox.parse(text, ox.RdfFormat.TURTLE, base_iri="http://e/"))
+        for line in () if self.parser == "Turtle" else lines:
+            if self.parser == "json":
+                json.loads(line)
+            else:
+                sum(1 for _ in ox.parse(line, ox.RdfFormat.JSON_LD))
 
 
 def notification(number: int, reading: Reading) -> str:
@@ -81,22 +116,68 @@ def cloud_event(number: int, reading: Reading) -> str:
     return json.dumps({**head, "time": format_time(at), "data": data})
 
 
+def observation(number: int, reading: Reading) -> str:
+    """An observation of SOSA in Turtle."""
+    thing, at, level = reading
+    time = f'"{format_time(at)}"^^xsd:dateTime'
+    result = f"sosa:resultTime {time} ; sosa:hasSimpleResult {level}"
+    return f":o{number} a sosa:Observation ; sosa:hasFeatureOfInterest <{thing}> ; {result} ."
+
+
+def member(number: int, reading: Reading) -> str:
+    """A member of a linked data event stream in Turtle."""
+    thing, at, level = reading
+    time = f'dct:created "{format_time(at)}"^^xsd:dateTime'
+    version = f":m{number} dct:isVersionOf <{thing}> ; {time} ; :level {level} ."
+    return f":feed tree:member :m{number} . {version}"
+
+
+def change(number: int, reading: Reading) -> str:
+    """A change record of Debezium."""
+    thing, at, level = reading
+    row = {"id": thing, "level": level}
+    source = {"connector": "postgresql", "ts_ms": at, "lsn": number, "table": "levels"}
+    return json.dumps({"before": None, "after": row, "source": source, "op": "u", "ts_ms": at + 7})
+
+
+FEED = f"{PREFIXES}:feed tree:view <> ; ldes:timestampPath dct:created .\n"
 KINDS = {
-    "ngsild": Kind("ngsild", notification, "?thing :level [ n:hasValue {level} ]", True),
+    "ngsild": Kind("ngsild", notification, "?thing :level [ n:hasValue {level} ]", "JSON-LD"),
     "cloudevents": Kind("cloudevents", cloud_event, "?thing :level {level}"),
+    "sosa": Kind(
+        "sosa.ttl",
+        observation,
+        "[] sosa:hasFeatureOfInterest ?thing ; sosa:hasSimpleResult {level}",
+        "Turtle",
+        PREFIXES,
+    ),
+    "ldes": Kind(
+        "ttl",
+        member,
+        "[] dct:isVersionOf ?thing ; :level {level}",
+        "Turtle",
+        FEED,
+        lambda path: f"ldes+file:{path}",
+    ),
+    "debezium": Kind(
+        "jsonl",
+        change,
+        "?thing :level {level}",
+        stream=lambda path: spaseq.Lifted(path, LIFT),
+    ),
 }
 
 
-def expected(given: Sequence[Reading]) -> int:
-    """The answers of a plain loop: pairs of high levels of one thing within a second."""
-    high = [(thing, at) for thing, at, level in given if level > RISE]
-    last: dict[str, list[int]] = {}
-    found = 0
-    for thing, at in high:
-        before = last.setdefault(thing, [])
-        found += sum(at - 1000 <= earlier < at for earlier in before)
-        before.append(at)
-    return found
+def expected(given: Sequence[Reading]) -> list[str]:
+    """The answers of a plain loop: a high level, and the next one of the thing within a second."""
+    last: dict[str, int] = {}
+    found = []
+    for thing, at, level in given:
+        if level > RISE:
+            if at - last.get(thing, -10_000) <= 1000:
+                found.append(thing)
+            last[thing] = at
+    return sorted(found)
 
 
 def cpu(work: Callable[[], object]) -> float:
@@ -106,35 +187,25 @@ def cpu(work: Callable[[], object]) -> float:
     return time.process_time() - begun
 
 
-def row(kind: Kind, events: int, runs: int, directory: Path) -> list[float]:
-    """Thousand events per second: read, run, json, pyoxigraph (0: not JSON-LD)."""
+def row(kind: Kind, events: int, runs: int, directory: Path) -> tuple[float, float]:
+    """Thousand events per second of a run, and of the bare parse."""
     given = [*readings(events)]
-    lines = [kind.message(number, reading) for number, reading in enumerate(given)]
+    lines = [kind.written(number, reading) for number, reading in enumerate(given)]
     path = directory / f"s.{kind.ending}"
-    path.write_text("\n".join(lines))
+    text = kind.head + "\n".join(lines)
+    path.write_text(text)
     answers: list[Any] = []
 
-    def read() -> None:
-        options = StreamOptions("http://e/s", (str(path),))
-        count = sum(len(batch) for batch in read_stream(options, lambda bad: print(bad)))
-        assert count == events, count
-
     def run() -> None:
-        answers[:] = spaseq.run(kind.query(), {"S": str(path)}, runtime="local")
+        found = spaseq.run(kind.query(), {"S": kind.stream(path)}, runtime="local")
+        answers[:] = [str(answer.bindings["thing"]).strip("<>") for answer in found]
 
-    def parse() -> None:
-        for line in lines:
-            json.loads(line)
-
-    def parse_rdf() -> None:
-        for line in lines:
-            for _ in ox.parse(line, ox.RdfFormat.JSON_LD):
-                pass
-
-    works = [read, run, parse, *([parse_rdf] if kind.is_json_ld else [])]
-    best = [min(cpu(work) for _ in range(runs + 1)) for work in works]
-    assert len(answers) == expected(given), (len(answers), expected(given))
-    return [events / seconds / 1000 for seconds in best]
+    best = [
+        min(cpu(work) for _ in range(runs + 1))
+        for work in (run, lambda: kind.parsed(lines, text.encode()))
+    ]
+    assert sorted(answers) == expected(given), (len(answers), len(expected(given)))
+    return events / best[0] / 1000, events / best[1] / 1000
 
 
 def main() -> None:
@@ -144,14 +215,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
     asked = parser.parse_args()
-    print(f"{'thousand events/s':20}{'read':>8}{'run':>8}{'json':>8}{'pyoxigraph':>12}")
+    print(f"{'thousand events/s':20}{'run':>8}{'parse':>8}{'ratio':>8}  parsed as")
     for name in asked.kinds:
         with TemporaryDirectory() as directory:
-            found = row(KINDS[name], asked.events, asked.runs, Path(directory))
-        shown = "".join(
-            f"{each:{width}.1f}" for each, width in zip(found, (8, 8, 8, 12), strict=False)
+            ours, bare = row(KINDS[name], asked.events, asked.runs, Path(directory))
+        print(
+            f"{name:20}{ours:8.1f}{bare:8.1f}{ours / bare:8.2f}  {KINDS[name].parser}", flush=True
         )
-        print(f"{name:20}{shown}", flush=True)
 
 
 if __name__ == "__main__":
