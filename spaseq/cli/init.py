@@ -26,6 +26,7 @@ _POSTED = {
     ".json": "application/json",
     ".jsonld": "application/ld+json",
     ".trig": "application/trig",
+    ".sosa.ttl": "text/turtle",
     ".ngsild": "application/ld+json",
     ".cloudevents": "application/cloudevents+json",
 }
@@ -33,7 +34,7 @@ _POSTED = {
 
 _EVENTS = (
     *(".nq", ".nquads", ".trig", ".jsonld", ".rdfm", ".ndjsonld", ".jelly"),
-    *(".ngsild", ".cloudevents"),
+    *(".ngsild", ".cloudevents", ".sosa", ".sosa.ttl"),
 )
 
 
@@ -45,8 +46,8 @@ _EVENTS = (
     multiple=True,
     metavar="FILE",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="CSV, TSV, JSON, JSON lines, Parquet, Arrow, N-Quads, TriG, JSON-LD, NGSI-LD or "
-    "CloudEvents. Repeatable: the query is about the first file.",
+    help="CSV, TSV, JSON, JSON lines, Parquet, Arrow, N-Quads, TriG, JSON-LD, NGSI-LD, "
+    "CloudEvents or SOSA. Repeatable: the query is about the first file.",
 )
 def init(directory: Path, files: tuple[Path, ...]) -> None:
     """Write a first query with answers over your own files.

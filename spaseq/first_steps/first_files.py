@@ -160,8 +160,8 @@ def configuration_text(samples: Sequence[Sample], directory: Path, kb: bool) -> 
             lines.append(f'lift = "{sample.name}.lift.rq"')
         if sample.csv:
             lines.append(f'csv = "{sample.csv}"')
-        if sample.format == "ngsild":
-            lines.append('format = "ngsild"')
+        if sample.format:
+            lines.append(f'format = "{sample.format}"')
         if sample.time_predicate is not None:
             lines.append(f'time_predicate = "{sample.time_predicate}"')
         lines.append("")

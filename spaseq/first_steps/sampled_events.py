@@ -12,6 +12,7 @@ from spaseq.first_steps.field_type import FieldType
 from spaseq.first_steps.found_types import INTEGER, NUMBER, TEXT
 from spaseq.first_steps.samples import SUBJECT, Sample, Seen
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.inputs.formats import Format, format_of
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.rdf.terms.term import GENERATED_AT_TIME, XSD, Triple, split_literal
 from spaseq.sources import source_of
@@ -21,6 +22,9 @@ _NUMBERS = ("integer", "decimal", "double", "float", "int", "long")
 _IRI = FieldType("iri", ".*", "{0}")
 _ABOUT = ".ngsild", ".cloudevents"
 """Endings of files whose events are each about one thing, with values behind blank nodes."""
+
+_TOLD = {Format.NGSILD: "ngsild", Format.SOSA: "sosa"}
+"""Formats that no media type tells a server."""
 
 Paths: TypeAlias = "list[tuple[str, str]]"
 """(predicate or path in angle brackets, term) of an event."""
@@ -42,7 +46,7 @@ def sampled_events(path: Path) -> Sample:
         found = misplaced_time(str(path)) or (bad[0].reason if bad else None)
         reason = "" if found is None else f": {found}"
         raise InputError(f"no named graph of {path} has a time, so none is an event{reason}")
-    form = path.name.lower().removesuffix(".gz").rpartition(".")[2] if _is_about(path) else ""
+    form = _TOLD.get(format_of(path.name), "")
     few = tuple(seen[:_EVENTS])
     return Sample(str(path), few, types, (), time_predicate=predicate, format=form)
 

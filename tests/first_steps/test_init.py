@@ -546,6 +546,21 @@ def test_types_that_are_found(name: str, values: list[Any], kind: str) -> None:
     assert type_of(name, values).name == kind
 
 
+def test_observations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    levels = [("a", 0, 3), ("b", 1, 9), ("a", 4, 5), ("b", 5, 2), ("a", 6, 4), ("b", 7, 8)]
+    text = "PREFIX s: <http://www.w3.org/ns/sosa/>\n" + "\n".join(
+        f"<urn:o:{number}> a s:Observation ; s:madeBySensor <urn:s:{sensor}> ; s:resultTime "
+        f'"2026-01-05T09:00:{second:02}Z"^^<{XSD["dateTime"]}> ; s:hasSimpleResult {level} .'
+        for number, (sensor, second, level) in enumerate(levels)
+    )
+    path = tmp_path / "levels.sosa.ttl"
+    path.write_text(text)
+    answers = started(path, tmp_path / "first", capsys)
+    rows = [(1000 * second, f"urn:s:{thing}", Decimal(level)) for thing, second, level in levels]
+    assert answered(answers) == growing(rows, MINUTE)
+    assert 'format = "sosa"' in (tmp_path / "first/spaseq.toml").read_text()
+
+
 @pytest.mark.parametrize("form", ["ngsild", "cloudevents"])
 def test_messages_about_things(
     form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
