@@ -41,7 +41,8 @@ class CloudEventLog(WrappedLog):
         if not isinstance(value, dict):
             yield "a CloudEvent is an object, and this is none"
             return
-        missing = [name for name in _NEEDED if not isinstance(value.get(name), str)]
+        given = {name: value.get(name) for name in _NEEDED}
+        missing = [name for name, each in given.items() if not isinstance(each, str) or not each]
         if missing:
             yield f"a CloudEvent needs {', '.join(missing)} as text"
             return
@@ -59,7 +60,8 @@ class CloudEventLog(WrappedLog):
             for name, each in value.items()
             if name not in _BODY and _ATTRIBUTE.fullmatch(name) and _is_plain(each)
         }
-        name = f"{source}{'&' if '#' in source else '#'}{iri_part(value['id'])}"
+        own = iri_part(value["id"]).replace("&", "%26")  # so that no two sources share a name
+        name = f"{source}{'&' if '#' in source else '#'}{own}"
         if said is not None:
             about[f"{VOCABULARY}data"] = said
         time = value.get("time")
@@ -77,21 +79,33 @@ class CloudEventLog(WrappedLog):
     def _data(self, event: Mapping[str, Any]) -> tuple[list[Any], Any]:
         """The data as nodes, or else as the value of a property; None for none."""
         media = event.get("datacontenttype") or "application/json"
+        if not isinstance(media, str) or not isinstance(event.get("data_base64", ""), str):
+            raise ValueError("datacontenttype and data_base64 are text")
+        if "data" in event and "data_base64" in event:
+            raise ValueError("data and data_base64 exclude each other")
         name = media.partition(";")[0].strip().lower()
         form = None if name == "text/plain" else format_of_media(media)
+        is_json = form is Format.JSONLD or name.endswith("json")
         data = event.get("data")
-        body = None if data is None else str(data).encode()
         if "data_base64" in event:
             body = b64decode(event["data_base64"], validate=True)
-        if body is None:
+            data = json.loads(body) if is_json else None
+        elif "data" not in event or (data is None and not is_json):
             return [], None
+        else:
+            body = str(data).encode()
         if form in _TEXTS:
-            quads = ox.parse(body, _TEXTS[form], base_iri=self._base)
-            text = ox.serialize((quad.triple for quad in quads), format=ox.RdfFormat.JSON_LD)
-            return json.loads(text or b"[]"), None
-        if form is Format.JSONLD or name.endswith("json"):
-            return self._json_data(json.loads(body) if "data_base64" in event else data)
+            return self._triples(body, _TEXTS[form]), None
+        if is_json:
+            return self._json_data(data)
         return [], body.decode() if name.startswith("text/") else None
+
+    def _triples(self, body: bytes, form: ox.RdfFormat) -> list[Any]:
+        """The triples of all graphs of a text, as nodes."""
+        quads = ox.parse(body, form, base_iri=self._base)
+        text = ox.serialize((quad.triple for quad in quads), format=ox.RdfFormat.JSON_LD)
+        found: list[Any] = json.loads(text or b"[]")
+        return found
 
     def _json_data(self, data: Any) -> tuple[list[Any], Any]:
         """JSON as nodes where it is JSON-LD, or the stream has a context; else as a value."""
@@ -99,8 +113,16 @@ class CloudEventLog(WrappedLog):
         if all(isinstance(node, dict) for node in nodes) and (
             self._own is not None or all("@context" in node or _is_expanded(node) for node in nodes)
         ):
+            if any("@graph" in node for node in nodes):
+                return self._triples(self._whole(nodes), ox.RdfFormat.JSON_LD), None
             return nodes, None
         return [], {"@value": data, "@type": "@json"}
+
+    def _whole(self, nodes: list[Any]) -> bytes:
+        """JSON-LD of nodes with graphs, in which all contexts stand."""
+        own = {} if self._own is None else {"@context": self._own}
+        wrapped = [{**own, **node} if "@context" not in node else node for node in nodes]
+        return json.dumps(self._named.inlined(wrapped)).encode()
 
 
 def _is_plain(value: Any) -> bool:

@@ -165,9 +165,14 @@ def _normalized(value: Any, time: str | None) -> Any:
             return [_normalized(each, time) for each in value]
         case dict() if _is_instance(value):
             return _instance(value, time)
-        case {"type": str() as form, "coordinates": list()} if form in _GEOMETRIES:
+        case {"coordinates": list()} if _is_geometry(value):
             return {"type": "GeoProperty", "value": value}
     return {"type": "Property", "value": value}
+
+
+def _is_geometry(value: Any) -> bool:
+    form = value.get("type") if isinstance(value, dict) else None
+    return isinstance(form, str) and form in _GEOMETRIES
 
 
 def _is_instance(value: Mapping[str, Any]) -> bool:
@@ -178,9 +183,7 @@ def _instance(value: Mapping[str, Any], time: str | None) -> dict[str, Any]:
     found = {key: each if key in _ABOUT else _normalized(each, time) for key, each in value.items()}
     member = next((key for key in _TYPES if key in value), None)
     if "type" not in found and member is not None:
-        content = value[member]
-        is_geometry = isinstance(content, dict) and content.get("type") in _GEOMETRIES
-        found["type"] = "GeoProperty" if is_geometry else _TYPES[member]
+        found["type"] = "GeoProperty" if _is_geometry(value[member]) else _TYPES[member]
     if member is not None and value[member] in (_NULL, {"@none": _NULL}, [_NULL]):
         del found[member]
         if time is not None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spaseq.rdf.inputs.contexts import JsonLdContexts
 from spaseq.rdf.inputs.message_headers import with_headers
@@ -47,6 +50,8 @@ def said(event: Event, name: str) -> set[str]:
             "datacontenttype": "application/ld+json",
             "data": {"@context": {"b": "http://e/b"}, "@id": "http://e/a", "b": 7},
         },
+        {"data": {"@context": {"b": "http://e/b"}, "@graph": [{"@id": "http://e/a", "b": 7}]}},
+        {"data": {"@id": "http://e/g", "@graph": [{"@id": "http://e/a", "http://e/b": 7}]}},
         {
             "datacontenttype": "application/ld+json",
             "data_base64": b64encode(b'{"@id": "http://e/a", "http://e/b": 7}').decode(),
@@ -81,6 +86,36 @@ def test_a_context_of_the_stream_reads_plain_json(tmp_path: Path) -> None:
     assert (said(event, "data"), bad) == (set(), [])
 
 
+def test_data_that_is_null_is_a_value(tmp_path: Path) -> None:
+    found, bad = events(tmp_path, envelope(1, data=None), envelope(2))
+    json_type = "http://www.w3.org/1999/02/22-rdf-syntax-ns#JSON"
+    assert [said(event, "data") for event in found] == [{f'"null"^^<{json_type}>'}, set()]
+    assert not bad
+
+
+def test_two_sources_never_share_a_name(tmp_path: Path) -> None:
+    named = [("http://x/#a", "b"), ("http://x/", "a&b"), ("http://x/", "a%26b")]
+    found, _ = events(tmp_path, *(envelope(1, source=own, id=name) for own, name in named))
+    assert len({event.graph for event in found}) == 3
+
+
+MEMBERS = "id", "source", "time", "datacontenttype", "data", "data_base64", "subject"
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(st.dictionaries(st.sampled_from(MEMBERS), VALUES, max_size=3))
+@settings(max_examples=100, deadline=None)
+def test_no_value_ends_the_stream(members: dict[str, Any]) -> None:
+    with TemporaryDirectory() as directory:
+        found, bad = events(Path(directory), envelope(1) | members, envelope(9))
+    assert any(event.time == 9000 for event in found)
+    assert len(found) == 2 or bad
+
+
 def test_source_and_id_name_an_event(tmp_path: Path) -> None:
     relative = envelope(1, source="/line 4", id="a#b")
     found, _ = events(tmp_path, [relative, envelope(2, source="http://pump/1#x")])
@@ -100,6 +135,11 @@ def test_source_and_id_name_an_event(tmp_path: Path) -> None:
         (envelope(datacontenttype="text/turtle", data="<http://e/a> nothing"), "cannot be read"),
         (envelope(datacontenttype="text/turtle", data_base64="%"), "cannot be read"),
         (envelope(time="noon"), "readable timestamp"),
+        (envelope(id=""), "needs id"),
+        (envelope(datacontenttype=5, data=1), "are text"),
+        (envelope(data_base64=5), "are text"),
+        (envelope(data_base64=None), "are text"),
+        (envelope(data=1, data_base64="MQ=="), "exclude each other"),
         (7, "is an object"),
         (envelope(data={"@context": "http://far/context", "a": 1}), "nothing is fetched"),
     ],

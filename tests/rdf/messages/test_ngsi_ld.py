@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spaseq.rdf.inputs.contexts import JsonLdContexts
 from tests.rdf.streams import XSD, Event, read, write
@@ -137,6 +140,32 @@ def test_contexts_by_name_and_of_each_entity(tmp_path: Path) -> None:
         {f"<{NGSI}default-context/level>"},
     ]
     assert bad == []
+
+
+def test_a_value_that_is_no_geometry(tmp_path: Path) -> None:
+    odd = {"type": ["Point"], "coordinates": [1, 2]}
+    found, bad = events(tmp_path, notification(weir(level={"value": odd})))
+    assert (len(found), bad) == (1, [])
+
+
+MEMBERS = "type", "value", "object", "languageMap", "observedAt", "datasetId", "unitCode", "kind"
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(MEMBERS), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(VALUES, st.dictionaries(st.sampled_from(["id", "type", "notifiedAt"]), VALUES, max_size=2))
+@settings(max_examples=25, deadline=None)
+def test_no_value_ends_the_stream(value: Any, around: dict[str, Any]) -> None:
+    good = notification(weir(level={"value": 1}))
+    with TemporaryDirectory() as directory:
+        found, bad = events(Path(directory), {**notification(weir(level=value)), **around}, good)
+    assert any(event.time == 9000 for event in found)
+    assert len(found) == 2 or bad
 
 
 def test_an_entity_by_itself_and_a_document_of_several_lines(tmp_path: Path) -> None:
