@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -13,6 +14,8 @@ from spaseq.first_steps.sampled_events import sampled_events
 from spaseq.first_steps.sampled_rows import sampled_rows
 from spaseq.first_steps.samples import Sample
 from spaseq.lift.table_files import TABLE_EXTENSIONS, table_format
+from spaseq.rdf.inputs.files import InputFile
+from spaseq.rdf.inputs.formats import Format
 from spaseq.storage.new_directory import check_new
 
 _EXAMPLE = """sensor,at,level
@@ -32,6 +35,13 @@ _POSTED = {
 }
 """The media types of files that a server does not read as they grow."""
 
+_HEAD_BYTES = 1 << 14  # in which a file of notifications says so
+
+_JSON = (".json", ".jsonl", ".ndjson", ".jsonld")
+_NOTIFICATION = (
+    re.compile(rb'"type"\s*:\s*"Notification"'),
+    re.compile(rb'"(subscriptionId|notifiedAt)"\s*:'),
+)
 _EVENTS = (
     *(".nq", ".nquads", ".trig", ".jsonld", ".rdfm", ".ndjsonld", ".jelly"),
     *(".ngsild", ".cloudevents", ".sosa", ".sosa.ttl"),
@@ -87,6 +97,13 @@ def _sample(file: Path) -> Sample:
         return sampled_rows(file)
 
 
+def _has_notifications(file: Path) -> bool:
+    """Whether the file begins with a notification of NGSI-LD."""
+    with InputFile(str(file), Format.NGSILD).open() as data:
+        head = data.read(_HEAD_BYTES)
+    return all(name.search(head) for name in _NOTIFICATION)
+
+
 def _tell(directory: Path, sample: Sample) -> None:
     """What there is now, and what to type next."""
     query, lift = directory / "queries/first.rq", directory / f"{sample.name}.lift.rq"
@@ -100,6 +117,11 @@ def _tell(directory: Path, sample: Sample) -> None:
     click.echo(f"Wrote {directory}: {', '.join(sorted(p.name for p in directory.iterdir()))}")
     if sample.records is not None:
         click.echo(f"{sample.name}.jsonl has the objects of {sample.path}, each on a line.")
+    if sample.path.endswith(_JSON) and _has_notifications(Path(sample.path)):
+        click.echo(
+            f"{sample.path} has notifications of NGSI-LD. Here each is a row; in a file whose name "
+            "ends in .ngsild each of their entities is an event."
+        )
     click.echo("Next:")
     click.echo(f"  spaseq run {query} {stream}{lifted}{known} --runtime local --format csv")
     click.echo(f"  spaseq test {directory / 'queries'}")

@@ -46,7 +46,7 @@ def sampled_events(path: Path) -> Sample:
         found = misplaced_time(str(path)) or (bad[0].reason if bad else None)
         reason = "" if found is None else f": {found}"
         raise InputError(f"no named graph of {path} has a time, so none is an event{reason}")
-    form = _TOLD.get(format_of(path.name), "")
+    form = _TOLD.get(format_of(path.name) or Format.NQUADS, "")
     few = tuple(seen[:_EVENTS])
     return Sample(str(path), few, types, (), time_predicate=predicate, format=form)
 

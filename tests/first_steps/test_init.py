@@ -561,6 +561,20 @@ def test_observations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert 'format = "sosa"' in (tmp_path / "first/spaseq.toml").read_text()
 
 
+def test_notifications_in_a_file_of_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = {"id": "urn:w", "type": "Weir", "level": {"value": 1}}
+    path = tmp_path / "n.json"
+    path.write_text(
+        json.dumps({"type": "Notification", "notifiedAt": "2026-01-05T09:00:00Z", "data": [data]})
+    )
+    with pytest.raises(SystemExit) as done:
+        main(["init", str(tmp_path / "first"), "--from", str(path)])
+    assert done.value.code == 0
+    assert "ends in .ngsild each of their entities is an event" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("form", ["ngsild", "cloudevents"])
 def test_messages_about_things(
     form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
