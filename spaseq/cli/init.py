@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,6 +17,7 @@ from spaseq.first_steps.samples import Sample
 from spaseq.lift.table_files import TABLE_EXTENSIONS, table_format
 from spaseq.rdf.inputs.files import InputFile
 from spaseq.rdf.inputs.formats import Format
+from spaseq.sources.feed_files import PREFIX
 from spaseq.storage.new_directory import check_new
 
 _EXAMPLE = """sensor,at,level
@@ -48,6 +50,16 @@ _EVENTS = (
 )
 
 
+class _FileOrFeed(click.Path):
+    """A file, or pages of a linked data event stream at `ldes+file:PATH`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value).startswith(PREFIX):
+            return super().convert(value, param, ctx)
+        path = super().convert(str(value).removeprefix(PREFIX), param, ctx)
+        return Path(f"{PREFIX}{path!s}")
+
+
 @click.command(context_settings={"max_content_width": 100})
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option(
@@ -55,9 +67,9 @@ _EVENTS = (
     "files",
     multiple=True,
     metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=_FileOrFeed(path_type=Path, exists=True, dir_okay=False),
     help="CSV, TSV, JSON, JSON lines, Parquet, Arrow, N-Quads, TriG, JSON-LD, NGSI-LD, "
-    "CloudEvents or SOSA. Repeatable: the query is about the first file.",
+    "CloudEvents or SOSA, or ldes+file:PATH. Repeatable: the query is about the first file.",
 )
 def init(directory: Path, files: tuple[Path, ...]) -> None:
     """Write a first query with answers over your own files.
@@ -81,6 +93,8 @@ def init(directory: Path, files: tuple[Path, ...]) -> None:
 
 
 def _sample(file: Path) -> Sample:
+    if str(file).startswith(PREFIX):
+        return sampled_events(file)
     if table_format(file.name) is not None:
         return sampled_rows(file)
     if not file.name.lower().removesuffix(".gz").endswith(_EVENTS):

@@ -12,6 +12,7 @@ from typing import Any
 from spaseq.first_steps.first_rules import FirstRule
 from spaseq.first_steps.samples import SUBJECT, EventKind, Sample
 from spaseq.rdf.terms.times import format_time
+from spaseq.sources.feed_files import PREFIX
 
 KB = "http://example/kb"
 _PREFIXES = """PREFIX : <http://example/>
@@ -156,6 +157,8 @@ def configuration_text(samples: Sequence[Sample], directory: Path, kb: bool) -> 
         source = os.path.relpath(path, directory)
         if path.lower().endswith(_GROWS):
             lines.append(f"source = {json.dumps(source)}  # read as it grows; without it, POST")
+        if path.startswith(PREFIX):
+            lines.append('# source = "ldes+https://example/feed"  # where the feed is; else POST')
         if not sample.is_rdf:
             lines.append(f'lift = "{sample.name}.lift.rq"')
         if sample.csv:

@@ -561,6 +561,27 @@ def test_observations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert 'format = "sosa"' in (tmp_path / "first/spaseq.toml").read_text()
 
 
+def test_a_feed_of_versions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    levels = [("a", 0, 3), ("b", 1, 9), ("a", 4, 5), ("b", 5, 2), ("a", 6, 4), ("b", 7, 8)]
+    head = """PREFIX ldes: <https://w3id.org/ldes#> PREFIX tree: <https://w3id.org/tree#>
+PREFIX dct: <http://purl.org/dc/terms/> PREFIX : <http://w/>
+:f tree:view <> ; ldes:timestampPath dct:created ; ldes:versionOfPath dct:isVersionOf .
+"""
+    path = tmp_path / "weirs.ttl"
+    path.write_text(
+        head
+        + "\n".join(
+            f":f tree:member :m{number} . :m{number} dct:isVersionOf :{weir} ; :level {level} ; "
+            f'dct:created "2026-01-05T09:00:{second:02}Z"^^<{XSD["dateTime"]}> .'
+            for number, (weir, second, level) in enumerate(levels)
+        )
+    )
+    answers = started(Path(f"ldes+file:{path}"), tmp_path / "first", capsys)
+    rows = [(1000 * second, f"http://w/{thing}", Decimal(level)) for thing, second, level in levels]
+    assert answered(answers) == growing(rows, MINUTE)
+    assert "ldes+https://" in (tmp_path / "first/spaseq.toml").read_text()
+
+
 def test_notifications_in_a_file_of_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

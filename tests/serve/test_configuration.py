@@ -124,3 +124,13 @@ def test_values_that_are_too_deep_or_too_long(tmp_path: Path, value: str) -> Non
     with pytest.raises(UsageError, match=r"spaseq\.toml: ") as caught:
         read(tmp_path, f"[server]\nretain = {value}\n")
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_the_other_formats_of_the_example_may_be_used(tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "spaseq/serve/example/spaseq.toml"
+    begin, rest = example.read_text("utf-8").split("# Other formats", 1)
+    text, end = rest.split("\n\n", 1)
+    lines = [line.removeprefix("# ") for line in text.splitlines()[1:]]
+    found = read(tmp_path, f"{begin}{chr(10).join(lines)}\n\n{end}")
+    assert found.streams.keys() >= {"Weirs", "Pumps", "Brew", "Berths", "Slots"}
+    assert found.streams["Brew"]["format"] == "sosa"
