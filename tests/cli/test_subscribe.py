@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import pytest
 from click.testing import CliRunner, Result
 
-from spaseq.cli.subscribe import subscribe
+from spaseq.cli.main import cli
 from spaseq.errors import SpaseqError
 
 SAMPLE = Path(__file__).parents[3] / "shared/messages/ngsi-ld/subscription.json"
@@ -70,7 +70,7 @@ def broker() -> Iterator[Broker]:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(subscribe, arguments)
+    return CliRunner().invoke(cli, ["subscribe", *arguments])
 
 
 TO = ("--type", "Weir", "--to", "http://me:8787/streams/Weirs")
