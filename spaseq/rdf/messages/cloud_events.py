@@ -73,8 +73,8 @@ class CloudEventLog(WrappedLog):
         if is_absolute_iri(source):
             return source
         if self._base is not None:
-            return urljoin(self._base, iri_part(source))
-        return f"urn:spaseq:cloudevents:source:{iri_part(source)}"
+            return urljoin(self._base, iri_part(source, True))
+        return f"urn:spaseq:cloudevents:source:{iri_part(source, True)}"
 
     def _data(self, event: Mapping[str, Any]) -> tuple[list[Any], Any]:
         """The data as nodes, or else as the value of a property; None for none."""

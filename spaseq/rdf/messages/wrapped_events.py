@@ -146,6 +146,9 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-def iri_part(text: str) -> str:
-    """A text as a part of an IRI, where other characters are percent-encoded."""
-    return quote(text, safe="-._~:@!$&'()*+,;=/?")
+def iri_part(text: str, encoded: bool = False) -> str:
+    """A text as a part of an IRI, where other characters are percent-encoded.
+
+    `encoded` says that it is a part of an IRI already, so `%` may stand in it.
+    """
+    return quote(text, safe="-._~:@!$&'()*+,;=/?" + "%" * encoded)

@@ -123,8 +123,10 @@ def test_source_and_id_name_an_event(tmp_path: Path) -> None:
         "urn:spaseq:cloudevents:source:/line%204#a%23b",
         "http://pump/1#x&n2",
     ]
-    (event,), _ = events(tmp_path, relative, base="http://plant/hall/")
-    assert event.graph == "http://plant/line%204#a%23b"
+    for source in ("/line 4", "/line%204"):
+        given = {**relative, "source": source}
+        (event,), _ = events(tmp_path, given, base="http://plant/hall/")
+        assert event.graph == "http://plant/line%204#a%23b"
 
 
 @pytest.mark.parametrize(
