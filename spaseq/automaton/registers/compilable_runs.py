@@ -82,6 +82,8 @@ from spaseq.records import record
 MOST_EDGES = 64
 """The kernel keeps the number of an edge in six bits (`EDGE_BITS`)."""
 
+_MOST_STATES = 1024  # that counted loops within each other may make
+
 
 @record
 class TestedEdge:
@@ -178,7 +180,10 @@ class _Testing:
         partition: tuple[str, ...],
         window: Window,
     ) -> None:
-        self._program = program = split_by_count(program)
+        split = split_by_count(program, _MOST_STATES)
+        if split is None:
+            raise NoKernel(f"counted loops make more than {_MOST_STATES} states")
+        self._program = program = split
         self._gpms, self._partition = gpms, partition
         self._outer = _outer_negations(program)
         self._counted = isinstance(window, Counted)

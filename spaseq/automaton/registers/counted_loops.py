@@ -30,9 +30,12 @@ class _Way:
     tests: tuple[CountTest, ...] = ()
 
 
-def split_by_count(program: Program) -> Program:
-    """The program with its counted loops split; copies of an edge keep its number."""
-    return _Splitting(program).program() if program.bounds else program
+def split_by_count(program: Program, most: int) -> Program | None:
+    """The program with its counted loops split; copies of an edge keep its number.
+
+    None if it has more than `most` states then: loops within loops multiply them.
+    """
+    return _Splitting(program).program(most) if program.bounds else program
 
 
 class _Splitting:
@@ -41,9 +44,13 @@ class _Splitting:
         self._numbers: dict[tuple[int, _Levels], int] = {(0, ()): 0}
         self._todo: list[tuple[int, _Levels]] = [(0, ())]
 
-    def program(self) -> Program:
-        states = tuple(self._state(*place) for place in self._todo)  # grows while it is walked
-        automaton = replace(self._program.automaton, states=states)
+    def program(self, most: int) -> Program | None:
+        states = []
+        for place in self._todo:  # grows while it is walked
+            if len(self._todo) > most:
+                return None
+            states.append(self._state(*place))
+        automaton = replace(self._program.automaton, states=tuple(states))
         return replace(self._program, automaton=automaton)
 
     def _state(self, number: int, levels: _Levels) -> State:
