@@ -41,7 +41,9 @@ from spaseq.compiled.arrays import Int64s
 from spaseq.errors import InputError, UsageError
 from spaseq.limits import Limits
 from spaseq.options import FileSourceSettings
-from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
+from spaseq.rdf.inputs.contexts import JsonLdContexts
+from spaseq.rdf.inputs.csv_dialect import CsvDialect
+from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, StreamOptions
 from spaseq.rdf.terms.term import GENERATED_AT_TIME
 from spaseq.records import record
 from spaseq.runtime.arrivals.batch_sizer import BatchSizer
@@ -157,9 +159,23 @@ class _Options:
 
 def _stream(given: dict[str, Any]) -> StreamOptions:
     """The inverse of `asdict`, through JSON."""
-    known: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in given.items()}
-    known["limits"] = Limits(**known["limits"])
-    return StreamOptions(**known)
+    parts = {
+        "limits": Limits,
+        "contexts": JsonLdContexts,
+        "messages": MessageOptions,
+        "csv": CsvDialect,
+    }
+    known = _as_tuples(given)
+    return StreamOptions(**known | {name: kind(**known[name]) for name, kind in parts.items()})
+
+
+def _as_tuples(value: Any) -> Any:
+    """A JSON value with tuples in the place of lists."""
+    if isinstance(value, list):
+        return tuple(_as_tuples(item) for item in value)
+    if isinstance(value, dict):
+        return {name: _as_tuples(item) for name, item in value.items()}
+    return value
 
 
 _KNOWN = [

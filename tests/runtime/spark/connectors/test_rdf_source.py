@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,22 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
-from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.inputs.contexts import JsonLdContexts
+from spaseq.rdf.inputs.csv_dialect import CsvDialect
+from spaseq.rdf.inputs.stream_options import MessageOptions, StreamOptions
 from spaseq.rdf.readers import read_stream
-from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource
+from spaseq.runtime.spark.connectors.rdf_source import (
+    RdfDataSource,
+    _Options,
+    source_options,
+)
+from spaseq.sources.files import GrowingFiles
 from tests.runtime.machines import NORTH, SOUTH, nquads, put
 
 pytestmark = pytest.mark.spark
 
 STREAM = "http://m.example/north"
+XSD = "http://www.w3.org/2001/XMLSchema#"
 
 SAME_TIMES = [(1000 * (n // 7), f"m{n}", "starts", n) for n in range(200)]
 """Seven events at each time."""
@@ -63,6 +72,56 @@ def test_a_file_is_the_same_events_however_it_is_divided(
     frame = reader.load(str(path))
     assert (frame.rdd.getNumPartitions() > 5) == (size == 2000)
     assert events_of(frame.collect()) == in_process(path)
+
+
+TIME = "http://www.w3.org/ns/prov#generatedAtTime"
+TRIG = """@prefix e: <http://m.example/> . @prefix prov: <http://www.w3.org/ns/prov#> .
+e:a prov:generatedAtTime "2026-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .
+e:a { e:x e:p e:o }
+"""
+JSONLD = json.dumps(
+    {
+        "@id": "http://m.example/a",
+        TIME: [{"@value": "2026-01-01T00:00:00Z", "@type": f"{XSD}dateTime"}],
+        "@graph": [{"@id": "http://m.example/x", "http://m.example/p": 1}],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [pytest.param("1.trig", TRIG, id="trig"), pytest.param("1.jsonld", JSONLD, id="jsonld")],
+)
+def test_documents_that_arrive(rdf: Any, tmp_path: Path, name: str, text: str) -> None:
+    incoming = tmp_path / "incoming"
+    incoming.mkdir()
+    (incoming / name).write_text(text)
+    reader = rdf.readStream.format("rdf").option("stream", STREAM)
+    frame = reader.option("log", str(tmp_path / "log")).load(str(incoming))
+    query = (
+        frame.writeStream.format("parquet")
+        .option("path", str(tmp_path / "rows"))
+        .option("checkpointLocation", str(tmp_path / "state"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    found = {(e[0], e[3]) for e in events_of(rdf.read.parquet(str(tmp_path / "rows")).collect())}
+    assert found == {(e[0], e[3]) for e in in_process(incoming / name)}
+    assert len(found) == 1
+
+
+def test_options_of_a_stream_survive_the_way_to_spark() -> None:
+    stream = StreamOptions(
+        STREAM,
+        ("a", "b"),
+        predicates=("http://m.example/p",),
+        contexts=JsonLdContexts("{}", (("http://m.example/c", "{}"),)),
+        messages=MessageOptions("turtle", max_bytes=9),
+        csv=CsvDialect(";", header=("a", "b")),
+    )
+    given = source_options([GrowingFiles(stream)], ".")
+    assert _Options.of(given).streams == (stream,)
 
 
 def test_malformed_input_is_left_out_or_stops_the_run(rdf: Any, tmp_path: Path) -> None:
