@@ -33,6 +33,8 @@ def translated(codes: Int32s, source: Lexicon, target: Lexicon, *, add: bool) ->
 
 def encoded(lexicon: Lexicon, texts: Sequence[str | None]) -> Int32s:
     """The codes [n] of some terms, which the lexicon may get."""
+    if None not in texts:
+        return lexicon.encode(texts)  # type: ignore[arg-type]
     codes = np.full(len(texts), UNBOUND, np.int32)
     bound = [i for i, text in enumerate(texts) if text is not None]
     codes[bound] = lexicon.encode([text for text in texts if text is not None])

@@ -202,18 +202,15 @@ class ExtendedTerms(TermTable):
 
     def encode(self, texts: Sequence[str]) -> Int32s:
         """The codes [n] of n texts; unknown texts are appended."""
-        known, added, size = self._known, self._added, self._size
+        known, size = self._known, self._size
         codes = self.base.find(texts) if size else np.full(len(texts), ABSENT, np.int32)
-        new = []
         rows = np.flatnonzero(codes < 0)
-        for i in rows.tolist():
-            text = texts[i]
-            code = known.get(text)
-            if code is None:
-                code = known[text] = size + len(added)
-                added.append(text)
-            new.append(code)
-        codes[rows] = new
+        rest = texts if len(rows) == len(texts) else [texts[i] for i in rows.tolist()]
+        new = [text for text in dict.fromkeys(rest) if text not in known]
+        first = size + len(self._added)
+        known.update(zip(new, range(first, first + len(new)), strict=True))
+        self._added += new
+        codes[rows] = [*map(known.__getitem__, rest)]
         return codes
 
     def numbers(self, codes: Int32s) -> Numbers:
