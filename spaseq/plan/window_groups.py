@@ -6,7 +6,7 @@ on each event. Everything around the groups looks at one group at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from spaseq.algebra import nodes as n
@@ -36,15 +36,15 @@ def reason_for_all(plan: QueryPlan, gpm: GpmPlan) -> str | None:
         return "it stands on a stream, too"
     if gpm.correlation is not None or gpm.needed:
         return "its pattern depends on other steps, or on NOW()"
-    return None
-
-
-def reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:
-    """Why the groups of a GPM on windows are made anew at each close; None if they are kept."""
     contents = [plan.inputs.windows[source.window].content for source in gpm.windows]
     keys = {plan.patterns.contents[c].gpm.pattern for c in contents if c is not None}
     if plan.sequence.own_partition and len(keys) > 1:
         return "its windows have several forms of KEY"
+    return None
+
+
+def reason_against(gpm: GpmPlan) -> str | None:
+    """Why the groups of a GPM on windows are made anew at each close; None if they are kept."""
     group = group_of(gpm.pattern)
     if group is None:
         return "its pattern is not one sub-SELECT with aggregates over EVENT"
@@ -149,7 +149,7 @@ def content_of(plan: QueryPlan, gpm: GpmPlan) -> ContentPlan:
         for column, key in zip(keys, group.keys, strict=True):
             pattern = n.Extend(pattern, column, ast.Var(key))
         inner = (*keys, *(own.variable for own in operands), *(column for column, _ in order))
-        pattern = _of_partitions(plan, gpm, pattern, inner)
+        pattern = of_partitions(plan, gpm, pattern, inner)
         keys = (*keys, *partition, SOLVED)
     columns = (own.text for own in operands), (column for column, _ in order)
     variables = tuple(sorted({*keys, *chain(*columns)}))
@@ -172,8 +172,8 @@ def _order_columns(group: n.Group, pattern: n.Pattern) -> tuple[tuple[str, str],
     return tuple((f"#o{number:04}", variable) for number, variable in enumerate(shown))
 
 
-def _of_partitions(
-    plan: QueryPlan, gpm: GpmPlan, pattern: n.Pattern, columns: tuple[str, ...]
+def of_partitions(
+    plan: QueryPlan, gpm: GpmPlan, pattern: n.Pattern, columns: Iterable[str]
 ) -> n.Pattern:
     """The columns of a pattern, for each partition of an event.
 

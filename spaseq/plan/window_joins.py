@@ -16,7 +16,7 @@ from spaseq.algebra.scope import certain, possible, visible
 from spaseq.expr.uses import variables_of
 from spaseq.lang import ast
 from spaseq.plan.query_plan import ContentPlan, GpmPlan, JoinEdge, QueryPlan
-from spaseq.plan.window_groups import events_of, is_plain
+from spaseq.plan.window_groups import SOLVED, events_of, is_plain, of_partitions
 from spaseq.records import record
 
 MOST_PARTS = 6
@@ -161,9 +161,14 @@ def edges_of(parts: Sequence[JoinOperand]) -> tuple[JoinEdge, ...] | None:
 # --- plans ----------------------------------------------------------------------------------------
 
 
-def column_of(variable: str) -> str:
-    """The column of a variable; one that is not shown, as of a blank node, has another name."""
-    return f"#{variable}" if n.is_reserved(variable) else variable
+def column_of(plan: QueryPlan, variable: str) -> str:
+    """The column of a variable.
+
+    One that is not shown, as of a blank node, has another name. With PARTITION BY all have, apart
+    from the variables of the partition.
+    """
+    apart = plan.sequence.own_partition or n.is_reserved(variable)
+    return f"#{variable}" if apart else variable
 
 
 def columns_of(gpm: GpmPlan, join: JoinedPattern) -> tuple[tuple[str, int], ...]:
@@ -193,12 +198,18 @@ def contents_of(plan: QueryPlan, gpm: GpmPlan, join: JoinedPattern) -> Iterator[
     windows = [plan.inputs.windows[source.window] for source in gpm.windows]
     streams = tuple(sorted({stream for window in windows for stream in window.streams}))
     shown = {variable for variable, _ in columns_of(gpm, join)}
+    partition = plan.sequence.own_partition
     for number, part in enumerate(join.parts):
         keys = {v for e in edges if number in (e.first, e.second) for v in e.variables}
         pattern = part.pattern
-        for variable in sorted(keys):
-            if n.is_reserved(variable):
-                pattern = n.Extend(pattern, column_of(variable), ast.Var(variable))
-        own = sorted(map(column_of, keys | (shown & possible(part.pattern))))
-        plan_of = GpmPlan(gpm.name, streams, pattern, tuple(own), frozenset(), negated=True)
+        given = sorted(keys | (shown & possible(part.pattern)))
+        own = [column_of(plan, variable) for variable in given]
+        for variable, column in zip(given, own, strict=True):
+            if column != variable:
+                pattern = n.Extend(pattern, column, ast.Var(variable))
+        if partition:
+            pattern = of_partitions(plan, gpm, pattern, own)
+            own += [*partition, SOLVED]
+        variables = tuple(sorted(own))
+        plan_of = GpmPlan(gpm.name, streams, pattern, variables, frozenset(), negated=True)
         yield ContentPlan(plan_of, (), (), ())

@@ -26,7 +26,7 @@ from spaseq.windows.group_tests import tests_of
 from spaseq.windows.kept_rows import KeptRows
 from spaseq.windows.kernels.group_runs import BOTH, OTHER, advanced
 from spaseq.windows.lasting_solutions import ChangedSolutions, Solution
-from spaseq.windows.solution_events import as_events, texts_of
+from spaseq.windows.solution_events import as_events, solutions_of
 from spaseq.windows.window_closes import Closes, closes_of
 
 
@@ -185,27 +185,11 @@ class GroupKeeper:
     def _by_event(
         self, found: EventSolutions, variables: Sequence[str]
     ) -> Iterator[tuple[int, tuple[Solution, ...]]]:
-        """(event, its distinct solutions) of the events that have some.
-
-        They agree with the partition, and bind its variables.
-        """
-        rows = len(found.event)
-        columns: list[Sequence[str | None]] = []
-        agree = np.ones(rows, np.bool_)
-        for v in variables:
-            texts = texts_of(found, v)
-            if v in self._partition:
-                value = self._partition[v]
-                agree &= np.array([text in (None, value) for text in texts], np.bool_)
-                texts = [value] * rows
-            columns.append(texts)
-        solutions = zip(*columns, strict=True) if columns else iter([()] * rows)
+        """(event, its distinct solutions in the partition) of the events that have some."""
         by_event: dict[int, dict[Solution, None]] = {}
-        for event, agrees, solution in zip(
-            found.event.tolist(), agree.tolist(), solutions, strict=True
-        ):
-            if agrees:
-                by_event.setdefault(event, {})[solution] = None
+        places, solutions = solutions_of(found, variables, self._partition)
+        for event, solution in zip(places.tolist(), solutions, strict=True):
+            by_event.setdefault(event, {})[solution] = None
         for event, own in by_event.items():
             yield event, tuple(own)
 

@@ -22,8 +22,8 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.windows.join_rows import JoinRows, form_of
 from spaseq.windows.kept_rows import LINKS, KeptRows
 from spaseq.windows.kernels.joined_rows import joined
-from spaseq.windows.lasting_solutions import ChangedSolutions, Given, LastingSolutions, Solution
-from spaseq.windows.solution_events import as_events, texts_of
+from spaseq.windows.lasting_solutions import ChangedSolutions, Given, LastingSolutions
+from spaseq.windows.solution_events import as_events, solutions_of
 from spaseq.windows.window_closes import Closes, closes_of
 
 _MOST_TOGETHER = 65_536
@@ -60,13 +60,14 @@ class JoinKeeper:
         limits: Limits,
         partition: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`partition` is empty: joins are not kept with PARTITION BY."""
+        """`partition` has the values of the variables of PARTITION BY."""
+        self._partition = partition
         self._kept, self._exceed, self._limits = kept, exceed, limits
         self._closes = closes_of(plan.inputs.windows[window].extent)
         self._rows = KeptRows(form_of(kept))
         self._given = JoinRows(plan, kept, window)
         self._held = LastingSolutions(changes)
-        self._variables = sorted(visible(possible(kept.pattern)))
+        self._variables = sorted({*visible(possible(kept.pattern)), *partition})
         self._ends = np.array([(e.first, e.second) for e in kept.edges], np.int64).reshape(-1, 2)
         self._walks = _walks(kept)
         size = len(kept.parts)
@@ -149,10 +150,8 @@ class JoinKeeper:
         found = evaluator.evaluate(index)
         for row, reason in evaluator.take_exceeding().items():
             self._exceed(int(index.batch.time[row]), reason)
-        own = [texts_of(found, v) for v in self._variables]
-        solutions: list[Solution] = list(zip(*own, strict=True)) if own else [()] * len(found.event)
-        oldest = rows.min(axis=1)
-        self._held.add(solutions, event[found.event] - done, oldest[found.event])
+        made, solutions = solutions_of(found, self._variables, self._partition)
+        self._held.add(solutions, event[made] - done, rows.min(axis=1)[made])
 
     def _given_until(self, closes: Closes, done: int, reached: int) -> Given:
         """What is wanted at the window events from `done` on and before `reached`."""

@@ -8,6 +8,8 @@ import numpy as np
 
 from spaseq.compiled.arrays import Array, Bools, Int64s
 from spaseq.plan.query_plan import JoinedPart, KeptJoin, QueryPlan
+from spaseq.plan.window_groups import SOLVED
+from spaseq.plan.window_joins import column_of
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.windows.event_order import EventOrder
 from spaseq.windows.group_tables import GroupTable
@@ -35,6 +37,7 @@ class JoinRows:
         own = plan.patterns.number_of
         self._numbers = [own(part.content) for part in kept.parts]
         self._all = [own(kept.contents[0], bare) for bare in (False, True)]
+        self._columns = [(column_of(plan, variable), part) for variable, part in kept.variables]
 
     def append(self, rows: SolutionBatch, to: KeptRows) -> int:
         """Append the rows of the window's streams; how many there are."""
@@ -45,10 +48,10 @@ class JoinRows:
         for own, edge, table in zip(keys, self._kept.edges, self.tables, strict=True):
             places = np.flatnonzero((part == edge.first) | (part == edge.second))
             own[places] = table.numbers(rows.take(places))
-        text = np.full((len(self._kept.variables), len(rows)), None, np.object_)
-        for values, (variable, number) in zip(text, self._kept.variables, strict=True):
+        text = np.full((len(self._columns), len(rows)), None, np.object_)
+        for values, (column, number) in zip(text, self._columns, strict=True):
             places = np.flatnonzero(part == number)
-            values[places] = rows.values[variable].objects(places)
+            values[places] = rows.values[column].objects(places)
         given: dict[str, Array] = {"part": part, "keys": keys, "text": text}
         to.append(len(rows), {**self.order.event_columns(rows), **given})
         return len(rows)
@@ -97,4 +100,6 @@ def _of_part(rows: SolutionBatch, part: JoinedPart, number: int) -> Int64s:
     own = rows.gpm == number
     if part.stream is not None:
         own &= rows.stream == part.stream
+    if SOLVED in rows.values:
+        own &= rows.values[SOLVED].codes >= 0
     return np.flatnonzero(own)

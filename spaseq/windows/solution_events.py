@@ -13,6 +13,7 @@ from spaseq.gpm.graphs.window_partition import ScopedTerms, SolutionsPartition
 from spaseq.gpm.solutions.lexicon import Lexicon, encoded
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
+from spaseq.windows.lasting_solutions import Solution
 from spaseq.windows.window_closes import Closes
 
 
@@ -42,3 +43,23 @@ def texts_of(found: EventSolutions, variable: str) -> list[str | None]:
     used, which = np.unique(codes, return_inverse=True)
     texts = np.array([None if c < 0 else found.terms[c] for c in used.tolist()], np.object_)
     return texts[which].tolist()  # type: ignore[no-any-return]
+
+
+def solutions_of(
+    found: EventSolutions, variables: Sequence[str], partition: Mapping[str, str]
+) -> tuple[Int64s, list[Solution]]:
+    """(event [r], solution [r]) of the solutions that agree with a partition, which they bind."""
+    size = len(found.event)
+    columns = []
+    agree = np.ones(size, np.bool_)
+    for v in variables:
+        texts = texts_of(found, v)
+        if v in partition:
+            value = partition[v]
+            agree &= np.array([text in (None, value) for text in texts], np.bool_)
+            texts = [value] * size
+        columns.append(texts)
+    solutions: list[Solution] = list(zip(*columns, strict=True)) if columns else [()] * size
+    if not agree.all():
+        solutions = [own for own, agrees in zip(solutions, agree.tolist(), strict=True) if agrees]
+    return found.event[agree], solutions

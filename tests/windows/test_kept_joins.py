@@ -77,8 +77,9 @@ def text_of(part: Part) -> str:
     return f"EVENT {{ {inner} }}" if stream == "any" else f"EVENT ON {stream} {{ {inner} }}"
 
 
-def draw_level(draw: Random) -> Level:
-    parts = [draw_part(draw) for _ in range(draw.randint(1, 3))]
+def draw_level(draw: Random, own: Sequence[Part] = ()) -> Level:
+    """A join of drawn parts and of its `own` ones, which may bind the partition's variable ?r."""
+    parts = [*(draw_part(draw) for _ in range(draw.randint(1, 3))), *own]
     unions = tuple(t for stream, triples in parts if stream is None for t in triples)
     parts = [part for part in parts if part[0] is not None] + ([(None, unions)] if unions else [])
     parts = [
@@ -87,16 +88,18 @@ def draw_level(draw: Random) -> Level:
     ]
     every = {text for _, triples in parts for triple in triples for text in triple}
     variables = sorted(text[1:] for text in every if text.startswith("?"))
+    if own:
+        variables.remove("r")
     shown = [v for v in variables if draw.random() < 0.7] or variables
     test = draw.choice(["", "", "v < w", "a != b", "v > 1"])
     names = [word for word in test.split() if word.isalpha()]
     test = test if all(name in variables for name in names) else ""
     condition = f"FILTER(?{test.replace(' w', ' ?w').replace(' b', ' ?b')})" if test else ""
-    select = " ".join(f"?{v}" for v in shown)
+    select = " ".join(f"?{v}" for v in [*shown, *(["r"] if own else [])])
     inner = " ".join(map(text_of, parts))
     text = f"{{ {{ SELECT {select or '*'} {{ {inner} {condition} }} }} }}"
 
-    def solutions(event: WindowEvent, _: Mapping[str, Identifier]) -> list[Found]:
+    def solutions(event: WindowEvent, mu: Mapping[str, Identifier]) -> list[Found]:
         found = [Found()]
         for part in parts:
             more = of_part(part, event.content)
@@ -106,8 +109,8 @@ def draw_level(draw: Random) -> Level:
                 for two in more
                 if all(one.get(v, x) == x for v, x in two.items())
             ]
-        passing = [own for own in found if passes(test, own)]
-        return [{v: own[f"?{v}"] for v in shown} for own in passing]
+        there = [one for one in found if one.get("?r", mu.get("r")) == mu.get("r")]
+        return [{v: one[f"?{v}"] for v in shown} for one in there if passes(test, one)]
 
     return Level("A", "W", draw.choice(["", "NEW", "GONE"]), text, tuple(shown), solutions)
 
@@ -147,18 +150,36 @@ def drawn_triple(draw: Random) -> tuple[Identifier, ...]:
     return one, URIRef("http://e/v"), number_term(draw.randint(1, 3))
 
 
-def draw_case(draw: Random) -> Case:
+def draw_case(draw: Random, partition: bool) -> Case:
     streams = draw.choice([("S",), ("S", "T"), ("S", "T")])
     windows = {"W": (streams, draw_extent(draw))}
-    return Case(windows, (draw_level(draw),), {}, "A", "WITHIN 1 SECONDS", partition=False)
+    stream = draw.choice([None, "any", "S"]) if partition and draw.random() < 0.5 else ""
+    own = [] if stream == "" else [(stream, (("?k", ":r", "?r"),))]
+    level = draw_level(draw, own)
+    return Case(windows, (level,), {}, "A", "WITHIN 1 SECONDS", partition)
 
 
-def run(seeds: range) -> tuple[int, int]:
+def in_rooms(streams: Streamset, draw: Random) -> Streamset:
+    """The events, each in none, one or two partitions."""
+    key, room = URIRef("http://e/key"), URIRef("http://e/r")
+    return {
+        iri: [
+            (time, name, [*graph, *((key, room, URIRef(f"http://e/r{i}")) for i in rooms)])
+            for time, name, graph in events
+            for rooms in [draw.choice([(), (1,), (1,), (2,), (1, 2)])]
+        ]
+        for iri, events in streams.items()
+    }
+
+
+def run(seeds: range, partition: bool = False) -> tuple[int, int]:
     """(cases with answers, cases whose join is kept)"""
     answered = kept = 0
     for seed in seeds:
         draw = Random(seed)
-        case, streams = draw_case(draw), draw_streams(draw)
+        case, streams = draw_case(draw, partition), draw_streams(draw)
+        if partition:
+            streams = in_rooms(streams, draw)
         if "ON T" in case.query() and case.windows["W"][0] == ("S",):
             continue
         kept += bool(compile_query(case.query()).patterns.kept)
@@ -170,6 +191,19 @@ def test_drawn_joins() -> None:
     answered, kept = run(range(12))
     assert answered > 2
     assert kept > 6
+
+
+def test_drawn_joins_of_partitions() -> None:
+    answered, kept = run(range(12), partition=True)
+    assert answered > 2
+    assert kept > 6
+
+
+@pytest.mark.thorough
+def test_many_drawn_joins_of_partitions() -> None:
+    answered, kept = run(range(1000, 1300), partition=True)
+    assert answered > 50
+    assert kept > 120
 
 
 @pytest.mark.thorough

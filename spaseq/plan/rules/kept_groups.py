@@ -66,9 +66,7 @@ def reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:
     if for_all is not None:
         return for_all
     if window_groups.group_of(gpm.pattern) is not None:
-        return window_groups.reason_against(plan, gpm)
-    if plan.sequence.own_partition:
-        return "joins are not kept with PARTITION BY"
+        return window_groups.reason_against(gpm)
     return window_joins.reason_against(gpm)
 
 
@@ -87,7 +85,7 @@ def _kept(plan: QueryPlan, number: int, contents: list[ContentPlan]) -> KeptGrou
         for part, content in zip(join.parts, made, strict=True)
     )
     edges = tuple(
-        JoinEdge(e.first, e.second, tuple(map(window_joins.column_of, e.variables)))
+        JoinEdge(e.first, e.second, tuple(window_joins.column_of(plan, v) for v in e.variables))
         for e in window_joins.edges_of(join.parts) or ()
     )
     columns = window_joins.columns_of(gpm, join)
