@@ -160,15 +160,12 @@ def row_of(term: str) -> int:
     return int(term[1:-1])
 
 
-def families_of(plans: Sequence[QueryPlan], with_windows: bool = False) -> tuple[Family, ...]:
-    """The families of enough queries each, in order of their first members.
-
-    Queries with windows make families only `with_windows`: the run is a bounded one in one process.
-    """
+def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
+    """The families of enough queries each, in order of their first members."""
     alike: dict[object, list[int]] = {}
     known: dict[tuple[int, tuple[str, ...]], list[int]] = {}  # by the identity of a shape
     for number, plan in enumerate(plans):
-        if plan.shape is not None and plan.is_member and (with_windows or not plan.inputs.windows):
+        if plan.shape is not None and plan.is_member:
             place = id(plan.shape), plan.disabled
             if place not in known:
                 known[place] = alike.setdefault((plan.shape, plan.disabled), [])
@@ -184,15 +181,15 @@ def families_of(plans: Sequence[QueryPlan], with_windows: bool = False) -> tuple
 
 def are_alike(plan: QueryPlan, other: QueryPlan) -> bool:
     """Whether two queries may be of one family."""
-    if plan.shape is None or plan.disabled != other.disabled or plan.inputs.windows:
-        return False  # the windows of a family are those of its first members
+    if plan.shape is None or plan.disabled != other.disabled:
+        return False
     return plan.is_member and other.is_member and plan.shape == other.shape
 
 
 def family_begun_by(plan: QueryPlan) -> Family | None:
     """A family with one member, number 0, which others may join whatever their constants are."""
     if plan.shaped is None or not plan.is_member or plan.inputs.windows:
-        return None
+        return None  # what a window holds is that of its first members
     constants = plan.shaped.constants
     places = tuple(range(len(constants)))
     own = _plan(plan, plan.shaped.shape, constants, places)

@@ -67,7 +67,7 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
 
 def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
     with collection_paused():
-        families = () if job.measures is not None else families_of(job.plans, with_windows=True)
+        families = () if job.measures is not None else families_of(job.plans)
         joint = JointPatterns()
         inputs = _inputs(job, families, joint)
     held = HeldAnswers()

@@ -148,8 +148,10 @@ class PushedUnit:
             self._tables[1:] = [self._how.patterns(recent)]
 
     def takes(self, plan: QueryPlan) -> bool:
-        """Whether a query can become a member."""
-        return self._family is not None and self._family.takes(plan) and not may_fail(plan)
+        """Whether a query can become a member: it has no windows, which hold events already."""
+        if self._family is None or plan.inputs.windows:
+            return False
+        return self._family.takes(plan) and not may_fail(plan)
 
     def add(self, query: PushedQuery) -> None:
         """Take another member, for the events from now on."""

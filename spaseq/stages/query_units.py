@@ -101,4 +101,5 @@ def split_key(plan: QueryPlan, limited: bool) -> tuple[str, ...] | None:
     partition, key = plan.sequence.partition, plan.sequence.key.variables
     if limited and key is not None:
         key = partition or None
-    return key or ((QUERY,) if QUERY in partition else None)
+    knows_members = QUERY in partition and not plan.inputs.windows  # stage 1 of it does
+    return key or ((QUERY,) if knows_members else None)

@@ -10,8 +10,15 @@ import numpy as np
 import pytest
 
 import spaseq
+from spaseq.algebra.answers import Answer
 from spaseq.compile import CompileOptions, compile_query
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.options import StageOptions
 from spaseq.plan.families import families_of
+from spaseq.rdf.in_memory.program_events import batch_of_event, triples_of
+from spaseq.rdf.inputs.stream_options import warn
+from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, restored_unit
+from spaseq.runtime.unit_stages import StageFactory
 from spaseq.windows.exact_sums import of_doubles, rounded_quotients
 from spaseq.windows.kernels.group_runs import DIGIT, LIMBS, MASK
 from tests.oracle.comparison import comparable
@@ -219,8 +226,10 @@ def family(draw: Random) -> list[str]:
     ]
 
 
-def told(queries: list[str], events: list[spaseq.Event], disable: Sequence[str]) -> list[object]:
-    matches = spaseq.run(queries, {"S": events}, runtime="local", disable=disable)
+def told(
+    queries: list[str], events: list[spaseq.Event], disable: Sequence[str], runtime: str = "local"
+) -> list[object]:
+    matches = spaseq.run(queries, {"S": events}, runtime=runtime, disable=disable)  # type: ignore[arg-type]
     return [(m.query, comparable(m.answer)) for m in matches]
 
 
@@ -229,6 +238,70 @@ def test_a_family_of_thresholds_is_one_query(seed: int) -> None:
     draw = Random(seed)
     queries, events = family(draw), drawn_events(draw, VALUES[:6])
     plans = [compile_query(text, "Q", CompileOptions(several=True)) for text in queries]
-    assert [len(own.rows) for own in families_of(plans, with_windows=True)] == [8]
+    assert [len(own.rows) for own in families_of(plans)] == [8]
     assert told(queries, events, []) == told(queries, events, ["query-families"])
     assert told(queries, events, []) == told(queries, events, ["kept-groups"])
+
+
+HOW = StageFactory(KnowledgeBase.empty(), StageOptions(), warn)
+
+
+def answers_of(found: list[tuple[PushedQuery, Sequence[Answer]]]) -> list[str]:
+    return [repr((q.plan.identity.title, comparable(a))) for q, some in found for a in some]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_family_of_thresholds_is_pushed_as_one_query(seed: int) -> None:
+    """Members go, and the family goes on from its snapshots."""
+    draw = Random(seed)
+    texts, events = family(draw), drawn_events(draw, VALUES[:6])
+    plans = [compile_query(t, f"q{i}", CompileOptions(several=True)) for i, t in enumerate(texts)]
+    queries = {plan.identity.title: PushedQuery(plan) for plan in plans}
+    (own,) = families_of(plans)
+    together = PushedUnit(dict(enumerate(queries.values())), HOW, own)
+    alone = {name: PushedUnit({0: query}, HOW) for name, query in queries.items()}
+    found, wanted = [], []
+    for place, event in enumerate(events):
+        if draw.random() < 0.15 and len(queries) > 1:
+            name = draw.choice(sorted(queries))
+            together.remove(queries.pop(name))
+            del alone[name]
+        if draw.random() < 0.2:
+            names = [query.plan.identity.title for query in together.queries]
+            queries = {name: PushedQuery(queries[name].plan) for name in names}
+            state = together.snapshot()
+            together = restored_unit(state, [*queries.values()], HOW)
+            assert together.is_family
+        assert isinstance(event.time, int)
+        batch = batch_of_event(
+            "http://e/s", event.time, place, f"g{place}", triples_of(event.graph)
+        )
+        for unit, into in [(together, found), *((unit, wanted) for unit in alone.values())]:
+            unit.push(unit.match_batch(batch))
+            into += answers_of(unit.advance(event.time - 1, ahead=False))
+        assert sorted(found) == sorted(wanted)
+    found += answers_of(together.close())
+    wanted += [text for unit in alone.values() for text in answers_of(unit.close())]
+    assert sorted(found) == sorted(wanted)
+
+
+def test_an_engine_takes_a_family_of_thresholds_as_one_query() -> None:
+    draw = Random(5)
+    texts, events = family(draw), drawn_events(draw, VALUES[:6])
+    found = []
+    for disable, units in ([], 1), (["query-families"], 8):
+        engine = spaseq.Engine(texts, disable=disable)
+        assert len(engine._queries._units) == units
+        made = [m for event in events for m in engine.push_many([("S", event)])]
+        made += engine.close()
+        found.append(sorted(repr((m.query, comparable(m.answer))) for m in made))
+    assert found[0] == found[1]
+    assert found[0]
+
+
+@pytest.mark.thorough
+@pytest.mark.spark
+def test_a_family_of_thresholds_is_one_query_on_spark() -> None:
+    draw = Random(1)
+    queries, events = family(draw), drawn_events(draw, VALUES[:6])
+    assert told(queries, events, [], "spark") == told(queries, events, ["query-families"])
