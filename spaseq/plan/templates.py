@@ -14,7 +14,7 @@ from spaseq.lang.parser import MOST_CHARACTERS, parse_source
 from spaseq.lang.text_templates import TextTemplate, outline
 from spaseq.plan.member_plan import PlanTemplate
 from spaseq.plan.planning_options import CompileOptions
-from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.query_plan import KeptGroups, QueryPlan
 
 _MOST_ALIKE = 32
 """The most templates of one outline; queries beyond them are planned."""
@@ -39,7 +39,7 @@ class QueryTemplates:
 
     def learn(self, text: str, plan: QueryPlan, options: CompileOptions) -> None:
         """Make a template of a query that was planned without findings."""
-        if not _may(text, options) or not plan.is_member or plan.inputs.windows:
+        if not _may(text, options) or not plan.is_member or _may_be_empty(plan):
             return
         alike = self._known.setdefault(_key(text, options), [])
         if len(alike) < _MOST_ALIKE:
@@ -71,6 +71,14 @@ def _may(text: str, options: CompileOptions) -> bool:
     """Whether a query may have a template: only a query of several without further wishes has."""
     special = options.partial or options.evaluator is not None or options.schema is not None
     return options.several and not special and len(text) <= MOST_CHARACTERS
+
+
+def _may_be_empty(plan: QueryPlan) -> bool:
+    """Whether a finding may depend on what HAVING compares with: an empty window may pass it."""
+    if not plan.inputs.windows:
+        return False
+    kept = [own for own in plan.patterns.kept if isinstance(own, KeptGroups)]
+    return len(kept) < len(plan.patterns.gpms) or not all(own.group.keys for own in kept)
 
 
 def _key(text: str, options: CompileOptions) -> object:

@@ -11,10 +11,12 @@ import pytest
 
 import spaseq
 from spaseq.algebra.answers import Answer
-from spaseq.compile import CompileOptions, compile_query
+from spaseq.compile import CompileOptions, check_query, compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.plan.families import families_of
+from spaseq.plan.member_plan import PlanTemplate
+from spaseq.plan.templates import QueryTemplates
 from spaseq.rdf.in_memory.program_events import batch_of_event, triples_of
 from spaseq.rdf.inputs.stream_options import warn
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, restored_unit
@@ -305,3 +307,41 @@ def test_a_family_of_thresholds_is_one_query_on_spark() -> None:
     draw = Random(1)
     queries, events = family(draw), drawn_events(draw, VALUES[:6])
     assert told(queries, events, [], "spark") == told(queries, events, ["query-families"])
+
+
+def test_of_thresholds_on_one_average_one_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """PREFIX : <http://e/> SELECT ?o ?a FROM STREAM S <http://e/s>
+        FROM WINDOW W ON S RANGE 2 SECONDS WHERE {{ SEQ(A) DEFINE GPM A ON W {{
+        {{ SELECT ?o (AVG(?v) AS ?a) {{ EVENT {{ ?o :v ?v }} }} GROUP BY ?o HAVING (AVG(?v) > {}) }}
+        }} }}"""
+    events = [
+        spaseq.Event(f'<http://e/o{i % 3}> <http://e/v> "{i % 7}"^^<{XSD}integer> .', 500 * i)
+        for i in range(60)
+    ]
+    wanted = []
+    for begin in range(0, 60, 4):  # by the definition: four events in each window
+        for o in range(3):
+            values = [i % 7 for i in range(begin, begin + 4) if i % 3 == o]
+            mean = Fraction(sum(values), len(values)) if values else -1
+            wanted += [f"query{n + 1}" for n in range(10) if mean > Fraction(n + 1, 2)]
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a member was planned")
+
+    monkeypatch.setattr(PlanTemplate, "planned", refuse)
+    texts = [text.format((n + 1) / 2) for n in range(10)]
+    engine = spaseq.Engine(texts)
+    found = [m.query for e in events for m in engine.push("S", e.graph, e.time)]
+    assert sorted([*found, *(m.query for m in engine.close())]) == sorted(wanted)
+    assert sorted(m.query for m in spaseq.run(texts, {"S": events}, runtime="local")) == sorted(
+        wanted
+    )
+
+
+def test_a_threshold_that_an_empty_window_passes_has_its_warning() -> None:
+    text = """PREFIX : <http://e/> SELECT ?a FROM STREAM S <http://e/s>
+        FROM WINDOW W ON S RANGE 2 SECONDS WHERE {{ SEQ(A) DEFINE GPM A ON W {{
+        {{ SELECT (AVG(?v) AS ?a) {{ EVENT {{ ?o :v ?v }} }} HAVING (AVG(?v) >= {}) }} }} }}"""
+    templates, options = QueryTemplates(), CompileOptions(several=True)
+    checked = [check_query(text.format(n), f"q{n}", options, templates) for n in (5, 3, 0, 4)]
+    assert [bool(own.diagnostics) for own in checked] == [False, False, True, False]
