@@ -94,7 +94,7 @@ def constructed(template: Template, query: str, answer: Answer) -> Answer | None
         s, p, o = [_value(term, values, key) for term in triple.terms]
         if not s or not p or not o:
             continue
-        if _can_be_subject(s) and _can_be_predicate(p) and _can_be_object(o):
+        if can_be_subject(s) and can_be_predicate(p) and can_be_object(o):
             graph[(s, p, o) if template.graph is None else insertion(s, p, o)] = None
     if not graph:
         return None
@@ -119,16 +119,19 @@ def _event_iri(stream: str | None, key: str) -> str:
 
 
 @lru_cache(_TERMS)
-def _can_be_subject(text: str) -> bool:
+def can_be_subject(text: str) -> bool:
+    """Whether RDF allows a term as a subject."""
     return kind_of(text) in ("iri", "bnode") and is_rdf_term(text)
 
 
 @lru_cache(_TERMS)
-def _can_be_predicate(text: str) -> bool:
+def can_be_predicate(text: str) -> bool:
+    """Whether RDF allows a term as a predicate."""
     return kind_of(text) == "iri" and is_rdf_term(text)
 
 
-_can_be_object = lru_cache(_TERMS)(is_rdf_term)
+can_be_object = lru_cache(_TERMS)(is_rdf_term)
+"""Whether RDF allows a term as an object."""
 
 
 def _value(term: PatternTerm, values: dict[str, str], key: str) -> str | None:

@@ -13,7 +13,10 @@ from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.triple_terms import is_triple_term, triple_term_parts
 from spaseq.records import record
 
-_DELETED, _INSERTED, _WILDCARD = "-", "+", "?"
+DELETED, INSERTED = "-", "+"
+"""The marks before a predicate."""
+
+_WILDCARD = "?"
 
 
 @record
@@ -72,12 +75,12 @@ def fits(pattern: Sequence[str], terms: Sequence[str], known: dict[str, str]) ->
 
 def deletion(s: str, p: str, o: str) -> Triple:
     """The triple of an event that says what to remove."""
-    return s, _DELETED + p, o
+    return s, DELETED + p, o
 
 
 def insertion(s: str, p: str, o: str) -> Triple:
     """The triple of an event that says what to add."""
-    return s, _INSERTED + p, o
+    return s, INSERTED + p, o
 
 
 def change_of(event: Iterable[Triple]) -> GraphChange:
@@ -86,7 +89,7 @@ def change_of(event: Iterable[Triple]) -> GraphChange:
     >>> change_of([deletion("<a>", "<p>", "?o"), insertion("<a>", "<p>", "<b>")])
     GraphChange(deleted=(('<a>', '<p>', '?o'),), inserted=(('<a>', '<p>', '<b>'),))
     """
-    found: dict[str, list[Triple]] = {_DELETED: [], _INSERTED: []}
+    found: dict[str, list[Triple]] = {DELETED: [], INSERTED: []}
     for s, p, o in event:
         found[p[0]].append((s, p[1:], o))
-    return GraphChange(tuple(found[_DELETED]), tuple(found[_INSERTED]))
+    return GraphChange(tuple(found[DELETED]), tuple(found[INSERTED]))

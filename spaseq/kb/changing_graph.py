@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -43,27 +43,46 @@ class ChangingGraph:
                 self._made[predicate] = KbRelation(s, o)
         return KbGraph(self._made)
 
-    def objects(self, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], set[str]]:
-        """The objects of the triples with each of some subjects and predicates."""
-        found: dict[tuple[str, str], set[str]] = {pair: set() for pair in pairs}
-        by_predicate: dict[str, list[str]] = {}
-        for s, p in pairs:
-            by_predicate.setdefault(p, []).append(s)
-        for p, subjects in by_predicate.items():
-            keys = self._known(self._terms.code(p))
-            codes = self._terms.find(subjects).astype(np.int64)
-            low, high = (np.searchsorted(keys, (codes + i) << _BITS) for i in (0, 1))
-            for row in np.flatnonzero((codes >= 0) & (low < high)).tolist():
-                objects = (keys[low[row] : high[row]] & _LOW).astype(np.int32)
-                found[subjects[row], p] = {self._terms.text(code) for code in objects.tolist()}
+    def objects(self, s: Int64s, p: Int64s, wanted: Bools) -> tuple[Int64s, Int64s]:
+        """All objects of some subjects [n] and predicates [n], where `wanted` [n].
+
+        Returns:
+            for each object found, the number of the subject and predicate; the object.
+        """
+        owners, objects = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for predicate in np.unique(p[wanted]).tolist():
+            rows, keys = np.flatnonzero(wanted & (p == predicate)), self._known(predicate)
+            low, high = (np.searchsorted(keys, (s[rows] + i) << _BITS) for i in (0, 1))
+            sizes = high - low
+            begins = np.cumsum(sizes) - sizes
+            at = np.arange(sizes.sum()) + np.repeat(low - begins, sizes)
+            owners.append(np.repeat(rows, sizes))
+            objects.append(keys[at] & _LOW)
+        return np.concatenate(owners), np.concatenate(objects)
+
+    def has(self, s: Int64s, p: Int64s, o: Int64s) -> Bools:
+        """Which of some triples [n] are there."""
+        found: Bools = np.zeros(len(s), np.bool_)
+        for predicate in np.unique(p).tolist():
+            rows, known = np.flatnonzero(p == predicate), self._known(predicate)
+            keys = (s[rows] << _BITS) | o[rows]
+            found[rows] = _stand_at(known, np.searchsorted(known, keys), keys)
         return found
 
-    def with_more(self, triples: Sequence[Triple]) -> KbGraph:
-        """The graph with further triples; it stays as it is."""
+    def with_more(self, s: Int64s, p: Int64s, o: Int64s) -> KbGraph:
+        """The graph with further triples [n]; it stays as it is."""
         more = ChangingGraph(self._terms, {})
         more._keys, more._made = {**self._keys}, dict(self._made)
-        more.apply(GraphChange((), tuple(triples)))
+        more.add(s, p, o)
         return more.relations()
+
+    def add(self, s: Int64s, p: Int64s, o: Int64s) -> int:
+        """Add triples [n]; how many have come."""
+        return sum(self._with(*own) for own in _by_predicate(s, p, o))
+
+    def remove(self, s: Int64s, p: Int64s, o: Int64s) -> int:
+        """Remove triples [n]; how many have gone."""
+        return sum(self._without(*own) for own in _by_predicate(s, p, o))
 
     def apply(self, change: GraphChange) -> int:
         """Remove what a change removes, then add what it adds.
@@ -72,11 +91,11 @@ class ChangingGraph:
             how many triples have gone and come.
         """
         whole = [pattern for pattern in change.deleted if _is_triple(pattern)]
-        count = sum(self._without(p, keys) for p, keys in self._by_predicate(whole, adds=False))
+        count = self.remove(*self._coded(whole, adds=False))
         for pattern in change.deleted:
             if not _is_triple(pattern):
                 count += self._remove(pattern)
-        return count + sum(self._with(p, keys) for p, keys in self._by_predicate(change.inserted))
+        return count + self.add(*self._coded(change.inserted))
 
     def triples(self) -> list[Triple]:
         """All triples, as texts."""
@@ -90,23 +109,16 @@ class ChangingGraph:
     def restore(self, triples: Sequence[Triple]) -> None:
         """Take these triples instead of all that there are."""
         self.replace({})
-        self._keys.update(self._by_predicate(triples))
+        self._keys.update(_by_predicate(*self._coded(triples)))
 
-    def _by_predicate(
-        self, triples: Sequence[Triple], adds: bool = True
-    ) -> Iterator[tuple[int, Int64s]]:
-        """The predicates of triples, and the triples that each has, ascending.
-
-        Without `adds`, those with an unknown term are left out.
-        """
+    def _coded(self, triples: Sequence[Triple], adds: bool = True) -> list[Int64s]:
+        """The codes of triples; without `adds`, those with an unknown term are left out."""
         if not triples:
-            return
+            return [np.empty(0, np.int64)] * 3
         coded = self._terms.encode if adds else self._terms.find
-        s, p, o = (coded([t[i] for t in triples]).astype(np.int64) for i in range(3))
-        known = (s >= 0) & (p >= 0) & (o >= 0)
-        keys, p = ((s << _BITS) | o)[known], p[known]
-        for predicate in np.unique(p).tolist():
-            yield predicate, np.unique(keys[p == predicate])
+        found = [coded([t[i] for t in triples]).astype(np.int64) for i in range(3)]
+        known = np.logical_and.reduce([codes >= 0 for codes in found])
+        return [codes[known] for codes in found]
 
     def _known(self, predicate: int) -> Int64s:
         """The triples with a predicate."""
@@ -181,6 +193,13 @@ class ChangingGraph:
 def _is_triple(pattern: Triple) -> bool:
     """Whether a pattern has no wildcard."""
     return not (any(map(is_wildcard, pattern)) or looks_inside(pattern[2]))
+
+
+def _by_predicate(s: Int64s, p: Int64s, o: Int64s) -> Iterator[tuple[int, Int64s]]:
+    """The predicates of triples, and the triples that each has, ascending."""
+    keys = (s << _BITS) | o
+    for predicate in np.unique(p).tolist():
+        yield predicate, np.unique(keys[p == predicate])
 
 
 def _stand_at(known: Int64s, places: Int64s, keys: Int64s) -> Bools:

@@ -54,6 +54,8 @@ class PushedQuery:
         """The answers that are certain by a watermark, which its readers get, too."""
         if not answers and not self.held:  # the usual case
             return answers
+        if not self.held and answers[-1].end[0] <= watermark:  # no copy of what is in columns
+            return self._told(answers)
         answers = [*self.held, *answers]
         certain = len(answers)
         while certain and answers[certain - 1].end[0] > watermark:  # they are in order

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias
 from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, Instant
+from spaseq.algebra.change_batch import ChangeBatch
 from spaseq.algebra.construct import constructed
 from spaseq.automaton.program.selection import Position, select
 from spaseq.automaton.program.window import Counted
@@ -109,8 +110,9 @@ class AnswerFilters:
         return self._graphs([answer for _, answer in items])
 
     def of_columns(self, answers: AnswerBatch) -> Sequence[Answer]:
-        """The answers themselves."""
-        return answers
+        """The answers themselves, or the changes that they make."""
+        template = self._plan.answers.template
+        return answers if template is None else ChangeBatch(answers, template, self.name)
 
     @property
     def muted(self) -> Mapping[str, int]:

@@ -7,15 +7,16 @@ name, then events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.algebra.graph_changes import GraphChange, change_of
 from spaseq.compiled.arrays import Int64s
-from spaseq.gpm.handed_on import graph_of
+from spaseq.gpm.handed_on import events_of, graph_of
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.changing_graph import ChangingGraph
 from spaseq.kb.knowledge import KnowledgeBase
@@ -26,10 +27,9 @@ from spaseq.plan.query_plan import ChangingGraphs, QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_tables import ExtendedTerms
-from spaseq.rdf.in_memory.program_events import batch_at
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.terms.term import Triple
-from spaseq.stages.timed_graphs import Holding, TimedGraph, Used, used_patterns
+from spaseq.stages.timed_graphs import GraphChanges, Holding, TimedGraph, Used, used_patterns
 
 GraphsState: TypeAlias = "tuple[int, dict[str, list[Triple]]]"
 """The time (ms) of the last changes from outside, and the triples of each graph."""
@@ -61,6 +61,8 @@ class ChangingKnowledge:
         self._streams = plan.inputs.streams
         self._first = len(self._streams) - len(self._changing.makers)
         self._used = used_patterns(self._plan, self._changing.graphs)
+        numbers = {iri: number for number, iri in enumerate(self._changing.graphs)}
+        self._made = np.array([numbers[iri] for iri in self._changing.makers], np.int64)
         self._begin(knowledge)
 
     def _begin(self, knowledge: KnowledgeBase) -> None:
@@ -141,55 +143,48 @@ class ChangingKnowledge:
         for come, run in self._runs(rows):
             self._catch_up(come)
             own = rows.take(run)
-            events = np.flatnonzero(own.stream < self._first)
-            if len(events) == len(own):
+            places = np.flatnonzero(own.stream >= self._first)
+            if not len(places):
                 yield self._solutions(own)
                 continue
-            places = np.flatnonzero(own.stream >= self._first)
-            makers = (own.stream[places] - self._first).tolist()
-            changes = [
-                (place, self._changing.makers[maker], change_of(graph_of(literal or "")))
-                for place, maker, literal in zip(
-                    places.tolist(), makers, own.take(places).texts(HANDED_ON), strict=True
-                )
-            ]
-            first, timed = 0, self._timed(changes)
-            for number, (place, iri, change) in enumerate(changes):
-                if not timed[iri].take(place, change):
-                    yield from self._piece(own.take(np.arange(first, place)), timed, used, first)
-                    self._apply(iri, change)
-                    first, timed = place + 1, self._timed(changes[number + 1 :])
-            yield from self._piece(own.take(np.arange(first, len(own))), timed, used, first)
-
-    def _timed(self, changes: Sequence[tuple[int, str, GraphChange]]) -> dict[str, TimedGraph]:
-        """The graphs, ready for (place, graph, change) of some changes."""
-        timed = {iri: TimedGraph(graph) for iri, graph in self._graphs.items()}
-        for iri, graph in timed.items():
-            graph.prepare(change for _, own, change in changes if own == iri)
-        return timed
+            makers = own.stream[places] - self._first
+            changes = GraphChanges.of(own.take(places), places, self._made[makers], self._terms)
+            first = 0
+            for place in changes.cuts(thresholds.current.graph_values):
+                yield self._piece(own, first, place, changes, used)
+                self._change(own.take(np.array([place])))
+                first = place + 1
+            yield self._piece(own, first, len(own), changes, used)
 
     def _piece(
-        self, rows: SolutionBatch, timed: dict[str, TimedGraph], used: Used, first: int
-    ) -> Iterator[SolutionBatch]:
-        """The solutions on rows in order, the changes among which are known."""
+        self, rows: SolutionBatch, first: int, end: int, changes: GraphChanges, used: Used
+    ) -> SolutionBatch:
+        """The solutions on some rows in order, the changes among which are made together."""
+        rows, changes = rows.take(slice(first, end)), changes.between(first, end)
         places = np.flatnonzero(rows.stream < self._first)
-        if not any(graph.turns for graph in timed.values()):
-            yield self._solutions(rows.take(places))
-            return
+        if not len(changes.place):
+            return self._solutions(rows.take(places))
+        timed = {
+            iri: TimedGraph(self._graphs[iri], changes.of_graph(number))
+            for number, iri in enumerate(self._graphs)
+            if (changes.graph == number).any()
+        }
         bad = list[BadInput]()
         known = self.current()
-        more = {iri: own.graph.with_more([*own.come]) for iri, own in timed.items() if own.turns}
-        known = replace(known, graphs={**known.graphs, **more})
+        known = replace(
+            known, graphs={**known.graphs, **{iri: own.union() for iri, own in timed.items()}}
+        )
         stage = PatternStage(self._plan, known, bad.append, self._limits)
         found = self._matched_by(stage, rows.take(places), timed, used, first + places)
         if any(own.over_limit for own in bad):  # it may be so because of the other triples
-            yield from self._one_by_one(rows)
-            return
+            parts = [*self._one_by_one(rows)]
+            return SolutionBatch.concat(parts, self._plan.patterns.columns)
         for own in bad:
             self._on_bad(own)
-        for iri, graph in timed.items():
-            self._apply(iri, graph.net())
-        yield found
+        for graph in timed.values():
+            if graph.finish():
+                self._stage = None
+        return found
 
     def _matched_by(
         self,
@@ -203,7 +198,7 @@ class ChangingKnowledge:
         found = []
         for stream in np.unique(rows.stream).tolist():
             own = np.flatnonzero(rows.stream == stream)
-            stage.holding = Holding(used, timed, places[own])
+            stage.holding = Holding(used, timed, self._terms, places[own])
             found.append(stage.match(self._events(stream, rows.take(own))))
         return SolutionBatch.concat(found, self._plan.patterns.columns)
 
@@ -240,8 +235,7 @@ class ChangingKnowledge:
 
     def _events(self, stream: int, rows: SolutionBatch) -> EventBatch:
         """The events that were handed on as rows of a stream."""
-        graphs = [graph_of(literal or "") for literal in rows.texts(HANDED_ON)]
-        return batch_at(self._streams[stream], rows.time, rows.k, rows.event, graphs)
+        return events_of(rows, self._streams[stream])
 
     def snapshot(self) -> GraphsState:
         """The graphs now, for `restore`."""

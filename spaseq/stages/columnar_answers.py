@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch, AnswerNames, Runs
+from spaseq.algebra.change_batch import has_columns
 from spaseq.automaton.batch.match_builder import NumberedMatches, joined
 from spaseq.automaton.run.machine import Machine
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
@@ -134,7 +135,7 @@ _EVALUATORS = ("compiled-chain", "compiled-compact", "compiled-registers")
 
 
 def can_be_columns(plan: QueryPlan, limit: int | None) -> bool:
-    """Whether each match that the evaluator gives is an answer, and SELECT has only variables.
+    """Whether each match that the evaluator gives is an answer, of variables or a change.
 
     `limit` is that of the answers of an event, if there is one.
     """
@@ -144,7 +145,7 @@ def can_be_columns(plan: QueryPlan, limit: int | None) -> bool:
         and (keeps_all(plan) or selects(plan))
         and skips_nothing(plan)
         and not answers.distinct
-        and answers.template is None
+        and (answers.template is None or has_columns(answers.template))
         and answers.having is None
         and all(item.expr is None for item in answers.projection)
         and (limit is None or limits(plan))

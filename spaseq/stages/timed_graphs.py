@@ -7,26 +7,30 @@ right if a solution says which triples it used, and no other triple could take i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from spaseq import thresholds
 from spaseq.algebra import nodes as n
-from spaseq.algebra.graph_changes import GraphChange, is_wildcard, looks_inside
+from spaseq.algebra.graph_changes import DELETED, INSERTED, is_wildcard, looks_inside
 from spaseq.algebra.nodes import mapped
 from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.triple_terms import PARTS
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.gpm.evaluator import EventSolutions
-from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.handed_on import triples_of
+from spaseq.gpm.solutions.lexicon import Lexicon, translated
 from spaseq.gpm.solutions.solutions import taken
 from spaseq.kb.changing_graph import ChangingGraph
+from spaseq.kb.knowledge import KbGraph
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.terms.term import Triple
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import RowSelection, distinct
+from spaseq.rdf.columns.term_tables import ExtendedTerms
+from spaseq.records import record
 
 _BITS = 32
 _FOR_EVER = 2**62
@@ -122,78 +126,159 @@ def _used(
 # --- which triples, and when ----------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+ANY = -1
+"""Stands for a wildcard among codes."""
+
+
+@record
+class GraphChanges:
+    """Changes of some graphs, in order, as m patterns to remove and triples to add.
+
+    Attributes:
+        place: int64 [m], of the change among the rows of a batch; ascends.
+        graph: int64 [m], the number of the graph.
+        comes: bool [m], whether a triple is added.
+        s, p, o: int64 [m], codes of terms, or ANY.
+        pair: int64 [m], the number of each subject and predicate of a graph.
+        alone: int64, the places of changes that have to be made by themselves; ascend.
+    """
+
+    place: Int64s
+    graph: Int64s
+    comes: Bools
+    s: Int64s
+    p: Int64s
+    o: Int64s
+    pair: Int64s
+    alone: Int64s
+
+    @classmethod
+    def of(
+        cls, rows: SolutionBatch, places: Int64s, graphs: Int64s, terms: ExtendedTerms
+    ) -> GraphChanges:
+        """The changes of n rows at some places [n], each of a graph [n]; terms are added."""
+        start, codes, table = triples_of(rows)
+        texts = table[:]
+        bare = [t[1:] if t[0] in (DELETED, INSERTED) else t for t in texts]
+        is_any = np.array([is_wildcard(t) for t in bare], np.bool_)
+        inside = np.array([looks_inside(t) for t in bare], np.bool_)
+        code = np.full(len(texts), ANY, np.int64)
+        code[~is_any] = terms.encode([t for t in bare if not is_wildcard(t)])
+        added = np.array([t[0] == INSERTED for t in texts], np.bool_)
+        row = np.repeat(np.arange(len(rows)), np.diff(start))
+        s, p, o = (code[codes[:, place]] for place in range(3))
+        hard = (s == ANY) | (p == ANY) | inside[codes[:, 2]]
+        alone = distinct(places[row[hard]])
+        graph = graphs[row]
+        relation = np.unique(graph << _BITS | p, return_inverse=True)[1]
+        pair = np.unique(relation << _BITS | s, return_inverse=True)[1]
+        return cls(places[row], graph, added[codes[:, 1]], s, p, o, pair, alone)
+
+    def cuts(self, most: int) -> list[int]:
+        """The places of changes that are made by themselves, so that few values come between.
+
+        Args:
+            most: the most values that may come of a subject's predicate between two of these.
+        """
+        come = np.flatnonzero(self.comes)
+        if np.bincount(self.pair[come], minlength=1).max() <= most:
+            return [*self.alone.tolist()]
+        found, alone, made = list[int](), {*self.alone.tolist()}, dict[int, int]()
+        values = zip(self.place.tolist(), self.pair.tolist(), self.comes.tolist(), strict=True)
+        for place, pair, comes in values:
+            if found and place == found[-1]:
+                continue
+            if place in alone or (comes and made.get(pair, 0) >= most):
+                found.append(place)
+                made.clear()
+            elif comes:
+                made[pair] = made.get(pair, 0) + 1
+        return found
+
+    def between(self, first: int, end: int) -> GraphChanges:
+        """The changes from a place on, and before another one."""
+        return self._some(slice(*np.searchsorted(self.place, [first, end]).tolist()))
+
+    def of_graph(self, number: int) -> GraphChanges:
+        """The changes of one graph."""
+        return self._some(np.flatnonzero(self.graph == number))
+
+    def _some(self, rows: RowSelection) -> GraphChanges:
+        ints = (self.place, self.graph, self.s, self.p, self.o, self.pair)
+        place, graph, s, p, o, pair = (column[rows] for column in ints)
+        return GraphChanges(place, graph, self.comes[rows], s, p, o, pair, self.alone[:0])
+
+
 class TimedGraph:
     """A graph whose triples come and go at the places of some rows.
 
-    Attributes:
+    A triple that is added holds until the next change that removes it. So equal triples may have
+    intervals that overlap, of which the later ones end later.
+
+    Args:
         graph: as it was before the first of these rows; it does not change.
-        come: triples that come at some place, or come again.
-        turns: (place, triple, whether it comes), in order.
+        changes: of this graph, none of which is made by itself.
     """
 
-    graph: ChangingGraph
-    come: set[Triple] = field(default_factory=set)
-    turns: list[tuple[int, Triple, bool]] = field(default_factory=list)
-    _now: dict[tuple[str, str], set[str]] = field(default_factory=dict)  # objects
-    _made: dict[tuple[str, str], int] = field(default_factory=dict)  # how many have come
+    def __init__(self, graph: ChangingGraph, changes: GraphChanges) -> None:
+        own, self._graph = changes, graph
+        _, first, own_pair = np.unique(own.pair, return_index=True, return_inverse=True)
+        s, p = own.s[first], own.p[first]
+        wild = ~own.comes & (own.o == ANY)
+        whole = np.flatnonzero(~wild)
+        is_wild = np.zeros(len(s), np.bool_)
+        is_wild[own_pair[wild]] = True
+        owners, objects = graph.objects(s, p, is_wild)
+        asked_pair, asked = own_pair[whole], own.o[whole]
+        known = np.flatnonzero(graph.has(s[asked_pair], p[asked_pair], asked))
+        pair = np.concatenate([asked_pair, owners, asked_pair[known]])
+        o = np.concatenate([asked, objects, asked[known]])
+        keys, triple = np.unique(pair << _BITS | o, return_inverse=True)
+        since = np.concatenate([own.place[whole], np.full(len(pair) - len(whole), -1)])
+        holds = np.concatenate([own.comes[whole], np.ones(len(pair) - len(whole), np.bool_)])
+        out = ~own.comes[whole]
+        until = np.minimum(
+            _next(pair, since, own_pair[wild], own.place[wild]),
+            _next(triple, since, triple[: len(whole)][out], own.place[whole][out]),
+        )
+        self.codes = np.column_stack([s[pair], p[pair], o])[holds].astype(np.int32)
+        self.spans = np.column_stack([since, until])[holds]
+        was, now = np.zeros(len(keys), np.bool_), np.zeros(len(keys), np.bool_)
+        was[triple[len(whole) :]] = True
+        now[triple[holds & (until == _FOR_EVER)]] = True
+        at = keys >> _BITS
+        self._s, self._p, self._o = s[at], p[at], keys & (2**_BITS - 1)
+        self._gone, self._come = was & ~now, now & ~was
 
-    def prepare(self, changes: Iterable[GraphChange]) -> None:
-        """Look up at once what some changes need to know."""
-        triples = (triple for own in changes for triple in (*own.deleted, *own.inserted))
-        pairs = {(s, p) for s, p, _ in triples if not (is_wildcard(s) or is_wildcard(p))}
-        self._now = self.graph.objects(pairs)
+    def union(self) -> KbGraph:
+        """The graph with all triples that come at some place."""
+        return self._graph.with_more(*self.codes.T.astype(np.int64))
 
-    def take(self, place: int, change: GraphChange) -> bool:
-        """Take a change at a place; False if it has to be made by itself."""
-        if not all(map(_is_simple, change.deleted)):
-            return False
-        most = thresholds.current.graph_values
-        if any(self._made.get((s, p), 0) >= most for s, p, _ in change.inserted):
-            return False
-        for s, p, o in change.deleted:
-            objects = self._objects(s, p)
-            gone = [*objects] if is_wildcard(o) else [o] if o in objects else []
-            objects.difference_update(gone)
-            self.turns += ((place, (s, p, each), False) for each in gone)
-        for triple in change.inserted:
-            s, p, o = triple
-            objects = self._objects(s, p)
-            if o not in objects:
-                objects.add(o)
-                self.come.add(triple)
-                self._made[s, p] = self._made.get((s, p), 0) + 1
-                self.turns.append((place, triple, True))
-        return True
+    def finish(self) -> bool:
+        """Make all changes; whether the graph is another one then."""
+        gone, come = self._gone, self._come
+        self._graph.remove(self._s[gone], self._p[gone], self._o[gone])
+        self._graph.add(self._s[come], self._p[come], self._o[come])
+        return bool(gone.any() or come.any())
 
-    def _objects(self, s: str, p: str) -> set[str]:
-        return self._now[s, p]
-
-    def net(self) -> GraphChange:
-        """What all these changes make together."""
-        last = {triple: comes for _, triple, comes in self.turns}
-        gone = tuple(triple for triple, comes in last.items() if not comes)
-        return GraphChange(gone, tuple(triple for triple, comes in last.items() if comes))
-
-    def intervals(self, lexicon: Lexicon) -> Intervals:
+    def intervals(self, terms: Lexicon, lexicon: Lexicon) -> Intervals:
         """When each triple that comes or goes holds, with the codes of a lexicon."""
-        since: dict[Triple, int] = {}
-        found: list[tuple[Triple, int, int]] = []
-        for place, triple, comes in self.turns:
-            if comes:
-                since[triple] = place
-            else:
-                found.append((triple, since.pop(triple, -1), place))
-        found += ((triple, place, _FOR_EVER) for triple, place in since.items())
-        texts = [text for triple, _, _ in found for text in triple]
-        codes = lexicon.encode(texts).reshape(-1, 3)
-        spans = np.array([(low, high) for _, low, high in found], np.int64).reshape(-1, 2)
-        return Intervals(codes, spans)
+        codes = translated(self.codes.reshape(-1), terms, lexicon, add=True)
+        return Intervals(codes.reshape(-1, 3), self.spans)
 
 
-def _is_simple(pattern: Triple) -> bool:
-    s, p, o = pattern
-    return not (is_wildcard(s) or is_wildcard(p) or looks_inside(o))
+def _next(owner: Int64s, since: Int64s, owners: Int64s, places: Int64s) -> Int64s:
+    """The first of an owner's places after a place, for [n] owners and places; else for ever.
+
+    Args:
+        owner, since: int64 [n]; a place is -1 or more.
+        owners, places: int64 [m], the places of each owner.
+    """
+    width = int(max(since.max(initial=0), places.max(initial=0))) + 2
+    known = np.sort(owners * width + places + 1)
+    at = np.searchsorted(known, owner * width + since + 1, side="right")
+    found = np.append(known, -1)[at]
+    return np.where(found // width == owner, found % width - 1, _FOR_EVER)
 
 
 class Intervals:
@@ -241,19 +326,22 @@ class Holding:
 
     Attributes:
         used: the triple patterns of each GPM.
-        graphs: by IRI.
+        graphs: by IRI, those that change.
+        terms: the table of the graphs' codes.
         places: int64 [n], of the n events of the batch.
     """
 
     used: Used
     graphs: dict[str, TimedGraph]
+    terms: ExtendedTerms
     places: Int64s
 
     def __call__(self, gpm: int, found: EventSolutions, lexicon: Lexicon) -> EventSolutions:
         """The solutions of a GPM that count."""
         at = self.places[found.event]
         kept: Bools = np.ones(len(at), np.bool_)
-        known = {iri: graph.intervals(lexicon) for iri, graph in self.graphs.items() if graph.turns}
+        read = {iri for iri, _ in self.used[gpm]} & self.graphs.keys()
+        known = {iri: self.graphs[iri].intervals(self.terms, lexicon) for iri in read}
         for iri, pattern in self.used[gpm]:
             if iri in known:
                 s, p, o = (_column(term, found, lexicon) for term in pattern.terms)

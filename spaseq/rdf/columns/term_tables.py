@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias, overload
 
 import numpy as np
@@ -130,6 +131,25 @@ class ListedTerms(TermTable):
         if self._has_blank is None:
             self._has_blank = any(map(may_have_blank_node, self._texts))
         return self._has_blank
+
+
+class ArrayTerms(ListedTerms):
+    """A term table over an Arrow array of distinct texts; strings are made when one is read."""
+
+    def __init__(self, array: TextArray) -> None:
+        self._array = array
+        self._codes = self._has_blank = None
+
+    @cached_property
+    def _texts(self) -> list[str]:  # type: ignore[override]
+        texts: list[str] = self._array.to_pylist()
+        return texts
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def strings(self, codes: Int32s) -> TextArray:
+        return self._array.take(pa.array(codes))
 
 
 class ExtendedTerms(TermTable):

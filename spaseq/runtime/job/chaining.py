@@ -11,6 +11,7 @@ from heapq import heappop, heappush
 from itertools import chain, pairwise
 
 from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.algebra.change_batch import ChangeBatch
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import RunError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
@@ -42,6 +43,8 @@ class RegisteredStream:
 
     def events(self, answers: Sequence[Answer]) -> EventBatch:
         """The next answers as a batch of events."""
+        if isinstance(answers, ChangeBatch):
+            return answers.events(self._iri, self._counter)
         return batch_from_events(self._iri, [_event(a) for a in answers], self._counter)
 
 
