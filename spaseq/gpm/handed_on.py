@@ -43,8 +43,8 @@ def handed_on(
 def _graphs(batch: EventBatch) -> pa.Array:
     """The triples of each event, as one text."""
     codes = np.stack([batch.s, batch.p, batch.o], axis=1).reshape(-1).astype(np.int32)
-    used, places = np.unique(codes, return_inverse=True)
-    texts = term_table(batch.terms).strings(used).take(pa.array(places))
+    terms = term_table(batch.terms)
+    texts = TermColumn.of_codes(codes, len(terms), terms.strings).strings()
     lines = pa.LargeListArray.from_arrays(pa.array(3 * batch.start), texts)
     return pc.binary_join(lines, pa.scalar("\n", _TEXT))
 

@@ -9,6 +9,7 @@ import numpy as np
 from spaseq.algebra.graph_changes import GraphChange, fits, is_wildcard, looks_inside
 from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.kb.knowledge import KbGraph, KbRelation
+from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.columns.term_tables import ABSENT, ExtendedTerms
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.triple_terms import is_triple_term
@@ -50,7 +51,7 @@ class ChangingGraph:
             for each object found, the number of the subject and predicate; the object.
         """
         owners, objects = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for predicate in np.unique(p[wanted]).tolist():
+        for predicate in distinct(p[wanted]).tolist():
             rows, keys = np.flatnonzero(wanted & (p == predicate)), self._known(predicate)
             low, high = (np.searchsorted(keys, (s[rows] + i) << _BITS) for i in (0, 1))
             sizes = high - low
@@ -63,7 +64,7 @@ class ChangingGraph:
     def has(self, s: Int64s, p: Int64s, o: Int64s) -> Bools:
         """Which of some triples [n] are there."""
         found: Bools = np.zeros(len(s), np.bool_)
-        for predicate in np.unique(p).tolist():
+        for predicate in distinct(p).tolist():
             rows, known = np.flatnonzero(p == predicate), self._known(predicate)
             keys = (s[rows] << _BITS) | o[rows]
             found[rows] = _stand_at(known, np.searchsorted(known, keys), keys)
@@ -198,8 +199,8 @@ def _is_triple(pattern: Triple) -> bool:
 def _by_predicate(s: Int64s, p: Int64s, o: Int64s) -> Iterator[tuple[int, Int64s]]:
     """The predicates of triples, and the triples that each has, ascending."""
     keys = (s << _BITS) | o
-    for predicate in np.unique(p).tolist():
-        yield predicate, np.unique(keys[p == predicate])
+    for predicate in distinct(p).tolist():
+        yield predicate, distinct(keys[p == predicate])
 
 
 def _stand_at(known: Int64s, places: Int64s, keys: Int64s) -> Bools:

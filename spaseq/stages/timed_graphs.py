@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow.compute as pc
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.graph_changes import DELETED, INSERTED, is_wildcard, looks_inside
+from spaseq.algebra.graph_changes import DELETED, INSERTED, looks_inside, wildcard
 from spaseq.algebra.nodes import mapped
 from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.triple_terms import PARTS
@@ -28,7 +29,7 @@ from spaseq.lang import ast
 from spaseq.lang.variables import walk
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import RowSelection, distinct
+from spaseq.rdf.columns.term_columns import RowSelection, TextArray, distinct
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.records import record
 
@@ -126,6 +127,11 @@ def _used(
 # --- which triples, and when ----------------------------------------------------------------------
 
 
+def _starts(texts: TextArray, mark: str) -> Bools:
+    found: Bools = pc.starts_with(texts, mark).to_numpy(zero_copy_only=False)
+    return found
+
+
 ANY = -1
 """Stands for a wildcard among codes."""
 
@@ -158,13 +164,16 @@ class GraphChanges:
     ) -> GraphChanges:
         """The changes of n rows at some places [n], each of a graph [n]; terms are added."""
         start, codes, table = triples_of(rows)
-        texts = table[:]
-        bare = [t[1:] if t[0] in (DELETED, INSERTED) else t for t in texts]
-        is_any = np.array([is_wildcard(t) for t in bare], np.bool_)
-        inside = np.array([looks_inside(t) for t in bare], np.bool_)
+        texts = table.array
+        added = _starts(texts, INSERTED)
+        marked = added | _starts(texts, DELETED)
+        texts = pc.if_else(marked, pc.utf8_slice_codeunits(texts, 1), texts)
+        is_any = _starts(texts, wildcard(""))
+        inside = np.zeros(len(texts), np.bool_)
+        for number in np.flatnonzero(_starts(texts, "<<")).tolist():
+            inside[number] = looks_inside(texts[number].as_py())
         code = np.full(len(texts), ANY, np.int64)
-        code[~is_any] = terms.encode([t for t in bare if not is_wildcard(t)])
-        added = np.array([t[0] == INSERTED for t in texts], np.bool_)
+        code[~is_any] = terms.encode(texts.filter(~is_any).to_pylist())
         row = np.repeat(np.arange(len(rows)), np.diff(start))
         s, p, o = (code[codes[:, place]] for place in range(3))
         hard = (s == ANY) | (p == ANY) | inside[codes[:, 2]]
@@ -291,7 +300,7 @@ class Intervals:
 
     def __init__(self, codes: Int32s, spans: Int64s) -> None:
         self._of: dict[int, tuple[Int64s, Int64s, Int64s]] = {}
-        for p in np.unique(codes[:, 1]).tolist():
+        for p in distinct(codes[:, 1]).tolist():
             own = codes[:, 1] == p
             keys = _keys(codes[own, 0], codes[own, 2])
             order = np.lexsort((spans[own, 0], keys))
@@ -303,10 +312,10 @@ class Intervals:
         for predicate, (known, since, until) in self._of.items():
             rows = np.flatnonzero(p == predicate)
             keys, at = _keys(s[rows], o[rows]), places[rows]
-            distinct, rank = np.unique(known, return_inverse=True)
-            number = np.searchsorted(distinct, keys)
-            there = number < len(distinct)
-            there[there] = distinct[number[there]] == keys[there]
+            own, rank = np.unique(known, return_inverse=True)
+            number = np.searchsorted(own, keys)
+            there = number < len(own)
+            there[there] = own[number[there]] == keys[there]
             rows, number, at = rows[there], number[there], at[there]
             width = int(max(at.max(initial=0), since.max(initial=0))) + 2
             place = np.searchsorted(rank * width + since + 1, number * width + at + 1, "right") - 1

@@ -43,6 +43,13 @@ MAINTAINERS = (
     Maintainer("seen", "M", "to", (("?o", "seen", "?any"),), (("?o", "seen", "?d"),)),
     Maintainer("adds", "N", "of", (), (("?d", "owner", "?o"),)),
     Maintainer("away", "N", "of", (("?d", "?any", "?some"), ("?o", "?p", "?o")), ()),
+    Maintainer(
+        "moves",
+        "M",
+        "to",
+        (("?d", "owner", "?any"), ("?o", "seen", "?d"), ("?d", "seen", "?o")),
+        (("?o", "owner", "?d"), ("?d", "seen", "?o"), ("?d", "owner", "?o")),
+    ),
     Maintainer("loops", "N", "of", (("?same", "?any", "?same"),), (("?d", "seen", "?d"),)),
 )
 ENTITIES = ("d1", "d2", "d3")

@@ -9,6 +9,7 @@ from typing import Literal
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import spaseq
 from spaseq.algebra.answers import Answer
@@ -31,6 +32,7 @@ from tests.knowledge.cases import (
     streams_of,
 )
 from tests.knowledge.reference import GRAPH, E, Given
+from tests.thresholds import forced
 
 
 def changes(case: Case) -> dict[str, list[tuple[int, object]]]:
@@ -75,6 +77,21 @@ def test_runs_agree_with_an_evaluation_event_by_event(case: Case) -> None:
 @given(cases())
 def test_many_runs_agree(case: Case) -> None:
     agrees(case)
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases(), st.sampled_from([0, 1, 2, 8]))
+def test_changes_in_columns_agree(case: Case, values: int) -> None:
+    with forced(f"columnar_matches=1 graph_values={values}"):
+        assert of_local(case) == case.expected(), case.query()
+
+
+@pytest.mark.slow
+@settings(max_examples=5000, deadline=None)
+@given(cases(), st.sampled_from([0, 1, 2, 8]))
+def test_many_changes_in_columns_agree(case: Case, values: int) -> None:
+    with forced(f"columnar_matches=1 graph_values={values}"):
+        assert of_local(case) == case.expected(), case.query()
 
 
 def of_restarts(case: Case) -> Counter[object]:

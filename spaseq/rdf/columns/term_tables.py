@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 import pyarrow as pa
 
+from spaseq import thresholds
 from spaseq.compiled.arrays import Bools, Bytes, Float64s, Int8s, Int32s, Int64s
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray, concat_texts, text_array
 from spaseq.rdf.terms.number_kinds import OTHER, UNKNOWN
@@ -137,19 +138,37 @@ class ArrayTerms(ListedTerms):
     """A term table over an Arrow array of distinct texts; strings are made when one is read."""
 
     def __init__(self, array: TextArray) -> None:
-        self._array = array
+        self.array = array
         self._codes = self._has_blank = None
 
     @cached_property
     def _texts(self) -> list[str]:  # type: ignore[override]
-        texts: list[str] = self._array.to_pylist()
+        texts: list[str] = self.array.to_pylist()
         return texts
 
     def __len__(self) -> int:
-        return len(self._array)
+        return len(self.array)
 
     def strings(self, codes: Int32s) -> TextArray:
-        return self._array.take(pa.array(codes))
+        return self.array.take(pa.array(codes))
+
+    def find(self, texts: Sequence[str]) -> Int32s:
+        if len(texts) <= thresholds.current.few_terms:
+            return super().find(texts)
+        import pyarrow.compute as pc  # planning finds no terms here
+
+        found = pc.index_in(text_array(texts), value_set=self.array).fill_null(ABSENT)
+        codes: Int32s = found.to_numpy(zero_copy_only=False).copy()  # Arrow's is read-only
+        return codes
+
+    @property
+    def has_blank(self) -> bool:
+        if self._has_blank is None:
+            import pyarrow.compute as pc
+
+            some = pc.any(pc.match_substring(self.array, "_:")).as_py()
+            self._has_blank = bool(some) and any(map(may_have_blank_node, self._texts))
+        return self._has_blank
 
 
 class ExtendedTerms(TermTable):
@@ -305,6 +324,7 @@ def encoded(texts: Sequence[str]) -> tuple[Bytes, Any]:
     """(concatenated UTF-8 bytes uint8, end of each text int64 [n]) of n texts."""
     if isinstance(texts, SoughtTexts):
         return texts.bytes
-    parts = [text.encode() for text in texts]
-    ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
-    return np.frombuffer(b"".join(parts), np.uint8), ends
+    sizes, whole = np.fromiter(map(len, texts), np.int64, len(texts)), "".join(texts).encode()
+    if len(whole) != sizes.sum():  # not all are ASCII
+        sizes = np.array([len(text.encode()) for text in texts], np.int64)
+    return np.frombuffer(whole, np.uint8), np.cumsum(sizes)
