@@ -7,7 +7,7 @@ name, then events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -19,7 +19,7 @@ from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.handed_on import events_of, graph_of
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.changing_graph import ChangingGraph
-from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.kb.versions import versions_of
 from spaseq.limits import Limits
 from spaseq.plan.changing_graphs import HANDED_ON
@@ -87,10 +87,13 @@ class ChangingKnowledge:
 
     def current(self) -> KnowledgeBase:
         """The knowledge base as it is now."""
-        graphs = {iri: graph.relations() for iri, graph in self._graphs.items()}
+        return self._with({iri: graph.relations() for iri, graph in self._graphs.items()})
+
+    def _with(self, changing: Mapping[str, KbGraph]) -> KnowledgeBase:
+        """The knowledge base with some values of the graphs that change."""
         known = self._knowledge
         own = {iri: g for iri, g in known.graphs.items() if iri in self._plan.inputs.kbs}
-        return replace(known, terms=self._terms, graphs={**own, **graphs})
+        return replace(known, terms=self._terms, graphs={**own, **changing})
 
     def matched(self, rows: SolutionBatch) -> SolutionBatch:
         """The solutions on the events among some rows; rows come after all rows before."""
@@ -170,9 +173,11 @@ class ChangingKnowledge:
             if (changes.graph == number).any()
         }
         bad = list[BadInput]()
-        known = self.current()
-        known = replace(
-            known, graphs={**known.graphs, **{iri: own.union() for iri, own in timed.items()}}
+        known = self._with(
+            {
+                iri: timed[iri].union() if iri in timed else graph.relations()
+                for iri, graph in self._graphs.items()
+            }
         )
         stage = PatternStage(self._plan, known, bad.append, self._limits)
         found = self._matched_by(stage, rows.take(places), timed, used, first + places)
