@@ -27,12 +27,17 @@ from spaseq.diagnosis.pattern_parts import (
     parts_of,
 )
 from spaseq.diagnosis.question import GpmPlace
-from spaseq.diagnosis.report import Cause
+from spaseq.diagnosis.report import Cause, period
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
 from spaseq.lang.variables import expression_variables
+from spaseq.rdf.columns.term_columns import UNBOUND
 from spaseq.records import record
+
+_SHOWN = 2
+"""The most triples of a solution that are shown."""
 
 MOST_TERMS = 10_000
 """The most terms of a graph that are candidates of a suggestion."""
@@ -62,9 +67,41 @@ class KbPattern:
     def causes(self, place: GpmPlace) -> Iterator[Cause]:
         """Why the graph by itself has no solution; nothing if it has one or is not known."""
         found = self.solutions()
-        if found is not None and not found.size:
-            alone = list(self._alone(place, self._node.pattern))
-            yield from alone or self._together(place)
+        if found is None or found.size:
+            return
+        if any(self._solutions_of(n) is not None for n in self._observed.needed[:-1]):
+            return
+        held = self._held(place)
+        alone = list(self._alone(place, self._node.pattern))
+        for cause in alone or self._together(place):
+            yield replace(cause, text=f"{cause.text}{held}")
+
+    def _solutions_of(self, number: int) -> Solutions | None:
+        """The solutions with a value of the knowledge base; None if there are none."""
+        known = self._observed.values.values[number].only(self._observed.question.plan.inputs.kbs)
+        found = self._constant(self._node, knowledge=known)
+        return found if found is not None and found.size else None
+
+    def _held(self, place: GpmPlace) -> str:
+        """What matched before the events, or will match after them, and until or since when."""
+        needed, since = self._observed.needed, self._observed.values.since
+        for number in reversed(range(needed.start)):
+            if (found := self._solutions_of(number)) is not None:
+                return f"; {self._shown(place, found)} held until {_moment(since[number + 1])}"
+        for number in range(needed.stop, len(since)):
+            if (found := self._solutions_of(number)) is not None:
+                return f"; {self._shown(place, found)} holds from {_moment(since[number])} on"
+        return ""
+
+    def _shown(self, place: GpmPlace, found: Solutions) -> str:
+        """The triples of a solution; they are one or two, as other patterns are not shown."""
+        shown = []
+        for part in parts_of(self._node.pattern)[:_SHOWN]:
+            triple = part.node
+            if isinstance(triple, ast.Triple) and isinstance(triple.predicate, ast.Iri):
+                terms: tuple[ast.Term, ...] = (triple.subject, triple.predicate, triple.object)
+                shown.append(" ".join(_written(place, term, found) for term in terms))
+        return " . ".join(shown) or "the pattern"
 
     def example(self, variable: str) -> str | None:
         """A value of a variable in the graph."""
@@ -75,12 +112,20 @@ class KbPattern:
         bound = np.flatnonzero(codes >= 0)
         return found.lexicon.take(codes[bound[:1]])[0] if len(bound) else None
 
-    def _constant(self, node: ast.Element, schema: Schema | None = None) -> Solutions | None:
+    def _constant(
+        self,
+        node: ast.Element,
+        schema: Schema | None = None,
+        knowledge: KnowledgeBase | None = None,
+    ) -> Solutions | None:
         question = self._observed.question
         pattern = translate_group(group_of([node]))
         pattern, _ = lifted(entailed(pattern, schema or question.schema))
         evaluator = GpmEvaluator(
-            pattern, self._knowledge, question.plan.expressions, limits=self._observed.limits
+            pattern,
+            knowledge or self._knowledge,
+            question.plan.expressions,
+            limits=self._observed.limits,
         )
         return evaluator.constant(pattern)
 
@@ -165,6 +210,18 @@ class KbPattern:
                 yield failing(
                     place, condition, _GraphSolutions.of(base, read), count, frozenset(names)
                 )
+
+
+def _moment(ms: int) -> str:
+    return period(ms, ms)
+
+
+def _written(place: GpmPlace, term: ast.Term, found: Solutions) -> str:
+    """A term of a triple pattern in the first solution."""
+    if isinstance(term, ast.Var):
+        code = found.columns[term.name][0] if term.name in found.columns else UNBOUND
+        return f"?{term.name}" if code < 0 else place.written(found.lexicon.text(int(code)))
+    return place.written(constant_text(term)) if isinstance(term, ast.Iri | ast.Literal) else "[]"
 
 
 @record

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spaseq.compiled.arrays import Bools, Int64s
+from spaseq.diagnosis.graph_values import GraphValues
 from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.seen_windows import SeenWindows
 from spaseq.gpm.pattern_stage import PatternStage
@@ -77,13 +78,15 @@ class Observed:
     `question.watched`, in order of instant and stream: the solutions of all GPMs, and bare rows
     (`gpm` is BARE). Without PARTITION BY every event without a solution has one bare row. With
     PARTITION BY every event has a bare row for each of its partitions. `failed` counts the events
-    that exceed a limit or lack an endpoint's answer, by the reason.
+    that exceed a limit or lack an endpoint's answer, by the reason. `knowledge` is as it is at the
+    last event; `values` has all values.
     """
 
     question: Question
     streams: tuple[StreamSeen, ...]
     rows: SolutionBatch
     knowledge: KnowledgeBase
+    values: GraphValues
     limits: Limits = DEFAULT_LIMITS
     failed: Mapping[str, int] = field(default_factory=dict)
     windows: SeenWindows | None = None
@@ -92,6 +95,15 @@ class Observed:
         """(solutions, events with a solution) of a GPM."""
         mask = self.rows.gpm == self.question.gpm_number(name)
         return int(mask.sum()), _events(self.rows, mask)
+
+    @property
+    def needed(self) -> range:
+        """The numbers of the knowledge base's values from the first to the last event."""
+        seen = [s for s in self.streams if s.first is not None and s.last is not None]
+        if not seen:
+            return range(1)
+        first, last = min(s.first or 0 for s in seen), max(s.last or 0 for s in seen)
+        return range(self.values.number(first), self.values.number(last) + 1)
 
     @property
     def solutions(self) -> SolutionBatch:
@@ -125,7 +137,8 @@ class Observer:
             for iri, name in zip(inputs.streams, inputs.stream_names, strict=True)
         }
         self._failed = Counter[str]()
-        self._stage = PatternStage(question.watched, knowledge, self._fail, limits)
+        self._values = GraphValues.of(knowledge, inputs.kbs)
+        self._stages = dict[int, PatternStage]()  # by the number of the value
         self._rows: list[SolutionBatch] = []
 
     def read(self, source: Source) -> None:
@@ -142,9 +155,17 @@ class Observer:
         seen = self._streams[iri]
         for batch in batches:
             seen.take(batch)
-            rows = self._stage.match(batch)
-            if len(rows):
-                self._rows.append(rows.compact())
+            for number, part in self._values.parts(batch):
+                rows = self._stage(number).match(part)
+                if len(rows):
+                    self._rows.append(rows.compact())
+
+    def _stage(self, number: int) -> PatternStage:
+        """Evaluates with a value of the knowledge base."""
+        if number not in self._stages:
+            given = self._question.watched, self._values.values[number], self._fail, self._limits
+            self._stages[number] = PatternStage(*given)
+        return self._stages[number]
 
     def observed(self) -> Observed:
         """All that was collected."""
@@ -162,11 +183,16 @@ class Observer:
             self._question,
             tuple(self._streams.values()),
             rows,
-            self._knowledge,
+            self._values.values[max([0, *self._numbers()])],
+            self._values,
             self._limits,
             self._failed,
             windows,
         )
+
+    def _numbers(self) -> list[int]:
+        """The numbers of the values at the last event of each stream."""
+        return [self._values.number(s.last) for s in self._streams.values() if s.last is not None]
 
     def _fail(self, bad: BadInput) -> None:
         if bad.reason in self._failed or len(self._failed) < MOST_REASONS:

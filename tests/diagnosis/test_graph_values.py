@@ -1,0 +1,65 @@
+"""`why` looks at graphs of the knowledge base as they are at the times of events."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+import rdflib
+
+import spaseq
+
+E = "http://example/"
+HEAD = f"PREFIX : <{E}>\nSELECT * WITHIN 1 HOURS FROM STREAM S :s FROM NAMED :owners\n"
+OWNED = (
+    HEAD + "WHERE { SEQ(A) DEFINE GPM A ON S { ?d :alarm ?x GRAPH :owners { ?d :owner :eve } } }"
+)
+ALARM = f'<{E}d> <{E}alarm> "x" .'
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1000
+MINUTE = 60_000
+
+
+def owned_by(*names: str) -> rdflib.Graph:
+    lines = (f"<{E}d> <{E}owner> <{E}{name}> ." for name in names)
+    return rdflib.Graph().parse(data="\n".join(lines), format="nt")
+
+
+def report(minutes: list[int], first: str, versions: list[tuple[int, str]]) -> spaseq.Report:
+    """The report on alarms at some minutes, with versions of the owner from a minute on."""
+    alarms = [spaseq.Event(ALARM, int(BEGIN) + at * MINUTE) for at in minutes]
+    changes = [(int(BEGIN) + at * MINUTE, owned_by(name)) for at, name in versions]
+    graphs = {f"{E}owners": owned_by(first)}
+    return spaseq.why(OWNED, {f"{E}s": alarms}, graphs, kb_changes={f"{E}owners": changes})
+
+
+@pytest.mark.parametrize(
+    ("minutes", "first", "versions", "answers"),
+    [
+        ([5, 15, 20, 25], "eve", [(20, "bob")], 2),
+        ([5, 15, 20, 25], "bob", [(10, "eve"), (20, "bob")], 1),
+        ([5, 15, 20, 25], "bob", [(20, "eve")], 2),
+        ([5, 15], "bob", [(1, "eve"), (5, "bob"), (15, "eve")], 1),
+    ],
+)
+def test_each_event_sees_the_graph_of_its_time(
+    minutes: list[int], first: str, versions: list[tuple[int, str]], answers: int
+) -> None:
+    assert report(minutes, first, versions).answers == answers
+
+
+@pytest.mark.parametrize(
+    ("minutes", "first", "versions", "says"),
+    [
+        ([30], "eve", [(20, "bob")], ":d :owner :eve held until 2026-01-01T00:20"),
+        ([30, 40], "eve", [(10, "eve"), (20, "bob"), (35, "ann")], "held until 2026-01-01T00:20"),
+        ([5], "bob", [(20, "ann"), (30, "eve")], ":d :owner :eve holds from 2026-01-01T00:30 on"),
+        ([30], "ann", [(20, "bob")], None),
+    ],
+)
+def test_a_triple_that_held_before_or_after_is_named(
+    minutes: list[int], first: str, versions: list[tuple[int, str]], says: str | None
+) -> None:
+    found = report(minutes, first, versions)
+    (cause,) = found.causes
+    assert found.answers == 0
+    assert (says in cause.text) if says else ("held" not in cause.text)
