@@ -60,17 +60,20 @@ class WatchedGraph:
         """The checksum and the triples of files that have changed; None if they have not.
 
         Files count when two calls have seen them as they are, unless `at_once`: somebody may be
-        writing. `problem` says why changed files cannot be read.
+        writing. `problem` says why changed files cannot be read; who takes the triples clears it.
         """
         before, self._latest = self._latest, _states(self._paths)
         if self._latest == self._seen or not (at_once or self._latest == before):
             return None
-        self._seen, self.problem = self._latest, ""
+        self._seen = self._latest
         try:
-            return self._read()
+            found = self._read()
         except (SpaseqError, OSError) as error:
             self.problem = f"{error}; the graph stays as it was"
             return None
+        if found is None:
+            self.problem = ""
+        return found
 
     def forget(self) -> None:
         """Let the next call of `changed` give the files again, as they could not be taken."""

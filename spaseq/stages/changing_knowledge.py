@@ -29,7 +29,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.terms.term import Triple
-from spaseq.stages.timed_graphs import GraphChanges, Holding, TimedGraph, Used, used_patterns
+from spaseq.stages.timed_graphs import Holding, PlacedChanges, TimedGraph, Used, used_patterns
 
 GraphsState: TypeAlias = "tuple[int, dict[str, list[Triple]]]"
 """The time (ms) of the last changes from outside, and the triples of each graph."""
@@ -151,7 +151,7 @@ class ChangingKnowledge:
                 yield self._solutions(own)
                 continue
             makers = own.stream[places] - self._first
-            changes = GraphChanges.of(own.take(places), places, self._made[makers], self._terms)
+            changes = PlacedChanges.of(own.take(places), places, self._made[makers], self._terms)
             first = 0
             for place in changes.cuts(thresholds.current.graph_values):
                 yield self._piece(own, first, place, changes, used)
@@ -160,7 +160,7 @@ class ChangingKnowledge:
             yield self._piece(own, first, len(own), changes, used)
 
     def _piece(
-        self, rows: SolutionBatch, first: int, end: int, changes: GraphChanges, used: Used
+        self, rows: SolutionBatch, first: int, end: int, changes: PlacedChanges, used: Used
     ) -> SolutionBatch:
         """The solutions on some rows in order, the changes among which are made together."""
         rows, changes = rows.take(slice(first, end)), changes.between(first, end)

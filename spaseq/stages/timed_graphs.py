@@ -137,7 +137,7 @@ ANY = -1
 
 
 @record
-class GraphChanges:
+class PlacedChanges:
     """Changes of some graphs, in order, as m patterns to remove and triples to add.
 
     Attributes:
@@ -161,7 +161,7 @@ class GraphChanges:
     @classmethod
     def of(
         cls, rows: SolutionBatch, places: Int64s, graphs: Int64s, terms: ExtendedTerms
-    ) -> GraphChanges:
+    ) -> PlacedChanges:
         """The changes of n rows at some places [n], each of a graph [n]; terms are added."""
         start, codes, table = triples_of(rows)
         texts = table.array
@@ -204,18 +204,18 @@ class GraphChanges:
                 made[pair] = made.get(pair, 0) + 1
         return found
 
-    def between(self, first: int, end: int) -> GraphChanges:
+    def between(self, first: int, end: int) -> PlacedChanges:
         """The changes from a place on, and before another one."""
         return self._some(slice(*np.searchsorted(self.place, [first, end]).tolist()))
 
-    def of_graph(self, number: int) -> GraphChanges:
+    def of_graph(self, number: int) -> PlacedChanges:
         """The changes of one graph."""
         return self._some(np.flatnonzero(self.graph == number))
 
-    def _some(self, rows: RowSelection) -> GraphChanges:
+    def _some(self, rows: RowSelection) -> PlacedChanges:
         ints = (self.place, self.graph, self.s, self.p, self.o, self.pair)
         place, graph, s, p, o, pair = (column[rows] for column in ints)
-        return GraphChanges(place, graph, self.comes[rows], s, p, o, pair, self.alone[:0])
+        return PlacedChanges(place, graph, self.comes[rows], s, p, o, pair, self.alone[:0])
 
 
 class TimedGraph:
@@ -229,7 +229,7 @@ class TimedGraph:
         changes: of this graph, none of which is made by itself.
     """
 
-    def __init__(self, graph: ChangingGraph, changes: GraphChanges) -> None:
+    def __init__(self, graph: ChangingGraph, changes: PlacedChanges) -> None:
         own, self._graph = changes, graph
         _, first, own_pair = np.unique(own.pair, return_index=True, return_inverse=True)
         s, p = own.s[first], own.p[first]

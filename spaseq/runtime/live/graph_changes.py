@@ -321,7 +321,10 @@ class GraphChanges:
 
     def _look(self, own: WatchedGraph) -> None:
         found = own.changed()
-        if found is None or self.is_maintained(own.iri):
+        if found is None:
+            return
+        if self.is_maintained(own.iri):
+            own.problem = ""
             return
         checksum, triples = found
         try:
@@ -331,6 +334,7 @@ class GraphChanges:
         except SpaseqError:
             own.forget()  # to be tried again
             raise
+        own.problem = ""
         self._changed(before, after)
         self._note(self.far_ahead(after) or f"<{own.iri}> has changed with its files")
 
