@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from spaseq.logs.segment_log import LogNotWritten, SegmentLog
+from tests.serve import servers
 from tests.serve.servers import NQUADS, Served, event, served, wait
 
 DAY = "2026-01-01T00:00:"
@@ -141,3 +142,22 @@ def test_a_post_is_no_heartbeat(tmp_path: Path) -> None:
             "headers": {"Content-Type": "application/x-spaseq-heartbeat; time=5"}
         }
         assert server.http.post("/streams/S", content=b"{}", **given).status_code == 415
+
+
+def test_thousands_of_arrivals_in_one_post(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is accepted, answered once, and in the order of the body."""
+    larger = servers.CONFIGURATION.replace("100 KB", "2 MB")
+    monkeypatch.setattr(servers, "CONFIGURATION", larger)
+    text = "".join(f'<http://e/x> <http://e/p> "{i}" <http://e/g{i}> .\n' for i in range(12_000))
+    with served(tmp_path, stream='time = "arrival"\nheartbeat = "50 MILLISECONDS"') as server:
+        query = (
+            "SELECT ?v FROM STREAM S <http://e/s> WHERE { SEQ(A) "
+            "DEFINE GPM A ON S { ?x <http://e/p> ?v } }"
+        )
+        assert server.http.put("/queries/each", content=query).status_code == 201
+        reply = server.post(text).json()
+        assert (reply["accepted"], reply["bad"]) == (12_000, [])
+        wait(lambda: server.http.get("/queries/each").json()["answers"] == 12_000)
+        last = server.http.get("/queries/each/answers?last=1000")
+        found = [json.loads(line)["bindings"]["v"]["value"] for line in last.text.splitlines()]
+        assert found == [str(i) for i in range(11_000, 12_000)]
