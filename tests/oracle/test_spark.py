@@ -75,7 +75,7 @@ def test_followed(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        pytest.param("least", marks=pytest.mark.thorough),
+        pytest.param("least", marks=pytest.mark.slow),
         pytest.param("never", marks=pytest.mark.slow),
     ],
 )

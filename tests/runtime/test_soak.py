@@ -19,7 +19,7 @@ SECONDS = float(os.environ.get("SPASEQ_KILLS_SECONDS", "inf"))
 SEED = int(os.environ.get("SPASEQ_SOAK_SEED", "1"))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_one_kill_of_each_kind(tmp_path: Path) -> None:
     plan = Plan.drawn(Random(SEED), seconds=20, per_second=6, each=1)
     with standalone_cluster(tmp_path) as cluster:

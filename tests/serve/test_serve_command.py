@@ -91,10 +91,12 @@ def test_sigterm_saves_the_state_and_the_next_server_goes_on(configuration: Path
         assert server.end(signal.SIGINT) == 0
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("runtime", "pause", "longest", "most"),
-    [("local", 0.02, 1.5, 1000), pytest.param("spark", 0.3, 8.0, 3, marks=pytest.mark.spark)],
+    [
+        pytest.param("local", 0.02, 1.5, 1000, marks=pytest.mark.thorough),
+        pytest.param("spark", 0.3, 8.0, 3, marks=[pytest.mark.spark, pytest.mark.slow]),
+    ],
 )
 def test_kills_lose_no_event_and_repeat_no_answer(
     configuration: Path, runtime: str, pause: float, longest: float, most: int
