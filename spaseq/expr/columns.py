@@ -10,6 +10,7 @@ A variable replaces each call in the expression, and the result of the call is b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from itertools import islice
 from typing import Generic, TypeVar, cast
@@ -33,6 +34,7 @@ from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.extension import Function
 from spaseq.expr.leaves import TermOrNone
 from spaseq.expr.uses import is_volatile, variables_of
+from spaseq.expr.values import Value, decode, encode
 from spaseq.lang import ast
 from spaseq.lang.variables import rewritten
 from spaseq.rdf.columns.term_columns import NumberColumn, distinct_codes, integer_texts
@@ -203,19 +205,70 @@ def extend_column(
 def _summed(
     expr: ast.Expr, total: ast.Arithmetic, rows: TermRows, options: Options
 ) -> tuple[list[str | None], Indices]:
-    """`extend_column` of a sum of two variables: whole numbers are added in one go."""
-    (is_whole, left), (other, right) = (_whole(v, rows) for v in (total.left, total.right))
-    is_whole &= other
-    sums, which = np.unique(
-        (left + right if total.op == "+" else left - right), return_inverse=True
-    )
-    results: list[str | None] = [*integer_texts(sums)]
-    rest = np.flatnonzero(~is_whole)
-    if len(rest):
-        more, places = _evaluate(_term(expr, options), rows.picked(rest), False)
-        which[rest] = places + len(results)
-        results += more
-    return results, which
+    """`extend_column` of a sum of two variables: whole numbers and decimals are added in one go."""
+    results, which = list[str | None](), np.zeros(rows.size, np.intp)
+    rest = np.arange(rows.size)
+    for sums_of, texts_of in ((_whole_sums, integer_texts), (_decimal_sums, _decimal_texts)):
+        is_known, sums = sums_of(total, rows if len(rest) == rows.size else rows.picked(rest))
+        distinct, places = np.unique(sums[is_known], return_inverse=True)
+        which[rest[is_known]] = places + len(results)
+        results += texts_of(distinct)
+        rest = rest[~is_known]
+        if not len(rest):
+            return results, which
+    more, places = _evaluate(_term(expr, options), rows.picked(rest), False)
+    which[rest] = places + len(results)
+    return results + more, which
+
+
+def _whole_sums(total: ast.Arithmetic, rows: TermRows) -> tuple[Bools, Int64s]:
+    """(the rows where a sum is one of small whole numbers, the sums)."""
+    (is_known, left), (other, right) = _whole(total.left, rows), _whole(total.right, rows)
+    return is_known & other, left + right if total.op == "+" else left - right
+
+
+def _decimal_sums(total: ast.Arithmetic, rows: TermRows) -> tuple[Bools, Int64s]:
+    """(the rows where a sum of short numbers is an xsd:decimal, the sums times `_SCALE`)."""
+    (left, some), (right, others) = _scaled(total.left, rows), _scaled(total.right, rows)
+    is_known = (left < _MOST_SCALED) & (right < _MOST_SCALED) & (some | others)
+    return is_known, left + right if total.op == "+" else left - right
+
+
+_PLACES = 6
+_SCALE = 10**_PLACES
+_MOST_SCALED = 2**60
+"""Decimals with so many places behind the point, and no larger, are added as whole numbers."""
+
+
+def _scaled(operand: ast.Expr, rows: TermRows) -> tuple[Int64s, Bools]:
+    """(the values [size] of a variable times `_SCALE`, which of them are of type xsd:decimal).
+
+    A value is `_MOST_SCALED` if it is no short decimal or whole number.
+    """
+    column = rows.columns.get(operand.name) if isinstance(operand, ast.Var) else None
+    if column is None:
+        return np.full(rows.size, _MOST_SCALED), np.zeros(rows.size, np.bool_)
+    bound = np.where(column < 0, column.max(initial=0), column)
+    used, where = distinct_codes(bound, len(rows.terms))
+    known = [decode(rows.terms[code]) for code in used.tolist()]
+    values = np.array([*map(_scaled_value, known)], np.int64)[where]
+    values[column < 0] = _MOST_SCALED
+    return values, np.array([isinstance(value, Decimal) for value in known])[where]
+
+
+def _scaled_value(value: Value) -> int:
+    """A short number times `_SCALE`; `_MOST_SCALED` if it is no such number."""
+    if not isinstance(value, int | Decimal) or isinstance(value, bool):
+        return _MOST_SCALED
+    if not abs(value) < _MOST_SCALED // _SCALE:
+        return _MOST_SCALED
+    scaled = Decimal(value).scaleb(_PLACES)
+    return int(scaled) if scaled == int(scaled) else _MOST_SCALED
+
+
+def _decimal_texts(values: Int64s) -> list[str]:
+    """The canonical terms of decimals, given times `_SCALE`."""
+    return [encode(Decimal(value).scaleb(-_PLACES)) for value in values.tolist()]
 
 
 def _whole(operand: ast.Expr, rows: TermRows) -> tuple[Bools, Int64s]:

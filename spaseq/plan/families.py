@@ -8,6 +8,12 @@ negated steps look at the events of one member.
 
 A family evaluates a pattern for all members, and then joins the solutions with the table. So it
 needs more solutions on the way than a member, whose pattern has its constants from the beginning.
+
+Where the first step of every match is one GPM, a family may *begin with the member*: this GPM alone
+has the table, and the number is no variable of PARTITION BY. Its solutions carry the constants that
+later steps are compared with, so solutions of later steps belong to all members, and are made once.
+Partial matches of members then wait side by side in a partition. This needs conditions that ask
+each partial match for itself: no `,`, no selection strategy, no AFTER MATCH.
 """
 
 from __future__ import annotations
@@ -24,6 +30,7 @@ from spaseq.errors import QueryText
 from spaseq.lang import ast
 from spaseq.lang.format import format_query, with_window
 from spaseq.lang.resolve import resolve
+from spaseq.lang.sequence import Chain, GpmStep, Repeat, chains, occurrences, steps
 from spaseq.lang.shapes import QUERY, Constant, Shape, is_made, parameter, total
 from spaseq.lang.variables import rewritten, walk
 from spaseq.plan.planner import plan_as_written, signature, with_fingerprint
@@ -35,18 +42,24 @@ from spaseq.rdf.terms.term import XSD_STRING, split_literal
 from spaseq.records import record
 
 
-def with_constants(pattern: n.Pattern, known: Mapping[str, Constant], table: n.Table) -> n.Pattern:
-    """A pattern of a family with `table` as its table.
+def with_constants(
+    pattern: n.Pattern, known: Mapping[str, Constant], carried: Mapping[str, str]
+) -> n.Pattern:
+    """A pattern of a family for one row of its table.
 
-    The constants in `known`, by name of the parameter, stand where the parameters stood.
+    The constants in `known`, by name of the parameter, stand where the parameters stood. `carried`
+    has the row's texts of the variables that stay in the table.
     """
     match pattern:
         case n.Table(variables):
-            return table if QUERY in variables else pattern
+            if QUERY not in variables:
+                return pattern
+            kept = tuple(v for v in variables if v in carried)
+            return n.Table(kept, (tuple(carried[v] for v in kept),))
         case n.BGP(triples):
             return n.BGP(tuple(_triple(own, known) for own in triples))
     own = with_expressions(pattern, lambda expr: rewritten(expr, lambda node: _in(known, node)))
-    return mapped(own, lambda operand: with_constants(operand, known, table))
+    return mapped(own, lambda operand: with_constants(operand, known, carried))
 
 
 def constant_of(text: str) -> Constant:
@@ -102,6 +115,11 @@ class Family:
     first: QueryPlan
 
     @property
+    def begins_with_member(self) -> bool:
+        """Whether solutions of the first step alone have a member's number."""
+        return QUERY not in self.plan.sequence.partition
+
+    @property
     def members(self) -> tuple[int, ...]:
         """The numbers of the queries, ascending."""
         return tuple(sorted(number for owners in self.owners for number in owners))
@@ -113,8 +131,9 @@ class Family:
         """
         names = (parameter(place).name for place in self.places)
         known = dict(zip(names, map(constant_of, self.rows[row]), strict=True))
-        table = n.Table((QUERY,), ((row_term(row),),))
-        return _with_patterns(self.plan, lambda own: with_constants(own, known, table))
+        carried = {total(i).name: text for i, text in zip(self.places, self.rows[row], strict=True)}
+        carried[QUERY] = row_term(row)
+        return _with_patterns(self.plan, lambda own: with_constants(own, known, carried))
 
     def takes(self, plan: QueryPlan) -> bool:
         """Whether a query differs from the members in constants at `places` only."""
@@ -160,8 +179,12 @@ def row_of(term: str) -> int:
     return int(term[1:-1])
 
 
-def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
-    """The families of enough queries each, in order of their first members."""
+def families_of(plans: Sequence[QueryPlan], begun: bool = False) -> tuple[Family, ...]:
+    """The families of enough queries each, in order of their first members.
+
+    Families may begin with the member only if `begun`: the run is a bounded one in one process, and
+    no limit counts what a member has.
+    """
     alike: dict[object, list[int]] = {}
     known: dict[tuple[int, tuple[str, ...]], list[int]] = {}  # by the identity of a shape
     for number, plan in enumerate(plans):
@@ -170,7 +193,7 @@ def families_of(plans: Sequence[QueryPlan]) -> tuple[Family, ...]:
             if place not in known:
                 known[place] = alike.setdefault((plan.shape, plan.disabled), [])
             known[place].append(number)
-    planned = _FamilyPlans()
+    planned = _FamilyPlans(begun)
     found = (
         _family(plans, numbers, planned)
         for numbers in alike.values()
@@ -192,7 +215,7 @@ def family_begun_by(plan: QueryPlan) -> Family | None:
         return None  # what a window holds is that of its first members
     constants = plan.shaped.constants
     places = tuple(range(len(constants)))
-    own = _plan(plan, plan.shaped.shape, constants, places)
+    own = _plan(plan, plan.shaped.shape, constants, _Table(frozenset(places)))
     if own is None or not places:
         return None
     own = _titled(own, f"the family of {plan.identity.title}")
@@ -210,7 +233,7 @@ def family_again(
     first = members[0][2]
     if first.shaped is None or not all(are_alike(first, plan) for _, _, plan in members):
         return None
-    own = _plan(first, first.shaped.shape, first.shaped.constants, places)
+    own = _plan(first, first.shaped.shape, first.shaped.constants, _Table(frozenset(places)))
     if own is None:
         return None
     family = Family(own, tuple(places), ((),) * row_count, ((),) * row_count, first)
@@ -237,8 +260,9 @@ class _FamilyPlans:
     else one is planned, and the others get its plan with their own windows.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, begun: bool) -> None:
         self._known: dict[object, _Planned | None] = {}
+        self._begun = begun
 
     def plan(self, first: QueryPlan, places: tuple[int, ...]) -> QueryPlan | None:
         """What `_plan` makes, given a member's plan and the places of its own constants."""
@@ -247,8 +271,17 @@ class _FamilyPlans:
         common = tuple(own for i, own in enumerate(constants) if i not in places)
         alike = _without_length(shape.query), shape.binders, places, common, first.disabled
         if alike not in self._known:
-            plan = _plan(first, shape, constants, places)
-            open_query = partial(_open_query, shape, constants, places)
+            table = _Table(frozenset(places))
+            plan = None
+            if self._begun:
+                carrier = _carrier(first, shape, table.places)
+                if carrier is not None:
+                    table = replace(table, carrier=carrier)
+                    plan = _plan(first, shape, constants, table)
+            if plan is None or not plan.sequence.evaluator.name.startswith("compiled-"):
+                table = replace(table, carrier=None)
+                plan = _plan(first, shape, constants, table)
+            open_query = partial(_open_query, shape, constants, table)
             self._known[alike] = None if plan is None else _Planned(plan, open_query)
             return plan
         known = self._known[alike]
@@ -310,7 +343,9 @@ def with_rows(
 ) -> QueryPlan:
     """A family's plan with other rows in its table, by number."""
     columns = {
-        parameter(place).name: [row[i] for row in rows.values()] for i, place in enumerate(places)
+        variable.name: [row[i] for row in rows.values()]
+        for i, place in enumerate(places)
+        for variable in (parameter(place), total(place))
     }
     columns[QUERY] = [*map(row_term, rows)]
     return _with_patterns(plan, lambda pattern: _with_columns(pattern, columns))
@@ -332,14 +367,70 @@ def _with_patterns(plan: QueryPlan, change: Callable[[n.Pattern], n.Pattern]) ->
     return replace(plan, patterns=replace(patterns, gpms=gpms, memberships=memberships))
 
 
+@record
+class _Table:
+    """The table of a family: the `places` of its constants, and which GPM has it.
+
+    It is the `carrier`, if the family begins with the member; else all GPMs have it.
+    """
+
+    places: frozenset[int]
+    carrier: str | None = None
+
+
+def _carrier(first: QueryPlan, shape: Shape, places: frozenset[int]) -> str | None:
+    """The GPM with which the family of these queries may begin; None if there is none.
+
+    `first` is the plan of a member.
+    """
+    links = first.sequence.chain.links
+    begin = links[0].step if links else None
+    answers = first.answers
+    if not isinstance(begin, GpmStep) or answers.strategy != "ALL":
+        return None
+    if not answers.after_match.keeps_all or "," in _joins(first.sequence.chain):
+        return None
+    name = begin.occurrence.gpm
+    if sum(use.gpm == name for use in occurrences(first.sequence.chain)) > 1:
+        return None
+    if isinstance(shape.query.window, ast.CountWindow) or shape.query.windows:
+        return None
+    summed = {i for i, binder in shape.binders if binder == name}
+    later = [gpm for gpm in shape.query.gpms if gpm.name != name]
+    for gpm in later:
+        mentioned = {v.name for v in walk(gpm) if isinstance(v, ast.Var)}
+        here = {i for i in places if parameter(i).name in mentioned}
+        if not here <= summed | _bounds(gpm, here):
+            return None
+    return name if later else None
+
+
+def _joins(chain: Chain) -> set[str]:
+    """The kinds of operators that join the steps of a sequence."""
+    own = {s.own.kind for s in steps(chain) if isinstance(s, Repeat) and s.own is not None}
+    return own | {link.join.kind for part in chains(chain) for link in part.links}
+
+
+def _bounds(gpm: ast.Gpm, places: Collection[int]) -> set[int]:
+    """The places of constants that a FILTER of a GPM compares by order with a variable."""
+    names = {parameter(i).name: i for i in places}
+    return {
+        names[side.name]
+        for node in walk(gpm)
+        if isinstance(node, ast.Compare) and node.op != "="
+        for side in (node.left, node.right)
+        if isinstance(side, ast.Var) and side.name in names
+    }
+
+
 def _plan(
-    first: QueryPlan, shape: Shape, constants: Sequence[Constant], places: Sequence[int]
+    first: QueryPlan, shape: Shape, constants: Sequence[Constant], table: _Table
 ) -> QueryPlan | None:
     """The plan of a family; its table has one row.
 
     None if the family's query is none that the planner takes.
     """
-    query = _query(shape, constants, frozenset(places))
+    query = _query(shape, constants, table)
     resolved = resolve(query, QueryText("", "<family>"))
     if any(d.severity == "error" for d in resolved.diagnostics):
         return None
@@ -348,25 +439,32 @@ def _plan(
     plan = with_gpms(plan, tuple(replace(g, certain=g.certain | _sums(g)) for g in gpms))
     # Limits and sets of runs ask for the key of a single query.
     key = first.sequence.key
-    if key.variables is not None:
+    if key.variables is not None and table.carrier is None:
         key = StageKey((*key.variables, QUERY), key.reason)
     plan = replace(plan, sequence=replace(plan.sequence, key=key))
     plan = _titled(apply_rules(plan, first.disabled), "family")
-    plan = with_fingerprint(plan, _open_query(shape, constants, places))
+    plan = with_fingerprint(plan, _open_query(shape, constants, table))
     if any(gpm.correlation is not None for gpm in plan.patterns.gpms):
         return None
     if any(window.content is not None for window in plan.inputs.windows):
         return None  # only groups that are kept know members
-    # Answers have the variables that they have for a single query.
+    # Answers have the variables that they have for a single query. If later steps have conditions
+    # that only events have there, the variables of these stay, too.
     pairs = zip(plan.patterns.gpms, first.patterns.gpms, strict=True)
-    gpms = tuple(replace(gpm, private=own.private) for gpm, own in pairs)
+    gpms = tuple(replace(g, private=own.private - _compared(g)) for g, own in pairs)
     return replace(plan, patterns=replace(plan.patterns, gpms=gpms))
 
 
-def _open_query(shape: Shape, constants: Sequence[Constant], places: Collection[int]) -> ast.Query:
+def _compared(gpm: GpmPlan) -> frozenset[str]:
+    """The variables in conditions between events."""
+    nodes = (node for condition in gpm.conditions for node in walk(condition))
+    return frozenset(node.name for node in nodes if isinstance(node, ast.Var))
+
+
+def _open_query(shape: Shape, constants: Sequence[Constant], table: _Table) -> ast.Query:
     """The query of a family without the constants of any member."""
-    own = [_ANY if i in places else constant for i, constant in enumerate(constants)]
-    return _query(shape, own, frozenset(places))
+    own = [_ANY if i in table.places else constant for i, constant in enumerate(constants)]
+    return _query(shape, own, table)
 
 
 def _sums(gpm: GpmPlan) -> frozenset[str]:
@@ -374,8 +472,9 @@ def _sums(gpm: GpmPlan) -> frozenset[str]:
     return frozenset(filter(is_made, gpm.variables))
 
 
-def _query(shape: Shape, constants: Sequence[Constant], places: frozenset[int]) -> ast.Query:
+def _query(shape: Shape, constants: Sequence[Constant], table: _Table) -> ast.Query:
     """The query of a family, with the constants that all members have in common."""
+    places, carrier = table.places, table.carrier
     fixed = {parameter(i).name: c for i, c in enumerate(constants) if i not in places}
 
     def restore(node: ast.Node) -> ast.Node | None:
@@ -397,8 +496,26 @@ def _query(shape: Shape, constants: Sequence[Constant], places: frozenset[int]) 
 
     gpms = [rewritten(gpm, replaced) for gpm in query.gpms]
     bound = {gpm: [(i, made[i]) for i, own in binders if own == gpm] for _, gpm in binders}
-    defined = tuple(_gpm(g, places, bound.get(g.name, ()), constants) for g in gpms)
-    return replace(query, gpms=defined, partition=(*query.partition, ast.Var(QUERY)))
+    if carrier is None:
+        defined = tuple(_gpm(g, places, bound.get(g.name, ()), constants) for g in gpms)
+        partition = (*query.partition, ast.Var(QUERY))
+        return replace(query, gpms=defined, partition=partition)
+    later = [gpm for gpm in gpms if gpm.name != carrier]
+    names = {node.name for gpm in later for node in walk(gpm) if isinstance(node, ast.Var)}
+    carried = {parameter(i).name: total(i) for i in sorted(places) if parameter(i).name in names}
+    columns = [(i, total(i)) for i in places if parameter(i).name in carried]
+
+    def read(node: ast.Node) -> ast.Node | None:
+        """The variable of a constant that the first step has."""
+        return carried.get(node.name) if isinstance(node, ast.Var) else None
+
+    defined = tuple(
+        _gpm(gpm, places, bound.get(carrier, ()), constants, columns)
+        if gpm.name == carrier
+        else rewritten(gpm, read)
+        for gpm in gpms
+    )
+    return replace(query, gpms=defined)
 
 
 def _gpm(
@@ -406,12 +523,17 @@ def _gpm(
     places: Iterable[int],
     sums: Sequence[tuple[int, ast.Arithmetic]],
     constants: Sequence[Constant],
+    carried: Sequence[tuple[int, ast.Var]] = (),
 ) -> ast.Gpm:
-    """A GPM with the columns of the table that it reads, and the sums that it makes."""
+    """A GPM with the columns of the table that it reads, and the sums that it makes.
+
+    It also has constants that later steps read, as variables.
+    """
     mentioned = {node.name for node in walk(gpm) if isinstance(node, ast.Var)}
     own = sorted(i for i in places if parameter(i).name in mentioned or i in dict(sums))
-    variables = (ast.Var(QUERY), *map(parameter, own))
-    table = ast.Values(variables, ((ast.Literal("0"), *(constants[i] for i in own)),))
+    columns = [*((i, parameter(i)) for i in own), *carried]
+    variables = (ast.Var(QUERY), *(variable for _, variable in columns))
+    table = ast.Values(variables, ((ast.Literal("0"), *(constants[i] for i, _ in columns)),))
     pattern = ast.GroupGraphPattern((*gpm.pattern.elements, table))
     if sums:
         binds = (ast.Bind(ast.Call("COALESCE", (e, _NO_SUM)), total(i)) for i, e in sums)

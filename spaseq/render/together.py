@@ -28,8 +28,15 @@ def together_text(plans: Sequence[QueryPlan], words: Sequence[QueryWords]) -> st
     families = families_of(plans)
     alone = len(plans) - sum(len(family.members) for family in families)
     lines = [f"queries    {len(plans):,}: {_counted(len(families), alone)}"]
+    begun = {f.members for f in families_of(plans, begun=True) if f.begins_with_member}
     for family in families:
         lines += _family(family, plans, words[family.members[0]])
+        if family.members in begun:
+            _, *later = family.plan.patterns.gpms
+            lines.append(
+                f"  {', '.join(gpm.name for gpm in later)}: solutions are made once for all "
+                "members, in a bounded run of the local runtime"
+            )
     lines += map(_joined, joint_plans(families))
     members = {number for family in families for number in family.members}
     lines += _templates([plan for number, plan in enumerate(plans) if number not in members])

@@ -128,5 +128,5 @@ def patterns_of(
     """
     if unit.family is None:
         return PatternStage(unit.plan, knowledge, on_bad, limits, measures, joint.lone)
-    own = None if unit.plan.inputs.windows else joint
+    own = None if unit.plan.inputs.windows or unit.family.begins_with_member else joint
     return FamilyPatterns(unit.family, unit.plans, knowledge, on_bad, limits, own)

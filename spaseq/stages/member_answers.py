@@ -44,7 +44,7 @@ class MemberAnswers:
         """No answers: `take` gives them."""
         of_row: dict[str, list[SequenceMatch]] = {}
         for match in matches:
-            of_row.setdefault(match.solutions[0].singles[self._place][1], []).append(match)
+            of_row.setdefault(_row_term_of(match), []).append(match)
         for term, own in of_row.items():
             for number in self.owners(term):
                 self.name = self._plans[number].identity.name
@@ -146,6 +146,11 @@ class MemberAnswers:
             expressions=plan.expressions,
             sequence=replace(first.sequence, evaluator=evaluator),
         )
+
+
+def _row_term_of(match: SequenceMatch) -> str:
+    """The term of the row of a family's table that a match belongs to."""
+    return next(text for name, text in match.solutions[0].singles if name == QUERY)
 
 
 def _own(names: Iterable[str]) -> tuple[str, ...]:

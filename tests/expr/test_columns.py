@@ -11,6 +11,7 @@ from spaseq.expr.columns import TermRows, extend_column, filter_rows
 from spaseq.expr.compile import compile_filter, compile_term
 from spaseq.expr.env import DictEnv
 from tests.expr.sparql import expression, ntriples
+from tests.thresholds import forced
 
 TERMS = [
     t
@@ -73,6 +74,33 @@ def test_extended_column_same_as_row_by_row(rows: list[tuple[int, int]]) -> None
         for row in rows
     ]
     assert [results[i] for i in which] == expected
+
+
+NUMBERS = [
+    f'"{text}"^^<http://www.w3.org/2001/XMLSchema#{kind}>'
+    for text in ("0", "-0", "7", "007", "-12", "1.5", "0.10", "-3.000001", ".5", "2.", "0.0000001")
+    for kind in ("integer", "decimal", "int", "double")
+]
+NUMBERS += [
+    f'"{2**60 // 10**6 + n}.25"^^<http://www.w3.org/2001/XMLSchema#decimal>' for n in (-1, 0)
+]
+ANY_NUMBER = st.integers(-1, len(NUMBERS) - 1)
+
+
+@pytest.mark.parametrize("sum_of", ["?a + ?b", "?a - ?b", "COALESCE(?a - ?b, <no:sum>)"])
+@given(rows=st.lists(st.tuples(ANY_NUMBER, ANY_NUMBER), min_size=1, max_size=60))
+def test_sums_of_numbers_of_any_kind(sum_of: str, rows: list[tuple[int, int]]) -> None:
+    """Whole numbers and decimals are added in one go, the others one by one."""
+    expr = expression(sum_of)
+    table = np.array(rows, dtype=np.int32)
+    columns = {v: table[:, i] for i, v in enumerate("ab")}
+    with forced("summed_rows=1"):
+        results, which = extend_column(expr, TermRows.of(columns, NUMBERS))
+    term = compile_term(expr)
+    assert [results[i] for i in which] == [
+        term(DictEnv({v: NUMBERS[c] for v, c in zip("ab", row, strict=True) if c >= 0}))
+        for row in rows
+    ]
 
 
 def test_rows_without_columns() -> None:

@@ -36,7 +36,7 @@ def number(choices: Choices) -> ast.Literal:
 
 def with_conditions(query: ast.Query, choices: Choices) -> ast.Query:
     """The query with FILTERs that compare a variable of a GPM with a constant, or with a sum."""
-    named = {g.name: sorted(_values(g)) for g in query.gpms}
+    named = {g.name: sorted(values_of(g)) for g in query.gpms}
     every = sorted({v for own in named.values() for v in own})
     gpms = []
     for gpm in query.gpms:
@@ -53,7 +53,7 @@ def with_conditions(query: ast.Query, choices: Choices) -> ast.Query:
     return replace(query, gpms=tuple(gpms))
 
 
-def _values(gpm: ast.Gpm) -> Iterator[str]:
+def values_of(gpm: ast.Gpm) -> Iterator[str]:
     """The variables of the values of a GPM's triple patterns."""
     for element in gpm.pattern.elements:
         for triple in element.triples if isinstance(element, ast.Triples) else ():
@@ -61,13 +61,13 @@ def _values(gpm: ast.Gpm) -> Iterator[str]:
                 yield triple.object.name
 
 
-def variation(query: ast.Query, choices: Choices) -> ast.Query:
-    """The query with some constants of its GPMs changed."""
+def variation(query: ast.Query, choices: Choices, kinds: bool = True) -> ast.Query:
+    """The query with some constants of its GPMs changed; IRIs only if `kinds`."""
 
     def changed(node: ast.Node) -> ast.Node | None:
         match node:
             case ast.Triple(subject, predicate, ast.Iri(value) as old):
-                other = ast.Iri(NS + choices.pick("ABC")) if choices.chance(3) else old
+                other = ast.Iri(NS + choices.pick("ABC")) if kinds and choices.chance(3) else old
                 return ast.Triple(subject, predicate, other if value.startswith(NS) else old)
             # rdflib, which the oracle asks, orders numbers and dates among each other.
             case ast.Literal(datatype=kind) if kind in NUMBERS and choices.chance(2):

@@ -16,6 +16,15 @@ from tests.oracle.draw_events import NS, STREAMS, Arrivals, number, term
 from tests.oracle.strategies import Case
 
 CASES = {
+    "UNTIL stops no first repetition that its FILTER does not let it stop": (
+        "A+ UNTIL U",
+        "WITHIN 5 EVENTS",
+        {
+            "A": "[] ex:v ?a",
+            "U": '[] ex:v ?u FILTER(NOW() < "1970-01-01T00:00:03Z"^^xsd:dateTime)',
+        },
+        "A@1 A@2 A@3 A@5",
+    ),
     "one more repetition of a greedy loop counts its own inner repetitions": (
         "(B{2})++",
         "WITHIN 3 SECONDS",

@@ -142,3 +142,49 @@ def test_the_plan_of_one_row_has_its_constants_in_their_places() -> None:
     assert "<http://e/Warm>" in repr(first.pattern) and "<http://e/Hot>" not in repr(first.pattern)
     assert "'7'" in repr(first.pattern) + repr(second.pattern)
     assert "_:#" not in repr(first.pattern) + repr(second.pattern)
+
+
+def begun(**changed: str) -> Family:
+    """A family whose members differ in the least value of A."""
+    plans = [plan(**changed, least=least) for least in ("20", "30")]
+    (family,) = families_of(plans, begun=True)
+    return family
+
+
+@pytest.mark.parametrize("changed", [{}, {"steps": "A: B"}, {"more": "PARTITION BY (?k)"}])
+def test_solutions_of_later_steps_belong_to_all_members(changed: dict[str, str]) -> None:
+    family = begun(**changed)
+    assert family.begins_with_member
+    first, later = family.plan.patterns.gpms
+    assert "Table" in repr(first.pattern) and "Table" not in repr(later.pattern)
+    assert family.plan.sequence.evaluator.name == "compiled-registers"
+
+
+def test_a_bound_of_a_later_step_is_carried_by_the_first() -> None:
+    """The bound of an event is a condition on the member with which a match has begun."""
+    plans = [plan(extra=f"FILTER (?w > {least})") for least in ("7", "8")]
+    (family,) = families_of(plans, begun=True)
+    later = family.plan.patterns.gpms[1]
+    assert family.begins_with_member and later.conditions
+    assert '"8"' in repr(family.only(1).patterns.gpms[0].pattern)
+    assert "_:#" not in repr(family.only(1).patterns.gpms)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"steps": "A+; B"},
+        {"steps": "A; B; A"},
+        {"more": "AFTER MATCH SKIP PAST LAST EVENT"},
+        {"form": "SELECT MAX ?x"},
+    ],
+)
+def test_members_have_partitions_of_their_own_elsewhere(changed: dict[str, str]) -> None:
+    assert not begun(**changed).begins_with_member
+
+
+def test_a_later_step_of_one_kind_for_each_member_has_the_table() -> None:
+    """Its solutions are few: those of all kinds would be many."""
+    plans = [plan(extra=f"?y :of {kind} .") for kind in (":p", ":q")]
+    (family,) = families_of(plans, begun=True)
+    assert not family.begins_with_member

@@ -18,7 +18,7 @@ from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.run.event_rows import EventRows, GpmRow
 from spaseq.automaton.run.waiting_limit import Member, WaitingLimit
-from spaseq.compiled.arrays import Indices, Int32s, Int64s
+from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 
 _NONE = np.empty(0, np.int64)
@@ -266,12 +266,32 @@ def _distinct(rows: SolutionBatch, slot: Int32s) -> Indices | None:
     alike = (place[:, 1:] == place[:, :-1]).all(axis=0)
     if not alike.any():
         return None
+    columns = [column.codes for column in rows.values.values()]
+    if any(_rises(column, alike) for column in columns):
+        return None
     some = np.flatnonzero(np.append(alike, False) | np.append(False, alike))
-    columns = [column.codes[some].astype(np.int64) for column in rows.values.values()]
-    _, first = np.unique(np.vstack([place[:, some], *columns]), axis=1, return_index=True)
+    group = np.cumsum(np.append(True, ~alike))[some]
+    first = _firsts([group, *(column[some] for column in columns)])
     if len(first) == len(some):
         return None
     kept = np.ones(len(rows), np.bool_)
     kept[some] = False
     kept[some[first]] = True
     return np.flatnonzero(kept)
+
+
+def _rises(column: Int32s, alike: Bools) -> bool:
+    """Whether a column [n] has a greater value than the row before wherever the two are `alike`."""
+    return bool(((column[1:] > column[:-1]) | ~alike).all())
+
+
+def _firsts(columns: Sequence[Int32s | Int64s]) -> Indices:
+    """The first place of each distinct row of some columns, whose values are -1 and more."""
+    key, keys = np.zeros(len(columns[0]), np.int64), 1
+    for column in columns:
+        width = int(column.max(initial=0)) + 2
+        if keys * width >= 2**62:
+            used, key = np.unique(key, return_inverse=True)
+            keys = len(used)
+        key, keys = key * width + (column + 1), keys * width
+    return np.unique(key, return_index=True)[1]

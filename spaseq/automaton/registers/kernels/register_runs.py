@@ -133,7 +133,9 @@ def _begins(batch: BatchArrays, gpm: Int32s, first: int, end: int, row: int, e: 
             g = gpm[other]
             if g >= 0:
                 for i in range(program.stops[g], program.stops[g + 1]):
-                    if program.stopping[i, 0] == e:
+                    if program.stopping[i, 0] == e and is_passed(
+                        batch, program.stopping[i, 1], program.stopping[i, 2], other, NONE
+                    ):
                         return False
     return True
 
@@ -160,8 +162,11 @@ def _ask(
             at = block + program.killing[i, 0]
             ask_ending(batch, at, program.killing[i, 1], program.killing[i, 2], row)
         for i in range(program.stops[g], program.stops[g + 1]):
-            at = block + program.stopping[i, 0]
-            ask_ending(batch, at, program.stopping[i, 1], program.stopping[i, 2], row)
+            e = as_nonnegative(program.stopping[i, 0])
+            first_test, end_test = program.stopping[i, 1], program.stopping[i, 2]
+            if program.edge[e, KIND] == FIRST:
+                is_passed(batch, first_test, end_test, row, NONE)
+            ask_ending(batch, block + e, first_test, end_test, row)
     noted: bool = batch.answers.size[NOTED] > 0 or batch.answers.size[LACKING] > 0
     return noted
 

@@ -1,0 +1,107 @@
+"""Families that begin with the member: each query has the answers that it has by itself.
+
+`python -m tests.oracle.test_member_families --cases N --first SEED` tries more sets, by number.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from dataclasses import replace
+
+from spaseq.compile import CompileOptions, check_query, compile_query
+from spaseq.lang import ast
+from spaseq.lang.format import format_query
+from spaseq.lang.parser import parse
+from spaseq.plan.families import families_of
+from tests.oracle.choices import Choices, seeded
+from tests.oracle.query_sets import answers, expected, number, values_of, variation
+from tests.oracle.strategies import EVERYTHING, Case, case
+from tests.sizes import sizes
+from tests.thresholds import forced
+
+ORDERS = ("<", "<=", ">", ">=")
+FORCED = "family_queries=2"
+
+
+def drawn(choices: Choices) -> tuple[Case, list[str]]:
+    """A case, and a set of queries whose later steps differ in bounds of the first step alone."""
+    example = case(choices, EVERYTHING)
+    query = _with_bounds(replace(parse(example.query), windows=()), choices)
+    several = [query, *(_variation(query, choices) for _ in range(choices.pick((1, 2, 6))))]
+    texts = [format_query(each) for each in several]
+    return example, [text for text in texts if check_query(text).plan is not None]
+
+
+def _with_bounds(query: ast.Query, choices: Choices) -> ast.Query:
+    """The query behind a first step F, with bounds that later GPMs keep to."""
+    stream = query.streams[0].name
+    f = parse(
+        f"SELECT * FROM STREAM {stream} <http://example.org/s> WHERE {{ SEQ(F) DEFINE GPM F ON "
+        f"{stream} {{ ?f0 <http://example.org/v> ?f1 . FILTER(?f1 >= 1) }} }}"
+    )
+    first = f.gpms[0]
+    steps = (*f.sequence.steps, *query.sequence.steps)
+    join = parse("SELECT * FROM STREAM S <http://e/s> WHERE { SEQ(A; B) }").sequence.ops[0]
+    sequence = replace(query.sequence, steps=steps, ops=(join, *query.sequence.ops))
+    gpms = [first]
+    for gpm in query.gpms:
+        elements = list(gpm.pattern.elements)
+        own = sorted(values_of(gpm))
+        for _ in range(choices.pick((0, 1, 1, 2)) if own else 0):
+            right: ast.Expr = number(choices)
+            if choices.chance(2):
+                right = ast.Arithmetic(choices.pick("+-"), ast.Var("f1"), number(choices))
+            left = ast.Var(choices.pick(own))
+            elements.append(ast.Filter(ast.Compare(choices.pick(ORDERS), left, right)))
+        gpms.append(replace(gpm, pattern=ast.GroupGraphPattern(tuple(elements))))
+    return replace(query, form=f.form, skip=None, sequence=sequence, gpms=tuple(gpms))
+
+
+def _variation(query: ast.Query, choices: Choices) -> ast.Query:
+    """The query with other numbers in its bounds."""
+    return variation(query, choices, kinds=False)
+
+
+def begins(texts: list[str]) -> bool:
+    """Whether the queries are a family that begins with the member."""
+    options = CompileOptions(several=True)
+    plans = [compile_query(text, options=options) for text in texts]
+    return any(family.begins_with_member for family in families_of(plans, begun=True))
+
+
+def check(number: int) -> tuple[bool, bool]:
+    """Compare one set; gives whether it is such a family, and whether it has answers."""
+    with forced(FORCED):
+        example, texts = drawn(seeded(f"members:{number}"))
+        if len(texts) < 2 or not begins(texts):
+            return False, False
+        alone = [expected(text, example) for text in texts]
+        together = answers(texts, example)
+    wrong = [i for i in range(len(texts)) if alone[i] != together[i]]
+    assert not wrong, f"set {number}\n" + "\n\n".join(texts[i] for i in wrong[:2])
+    return True, any(alone)
+
+
+@sizes(40, 400)
+def test_each_member_has_its_own_answers(examples: int) -> None:
+    found = [check(number) for number in range(examples)]
+    assert sum(begun for begun, _ in found) > examples // 8
+    assert sum(answered for _, answered in found) > examples // 16
+
+
+if __name__ == "__main__":
+    parser = ArgumentParser()
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0)
+    chosen = parser.parse_args()
+    tried = answered = differ = 0
+    for n in range(chosen.first, chosen.first + chosen.cases):
+        try:
+            begun, some = check(n)
+        except AssertionError as error:
+            differ += 1
+            print(error, flush=True)
+            continue
+        tried += begun
+        answered += some
+    print(f"{chosen.cases} sets, {tried} families, {answered} with answers, {differ} differ")
