@@ -116,6 +116,11 @@ def is_threshold_sequence(plan: QueryPlan) -> bool:
     return _tested(plan).is_threshold_sequence
 
 
+def reads_whole_runs(plan: QueryPlan) -> bool:
+    """Whether Python evaluates FILTERs for each run of a sequence that the register kernel runs."""
+    return _tested(plan).reads_whole_runs
+
+
 def _tested(plan: QueryPlan) -> TestedProgram:
     sequence = plan.sequence
     program = _by_registers(plan)

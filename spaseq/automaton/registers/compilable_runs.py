@@ -2,11 +2,11 @@
 
 The register kernel can run automata whose edges each take one solution; alternatives of single GPMs
 are such edges. A step may ask earlier steps for equal terms and for comparisons of numbers, and the
-repetitions so far for aggregates of numbers. Other FILTERs over terms that the run keeps become
-asked tests: Python evaluates them, and the answers are remembered. A negated step must be a single
-GPM. In first or last place, and where it uses variables bound later, it is checked on whole matches
-(`batch.outer_checks`). The GPM of UNTIL does not use variables bound later either, and a loop that
-is greedy or has an UNTIL must repeat one solution at a time.
+repetitions so far for aggregates of numbers. All other FILTERs of steps become asked tests: Python
+evaluates them, once for the same terms that the run keeps, or once for each run. A negated step
+must be a single GPM. In first or last place, and where it uses variables bound later, it is checked
+on whole matches (`batch.outer_checks`). The GPM of UNTIL does not use variables bound later either,
+and a loop that is greedy or has an UNTIL must repeat one solution at a time.
 
 A *threshold sequence* joins its steps by `;` without a bound on gaps and without negated steps, in
 a window of time. Each step has a different GPM, and its only conditions on earlier steps are
@@ -154,6 +154,12 @@ class TestedProgram:
     closings: tuple[TestedClosing, ...]
     outer: tuple[TestedNegation, ...]
     is_threshold_sequence: bool
+
+    @property
+    def reads_whole_runs(self) -> bool:
+        """Whether FILTERs depend on all that a run has taken, so that Python evaluates them."""
+        tests = (test for edge in self.edges for test in edge.tests)
+        return any(isinstance(test, AskedTest) and test.taken is not None for test in tests)
 
 
 def _check_edges(number: int) -> None:
@@ -303,7 +309,7 @@ class _Testing:
         """An edge with its tests; None if no solution can be taken along it."""
         source, taking = place
         edge, take = taking.edge, taking.take
-        tests = self._tests(source, edge, take)
+        tests = self._tests(source, edge, take, taking.step)
         if tests is None:
             return None
         kills = []
@@ -332,18 +338,27 @@ class _Testing:
             ends = tuple((other.take.gpm, other.tests) for other in others)
             yield replace(edge, kills=edge.kills + ends) if ends else edge
 
-    def _tests(self, source: int, edge: Edge, take: TakeLabel) -> AnyTests | None:
-        """The tests of a solution that an edge takes; None if none can pass them."""
+    def _tests(
+        self, source: int, edge: Edge, take: TakeLabel, step: Edge | None = None
+    ) -> AnyTests | None:
+        """The tests of a solution that an edge takes; None if none can pass them.
+
+        `step` is the automaton's edge. Without it no test may depend on all that a run has taken.
+        """
         tests: list[EdgeTest | AskedTest] = [*map(of_count, edge.counts)]
         tests += self._joins(source, take)
         own, asked = self._gpms[take.gpm].conditions, [*self._joins_if_bound(source, take)]
+        of_whole = list[ast.Expr]()
         for condition in own if take.conditions is None else take.conditions:
             try:
                 remaining = tests_of(condition, lambda v: self._place(v, source, edge, take))
             except NoKernel:
-                if not self._can_ask(condition, source, edge, take):
+                if self._can_ask(condition, source, edge, take):
+                    asked.append(condition)
+                elif step is not None and not is_volatile(condition):
+                    of_whole.append(condition)
+                else:
                     raise
-                asked.append(condition)
                 continue
             if remaining is None:
                 return None
@@ -351,6 +366,9 @@ class _Testing:
         if asked:
             known = self._bound.possibly[source] - self._begun_afresh(asked, edge, take)
             tests.append(asked_test(asked, self._gpms[take.gpm], known))
+        if of_whole and step is not None:
+            test = asked_test(of_whole, self._gpms[take.gpm], frozenset())
+            tests.append(replace(test, taken=(step.id, edge.id)))
         return tuple(tests)
 
     # --- asked tests ------------------------------------------------------------------------------

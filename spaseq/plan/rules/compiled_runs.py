@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spaseq.plan.evaluators import obstacle_to_compiled_registers, with_evaluator
+from spaseq.plan.evaluators import obstacle_to_compiled_registers, reads_whole_runs, with_evaluator
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sharing import obstacle_of_correlation
 
@@ -27,7 +27,14 @@ def compiled_runs(plan: QueryPlan) -> QueryPlan:
         return plan
     against = obstacle_to_compiled_registers(plan)
     if against is None:
-        return with_evaluator(plan, replace(choice, name="compiled-registers"))
+        compiled = with_evaluator(plan, replace(choice, name="compiled-registers"))
+        if not reads_whole_runs(compiled):
+            return compiled
+        asked = "Python evaluates FILTERs for each partial match"
+        return with_evaluator(
+            plan,
+            replace(choice, name="compiled-registers", reason=f"{choice.reason}; {asked}"),
+        )
     return with_evaluator(
         plan, replace(choice, reason=f"{choice.reason}; not compiled, as {against}")
     )

@@ -94,7 +94,6 @@ def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
         ("A; (B; C | E)", "the matches of an alternative of several steps compete after `;`"),
         ("A: (B+ UNTIL N | C; E)", "an alternative begins with a loop that has an UNTIL"),
         ("A; (B & C)", "a bracket with & may take several solutions of one event"),
-        ("(R | A)+", "PREV\\(\\?vr\\) may be of a repetition that begins with another step"),
     ],
 )
 def test_what_is_not_compiled(sequence: str, reason: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import pytest
@@ -34,14 +35,28 @@ STEPS = {
     "M": "?m :k ?k ; :v ?vm FILTER(?vm + SECONDS(NOW()) > ?va + SECONDS(TIMESTAMP(A)))",
     "U": "?u :k ?k ; :v ?vu FILTER(STRENDS(STR(?vu), SUBSTR(STR(?va), 1, 1)))",
     "V": "?v :k ?k ; :v ?vv FILTER(?vv + SECONDS(NOW()) > ?va + 30)",
+    "AA": "?aa :k ?k ; :v ?vaa FILTER(COALESCE(AVG(?vaa) < ?va + 20, true))",
+    "CC": "?cc :k ?k ; :v ?vcc FILTER(COUNT(DISTINCT ?vcc) < 4)",
+    "GG": "?gg :k ?k ; :v ?vgg FILTER(STRLEN(GROUP_CONCAT(?vgg; SEPARATOR='-')) < 9)",
+    "II": "?ii :k ?k ; :v ?vii FILTER(!CONTAINS(STR(LIST(?vii)), '7'))",
+    "LL": "?ll :k ?k ; :v ?vll FILTER(STRLEN(STR(LIST(?vll))) < ?va + 90)",
+    "HH": "?hh :k ?k ; :v ?vhh FILTER(?vhh > AVG(?vr) || COUNT(DISTINCT ?vr) > 2)",
+    "MM": "?mm :k ?k ; :v ?vmm FILTER(SUM(?vmm) > ?va && NOW() > TIMESTAMP(R) || COUNT(?vmm) < 3)",
     "O": "?o :k ?k ; :v ?vo FILTER(!BOUND(?vb) || STR(?vo) > STR(?vb))",
 }
 
 
-def asking(sequence: str, window: str = "30 SECONDS") -> tuple[QueryPlan, QueryPlan]:
+def names_in(sequence: str) -> list[str]:
+    """The GPMs of a sequence."""
+    return [*dict.fromkeys(re.findall("[A-Z]+", sequence.replace("UNTIL", "")))]
+
+
+def asking(
+    sequence: str, window: str = "30 SECONDS", partition: str = ""
+) -> tuple[QueryPlan, QueryPlan]:
     """The plans of a sequence, compiled and not."""
-    names = {name: body for name, body in STEPS.items() if name in sequence}
-    compiled, python = plans(query(sequence, names, window))
+    names = {name: STEPS[name] for name in names_in(sequence)}
+    compiled, python = plans(query(sequence, names, window, partition=partition))
     assert isinstance(SequenceStage(compiled)._sequencer, RunSequencer)
     return compiled, python
 
@@ -73,8 +88,34 @@ SEQUENCES = [
 @pytest.mark.parametrize("sequence", SEQUENCES)
 def test_answers_are_those_of_registers(sequence: str) -> None:
     compiled, python = asking(sequence)
-    names = [name for name in STEPS if name in sequence]
+    names = names_in(sequence)
     assert agreed(compiled, python, stream(names, 400, 2, 4, ties=True), pieces=[1, 37])
+
+
+OF_WHOLE_RUNS = [
+    "A; AA+; C",
+    "A: CC{1,4}; B",
+    "A; GG+[:] UNTIL N; C",
+    "A; II+[:]; C",
+    "A; R+; HH; C",
+    "A; R+; MM*; C",
+    "A; (GG | CC)+; C",
+    "A; (R; II)+; C",
+    "(R | A)+",
+    "A; LL+",
+]
+"""FILTERs that depend on all that a run has taken."""
+
+
+@pytest.mark.parametrize("sequence", OF_WHOLE_RUNS)
+def test_filters_that_read_whole_runs(monkeypatch: pytest.MonkeyPatch, sequence: str) -> None:
+    compiled, python = asking(sequence, "15 SECONDS", "PARTITION BY (?k)")
+    events = stream(names_in(sequence), 160, 2, 4, ties=True)
+    assert agreed(compiled, python, events, pieces=[1, 37], restarts=[80])
+    monkeypatch.setattr(answers, "_FEW", 2)
+    monkeypatch.setattr(answers, "_MOST", 4)
+    with forced("least"):
+        assert in_pieces(compiled, events, [50]) == run(python, events)[0]
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES)
@@ -83,7 +124,7 @@ def test_a_table_that_is_too_small(monkeypatch: pytest.MonkeyPatch, sequence: st
     monkeypatch.setattr(answers, "_FEW", 2)
     monkeypatch.setattr(answers, "_MOST", 4)
     compiled, python = asking(sequence)
-    names = [name for name in STEPS if name in sequence]
+    names = names_in(sequence)
     events = stream(names, 300, 2, 5)
     assert run(compiled, events)[0] == run(python, events)[0]
 
@@ -141,3 +182,29 @@ def test_ids_of_terms_are_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     with forced("least"):
         found = in_pieces(compiled, events, [50])
     assert found == run(python, events)[0] and len(forgotten) > 5
+
+
+def test_distinct_words_so_far() -> None:
+    """A plain loop over the events counts the words that a match has."""
+    loop = "FILTER(COUNT(DISTINCT ?vw) < 3)"
+    text = query(
+        "A; W+", {"A": "?a :k ?k ; :v ?va", "W": f"?w :k ?k ; :v ?vw {loop}"}, "20 SECONDS"
+    )
+    compiled, _ = plans(text)
+    assert isinstance(SequenceStage(compiled)._sequencer, RunSequencer)
+    random, rows, events = Random(8), list[tuple[str, str, str]](), list[Event]()
+    for i in range(200):
+        name, word = random.choice("AW"), random.choice(WORDS)
+        values = solutions(random, name, f'"{word}"', 3)
+        rows.append((name, str(values[0]["k"]), word))
+        events.append(Event(1000 * i, 0, 0, {name: values}))
+    expected = []
+    for i, (name, key, _) in enumerate(rows):
+        words = set[str]()
+        for j in range(i + 1, min(i + 21, len(rows))):
+            own = name == "A" and rows[j][:2] == ("W", key)
+            if own and len(words | {rows[j][2]}) < 3:
+                words.add(rows[j][2])
+                expected.append((1000 * i, 1000 * j))
+    found = [(answer.first[0], answer.end[0]) for answer in run(compiled, events)[0]]
+    assert sorted(found) == sorted(expected) and found

@@ -285,7 +285,6 @@ def test_memory_does_not_grow_with_the_keys_ever_seen() -> None:
     ("sequence", "gpms", "reason"),
     [
         ("A; B", {"B": "?b :v ?vb FILTER(?vb > ?va + RAND())"}, "more than numbers"),
-        ("A; B+", {"B": "?b :v ?vb FILTER(STRLEN(STR(LIST(?vb))) < ?va)"}, "more than numbers"),
         ("A; (B; A | C)", {"C": "?c :v ?va"}, "compete after `;`"),
         ("A; (B; C)!", {}, "more than a single GPM"),
         ("(C; B)!; A", {}, "more than a single GPM"),

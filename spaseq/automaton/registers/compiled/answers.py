@@ -1,22 +1,26 @@
-"""AskedAnswers to asked tests: FILTERs between steps that Python evaluates."""
+"""Answers to asked tests: FILTERs between steps that Python evaluates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
 from spaseq.automaton.batch.slots import Interner
 from spaseq.automaton.registers.compiled.edge_tests import EVENT_TIME, AskedTest, last_time
+from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.kernels import run_arrays as kernel
-from spaseq.compiled.arrays import Arrays
+from spaseq.compiled.arrays import Arrays, Int64s
 from spaseq.expr.compile import Options, compile_filter
-from spaseq.expr.env import PlainEnv
+from spaseq.expr.env import Env, PlainEnv
 from spaseq.records import record
 
 _FEW, _MOST = 1 << 12, 1 << 18
 """Places of the table at the start, and while an instant needs no more."""
+
+_MOST_OF_RUNS = 1 << 15
+"""The latter where tests depend on whole runs, which stay in memory as long as their answers."""
 
 
 @record
@@ -42,19 +46,44 @@ class _Asked(PlainEnv):
 
 
 class AskedAnswers:
-    """The table of answers. `terms` has the ids of the terms of each variable."""
+    """The table of answers.
 
-    def __init__(self, tables: RunTables, options: Options, terms: Mapping[str, Interner]) -> None:
+    `terms` has the ids of the terms of each variable. `replayed` are the runs, if tests depend on
+    all that a run has taken.
+    """
+
+    def __init__(
+        self,
+        tables: RunTables,
+        options: Options,
+        terms: Mapping[str, Interner],
+        replayed: ReplayedRuns | None = None,
+    ) -> None:
         self._tests, self._terms, self._asks = tables.asked, terms, tables.program.asks
         self._filters = [
             [compile_filter(condition, options) for condition in test.conditions]
             for test in tables.asked
         ]
+        self._replayed = replayed
+        # By test on a whole run: the width of a row, and (column, variable, place in `of_own`).
+        self._widths: dict[int, int] = {}
+        self._columns: dict[int, list[tuple[int, str, int]]] = {}
+        for number, test in enumerate(tables.asked):
+            if test.taken is not None and replayed is not None:
+                columns = replayed.columns(test.taken)
+                self._widths[number] = len(columns)
+                self._columns[number] = [
+                    (columns.index(n.variable), n.variable, i)
+                    for i, n in enumerate(test.of_own)
+                    if n.by_term
+                ]
         self._lacked = -1  # the row at which the table was too small last
         self.arrays = self._empty(_FEW if tables.asked else 1)
 
     def _empty(self, places: int) -> Arrays:
         """An empty table, as the fields of `AnswerArrays`."""
+        if self._replayed is not None:
+            self._replayed.forget()
         width = 1 + int(np.diff(self._asks).max(initial=0))
         return (
             np.empty((places, width), np.int64),
@@ -68,18 +97,44 @@ class AskedAnswers:
         if self._tests:
             self.arrays = self._empty(len(self.arrays[1]))
 
-    def answer(self, row: int) -> None:
-        """Answer the tests that were noted at a row."""
+    def forget_runs(self) -> None:
+        """Forget all answers that depend on runs: they now have other numbers."""
+        if self._replayed is not None:
+            self.forget()
+
+    def answer(self, row: int, node: Int64s) -> None:
+        """Answer the tests that were noted at a row; `node` has the nodes of all runs."""
         key, answer, noted, size = self.arrays
         asked = noted[: size[kernel.NOTED]]
-        places = asked.tolist()
-        for place, (number, *numbers) in zip(places, key[asked].tolist(), strict=True):
-            env = _seen(self._tests[number], numbers, self._term)
-            holds = all(condition(env) for condition in self._filters[number])
+        places, numbers = asked.tolist(), key[asked].tolist()
+        if self._replayed is not None:
+            self._replayed.learn(self._runs(numbers), node)
+        for place, (test, *decisive) in zip(places, numbers, strict=True):
+            env = self._env(test, decisive)
+            holds = all(condition(env) for condition in self._filters[test])
             answer[place] = kernel.YES if holds else kernel.NO
         size[kernel.NOTED] = 0
         if size[kernel.LACKING]:
             self._make_room(row)
+
+    def _env(self, number: int, numbers: list[int]) -> Env:
+        """What the FILTERs of a test see, given the numbers that decide it."""
+        test = self._tests[number]
+        if test.taken is None or self._replayed is None:
+            return _seen(test, numbers, self._term)
+        values: list[str | None] = [None] * self._widths[number]
+        for column, variable, i in self._columns[number]:
+            if numbers[i] != kernel.UNSET:
+                values[column] = self._terms[variable].key(numbers[i])[0]
+        run = numbers[len(test.of_own)]
+        time_ms = next((numbers[i] for i, n in enumerate(test.of_own) if not n.by_term), 0)
+        return self._replayed.seen(run, test.taken, tuple(values), time_ms)
+
+    def _runs(self, noted: list[list[int]]) -> Iterator[int]:
+        """The runs that noted tests depend on."""
+        for test, *numbers in noted:
+            if self._tests[test].taken is not None:
+                yield numbers[len(self._tests[test].of_own)]
 
     def _term(self, variable: str, number: int) -> str | None:
         return self._terms[variable].key(number)[0]
@@ -87,7 +142,8 @@ class AskedAnswers:
     def _make_room(self, row: int) -> None:
         """An empty table, larger if it still may grow, or if one instant does not fit."""
         places = len(self.arrays[1])
-        if places < _MOST or row == self._lacked:
+        most = _MOST if self._replayed is None else min(_MOST, _MOST_OF_RUNS)
+        if places < most or row == self._lacked:
             places *= 2
         self._lacked = row
         self.arrays = self._empty(places)

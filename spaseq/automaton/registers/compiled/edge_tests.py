@@ -247,12 +247,15 @@ class AskedTest:
 
     They depend on `of_own`, ids of terms and a time of the solution, and on `of_run`, those of the
     run. There, the id of a variable that the solution binds, too, is the value before: PREV, or
-    what holds if the solution leaves the variable unbound.
+    what holds if the solution leaves the variable unbound. Or they depend on all that the run has
+    taken: then `taken` has the ids of the edge that takes the solution, and of the edge inside its
+    bracket.
     """
 
     conditions: tuple[ast.Expr, ...]
     of_own: tuple[Number, ...]
     of_run: tuple[Number, ...]
+    taken: tuple[int, int] | None = None
 
     is_threshold = of_count = by_value = False
 

@@ -242,6 +242,7 @@ class _EdgeRows:
             [
                 *(self._number[number] for number in test.of_own),
                 *(~self._register[number] for number in test.of_run),
+                *(() if test.taken is None else (kernel.RUN,)),
             ]
             for test in self._asked
         ]

@@ -35,6 +35,7 @@ from spaseq.automaton.registers.compiled.answers import AskedAnswers
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.formulas import Formula
 from spaseq.automaton.registers.compiled.hand_over import hand_over
+from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
 from spaseq.automaton.run.event_rows import EventRows, GpmRow, known_double
@@ -106,7 +107,10 @@ class RunSequencer:
         self._counted = isinstance(window, Counted)
         self._builder = MatchBuilder(machine)
         self._terms = {n.variable: Interner() for n in tables.numbers if n.by_term}
-        self._answers = AskedAnswers(tables, machine.expressions, self._terms)
+        replayed = None
+        if any(test.taken is not None for test in tables.asked):
+            replayed = ReplayedRuns(machine, tables, self._builder)
+        self._answers = AskedAnswers(tables, machine.expressions, self._terms, replayed)
         counted = window.events if isinstance(window, Counted) else -1
         self._runs = RunState(tables, self._answers, counted)
         self._frame = BatchFrame(machine.gpms, machine.partition, tables.key, window, tables.strict)

@@ -132,7 +132,7 @@ class RunState:
                 row = int(cursor[kernel.ROW])
                 self._make_room_for_runs(need, len(rows) - row, int(rows.lowest[row]))
             elif full == kernel.UNANSWERED:
-                self._answers.answer(int(cursor[kernel.ROW]))
+                self._answers.answer(int(cursor[kernel.ROW]), self._node)
             elif full == kernel.POOL_FULL:
                 self.make_room_for_waiting(need)
             elif full != kernel.DONE and (
@@ -264,6 +264,7 @@ class RunState:
             np.zeros(self._cursor[kernel.USED], np.uint8),
             np.empty(self._cursor[kernel.USED], np.int32),
         )
+        self._answers.forget_runs()
 
     def collect(self, lowest: int) -> Int64s:
         """Drop the runs that no match can use that begins at the measure `lowest` or later.
@@ -436,6 +437,7 @@ class RunState:
         """Go on from what `snapshot` returned."""
         assert isinstance(state, tuple)
         self._runs, self._waiting, self._cursor, self._progress = state
+        self._answers.forget()
         # Snapshots of earlier versions have blocks that are not sorted.
         self.make_room_for_waiting(0)
 

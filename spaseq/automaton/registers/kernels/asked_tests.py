@@ -12,6 +12,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     LACKING,
     NOTED,
     OPEN,
+    RUN,
     UNSET,
     YES,
     BatchArrays,
@@ -25,6 +26,8 @@ _FACTOR, _BITS = 0x9E3779B1, 0x7FFFFFFF
 @inlined_device_function
 def _read(batch: BatchArrays, what: int, row: int, run: int) -> int:
     """A whole number of the solution, or of the run, that decides an answer."""
+    if what == RUN:
+        return run
     value = batch.number[what, row] if what >= 0 else batch.runs.register[run, ~what]
     return int(value) if value == value else UNSET
 

@@ -59,6 +59,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     ORIGIN,
     POOL_FULL,
     ROW,
+    RUN,
     RUNS_FULL,
     STRICT,
     TARGET,
@@ -177,6 +178,9 @@ def _ask_ahead(batch: BatchArrays, row_arrays: Arrays, first: int, edges: int) -
     slot, gpm, time_ms, _, _, lowest, _ = row_arrays
     if batch.answers.size[LACKING]:
         return
+    for what in batch.program.asking:
+        if what == RUN:  # an answer serves one run, which may not wait any more
+            return
     for row in range(first, min(first + _AHEAD, len(slot))):
         if batch.answers.size[LACKING]:
             break

@@ -75,8 +75,8 @@ class ProgramArrays(NamedTuple):
     asks: Int32s
     """[asked tests + 1] by asked test: its range of `asking`."""
     asking: Int32s
-    """The numbers that decide an asked test: a compared number of the solution, or ~r for register
-    r of the run."""
+    """The numbers that decide an asked test: a compared number of the solution, ~r for register
+    r of the run, or RUN for the run itself."""
 
 
 # Columns of `edge`. INDEXED is the compared number by which waiting runs are found, or NONE: a
@@ -94,6 +94,9 @@ FIRST, NEXT, ANY, STRICT, CLOSING = range(5)
 # RIGHT is a register of the run; unless HOW is AS_IS, it takes the compared number ADDED first.
 OPERATOR, LEFT, RIGHT, HOW, ADDED = range(5)
 TEST_COLUMNS = 5
+
+# In `asking`.
+RUN = -(2**31)
 
 # The OPERATOR of an asked test, whose number is LEFT; `comparisons` has the codes of the others.
 ASKED = 6

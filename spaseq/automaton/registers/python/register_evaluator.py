@@ -31,7 +31,7 @@ from spaseq.automaton.run.runs import (
     Run,
     WaitingRun,
 )
-from spaseq.automaton.run.scoping import ListNodes, TraceNodes, follow
+from spaseq.automaton.run.scoping import ListNodes, TakeEnv, TraceNodes, follow
 from spaseq.automaton.run.waiting_runs import WaitingRuns
 
 
@@ -121,12 +121,13 @@ class RegisterEvaluator:
     def _run(self, path: Sequence[tuple[Edge, Edge, Row]], origin: int) -> Run:
         run = start_of(self._machine.program.automaton)
         for step, inner, row in path:
-            run = self._with_row(run, step, inner, row, origin)
+            run = self.with_row(run, step, inner, row, origin)
         assert run.last is not None
         self.last_time = max(self.last_time, run.last[0])
         return run
 
-    def _with_row(self, run: Run, edge: Edge, inner: Edge, row: Row, origin: int) -> Run:
+    def with_row(self, run: Run, edge: Edge, inner: Edge, row: Row, origin: int) -> Run:
+        """The run that follows when a run takes a row; like `wait_at`, it tests nothing."""
         taking, label, values = self._machine.takes[inner.id], inner.label, row[4]
         assert isinstance(label, TakeLabel)
         groups, obligations = self._after(run, edge)
@@ -145,6 +146,14 @@ class RegisterEvaluator:
             self._trace.add((label.gpm, row, run.trace)),
             tuple(o.passed(instant) if o.before is None else o for o in obligations),
         )
+
+    def groups_after(self, run: Run, edge: Edge) -> Groups | None:
+        """The group variables of a run that follows an edge."""
+        return self._after(run, edge)[0]
+
+    def seen(self, run: Run, groups: Groups | None, inner: Edge, row: Row) -> TakeEnv:
+        """What the FILTERs of `inner` see while a run takes a row, until the next call."""
+        return self._stepper.taker.seen(run, groups, inner, row)
 
     def _after(self, run: Run, edge: Edge) -> tuple[Groups | None, tuple[Duty, ...]]:
         """The group variables, and the obligations of UNTIL, of a run that follows an edge."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from spaseq.automaton.program.nfa import TakeLabel
+from spaseq.automaton.program.nfa import Edge, TakeLabel
 from spaseq.automaton.run.arena import NIL
 from spaseq.automaton.run.machine import CompiledTake, CorrelatedTake, Machine
 from spaseq.automaton.run.runs import Groups, MeasuredInstant, Row, Run, WaitingRun
@@ -42,7 +42,9 @@ class Taker:
         """The rows to take of a correlated GPM, solved now, with the bindings of the run."""
         for row in rows:
             nothing: Row = (*row[:4], (None,) * len(row[4]))
-            for values in correlation.solutions(row[4], self._seen(wait, nothing)):
+            for values in correlation.solutions(
+                row[4], self.seen(wait.run, wait.groups, wait.edge, nothing)
+            ):
                 yield (*row[:4], values)
 
     def _take(
@@ -91,15 +93,18 @@ class Taker:
         self, wait: WaitingRun, row: Row, conditions: tuple[Callable[[Env], bool], ...]
     ) -> bool:
         """Whether all conditions hold."""
-        env = self._seen(wait, row)
+        env = self.seen(wait.run, wait.groups, wait.edge, row)
         return all(condition(env) for condition in conditions)
 
-    def _seen(self, wait: WaitingRun, row: Row) -> TakeEnv:
-        """The variables as a FILTER sees them while a waiting run takes a row."""
-        env, label = self._env, wait.edge.label
+    def seen(self, run: Run, groups: Groups | None, edge: Edge, row: Row) -> TakeEnv:
+        """The variables as a FILTER sees them while a run takes a row along an edge.
+
+        `groups` are the run's once it follows the edge. The next call changes what is returned.
+        """
+        env, label = self._env, edge.label
         assert isinstance(label, TakeLabel)
-        env.run, env.groups, env.row = wait.run, wait.groups, row
-        env.take, env.views = self._machine.takes[wait.edge.id], label.views
+        env.run, env.groups, env.row = run, groups, row
+        env.take, env.views = self._machine.takes[edge.id], label.views
         return env
 
     def bind(

@@ -1,0 +1,77 @@
+"""Runs of the register kernel as the evaluator in Python has them, for FILTERs that read all of it.
+
+A run is the run before it and one more solution, so each is made once, from the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from spaseq.automaton.batch.match_builder import MatchBuilder
+from spaseq.automaton.registers.compiled.run_tables import RunTables
+from spaseq.automaton.registers.kernels import run_arrays as kernel
+from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
+from spaseq.automaton.registers.python.run_stepping import start_of
+from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.runs import Groups, Row, Run, Values
+from spaseq.automaton.run.scoping import TakeEnv
+from spaseq.compiled.arrays import Int64s
+
+
+class ReplayedRuns:
+    """The runs that tests have asked about, by number, until runs get other numbers."""
+
+    def __init__(self, machine: Machine, tables: RunTables, builder: MatchBuilder) -> None:
+        self._machine, self._builder = machine, builder
+        # The machine's own edges have the negated steps in first place, too.
+        edges = machine.program.edges
+        self._steps = [edges[step.id] for step in tables.steps]
+        self._takes = [edges[edge.id] for edge in tables.edges]
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all runs."""
+        self._evaluator = RegisterEvaluator(self._machine)
+        self._runs: dict[int, Run] = {kernel.NONE: start_of(self._machine.program.automaton)}
+        self._groups = dict[tuple[int, int], Groups | None]()  # by run and edge
+
+    def learn(self, runs: Iterable[int], node: Int64s) -> None:
+        """Make the runs with some numbers, given the nodes of all runs."""
+        missing = dict[int, list[int]]()
+        for run in runs:
+            while run not in self._runs and run not in missing:
+                missing[run] = node[run].tolist()
+                run = missing[run][kernel.PREVIOUS]
+        if not missing:
+            return
+        ids = sorted({own[kernel.SOLUTION] for own in missing.values()})
+        rows = self._builder.rows(np.array(ids, np.int64))
+        for run in sorted(missing):  # a run has a larger number than the one before
+            own = missing[run]
+            edge = own[kernel.PATH] & (1 << kernel.EDGE_BITS) - 1
+            _, row = rows[own[kernel.SOLUTION]]
+            self._runs[run] = self._evaluator.with_row(
+                self._runs[own[kernel.PREVIOUS]],
+                self._steps[edge],
+                self._takes[edge],
+                row,
+                own[kernel.ORIGIN],
+            )
+
+    def seen(self, run: int, taken: tuple[int, int], values: Values, time_ms: int) -> TakeEnv:
+        """What FILTERs see while a known run takes a solution, until the next call.
+
+        `taken` are the ids of the edge and of the edge inside its bracket.
+        """
+        edges, evaluator, number = self._machine.program.edges, self._evaluator, taken[0]
+        waiting, following = self._runs[run], (run, number)
+        if following not in self._groups:
+            self._groups[following] = evaluator.groups_after(waiting, edges[number])
+        row: Row = (0, time_ms, 0, None, values)
+        return evaluator.seen(waiting, self._groups[following], edges[taken[1]], row)
+
+    def columns(self, taken: tuple[int, int]) -> Sequence[str]:
+        """The variables of a solution that an edge takes, in order."""
+        return [*self._machine.takes[taken[1]].columns]
