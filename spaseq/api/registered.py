@@ -1,4 +1,4 @@
-"""The streams that the other queries of a call make for one of them, as sources."""
+"""What the other queries of a call make for one of them: streams, as sources, and graphs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from spaseq.algebra.answers import Answer
 from spaseq.diagnosis.registered_answers import RegisteredAnswers
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.versions import versions_of
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime import local
 from spaseq.runtime.job.chaining import queries_read, reading_order
+from spaseq.runtime.job.graph_dumps import GraphDumps
 from spaseq.runtime.job.job import Job
 from spaseq.sources.base import Source
 
@@ -44,3 +46,35 @@ def registered_sources(
         if plan.identity.register in plans[number].inputs.streams
         and plan.identity.register is not None
     ]
+
+
+def with_maintained(
+    plans: Sequence[QueryPlan],
+    number: int,
+    sources: Sequence[Source],
+    knowledge: KnowledgeBase,
+    options: StageOptions,
+) -> KnowledgeBase:
+    """The knowledge base with versions of the graphs that other queries maintain for one query.
+
+    Each of the `sources` may be opened several times.
+
+    Raises:
+        RunError: there are too many versions.
+    """
+    read = {*plans[number].inputs.kbs} & {plan.maintained for plan in plans}
+    if not read:
+        return knowledge
+    outside = [iri for iri in knowledge.graphs if any(versions_of(knowledge, iri))]
+    connected = reading_order(plans, outside)
+    reads = queries_read(connected)
+    feeding = {n for n, plan in enumerate(connected) if plan.maintained in read}
+    while more := {n for reader in feeding for n in reads[reader]} - feeding:
+        feeding |= more
+    ordered = tuple(connected[n] for n in sorted(feeding))
+    needed = {iri for plan in ordered for iri in plan.inputs.streams}
+    kept = GraphDumps({iri: f"{n}.nt" for n, iri in enumerate(sorted(filter(None, read)))}, ordered)
+    given = tuple(s for s in sources if s.iri in needed)
+    for _ in local.run(Job(ordered, given, knowledge, options, dumps=kept)):
+        pass
+    return kept.with_versions(knowledge)

@@ -9,7 +9,7 @@ from typing import TypeAlias, Unpack
 
 from spaseq.api.prepare import load_knowledge
 from spaseq.api.queries import QueryInput, check_queries, plans_of
-from spaseq.api.registered import registered_sources
+from spaseq.api.registered import registered_sources, with_maintained
 from spaseq.api.streams import StreamInput, bounded_sources, sources_if_any
 from spaseq.compile import Checked, CompileOptions
 from spaseq.diagnosis.diagnose import Diagnosis
@@ -88,6 +88,7 @@ def report_on(
     made = {iri: n for iri, n in registered(plans).items() if iri in asked.plan.inputs.streams}
     own = [s for s in sources if s.iri in asked.plan.inputs.streams]
     own += registered_sources(plans, number, sources, knowledge, options)
+    knowledge = with_maintained(plans, number, sources, knowledge, options)
     resolved, plan, schema = (
         resolve(asked.query, asked.source),
         asked.plan,

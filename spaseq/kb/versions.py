@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 _VERSION = "urn:spaseq:version:"
 
 
+def version_name(time: int, iri: str) -> str:
+    """The name of the version of a graph from a time (ms) on."""
+    return f"{_VERSION}{time}:{iri}"
+
+
 def versions_given(changes: KbChanges) -> list[tuple[str, KbInput]]:
     """(name, source) of each version; of those of one time the last one stands.
 
@@ -25,7 +30,7 @@ def versions_given(changes: KbChanges) -> list[tuple[str, KbInput]]:
     found: dict[str, KbInput] = {}
     for iri, versions in changes.items():
         for time, source in versions:
-            found[f"{_VERSION}{_milliseconds(iri, time)}:{iri}"] = source
+            found[version_name(_milliseconds(iri, time), iri)] = source
     return [*found.items()]
 
 

@@ -63,3 +63,33 @@ def test_a_triple_that_held_before_or_after_is_named(
     (cause,) = found.causes
     assert found.answers == 0
     assert (says in cause.text) if says else ("held" not in cause.text)
+
+
+KEEPER = f"""PREFIX : <{E}>
+MAINTAIN GRAPH :owners AS DELETE {{ ?device :owner ?any }} INSERT {{ ?device :owner ?owner }}
+WITHIN 1 HOURS FROM STREAM Moves :moves
+WHERE {{ SEQ(A) DEFINE GPM A ON Moves {{ ?device :handedTo ?owner }} }}"""
+
+
+@pytest.mark.parametrize(
+    ("alarms", "answers", "says"),
+    [
+        ([5, 9, 15, 20, 35], 3, None),
+        ([15, 20, 29], 0, ":d :owner :eve held until 2026-01-01T00:10"),
+        ([10, 30], 1, None),
+    ],
+)
+def test_maintained_graphs_are_as_they_are_at_each_event(
+    alarms: list[int], answers: int, says: str | None
+) -> None:
+    moves = [(10, "ann"), (20, "bob"), (30, "eve")]
+    given = {
+        f"{E}s": [spaseq.Event(ALARM, int(BEGIN) + at * MINUTE) for at in alarms],
+        f"{E}moves": [
+            spaseq.Event(f"<{E}d> <{E}handedTo> <{E}{who}> .", int(BEGIN) + at * MINUTE)
+            for at, who in moves
+        ],
+    }
+    found = spaseq.why([OWNED, KEEPER], given, {f"{E}owners": owned_by("eve")})
+    assert found.answers == answers
+    assert says is None or says in found.causes[0].text

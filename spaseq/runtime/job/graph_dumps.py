@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from os import PathLike, fspath
 from pathlib import Path
@@ -14,11 +15,14 @@ from spaseq.algebra.graph_changes import change_of
 from spaseq.errors import RunError, UsageError
 from spaseq.kb.changing_graph import ChangingGraph
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.kb.versions import versions_of
+from spaseq.kb.versions import version_name, versions_of
 from spaseq.lang.spelling import suggested
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.rdf.terms.term import Triple
+
+MOST_VERSIONS = 1000
+"""The most times of changes after each of which a graph is kept."""
 
 
 class GraphDumps:
@@ -50,6 +54,27 @@ class GraphDumps:
         if iri is not None and iri in self._files:
             title = plan.identity.title
             self._changes += ((a.end[0], title, iri, a.graph or ()) for a in answers)
+
+    def with_versions(self, knowledge: KnowledgeBase) -> KnowledgeBase:
+        """A knowledge base that has a version of each graph after each of its changes.
+
+        Raises:
+            RunError: these are more than `MOST_VERSIONS`.
+        """
+        self._changes.sort(key=itemgetter(0, 1))
+        terms, graphs = ExtendedTerms(knowledge.terms), dict(knowledge.graphs)
+        if len({(iri, time) for time, _, iri, _ in self._changes}) > MOST_VERSIONS:
+            raise RunError(f"graphs change at more than {MOST_VERSIONS:,} times: give fewer events")
+        for iri in self._files:
+            graph = ChangingGraph(terms, knowledge.graphs.get(iri, {}))
+            versions = sorted(versions_of(knowledge, iri))
+            for time, _, of, event in self._changes:
+                while versions and versions[0][0] <= time:
+                    graph.replace(knowledge.graphs[versions.pop(0)[1]])
+                if of == iri:
+                    graph.apply(change_of(event))
+                    graphs[version_name(time, iri)] = graph.relations()
+        return replace(knowledge, terms=terms, graphs=graphs)
 
     def write(self, knowledge: KnowledgeBase) -> None:
         """Write the graphs; `knowledge` has what they were, and their versions from outside.
