@@ -1,4 +1,4 @@
-"""The answers of a query that maintains a graph, as columns (docs/meaning.md#maintain-graph)."""
+"""Changes of a maintained graph, as columns (docs/meaning.md#knowledge-that-changes)."""
 
 from __future__ import annotations
 
