@@ -85,6 +85,7 @@ EXCEPTIONS = {
         runtime/spark/standing/stage_jobs.py:_STEP_BYTES sinks/arrow_files.py:_ROWS
         stages/sorting.py:BATCH_BYTES""",
     "how much memory a thing takes, about": """
+        automaton/registers/compiled/answers.py:_MOST_OF_RUNS
         api/prepare.py:_TRIPLE_BYTES rdf/documents/document_blocks.py:QUAD_BYTES
         rdf/documents/measured_document.py:VALUE_BYTES rdf/inputs/sizes.py:PARSED_BYTES
         rdf/lines/arenas.py:LASTING_BYTES sources/iterables.py:_EVENT_BYTES
