@@ -448,10 +448,11 @@ def _plan(
         return None
     if any(window.content is not None for window in plan.inputs.windows):
         return None  # only groups that are kept know members
-    # Answers have the variables that they have for a single query. If later steps have conditions
-    # that only events have there, the variables of these stay, too.
-    pairs = zip(plan.patterns.gpms, first.patterns.gpms, strict=True)
-    gpms = tuple(replace(g, private=own.private - _compared(g)) for g, own in pairs)
+    # Answers have the variables that they have for a single query.
+    pairs = [*zip(plan.patterns.gpms, first.patterns.gpms, strict=True)]
+    if any(own.private & _compared(gpm) for gpm, own in pairs):
+        return None  # later conditions need one that a single query does not hand on
+    gpms = tuple(replace(gpm, private=own.private) for gpm, own in pairs)
     return replace(plan, patterns=replace(plan.patterns, gpms=gpms))
 
 
