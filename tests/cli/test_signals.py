@@ -20,6 +20,7 @@ QUERY = """SELECT ?x WITHIN 1 MINUTES FROM STREAM S <http://example/s>
 WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://example/is> ?y } }"""
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     ("number", "status", "message"),
     [
