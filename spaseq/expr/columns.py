@@ -237,7 +237,8 @@ def _decimal_sums(total: ast.Arithmetic, rows: TermRows) -> tuple[Bools, Int64s]
 _PLACES = 6
 _SCALE = 10**_PLACES
 _MOST_SCALED = 2**60
-"""Decimals with so many places behind the point, and no larger, are added as whole numbers."""
+"""A decimal is added as a whole number if it has at most `_PLACES` digits behind the point, and is
+less than `_MOST_SCALED` when multiplied by `_SCALE`."""
 
 
 def _scaled(operand: ast.Expr, rows: TermRows) -> tuple[Int64s, Bools]:

@@ -184,7 +184,7 @@ def test_members_have_partitions_of_their_own_elsewhere(changed: dict[str, str])
 
 
 def test_a_later_step_of_one_kind_for_each_member_has_the_table() -> None:
-    """Its solutions are few: those of all kinds would be many."""
+    """With its kind, a step has few solutions; without, each event would be one."""
     plans = [plan(extra=f"?y :of {kind} .") for kind in (":p", ":q")]
     (family,) = families_of(plans, begun=True)
     assert not family.begins_with_member

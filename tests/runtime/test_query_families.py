@@ -161,16 +161,16 @@ def test_an_event_beyond_a_limit_is_so_for_each_member() -> None:
     assert any(answer.end[0] == 70_000 for _, answer in together)
 
 
-CROWDED = """PREFIX : <http://e/> SELECT ?x ?v WITHIN {window} SECONDS FROM STREAM S <http://e/s>
+CROWDED = """PREFIX : <http://e/> SELECT {shown} WITHIN {window} SECONDS FROM STREAM S <http://e/s>
     WHERE {{ SEQ(A: B)
     DEFINE GPM A ON S {{ ?x :kind "{kind}" ; :t ?t . ?y :kind "{kind}" ; :a ?v
         FILTER (STRLEN(CONCAT(?t, ?t)) > 1) }}
     DEFINE GPM B ON S {{ ?z :b ?w FILTER (?w >= {kind}) }} }}"""
 
 
-def crowded(windows: tuple[int, ...]) -> list[str]:
+def crowded(windows: tuple[int, ...], shown: str) -> list[str]:
     """A family for each window; its members differ in a kind of things."""
-    return [CROWDED.format(window=w, kind=kind) for w in windows for kind in range(9)]
+    return [CROWDED.format(window=w, kind=kind, shown=shown) for w in windows for kind in range(9)]
 
 
 def crowd(kinds: dict[int, int], time: int, long: tuple[int, ...] = ()) -> spaseq.Event:
@@ -188,10 +188,11 @@ def crowd(kinds: dict[int, int], time: int, long: tuple[int, ...] = ()) -> spase
     return spaseq.Event("".join(triples), time, f"http://e/crowd{time}")
 
 
+@pytest.mark.parametrize("shown", ["?x ?v", "?x ?v ?w"], ids=["bounds", "carried bounds"])
 @pytest.mark.parametrize("windows", [(100,), (100, 200)], ids=["a family", "families"])
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_a_limit_is_of_each_member_and_not_of_what_members_have_in_common(
-    runtime: str, windows: tuple[int, ...]
+    runtime: str, windows: tuple[int, ...], shown: str
 ) -> None:
     """A member alone meets its own kind only; all kinds together exceed what an event may need."""
     limits = spaseq.Limits(solutions=40, literal_bytes=100)
@@ -206,7 +207,7 @@ def test_a_limit_is_of_each_member_and_not_of_what_members_have_in_common(
     def run(disable: list[str]) -> tuple[list[Any], list[Any]]:
         bad: list[BadInput] = []
         options: Any = {"limits": limits, "on_bad": bad.append, "disable": disable}
-        found = spaseq.run(crowded(windows), {"S": events}, runtime=runtime, **options)
+        found = spaseq.run(crowded(windows, shown), {"S": events}, runtime=runtime, **options)
         answers = sorted((m.query, repr(m.answer)) for m in found)
         return answers, sorted((b.file, b.reason, b.text) for b in bad)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from os import PathLike, fspath
@@ -66,13 +66,8 @@ class GraphDumps:
         if len({(iri, time) for time, _, iri, _ in self._changes}) > MOST_VERSIONS:
             raise RunError(f"graphs change at more than {MOST_VERSIONS:,} times: give fewer events")
         for iri in self._files:
-            graph = ChangingGraph(terms, knowledge.graphs.get(iri, {}))
-            versions = sorted(versions_of(knowledge, iri))
-            for time, _, of, event in self._changes:
-                while versions and versions[0][0] <= time:
-                    graph.replace(knowledge.graphs[versions.pop(0)[1]])
-                if of == iri:
-                    graph.apply(change_of(event))
+            for time, graph in self._values(iri, knowledge, terms):
+                if time is not None:
                     graphs[version_name(time, iri)] = graph.relations()
         return replace(knowledge, terms=terms, graphs=graphs)
 
@@ -95,16 +90,27 @@ class GraphDumps:
 
     def _last(self, iri: str, knowledge: KnowledgeBase) -> list[Triple]:
         """The triples of a graph at the end."""
-        graph = ChangingGraph(ExtendedTerms(knowledge.terms), knowledge.graphs.get(iri, {}))
+        *_, (_, graph) = self._values(iri, knowledge, ExtendedTerms(knowledge.terms))
+        return graph.triples()
+
+    def _values(
+        self, iri: str, knowledge: KnowledgeBase, terms: ExtendedTerms
+    ) -> Iterator[tuple[int | None, ChangingGraph]]:
+        """(time in ms, the graph after a change of a query), and at last (None, the graph).
+
+        It is one object, which goes on changing.
+        """
+        graph = ChangingGraph(terms, knowledge.graphs.get(iri, {}))
         versions = sorted(versions_of(knowledge, iri))
         for time, _, of, event in self._changes:
             while versions and versions[0][0] <= time:
                 graph.replace(knowledge.graphs[versions.pop(0)[1]])
             if of == iri:
                 graph.apply(change_of(event))
+                yield time, graph
         for _, name in versions:
             graph.replace(knowledge.graphs[name])
-        return graph.triples()
+        yield None, graph
 
 
 def _format(path: str | PathLike[str]) -> ox.RdfFormat:

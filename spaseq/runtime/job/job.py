@@ -199,7 +199,7 @@ def counted(family: Family, rows: SolutionBatch) -> Int64s:
     column, gpms = rows.values[QUERY], len(family.plan.patterns.gpms)
     if family.plan.inputs.windows:  # stage 1 knows no members
         return np.zeros((len(family.rows), gpms), np.int64)
-    own = column.codes >= 0  # the others are those of all members
+    own = column.codes >= 0  # other rows belong to every member
     place = table_rows_of(column.terms)[column.codes[own]] * gpms + rows.gpm[own]
     found = np.bincount(place, minlength=len(family.rows) * gpms).reshape(-1, gpms)
     return found + np.bincount(rows.gpm[~own], minlength=gpms)

@@ -166,7 +166,7 @@ def test_words_in_order() -> None:
 
 
 def test_ids_of_terms_are_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """AskedAnswers are forgotten when terms are."""
+    """Answers are forgotten when terms are."""
     forgotten, forget = list[None](), answers.AskedAnswers.forget
 
     def noted(own: answers.AskedAnswers) -> None:
