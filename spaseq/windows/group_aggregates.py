@@ -1,4 +1,4 @@
-"""The aggregates of groups that changed, as terms."""
+"""The aggregates of groups that changed: doubles as numbers, others as texts of terms."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from decimal import Decimal
 import numpy as np
 
 from spaseq.budget import Budget, LimitExceeded, spending
-from spaseq.compiled.arrays import Bools, Int64s
+from spaseq.compiled.arrays import Bools, Float64s, Int32s, Int64s, Objects
 from spaseq.expr.aggregates import Elements
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.exact_aggregates import EXACT
 from spaseq.expr.expression_compiler import set_function
 from spaseq.expr.numbers import divide
 from spaseq.expr.values import encode
+from spaseq.gpm.solutions.lexicon import Lexicon, encoded
 from spaseq.lang import ast
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups
 from spaseq.records import record
+from spaseq.windows.canonical_doubles import CanonicalDoubles
 from spaseq.windows.exact_sums import decimal_sums, rounded_quotients, whole_sums
 from spaseq.windows.kept_rows import KeptRows
 from spaseq.windows.kernels.group_runs import DECIMAL, DOUBLE, LIMBS, NONE, OTHER, rows_of_groups
@@ -53,35 +55,62 @@ Exceeding = dict[int, str]
 """The groups, by their places, that exceed a limit, with the reasons."""
 
 
-def aggregate_texts(
+@record
+class AggregateColumn:
+    """An aggregate's values [m]: doubles, and the texts of other terms.
+
+    `double` float64 [m] is NaN where there is none. `text` [m] is None there, too, if the aggregate
+    is an error or exceeds a limit.
+    """
+
+    double: Float64s
+    text: Objects
+
+
+def aggregates(
     kept: KeptGroups,
     changed: ChangedGroups,
     rows: KeptRows,
     limits: Limits,
     exceeding: Exceeding,
-) -> list[list[str | None]]:
-    """The terms of each aggregate, by group; None where it is an error or exceeds a limit."""
+) -> list[AggregateColumn]:
+    """The values of each aggregate, by group."""
     return [
-        _texts(own, operand, changed, rows, limits, exceeding)
+        _values(own, operand, changed, rows, limits, exceeding)
         for (_, own), operand in zip(kept.group.aggregates, kept.operands, strict=True)
     ]
 
 
-def _texts(
+def codes_of(values: Sequence[AggregateColumn]) -> tuple[Lexicon, list[Int32s]]:
+    """(a lexicon, the codes [m] of each aggregate in it)."""
+    there = [~np.isnan(own.double) for own in values]
+    doubles = [own.double[known] for own, known in zip(values, there, strict=True)]
+    table = CanonicalDoubles(np.unique(np.concatenate([np.empty(0), *doubles])))
+    lexicon = Lexicon(table)
+    columns = []
+    for own, known, double in zip(values, there, doubles, strict=True):
+        codes = encoded(lexicon, own.text.tolist())
+        codes[known] = np.searchsorted(table.values, double)
+        columns.append(codes)
+    return lexicon, columns
+
+
+def _values(
     own: ast.Aggregate,
     operand: int | None,
     changed: ChangedGroups,
     rows: KeptRows,
     limits: Limits,
     exceeding: Exceeding,
-) -> list[str | None]:
+) -> AggregateColumn:
     size = changed.head[:, 2]
+    double = np.full(len(changed), np.nan)
     if operand is None:
-        return _encoded(size)
+        return AggregateColumn(double, _encoded(size))
     kinds = changed.kinds[:, operand]
     if own.function == "COUNT" and not own.distinct:
-        return _encoded(size - kinds[:, NONE])
-    found: list[str | None] = [None] * len(changed)
+        return AggregateColumn(double, _encoded(size - kinds[:, NONE]))
+    text = np.full(len(changed), None, np.object_)
     summed = np.zeros(len(changed), np.bool_)
     if own.function in ("SUM", "AVG") and not own.distinct:
         summed = (kinds[:, NONE] == 0) & (kinds[:, OTHER] == 0)
@@ -89,15 +118,15 @@ def _texts(
         summed &= ~(has_double & has_decimal)
         sums = changed.sums[:, operand]
         is_sum = own.function == "SUM"
-        for places, make in (
-            (summed & ~has_double & ~has_decimal, _of_wholes),
-            (summed & has_double, _of_doubles),
-            (summed & has_decimal, _of_decimals),
+        chosen = np.flatnonzero(summed & has_double)
+        divisors = np.ones_like(chosen) if is_sum else size[chosen]
+        double[chosen] = rounded_quotients(sums[chosen, :LIMBS], divisors)
+        for places, totals in (
+            (summed & ~has_double & ~has_decimal, _whole_sums),
+            (summed & has_decimal, decimal_sums),
         ):
             chosen = np.flatnonzero(places)
-            texts = make(sums[chosen], size[chosen], is_sum)
-            for place, text in zip(chosen.tolist(), texts, strict=True):
-                found[place] = text
+            text[chosen] = _of_exact(totals(sums[chosen]), size[chosen], is_sum)
     rest = np.flatnonzero(~summed)
     function = EXACT.get(own.function) or set_function(own)
     elements = _elements(operand, changed.take(rest), rows)
@@ -105,22 +134,19 @@ def _texts(
         try:
             with spending(Budget(limits)):
                 values = [*dict.fromkeys(given)] if own.distinct else given
-                found[place] = _combined(function, values)
+                text[place] = _combined(function, values)
         except LimitExceeded as exceeded:
             exceeding[place] = exceeded.reason
-    return found
+    return AggregateColumn(double, text)
 
 
-def _encoded(numbers: Int64s) -> list[str | None]:
-    return list(map(encode, numbers.tolist()))
+def _encoded(numbers: Int64s) -> Objects:
+    used, which = np.unique(numbers, return_inverse=True)
+    return np.array([*map(encode, used.tolist())], np.object_)[which]
 
 
-def _of_wholes(sums: Int64s, sizes: Int64s, is_sum: bool) -> list[str]:
-    return _of_exact(whole_sums(sums[:, :LIMBS]), sizes, is_sum)
-
-
-def _of_decimals(sums: Int64s, sizes: Int64s, is_sum: bool) -> list[str]:
-    return _of_exact(decimal_sums(sums), sizes, is_sum)
+def _whole_sums(sums: Int64s) -> list[int]:
+    return whole_sums(sums[:, :LIMBS])
 
 
 def _of_exact(totals: Sequence[int | Decimal], sizes: Int64s, is_sum: bool) -> list[str]:
@@ -128,11 +154,6 @@ def _of_exact(totals: Sequence[int | Decimal], sizes: Int64s, is_sum: bool) -> l
         return list(map(encode, totals))
     pairs = zip(totals, sizes.tolist(), strict=True)
     return [encode(divide(total, size) if size else 0) for total, size in pairs]
-
-
-def _of_doubles(sums: Int64s, sizes: Int64s, is_sum: bool) -> list[str]:
-    divisors = np.ones_like(sizes) if is_sum else sizes
-    return list(map(encode, rounded_quotients(sums[:, :LIMBS], divisors).tolist()))
 
 
 def _elements(operand: int, changed: ChangedGroups, rows: KeptRows) -> Sequence[Elements]:

@@ -7,7 +7,7 @@ are computed only if they may pass the HAVING.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -16,17 +16,19 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.window_partition import SolutionsPartition
+from spaseq.gpm.solutions.lexicon import Lexicon, encoded
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.windows.group_aggregates import ChangedGroups, Exceeding, aggregate_texts
+from spaseq.windows.group_aggregates import ChangedGroups, Exceeding, aggregates, codes_of
 from spaseq.windows.group_rows import GroupRows, form_of
+from spaseq.windows.group_solutions import GroupSolutions
 from spaseq.windows.group_tables import GroupTable
 from spaseq.windows.group_tests import tests_of
 from spaseq.windows.kept_rows import KeptRows
 from spaseq.windows.kernels.group_runs import BOTH, OTHER, advanced
-from spaseq.windows.lasting_solutions import ChangedSolutions, Solution
-from spaseq.windows.solution_events import as_events, solutions_of
+from spaseq.windows.lasting_solutions import ChangedSolutions
+from spaseq.windows.solution_events import agreeing, as_events
 from spaseq.windows.window_closes import Closes, closes_of
 
 
@@ -60,7 +62,7 @@ class GroupKeeper:
         self._tests = tests_of(pattern, kept)
         self._entered, self._left = np.zeros(1, np.int64), np.zeros(1, np.int64)
         self._mark = np.zeros(1, np.int64)
-        self._held: dict[int, tuple[Solution, ...]] = {}  # solutions by group
+        self._held = GroupSolutions(changes)
         self._begun = False  # whether there was a window event
 
     @property
@@ -71,9 +73,11 @@ class GroupKeeper:
     @property
     def is_idle(self) -> bool:
         """Whether it is as good as a new one."""
-        return not len(self._rows) and not self._held and self.next_due is None
+        return not len(self._rows) and not len(self._held) and self.next_due is None
 
-    def advance(self, rows: SolutionBatch, until: int, evaluator: GpmEvaluator) -> ChangedSolutions:
+    def advance(
+        self, rows: SolutionBatch, until: int, evaluator: GpmEvaluator
+    ) -> list[ChangedSolutions]:
         """What the GPM gives on the window events up to a time (ms), in order of these.
 
         `rows` are those of the content, in any order; none come at or before `until` any more.
@@ -81,14 +85,17 @@ class GroupKeeper:
         new = self._given.append(rows, self._rows)
         closes = self._closes.after(self._rows, new, until)
         events = self._rows.events_in(closes.enter, closes.leave)
-        given: list[tuple[int, Solution]] = []
-        variables: Sequence[str] = ()
+        given = list[ChangedSolutions]()
         if len(closes):
             changed = self._changed(closes)
-            variables, given = self._solutions(changed, closes, evaluator)
+            for first, end, some in _together(changed, len(closes)):
+                found, lexicon = self._evaluated(some, closes, evaluator)
+                heads = some.head[:, :2] - (first, 0)
+                event, columns = self._held.advance(end - first, heads, found, lexicon)
+                given.append(ChangedSolutions(closes, events, first + event, columns, lexicon))
             self._begun = True
         self._forget()
-        return ChangedSolutions(closes, events, variables, given)
+        return given
 
     def _changed(self, closes: Closes) -> ChangedGroups:
         """The groups that change at some window events, but for those that surely do not pass."""
@@ -121,90 +128,35 @@ class GroupKeeper:
 
     # --- solutions --------------------------------------------------------------------------------
 
-    def _solutions(
-        self, changed: ChangedGroups, closes: Closes, evaluator: GpmEvaluator
-    ) -> tuple[Sequence[str], list[tuple[int, Solution]]]:
-        """(variables, (window event, solution) pairs that the GPM gives)."""
-        given: list[tuple[int, Solution]] = []
-        variables: Sequence[str] = ()
-        every = None in self._changes
-        reached = 0  # the first window event whose solutions have not been given
-        together = thresholds.current.changed_groups
-        for start in range(0, max(1, len(changed)), together):
-            some = changed.part(start, start + together)
-            variables, found = self._evaluated(some, closes, evaluator)
-            heads = some.head[:, :2].tolist()
-            for (event, group), now in zip(heads, found, strict=True):
-                while every and reached < event:
-                    given += self._all(reached)
-                    reached += 1
-                given += self._change(event, group, now)
-        while every and reached < len(closes):
-            given += self._all(reached)
-            reached += 1
-        return variables, given
-
-    def _all(self, event: int) -> Iterator[tuple[int, Solution]]:
-        return ((event, solution) for own in self._held.values() for solution in own)
-
-    def _change(
-        self, event: int, group: int, now: tuple[Solution, ...]
-    ) -> Iterator[tuple[int, Solution]]:
-        """What is wanted of a group's change: solutions that are new, or gone."""
-        before = self._held.get(group, ())
-        if now == before:
-            return
-        if now:
-            self._held[group] = now
-        else:
-            del self._held[group]
-        if "NEW" in self._changes and None not in self._changes:
-            known = frozenset(before)
-            yield from ((event, solution) for solution in now if solution not in known)
-        if "GONE" in self._changes:
-            known = frozenset(now)
-            yield from ((event, solution) for solution in before if solution not in known)
-
     def _evaluated(
         self, changed: ChangedGroups, closes: Closes, evaluator: GpmEvaluator
-    ) -> tuple[Sequence[str], list[tuple[Solution, ...]]]:
-        """(variables, the solutions of each changed group)."""
-        found: list[tuple[Solution, ...]] = [()] * len(changed)
+    ) -> tuple[EventSolutions, Lexicon]:
+        """(the solutions of changed groups, their terms)."""
         passing = np.flatnonzero(changed.head[:, 4])
         index, exceeding = self._as_events(changed.take(passing), closes)
-        solutions = evaluator.evaluate(index)
+        found = agreeing(evaluator.evaluate(index), index.lexicon, self._partition)
         exceeding |= evaluator.take_exceeding()
         for row, reason in sorted(exceeding.items()):
             self._exceed(int(index.batch.time[row]), reason)
-        variables = sorted({*solutions.columns, *self._partition})
-        for row, own in self._by_event(solutions, variables):
-            if row not in exceeding:
-                found[passing[row]] = own
-        return variables, found
-
-    def _by_event(
-        self, found: EventSolutions, variables: Sequence[str]
-    ) -> Iterator[tuple[int, tuple[Solution, ...]]]:
-        """(event, its distinct solutions in the partition) of the events that have some."""
-        by_event: dict[int, dict[Solution, None]] = {}
-        places, solutions = solutions_of(found, variables, self._partition)
-        for event, solution in zip(places.tolist(), solutions, strict=True):
-            by_event.setdefault(event, {})[solution] = None
-        for event, own in by_event.items():
-            yield event, tuple(own)
+        kept = ~np.isin(found.event, [*exceeding])
+        columns = {v: codes[kept] for v, codes in found.columns.items()}
+        own = EventSolutions(passing[found.event[kept]], columns, index.lexicon)
+        return own, index.lexicon
 
     def _as_events(
         self, changed: ChangedGroups, closes: Closes
     ) -> tuple[SolutionsPartition, Exceeding]:
         """(groups as events, each with its keys and aggregates as a solution; those that exceed)"""
-        group = self._kept.group
-        exceeding = Exceeding()
-        keys = [self._table.keys[i] for i in changed.head[:, 1].tolist()]
-        texts: list[list[str | None]] = [[key[i] for key in keys] for i in range(len(group.keys))]
-        texts += aggregate_texts(self._kept, changed, self._rows, self._limits, exceeding)
+        group, exceeding = self._kept.group, Exceeding()
+        values = aggregates(self._kept, changed, self._rows, self._limits, exceeding)
+        lexicon, columns = codes_of(values)
+        used, which = np.unique(changed.head[:, 1], return_inverse=True)
+        keys = [self._table.keys[number] for number in used.tolist()]
+        texts = ([key[i] for key in keys] for i in range(len(group.keys)))
+        codes = [encoded(lexicon, own)[which] for own in texts]
         names = (*group.keys, *(name for name, _ in group.aggregates))
-        columns = dict(zip(names, texts, strict=True))
-        return as_events(closes, changed.head[:, 0], group, columns), exceeding
+        given = dict(zip(names, [*codes, *columns], strict=True))
+        return as_events(closes, changed.head[:, 0], group, given, lexicon), exceeding
 
     # --- state ------------------------------------------------------------------------------------
 
@@ -222,11 +174,11 @@ class GroupKeeper:
         places = table.without_empty(used)
         if places is not None:
             waiting[:] = np.append(places, np.int32(-1))[waiting]
-            self._held = {int(places[group]): own for group, own in self._held.items()}
+            self._held.renumber(places)
 
     def snapshot(self) -> list[Any]:
         """The state, for `restore` on a keeper of the same plan."""
-        held = [[group, *own] for group, own in self._held.items()]
+        held = self._held.snapshot()
         places = [int(self._entered[0]), int(self._left[0]), self._begun]
         seen = self._table.held[: len(self._table)].copy()
         rows, closes = self._rows.snapshot(), self._closes.snapshot()
@@ -252,4 +204,15 @@ class GroupKeeper:
         again = Closes(none, none.astype(np.int32), none, np.array([entered]), np.array([left]))
         self._changed(again)
         self._table.held[: len(seen)] = seen
-        self._held = {group: tuple(map(tuple, own)) for group, *own in held}
+        self._held.restore(held)
+
+
+def _together(changed: ChangedGroups, events: int) -> Iterator[tuple[int, int, ChangedGroups]]:
+    """(first window event, the one behind the last, what changes at them) for all in order."""
+    first = start = 0
+    own, together = changed.head[:, 0], thresholds.current.changed_groups
+    while start + together < len(changed):
+        end = int(np.searchsorted(own, max(own[start] + 1, own[start + together])))
+        yield first, int(own[end - 1]) + 1, changed.part(start, end)
+        first, start = int(own[end - 1]) + 1, end
+    yield first, events, changed.part(start, len(changed))

@@ -16,6 +16,8 @@ from spaseq import thresholds
 from spaseq.algebra.scope import possible, visible
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.evaluator import GpmEvaluator
+from spaseq.gpm.graphs.window_partition import ScopedTerms
+from spaseq.gpm.solutions.lexicon import Lexicon, encoded
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptJoin, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -23,7 +25,7 @@ from spaseq.windows.join_rows import JoinRows, form_of
 from spaseq.windows.kept_rows import LINKS, KeptRows
 from spaseq.windows.kernels.joined_rows import joined
 from spaseq.windows.lasting_solutions import ChangedSolutions, Given, LastingSolutions
-from spaseq.windows.solution_events import as_events, solutions_of
+from spaseq.windows.solution_events import agreeing, as_events, texts_of
 from spaseq.windows.window_closes import Closes, closes_of
 
 _MOST_TOGETHER = 65_536
@@ -85,7 +87,9 @@ class JoinKeeper:
         """Whether it is as good as a new one."""
         return not len(self._rows) and not len(self._held) and self.next_due is None
 
-    def advance(self, rows: SolutionBatch, until: int, evaluator: GpmEvaluator) -> ChangedSolutions:
+    def advance(
+        self, rows: SolutionBatch, until: int, evaluator: GpmEvaluator
+    ) -> list[ChangedSolutions]:
         """What the GPM gives on the window events up to a time (ms), in order of these.
 
         `rows` are those of the contents, in any order; none come at or before `until` any more.
@@ -95,7 +99,13 @@ class JoinKeeper:
         events = self._rows.events_in(closes.enter, closes.leave)
         given = self._changes(closes, evaluator) if len(closes) else []
         self._forget()
-        return ChangedSolutions(closes, events, self._variables, given)
+        event = np.array([event for event, _ in given], np.int64)
+        lexicon = Lexicon(ScopedTerms([]))
+        columns = {
+            v: encoded(lexicon, [solution[i] for _, solution in given])
+            for i, v in enumerate(self._variables)
+        }
+        return [ChangedSolutions(closes, events, event, columns, lexicon)]
 
     def _changes(self, closes: Closes, evaluator: GpmEvaluator) -> Given:
         """What is wanted of the solutions at some window events."""
@@ -142,16 +152,18 @@ class JoinKeeper:
             return
         places = rows - self._rows.base
         texts = self._rows.arrays["text"]
+        lexicon = Lexicon(ScopedTerms([]))
         columns = {
-            v: texts[i, places[:, part]].tolist()
+            v: encoded(lexicon, texts[i, places[:, part]].tolist())
             for i, (v, part) in enumerate(self._kept.variables)
         }
-        index = as_events(closes, event, self._kept.joined, columns)
-        found = evaluator.evaluate(index)
+        index = as_events(closes, event, self._kept.joined, columns, lexicon)
+        found = agreeing(evaluator.evaluate(index), lexicon, self._partition)
         for row, reason in evaluator.take_exceeding().items():
             self._exceed(int(index.batch.time[row]), reason)
-        made, solutions = solutions_of(found, self._variables, self._partition)
-        self._held.add(solutions, event[made] - done, rows.min(axis=1)[made])
+        shown = [texts_of(found.columns[v], lexicon) for v in self._variables]
+        solutions = [*zip(*shown, strict=True)] if shown else [()] * len(found.event)
+        self._held.add(solutions, event[found.event] - done, rows.min(axis=1)[found.event])
 
     def _given_until(self, closes: Closes, done: int, reached: int) -> Given:
         """What is wanted at the window events from `done` on and before `reached`."""

@@ -93,12 +93,10 @@ class KeptWindow:
             due = keeper.next_due
             if key not in given and due is not None and due <= until:
                 given[key] = none
-        found = []
+        found = list[SolutionBatch]()
         for key, some in given.items():
             keeper = self._keeper(key)
-            made = self._rows(keeper, some, until, evaluator)
-            if len(made):
-                found.append(made)
+            found += self._rows(keeper, some, until, evaluator)
             if self._partition and keeper.is_idle:
                 del self._keepers[key]
         return found
@@ -131,16 +129,15 @@ class KeptWindow:
 
     def _rows(
         self, keeper: Keeper, rows: SolutionBatch, until: int, evaluator: GpmEvaluator
-    ) -> SolutionBatch:
+    ) -> Iterator[SolutionBatch]:
         plan = self._plan
-        found = keeper.advance(rows, until, evaluator)
-        if not found.given:
-            return SolutionBatch.empty(plan.patterns.columns)
-        index, solutions = self._graphs.of_solutions(self._window, found)
-        made = SolutionRows(plan, len(plan.inputs.streams) + self._window, index)
         private = plan.patterns.gpms[self.gpm].private
-        made.add(self.gpm, without_private(solutions, private))
-        return made.batch()
+        for found in keeper.advance(rows, until, evaluator):
+            if len(found.event):
+                index, solutions = self._graphs.of_solutions(self._window, found)
+                made = SolutionRows(plan, len(plan.inputs.streams) + self._window, index)
+                made.add(self.gpm, without_private(solutions, private))
+                yield made.batch()
 
     def snapshot(self, evaluator: GpmEvaluator) -> list[Any]:
         """The state, for `restore` on the window of an equal plan."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from spaseq.compiled.arrays import Int64s
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.gpm.graphs.window_partition import ranges
+from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.records import record
 from spaseq.windows.window_closes import Closes
 
@@ -19,15 +20,43 @@ Given: TypeAlias = "list[tuple[int, Solution]]"
 
 @record
 class ChangedSolutions:
-    """Solutions that a GPM on a window gives: each with the number of its window event.
+    """r solutions that a GPM on a window gives, in the order of window events.
 
-    `events` [t] are the numbers of events in the windows.
+    `events` int64 [t] are the numbers of events in the windows; `event` int64 [r] and codes int32
+    [r] by variable are the solutions.
     """
 
     closes: Closes
     events: Int64s
-    variables: Sequence[str]
-    given: Sequence[tuple[int, Solution]]
+    event: Int64s
+    columns: Mapping[str, Int32s]
+    lexicon: Lexicon
+
+
+def wanted(
+    changes: frozenset[str | None], begin: Int64s, end: Int64s, size: int
+) -> tuple[Int64s, Int64s]:
+    """What is wanted of n solutions at `size` window events: (window event, solution) in order.
+
+    A solution is there at the window events from `begin` on and before `end`, int64 [n]; -1 is
+    earlier than all of these, `size` later.
+
+    >>> event, solution = wanted(frozenset(["NEW", "GONE"]), np.array([-1, 0]), np.array([1, 2]), 2)
+    >>> event.tolist(), solution.tolist()
+    ([0, 1], [1, 0])
+    """
+    every = np.arange(len(begin))
+    parts: list[tuple[Int64s, Int64s]] = []
+    if None in changes:
+        first = np.maximum(begin, 0)
+        parts.append((ranges(first, end - first), np.repeat(every, end - first)))
+    elif "NEW" in changes:
+        parts.append((begin[begin >= 0], every[begin >= 0]))
+    if "GONE" in changes:
+        parts.append((end[end < size], every[end < size]))
+    event, solution = (np.concatenate(own) for own in zip(*parts, strict=True))
+    order = np.argsort(event, kind="stable")
+    return event[order], solution[order]
 
 
 class LastingSolutions:
@@ -94,23 +123,10 @@ class LastingSolutions:
         starts = np.append(True, (first + begin)[1:] > reach[:-1])
         lasts = np.append(starts[1:], True)
         which, begin = which[starts], begin[starts]
-        return self._wanted(which, begin, reach[lasts] - which * (size + 2), size)
-
-    def _wanted(self, which: Int64s, begin: Int64s, end: Int64s, size: int) -> Given:
-        """What is wanted of solutions that are there from `begin` on and before `end`."""
-        parts: list[tuple[Int64s, Int64s]] = []
-        if None in self._changes:
-            first = np.maximum(begin, 0)
-            parts.append((ranges(first, end - first), np.repeat(which, end - first)))
-        elif "NEW" in self._changes:
-            parts.append((begin[begin >= 0], which[begin >= 0]))
-        if "GONE" in self._changes:
-            parts.append((end[end < size], which[end < size]))
-        event, number = (np.concatenate(own) for own in zip(*parts, strict=True))
-        order = np.argsort(event, kind="stable")
+        event, rows = wanted(self._changes, begin, reach[lasts] - which * (size + 2), size)
         known = self._known
-        solutions = [known[i] for i in number[order].tolist()]
-        return list(zip(event[order].tolist(), solutions, strict=True))
+        solutions = [known[i] for i in which[rows].tolist()]
+        return list(zip(event.tolist(), solutions, strict=True))
 
     def _keep(self, leave: Int64s) -> None:
         """Keep the solutions whose rows have not left."""

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from spaseq.algebra.window_extent import extent_text
 from spaseq.compiled.arrays import Int32s, Int64s
@@ -19,7 +21,7 @@ from spaseq.gpm.graphs.window_partition import (
     WindowPartition,
     ranges,
 )
-from spaseq.gpm.solutions.lexicon import Lexicon, encoded
+from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.term_columns import distinct
@@ -82,22 +84,15 @@ class WindowGraphs:
         self, window: int, found: ChangedSolutions
     ) -> tuple[VerticalPartition, EventSolutions]:
         """Solutions on the events of a window, as if these had no triples."""
-        given, closes = found.given, found.closes
-        used = distinct(np.array([event for event, _ in given], np.int64))
-        places = np.searchsorted(used, [event for event, _ in given])
-        terms = ScopedTerms([])
-        lexicon = Lexicon(terms)
-        extents = zip(closes.begin[used].tolist(), found.events[used].tolist(), strict=True)
-        names = EventNames.of([extent_text(*extent) for extent in extents])
+        closes, lexicon = found.closes, found.lexicon
+        used = distinct(found.event)
+        places = np.searchsorted(used, found.event)
+        names = extent_names(closes.begin[used], found.events[used])
         start, none = np.zeros(len(used) + 1, np.int64), np.empty(0, np.int32)
         time, k = closes.time[used], closes.k[used]
         name = self._inputs.windows[window].name
-        batch = EventBatch(name, time, k, names, start, none, none, none, terms)
-        columns = {
-            v: encoded(lexicon, [solution[i] for _, solution in given])
-            for i, v in enumerate(found.variables)
-        }
-        return VerticalPartition(batch, lexicon), EventSolutions(places, columns, lexicon)
+        batch = EventBatch(name, time, k, names, start, none, none, none, lexicon.base)
+        return VerticalPartition(batch, lexicon), EventSolutions(places, found.columns, lexicon)
 
     def order(self, event: ContentEvent) -> tuple[int, int, str]:
         """The place of an event among those of a window."""
@@ -129,6 +124,12 @@ class WindowGraphs:
         closed = Closed(time, k, begin, tuple(ContentEvent(*event) for event in content))
         known = dict(zip(self._partition, key, strict=True))
         return self.index(window, [WindowEvent(tuple(key), closed)]), known
+
+
+def extent_names(begin: Int64s, events: Int64s) -> EventNames:
+    """What `extent_text` gives for each begin (ms) and number of events."""
+    texts = [pa.array(own).cast(pa.large_string()) for own in (begin, events)]
+    return EventNames(pc.binary_join_element_wise(*texts, pa.scalar(" ", pa.large_string())))
 
 
 def _columns(flat: Iterable[int]) -> tuple[Int32s, Int32s, Int32s]:

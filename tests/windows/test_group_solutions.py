@@ -1,0 +1,57 @@
+"""The solutions of groups that change at drawn window events, against sets of solutions."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from spaseq.gpm.evaluator import EventSolutions
+from spaseq.gpm.graphs.window_partition import ScopedTerms
+from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.windows.group_solutions import GroupSolutions
+from spaseq.windows.solution_events import texts_of
+
+GROUPS, EVENTS, VALUES = 4, 6, 3
+
+
+@pytest.mark.parametrize("changes", [[None], ["NEW"], ["GONE"], ["NEW", "GONE"], [None, "GONE"]])
+def test_solutions_are_those_of_sets(changes: list[str | None]) -> None:
+    draw = Random(3)
+    for _ in range(60):
+        kept = GroupSolutions(frozenset(changes))
+        held: dict[int, set[str]] = {}
+        for _ in range(4):
+            if draw.random() < 0.2:
+                again = GroupSolutions(frozenset(changes))
+                again.restore(kept.snapshot())
+                kept = again
+            wanted = list[tuple[int, str, str]]()
+            heads, places, groups, values = [], list[int](), list[str](), list[str]()
+            for event in range(EVENTS):
+                gone = list[tuple[str, str]]()
+                for group in sorted(draw.sample(range(GROUPS), draw.randrange(3))):
+                    before = held.get(group, set())
+                    now = {f'"{v}"' for v in range(VALUES) if draw.random() < 0.4}
+                    for value in sorted(now) * draw.choice([1, 1, 2]):
+                        places.append(len(heads))
+                        groups.append(f'"{group}"')
+                        values.append(value)
+                    heads.append((event, group))
+                    held[group] = now
+                    if None not in changes and "NEW" in changes:
+                        wanted += [(event, f'"{group}"', v) for v in now - before]
+                    gone += [(f'"{group}"', v) for v in before - now]
+                if None in changes:
+                    wanted += [(event, f'"{g}"', v) for g, own in held.items() for v in own]
+                if "GONE" in changes:
+                    wanted += [(event, *own) for own in gone]
+            lexicon = Lexicon(ScopedTerms([]))
+            columns = {"g": lexicon.encode(groups), "v": lexicon.encode(values)}
+            found = EventSolutions(np.array(places, np.int64), columns, lexicon)
+            given = np.array(heads, np.int64).reshape(-1, 2)
+            event, told = kept.advance(EVENTS, given, found, lexicon)
+            assert (np.diff(event) >= 0).all()
+            texts = [texts_of(codes, lexicon) for codes in told.values()]
+            assert sorted(zip(event.tolist(), *texts, strict=True)) == sorted(wanted)
