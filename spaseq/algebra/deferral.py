@@ -8,11 +8,11 @@ the same ones.
 from __future__ import annotations
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.groups import conjoined, conjuncts
+from spaseq.algebra.groups import conjoined
 from spaseq.algebra.scope import certain, possible, term_variables
 from spaseq.algebra.substitution import mentions
 from spaseq.lang import ast
-from spaseq.lang.variables import expression_variables, looks_back
+from spaseq.lang.variables import conjuncts, expression_variables, looks_back
 
 Deferred = tuple[ast.Expr, ...]
 

@@ -10,7 +10,7 @@ from spaseq.algebra.constants import all_joined, constant_text, folded
 from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.triple_terms import TermReader
 from spaseq.lang import ast
-from spaseq.lang.variables import group_function_uses, rewritten
+from spaseq.lang.variables import conjuncts, group_function_uses, rewritten
 from spaseq.rdf.terms.term import iri_text
 
 
@@ -115,15 +115,6 @@ def conjoined(exprs: Iterable[ast.Expr]) -> ast.Expr | None:
     """The expressions joined by `&&`; None if there are none."""
     operands = tuple(conjuncts(exprs))
     return ast.And(operands) if len(operands) > 1 else (operands[0] if operands else None)
-
-
-def conjuncts(exprs: Iterable[ast.Expr]) -> Iterator[ast.Expr]:
-    """The operands of the expressions that are a `&&`, at any depth, and the other expressions."""
-    for expr in exprs:
-        if isinstance(expr, ast.And):
-            yield from conjuncts(expr.operands)
-        else:
-            yield expr
 
 
 _Triple = tuple[n.PatternTerm, ast.Var | ast.Path | str, n.PatternTerm]

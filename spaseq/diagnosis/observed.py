@@ -120,10 +120,6 @@ def _events(rows: SolutionBatch, mask: Bools) -> int:
     return 1 + int(new.sum())
 
 
-def ignored(bad: BadInput) -> None:
-    """Take bad input of a further reading, which the first one has counted."""
-
-
 class Observer:
     """Collects what the streams of a question show, batch by batch."""
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from spaseq.algebra.groups import conjuncts
 from spaseq.lang import ast
 from spaseq.lang.format_triples import TermText
+from spaseq.lang.variables import conjuncts
 from spaseq.records import record
 
 Node: TypeAlias = ast.Triple | ast.Element

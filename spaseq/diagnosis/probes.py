@@ -16,11 +16,12 @@ from spaseq.algebra.groups import conjoined, translate_group
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.window_extent import extent_of
 from spaseq.diagnosis.absent_terms import EntailmentHint
-from spaseq.diagnosis.observed import Observed, ignored
+from spaseq.diagnosis.observed import Observed
 from spaseq.diagnosis.seen_windows import SeenWindows
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.lang import ast
+from spaseq.rdf.inputs.stream_options import ignore
 from spaseq.rdf.terms.times import format_time
 from spaseq.sources.base import Source
 
@@ -144,7 +145,7 @@ def run_probes(
     for iri, source in sources.items():
         readers = [each for each in probes if iri in each.streams]
         if readers:
-            for batch in source.keeping(None).open(ignored):
+            for batch in source.keeping(None).open(ignore):
                 index = VerticalPartition(batch)
                 for each in readers:
                     each.take(index)

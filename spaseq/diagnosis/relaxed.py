@@ -18,6 +18,7 @@ from spaseq.lang.ast.pattern_nodes import OpKind
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.scope import scopes
 from spaseq.lang.sequence import Chain, Link, SequenceOperator, occurrences
+from spaseq.plan.levels import unused
 from spaseq.plan.query_plan import AfterMatch, AnswerPlan, GpmPlan, QueryPlan
 from spaseq.plan.sequencing import UNDECIDED, program_for
 from spaseq.records import record
@@ -188,7 +189,7 @@ class FirstSteps:
         gpms: list[GpmPlan] = []
         for gpm in plan.patterns.gpms:
             own = relaxed.get(gpm.name, gpm) if gpm.name + COPY not in used else gpm
-            gpms.append(own if gpm.name in used else _unused(gpm, plan))
+            gpms.append(own if gpm.name in used else unused(gpm, plan))
         copies: dict[int, int] = {}
         for number, gpm in enumerate(plan.patterns.gpms):
             if gpm.name + COPY in used:
@@ -240,12 +241,6 @@ class FirstSteps:
         if gpm.correlation is None or any(c.expr is None for c in mine):
             return replace(gpm, conditions=conditions)
         return replace(gpm, variables=gpm.variables[:-1], conditions=conditions, correlation=None)
-
-
-def _unused(gpm: GpmPlan, plan: QueryPlan) -> GpmPlan:
-    """A GPM that a form does not take; it must not decide how the form runs."""
-    certain = frozenset(plan.patterns.columns.variables)
-    return replace(gpm, conditions=(), correlation=None, certain=certain, awaited=None)
 
 
 @record

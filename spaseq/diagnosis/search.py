@@ -15,7 +15,7 @@ import numpy as np
 
 from spaseq.algebra.answers import Answer
 from spaseq.compiled.arrays import Indices
-from spaseq.diagnosis.observed import Observed, ignored
+from spaseq.diagnosis.observed import Observed
 from spaseq.diagnosis.report import plural
 from spaseq.diagnosis.watched_event import HeldEvent
 from spaseq.lang.sequence import occurrences
@@ -24,6 +24,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.rules.compiled_runs import compiled_runs
 from spaseq.plan.rules.shared_runs import shared_runs
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.rdf.inputs.stream_options import ignore
 from spaseq.records import record
 from spaseq.stages.sequence import SequenceStage
 
@@ -153,9 +154,7 @@ class RowSearch:
 
     def _answers(self, plan: QueryPlan, rows: SolutionBatch) -> Iterator[Sequence[Answer] | None]:
         observed = self.observed
-        stage = SequenceStage(
-            plan, StageOptions(None, observed.limits), observed.knowledge, ignored
-        )
+        stage = SequenceStage(plan, StageOptions(None, observed.limits), observed.knowledge, ignore)
         return answers_in_pieces(stage, rows, self.time)
 
     def _rows(
@@ -202,7 +201,7 @@ def answer_count(
         until: if given, only answers that are certain when all streams have come to this time (ms).
     """
     plan = observed.question.plan
-    stage = SequenceStage(plan, options, observed.knowledge, ignored)
+    stage = SequenceStage(plan, options, observed.knowledge, ignore)
     rows = observed.rows if plan.sequence.needs_instants else observed.solutions
     count = 0
     time = SearchTime(COUNT_SECONDS)

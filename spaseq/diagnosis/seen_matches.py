@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.lang import ast
 from spaseq.lang import sequence as seq
 from spaseq.lang.format_triples import TermText
-from spaseq.lang.variables import expression_variables, prev_uses, walk
+from spaseq.lang.variables import conjuncts, expression_variables, prev_uses, walk
 from spaseq.rdf.terms.term import split_literal
 from spaseq.rdf.terms.times import format_time
 from spaseq.records import record
@@ -148,7 +148,9 @@ def _miss(expr: ast.Expr, match: Answer, terms: TermText, options: Options) -> M
             values.append((name, value_text(terms, read)))
         elif name not in guarded and unbound is None:
             unbound = name
-    distances = [d for part in _conjuncts(expr) if (d := _distance(part, env, options)) is not None]
+    distances = [
+        d for part in conjuncts([expr]) if (d := _distance(part, env, options)) is not None
+    ]
     return Miss(match, tuple(values), max(distances, default=None), unbound)
 
 
@@ -169,14 +171,6 @@ def _guarded(expr: ast.Expr) -> set[str]:
                 elif isinstance(part, ast.Var):
                     found.add(f"?{part.name}")
     return found
-
-
-def _conjuncts(expr: ast.Expr) -> Iterator[ast.Expr]:
-    if isinstance(expr, ast.And):
-        for operand in expr.operands:
-            yield from _conjuncts(operand)
-    else:
-        yield expr
 
 
 def _distance(expr: ast.Expr, env: MatchValues, options: Options) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -109,9 +109,3 @@ def _as_levels(plan: QueryPlan) -> QueryPlan:
         for gpm in plan.patterns.gpms
     )
     return replace(plan, patterns=replace(plan.patterns, gpms=gpms))
-
-
-def streams_of_windows(plan: QueryPlan) -> Mapping[str, tuple[str, ...]]:
-    """The names of the streams that each window stands on."""
-    names = plan.inputs.stream_names
-    return {own.name: tuple(names[i] for i in own.streams) for own in plan.inputs.windows}

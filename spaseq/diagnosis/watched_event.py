@@ -13,14 +13,14 @@ from spaseq.algebra.answers import Answer
 from spaseq.automaton.program.window import Counted
 from spaseq.compiled.arrays import Bools
 from spaseq.diagnosis.nearest_terms import last_part
-from spaseq.diagnosis.observed import Observed, ignored
+from spaseq.diagnosis.observed import Observed
 from spaseq.diagnosis.relaxed import COPY
 from spaseq.errors import Span
 from spaseq.lang import sequence as seq
 from spaseq.lang.sequence import Chain, Link, occurrences
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import BARE
-from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions, ignore
 from spaseq.records import record
 from spaseq.sources.base import Source, Split
 
@@ -142,7 +142,7 @@ class OneEventSource(_Wrapped):
     """A source without all events but the first one of the watch's IRI."""
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
-        for batch in self.source.keeping(None).open(ignored, split):
+        for batch in self.source.keeping(None).open(ignore, split):
             place = _place(batch.names(np.arange(len(batch))).strings(), self.watch.iri)
             if place is not None:
                 yield batch.take(np.array([place]))

@@ -36,7 +36,7 @@ from spaseq.expr.leaves import TermOrNone
 from spaseq.expr.uses import is_volatile, variables_of
 from spaseq.expr.values import Value, decode, encode
 from spaseq.lang import ast
-from spaseq.lang.variables import rewritten
+from spaseq.lang.variables import conjuncts, rewritten
 from spaseq.rdf.columns.term_columns import NumberColumn, distinct_codes, integer_texts
 from spaseq.rdf.columns.term_tables import TermTable
 from spaseq.records import record
@@ -179,7 +179,7 @@ def filter_rows(expr: ast.Expr, rows: TermRows, options: Options = _DEFAULT) -> 
     """
     if rows.size <= thresholds.current.few_rows:
         return np.array(_test(expr, options).results(rows.read_by(expr)), dtype=np.bool_)
-    first, *others = _conjuncts(expr)
+    first, *others = conjuncts([expr])
     keep = _conjunct_holds(first, rows.read_by(first), options)
     for conjunct in others:
         live = np.flatnonzero(keep)
@@ -303,15 +303,6 @@ def _distinct_whole(codes: Int32s, terms: Sequence[str]) -> tuple[Bools, Int64s]
     if len(rest):
         is_whole[rest], values[rest] = whole_numbers(terms.take(codes[rest]))
     return is_whole, values
-
-
-def _conjuncts(expr: ast.Expr) -> Iterator[ast.Expr]:
-    """The operands of `&&`, which must all hold; in a FILTER an error in one counts as false."""
-    if isinstance(expr, ast.And):
-        for operand in expr.operands:
-            yield from _conjuncts(operand)
-    else:
-        yield expr
 
 
 def _conjunct_holds(conjunct: ast.Expr, rows: TermRows, options: Options) -> Bools:

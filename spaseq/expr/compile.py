@@ -10,7 +10,7 @@ from spaseq.expr.errors import ExpressionError, NotCompilable
 from spaseq.expr.expression_compiler import ExpressionCompiler, Options
 from spaseq.expr.leaves import TermOrNone
 from spaseq.expr.logic import Test
-from spaseq.expr.uses import group_uses, is_volatile, timestamp_uses, variables_of
+from spaseq.expr.uses import is_volatile, timestamp_uses, variables_of
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
 
@@ -19,7 +19,6 @@ __all__ = [
     "compile_filter",
     "compile_term",
     "compile_test",
-    "group_uses",
     "is_volatile",
     "problems",
     "timestamp_uses",

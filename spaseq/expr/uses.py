@@ -12,12 +12,6 @@ def variables_of(expr: ast.Expr) -> frozenset[str]:
     return frozenset(node.name for node in walk(expr) if isinstance(node, ast.Var))
 
 
-def group_uses(expr: ast.Expr) -> frozenset[str]:
-    """Names of the variables inside aggregates, whose lists of values are read."""
-    aggregates = (node for node in walk(expr) if isinstance(node, ast.Aggregate))
-    return frozenset().union(*(variables_of(a.operand) for a in aggregates if a.operand))
-
-
 def timestamp_uses(expr: ast.Expr) -> frozenset[str]:
     """Names of the GPMs whose TIMESTAMP is read."""
     return frozenset(node.gpm.name for node in walk(expr) if isinstance(node, ast.Timestamp))

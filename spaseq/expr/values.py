@@ -123,10 +123,6 @@ PARSERS: dict[str, Callable[[str], Value]] = {
 }
 """By datatype IRI: from lexical form to value; ValueError if the datatype has no such form."""
 
-NUMERIC_DATATYPES = frozenset(
-    XSD + name for name in ("decimal", "float", "double", *numbers.INTEGER_RANGES)
-)
-
 
 def decode_uncached(text: str) -> Value:
     """The value of a term given as N-Triples text. Never fails on such text."""

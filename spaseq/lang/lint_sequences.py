@@ -22,7 +22,13 @@ from spaseq.lang.sequence import (
     chains,
     occurrences,
 )
-from spaseq.lang.variables import filters_of, looks_back, pattern_mentions, triple_variables, walk
+from spaseq.lang.variables import (
+    filters_of,
+    looks_back,
+    pattern_mentions,
+    plainly_bound,
+    walk,
+)
 
 
 def lint_loops(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -46,7 +52,7 @@ def _unjoined(resolved: Resolved) -> Iterator[Diagnostic]:
         filters = [expr for name in own for expr in filters_of(gpms[name].pattern)]
         if not own or bound & elsewhere or any(map(looks_back, filters)):
             continue
-        plain = frozenset.intersection(*(_plainly_bound(gpms[name].pattern) for name in own))
+        plain = frozenset.intersection(*(plainly_bound(gpms[name].pattern) for name in own))
         name = next((name for name in shown if name in plain), None)
         if name is not None:
             message = (
@@ -71,12 +77,6 @@ def _loops(chain: Chain) -> Iterator[Repeat]:
                 waiting += [link.step for operand in operands for link in operand.links]
             case Negation():
                 pass
-
-
-def _plainly_bound(pattern: ast.GroupGraphPattern) -> frozenset[str]:
-    """The variables in the triple patterns of a group itself, which every solution binds."""
-    blocks = (e for e in pattern.elements if isinstance(e, ast.Triples))
-    return frozenset().union(*map(triple_variables, blocks))
 
 
 def _having(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -210,7 +210,7 @@ def _possible_keys(resolved: Resolved) -> frozenset[str]:
     """The variables that PARTITION BY could name, as every step binds them."""
     gpms = {gpm.name: gpm for gpm in resolved.query.gpms}
     used = {use.gpm for use in occurrences(resolved.chain) if use.negation is None}
-    bound = [_plainly_bound(gpms[name].pattern) for name in used]
+    bound = [plainly_bound(gpms[name].pattern) for name in used]
     return frozenset.intersection(*bound) if bound else frozenset()
 
 

@@ -12,14 +12,20 @@ makes its answers by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.sequence import occurrences
-from spaseq.lang.variables import MARK, is_made, rewritten, triple_variables
+from spaseq.lang.variables import (
+    MARK,
+    conjuncts,
+    is_made,
+    plainly_bound,
+    rewritten,
+)
 from spaseq.records import record
 
 __all__ = ["MARK", "QUERY", "Constant", "Shape", "Shaped", "is_made", "shape_of"]
@@ -99,7 +105,7 @@ class _Shaping:
         self._has_windows = bool(resolved.query.windows)
         self._used = {use.gpm for use in occurrences(resolved.chain)}
         self._positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
-        self._matched = {gpm.name: _matched(gpm.pattern) for gpm in resolved.query.gpms}
+        self._matched = {gpm.name: plainly_bound(gpm.pattern) for gpm in resolved.query.gpms}
 
     def group(self, gpm: ast.Gpm) -> ast.GroupGraphPattern:
         """The pattern of a GPM with parameters."""
@@ -128,7 +134,7 @@ class _Shaping:
                 shown: dict[ast.Expr, ast.Var] = {
                     i.expr: i.var for i in items if i.var and isinstance(i.expr, ast.Aggregate)
                 }
-                own = [self._test(expr, shown) for expr in _conjuncts(select.having)]
+                own = [self._test(expr, shown) for expr in conjuncts(select.having)]
                 having = tuple(expr for expr, is_inside in own if is_inside)
                 inner = ast.GroupGraphPattern((replace(select, having=having),))
                 return [inner, *(ast.Filter(expr) for expr, is_inside in own if not is_inside)]
@@ -197,18 +203,3 @@ class _Shaping:
         if len(found) != 1 or found[0] == gpm or found[0] not in self._positive:
             return None
         return found[0] if variable in self._matched[found[0]] else None
-
-
-def _conjuncts(exprs: Iterable[ast.Expr]) -> Iterator[ast.Expr]:
-    """The operands of `&&`, and the other expressions."""
-    for expr in exprs:
-        if isinstance(expr, ast.And):
-            yield from _conjuncts(expr.operands)
-        else:
-            yield expr
-
-
-def _matched(group: ast.GroupGraphPattern) -> frozenset[str]:
-    """The variables that the triple patterns of a group bind, in every solution."""
-    blocks = (e for e in group.elements if isinstance(e, ast.Triples))
-    return frozenset().union(*map(triple_variables, blocks))

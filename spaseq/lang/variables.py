@@ -5,7 +5,7 @@ that are replaced.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 from operator import is_
 from typing import Any, TypeVar, cast
@@ -135,22 +135,21 @@ def _walk_expression(expr: ast.Node) -> Iterator[ast.Node]:
     return _walk(expr, (ast.Exists,))
 
 
+def conjuncts(exprs: Iterable[ast.Expr]) -> Iterator[ast.Expr]:
+    """The operands of the expressions that are a `&&`, at any depth, and the other expressions."""
+    for expr in exprs:
+        if isinstance(expr, ast.And):
+            yield from conjuncts(expr.operands)
+        else:
+            yield expr
+
+
 def expression_variables(expr: ast.Expr) -> frozenset[str]:
     """Names of the variables that an expression reads, also in PREV and aggregates.
 
     Variables inside EXISTS do not count.
     """
     return frozenset(n.name for n in _walk_expression(expr) if isinstance(n, ast.Var))
-
-
-def plain_variables(expr: ast.Expr) -> frozenset[str]:
-    """Names of the variables that an expression reads outside PREV, aggregates and EXISTS."""
-    if isinstance(expr, ast.Var):
-        return frozenset({expr.name})
-    if isinstance(expr, ast.Aggregate | ast.Prev | ast.Exists):
-        return frozenset()
-    below = (plain_variables(cast(ast.Expr, child)) for child in children(expr))
-    return frozenset().union(*below)
 
 
 def exists_uses(expr: ast.Expr) -> tuple[ast.Exists, ...]:
@@ -236,6 +235,12 @@ def triple_variables(block: ast.Triples) -> frozenset[str]:
         for term in leaves(place)
         if isinstance(term, ast.Var)
     )
+
+
+def plainly_bound(group: ast.GroupGraphPattern) -> frozenset[str]:
+    """The variables in the triple patterns of a group itself, which every solution binds."""
+    blocks = (e for e in group.elements if isinstance(e, ast.Triples))
+    return frozenset().union(*map(triple_variables, blocks))
 
 
 def leaves(term: ast.Node) -> Iterator[ast.Node]:

@@ -16,11 +16,10 @@ from typing import Any, TypeAlias
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.constants import constant_text
-from spaseq.algebra.groups import conjuncts
 from spaseq.algebra.triple_terms import is_part
 from spaseq.expr.values import decode
 from spaseq.lang import ast
-from spaseq.lang.variables import exists_uses
+from spaseq.lang.variables import conjuncts, exists_uses
 from spaseq.lift.cells import variable_of
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
 from spaseq.lift.lifted_graphs import unified

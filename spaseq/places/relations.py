@@ -58,9 +58,6 @@ RELATIONS: Mapping[str, Relation] = {
 }
 """By name."""
 
-MEETING = frozenset(RELATIONS) - {"sfEquals", "sfDisjoint", "ehEquals", "ehDisjoint", "rcc8dc"}
-"""The relations of shapes that have a common point. (Empty shapes are equal, too.)"""
-
 _WITH_SECOND_PREPARED: Mapping[str, Relation] = {
     "sfWithin": _exchanged(shapely.contains),
     "sfContains": _exchanged(shapely.within),

@@ -110,7 +110,7 @@ def _level(plan: QueryPlan, resolved: Resolved, chain: Chain, disabled: Collecti
     sequence, links = plan.sequence, plan.sequence.chain.links
     scope = scopes(chain, resolved.binds, sequence.partition)
     used = {use.gpm for use in scope.occurrences}
-    gpms = tuple(gpm if gpm.name in used else _unused(gpm, plan) for gpm in plan.patterns.gpms)
+    gpms = tuple(gpm if gpm.name in used else unused(gpm, plan) for gpm in plan.patterns.gpms)
     program = program_for(chain, scope, gpms)
     own = replace(
         plan,
@@ -130,8 +130,8 @@ def _ends_in_negation(level: Level) -> bool:
     return any(accepts.negations for state in states for accepts in state.acceptances)
 
 
-def _unused(gpm: GpmPlan, plan: QueryPlan) -> GpmPlan:
-    """A GPM that a level does not take; so it must not decide how the level runs."""
+def unused(gpm: GpmPlan, plan: QueryPlan) -> GpmPlan:
+    """A GPM that a form of a query does not take; it must not decide how the form runs."""
     certain = frozenset(plan.patterns.columns.variables)
     return replace(gpm, conditions=(), correlation=None, certain=certain, awaited=None)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.groups import conjoined, conjuncts
+from spaseq.algebra.groups import conjoined
 from spaseq.algebra.nodes import expressions
 from spaseq.algebra.scope import certain
 from spaseq.expr.casts import CASTS
@@ -19,7 +19,14 @@ from spaseq.expr.compile import Options
 from spaseq.expr.uses import calls_functions, is_volatile
 from spaseq.lang import ast
 from spaseq.lang.shapes import MARK
-from spaseq.lang.variables import NodeT, exists_uses, expression_variables, rewritten, walk
+from spaseq.lang.variables import (
+    NodeT,
+    conjuncts,
+    exists_uses,
+    expression_variables,
+    rewritten,
+    walk,
+)
 from spaseq.plan.query_plan import GpmPlan, PatternEvaluation, QueryPlan
 from spaseq.records import record
 

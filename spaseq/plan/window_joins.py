@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.groups import conjuncts
 from spaseq.algebra.scope import certain, possible, visible
 from spaseq.expr.uses import variables_of
 from spaseq.lang import ast
+from spaseq.lang.variables import conjuncts
 from spaseq.plan.query_plan import ContentPlan, GpmPlan, JoinEdge, QueryPlan
 from spaseq.plan.window_groups import SOLVED, events_of, is_plain, of_partitions
 from spaseq.records import record

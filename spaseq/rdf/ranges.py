@@ -21,7 +21,7 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.files import STDIN, InputFile
 from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
+from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, ignore
 from spaseq.rdf.inputs.unpacking import report_after_end
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
 from spaseq.rdf.lines.arenas import ArenaPool
@@ -168,7 +168,7 @@ def scan_times(part: FileRange, options: StreamOptions) -> TimeScan:
     quick = replace(options, predicates=(), batch_events=_WHOLE_BATCH)
     times = []
     try:
-        for batch in read_range(part, quick, _ignore, _Uncounted(), ArrivalClock(), lines):
+        for batch in read_range(part, quick, ignore, _Uncounted(), ArrivalClock(), lines):
             times.append(batch.time)
     except InputError:
         pass
@@ -191,10 +191,6 @@ def size_of(file: InputFile) -> int:
         return Path(file.path).stat().st_size
     except OSError as error:
         raise InputError(f"cannot read {file.path}: {error.strerror}") from error
-
-
-def _ignore(_: BadInput) -> None:
-    """Ignore bad input: whoever reads the range's events reports it."""
 
 
 class _Uncounted(InstantCounter):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from spaseq.algebra.groups import conjuncts
 from spaseq.algebra.nodes import Filter, Pattern, PatternTerm, TriplePattern, is_reserved
 from spaseq.algebra.triple_terms import is_part
 from spaseq.automaton.program.window import Counted, Sliding, Tumbling, Window
@@ -21,7 +20,7 @@ from spaseq.lang.sequence import (
     Repeat,
     SequenceOperator,
 )
-from spaseq.lang.variables import rewritten
+from spaseq.lang.variables import conjuncts, rewritten
 from spaseq.plan.query_plan import EachEventExtent, Extent, GpmPlan, PanesExtent, SessionExtent
 from spaseq.rdf.terms.term import RDF
 from spaseq.rdf.terms.times import format_time

@@ -9,7 +9,7 @@ import numpy as np
 
 from spaseq.logs.messages import Message
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
+from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, ignore
 from spaseq.runtime.live.partition_clocks import PartitionClocks
 from spaseq.serve.posted_events import MessageReading
 from spaseq.sources.base import Source, Split
@@ -49,7 +49,7 @@ class LoggedEvents(Source):
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         clocks = PartitionClocks(self.delay_ms)
         for message in self.records(0, self.place) if self.place else ():
-            for batch in self.events([message], _ignore):
+            for batch in self.events([message], ignore):
                 clocks.admit(message.partition, batch)
         for message in self.records(self.place, None):
             for batch in self.events([message], on_bad):
@@ -57,7 +57,3 @@ class LoggedEvents(Source):
                 if self.since is not None:
                     admitted = admitted.take(np.flatnonzero(admitted.time >= self.since))
                 yield admitted
-
-
-def _ignore(bad: BadInput) -> None:
-    pass

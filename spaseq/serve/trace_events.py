@@ -13,7 +13,7 @@ import numpy as np
 from spaseq.algebra.answers import TraceItem
 from spaseq.logs.messages import Message
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.stream_options import BadInput
+from spaseq.rdf.inputs.stream_options import ignore
 from spaseq.serve.posted_events import MessageReading
 
 _READ_MESSAGES = 2000
@@ -120,7 +120,7 @@ def _with_names(
     for message in messages:
         if not any(end in message.payload for end in ends):  # most messages are not read
             continue
-        for batch in reading([message], _ignore):
+        for batch in reading([message], ignore):
             found = batch.names(np.arange(len(batch))).texts()
             for at, name in enumerate(found):
                 if name is not None and name in names:
@@ -133,14 +133,10 @@ def _of_times(
     """The greatest time of the events of messages, and the events of some times, in order."""
     latest, found = -math.inf, defaultdict[int, list[FoundEvent]](list)
     for message in messages:
-        for batch in reading([message], _ignore):
+        for batch in reading([message], ignore):
             for at, time in enumerate(batch.time.tolist()):
                 latest = max(latest, time)
                 if time in times:
                     event = FoundEvent(message.arrival, batch.take(np.array([at])))
                     found[time].append(event)
     return latest, found
-
-
-def _ignore(bad: BadInput) -> None:
-    pass

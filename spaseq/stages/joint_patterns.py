@@ -25,7 +25,7 @@ from spaseq.plan.joint_plans import JointPlan, joint_plans
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
-from spaseq.rdf.inputs.stream_options import BadInput
+from spaseq.rdf.inputs.stream_options import ignore
 from spaseq.records import record
 from spaseq.stages.lone_patterns import LonePatterns
 from spaseq.stages.table_rows import table_rows_of
@@ -112,7 +112,7 @@ class _JointStage:
     """Stage 1 of some families at once."""
 
     def __init__(self, plan: JointPlan, knowledge: KnowledgeBase, limits: Limits) -> None:
-        self._stage = PatternStage(plan.plan, knowledge, _ignored, limits)
+        self._stage = PatternStage(plan.plan, knowledge, ignore, limits)
         origins = np.array(plan.origins, np.int32).reshape(-1, 3)
         self._family, self._gpm, self._row = (np.ascontiguousarray(c) for c in origins.T)
         self._terms: TextArray = text_array([row_term(i) for i in range(int(self._row.max()) + 1)])
@@ -180,7 +180,3 @@ class FamilyRows:
             numbers = {v: rows.numbers[v] for v in columns.numbers}
             return replace(rows, values=values, numbers=numbers)
         return rows
-
-
-def _ignored(bad: BadInput) -> None:
-    """A family by itself reports what is bad."""

@@ -15,7 +15,7 @@ from spaseq.kb.knowledge_versions import Values
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.inputs.stream_options import BadInput, OnBad, warn
+from spaseq.rdf.inputs.stream_options import OnBad, ignore, warn
 from spaseq.stages.answer_filters import Answering
 from spaseq.stages.reorder_buffer import ReorderBuffer
 from spaseq.stages.sequence import EVER, SequenceStage
@@ -45,7 +45,7 @@ class LateSequence:
         filters: Callable[[int | None], Answering] | None = None,
     ) -> None:
         self._make = partial(SequenceStage, plan, options, knowledge, on_bad, filters)
-        self._again = partial(LateSequence, plan, options, knowledge, _ignored, filters)
+        self._again = partial(LateSequence, plan, options, knowledge, ignore, filters)
         self._made: SequenceStage | None = None
         self._knowledge: KnowledgeBase | None = None  # given by `use`
         self._values: Values = ()  # given by `use_values`
@@ -251,7 +251,3 @@ class LateSequence:
             self._waiting.restored()
             for rows in self._stage.take_buffer():
                 self._buffer.push(rows)
-
-
-def _ignored(bad: BadInput) -> None:
-    """What is bad is reported when it counts."""

@@ -14,7 +14,7 @@ from spaseq.kb.knowledge_versions import Values
 from spaseq.options import StageOptions
 from spaseq.plan.families import Family, UnitPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.inputs.stream_options import BadInput, OnBad, warn
+from spaseq.rdf.inputs.stream_options import OnBad, ignore, warn
 from spaseq.stages.late_sequence import LateSequence
 from spaseq.stages.member_answers import MemberAnswers
 
@@ -117,10 +117,6 @@ class UnitSequence:
 
     def foreseen(self, number: int, until: int) -> Sequence[Answer]:
         """The answers of a query by a watermark (ms), if nothing further comes."""
-        other = UnitSequence(self._unit, *self._given, on_bad=_ignored)
+        other = UnitSequence(self._unit, *self._given, on_bad=ignore)
         self.stage.copied_into(other.stage)
         return [answer for piece in other.advance(until).get(number, ()) for answer in piece]
-
-
-def _ignored(bad: BadInput) -> None:
-    """What is bad is reported when it counts."""

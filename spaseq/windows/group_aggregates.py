@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -10,12 +10,12 @@ import numpy as np
 from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.compiled.arrays import Bools, Float64s, Int32s, Int64s, Objects
 from spaseq.expr.aggregates import Elements
-from spaseq.expr.errors import ExpressionError
 from spaseq.expr.exact_aggregates import EXACT
 from spaseq.expr.expression_compiler import set_function
 from spaseq.expr.numbers import divide
 from spaseq.expr.values import encode
 from spaseq.gpm.solutions.lexicon import Lexicon, encoded
+from spaseq.gpm.solutions.modifiers import combined
 from spaseq.lang import ast
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups
@@ -134,7 +134,7 @@ def _values(
         try:
             with spending(Budget(limits)):
                 values = [*dict.fromkeys(given)] if own.distinct else given
-                text[place] = _combined(function, values)
+                text[place] = combined(function, values)
         except LimitExceeded as exceeded:
             exceeding[place] = exceeded.reason
     return AggregateColumn(double, text)
@@ -172,10 +172,3 @@ def _elements(operand: int, changed: ChangedGroups, rows: KeptRows) -> Sequence[
             texts[place] = encode(values[place])
     ends = np.cumsum(sizes).tolist()
     return [texts[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
-
-
-def _combined(function: Callable[[Elements], str], elements: Elements) -> str | None:
-    try:
-        return function(elements)
-    except ExpressionError:
-        return None

@@ -8,11 +8,11 @@ import numpy as np
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.constants import constant_text
-from spaseq.algebra.groups import conjuncts
 from spaseq.compiled.arrays import Float64s, Int64s
 from spaseq.expr.numbers import Float, is_number, to_double
 from spaseq.expr.values import decode
 from spaseq.lang import ast
+from spaseq.lang.variables import conjuncts
 from spaseq.plan.query_plan import KeptGroups
 from spaseq.windows.kernels.group_runs import AVERAGE, COUNT, SUM, VALUES
 

@@ -6,7 +6,6 @@ Rows come in order of (time, k, stream IRI) and have absolute numbers. This is w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -213,8 +212,3 @@ class SessionCloses:
 
     def restore(self, state: list[Any]) -> None:
         self._start, self._last = state
-
-
-def least_due(closes: Iterable[WindowCloses]) -> int | None:
-    """The time (ms) of the next window event of some windows; None: never."""
-    return min((due for own in closes if (due := own.next_due) is not None), default=None)

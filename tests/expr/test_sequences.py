@@ -11,7 +11,6 @@ from spaseq.expr.compile import (
     Options,
     compile_filter,
     compile_term,
-    group_uses,
     is_volatile,
     problems,
     timestamp_uses,
@@ -169,7 +168,6 @@ def test_mentions() -> None:
         )
     )
     assert variables_of(expr) == {"a", "b", "g"}
-    assert group_uses(expr) == {"g"}
     assert timestamp_uses(expr) == {"A"}
     assert not is_volatile(expr)
     assert is_volatile(expression("?a + RAND() > 1"))

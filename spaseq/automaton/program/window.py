@@ -110,11 +110,3 @@ class Counted(_Measured):
 
 
 Window: TypeAlias = Sliding | Tumbling | Counted
-
-
-def is_over(window: Window, last_ms: int, now_ms: int) -> bool:
-    """Whether no event at `now_ms` or later shares a window with an event at `last_ms`.
-
-    False for WITHIN n EVENTS, which no time closes.
-    """
-    return not isinstance(window, Counted) and now_ms - last_ms > window.horizon

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from spaseq import thresholds
 from spaseq.algebra import nodes as n
 from spaseq.algebra.constants import folded, is_constant
-from spaseq.algebra.groups import conjoined, conjuncts
+from spaseq.algebra.groups import conjoined
 from spaseq.algebra.scope import certain, possible, triple_variables
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools
@@ -24,7 +24,7 @@ from spaseq.gpm.solutions.places import joined_by_place
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.gpm.solutions.thresholds import FLIPPED, Comparison, joined_by_value
 from spaseq.lang import ast
-from spaseq.lang.variables import exists_uses, expression_variables
+from spaseq.lang.variables import conjuncts, exists_uses, expression_variables
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.records import record
 

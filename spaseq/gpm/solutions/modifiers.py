@@ -182,10 +182,11 @@ def _aggregate(
     if aggregate.distinct:
         members = [list(dict.fromkeys(m)) for m in members]
     function = functions.get(aggregate.function) or set_function(aggregate)
-    return [_combined(function, m) for m in members]
+    return [combined(function, m) for m in members]
 
 
-def _combined(function: Callable[[Elements], str], members: Elements) -> str | None:
+def combined(function: Callable[[Elements], str], members: Elements) -> str | None:
+    """The result of a set function; None where it is an error."""
     try:
         return function(members)
     except ExpressionError:

@@ -179,8 +179,3 @@ class Query(Node):
     skip: Skip | None = None
     having: Expr | None = None
     windows: tuple[FromWindow, ...] = ()
-
-    @property
-    def key_patterns(self) -> tuple[GroupGraphPattern, ...]:
-        """The patterns of KEY of the windows."""
-        return tuple(window.key for window in self.windows if window.key is not None)

@@ -39,6 +39,10 @@ def over_limit(query: str, reason: str, event: str) -> BadInput:
 OnBad: TypeAlias = Callable[[BadInput], None]
 
 
+def ignore(*_: object) -> None:
+    """Take no note of what is reported elsewhere."""
+
+
 def warn(bad: BadInput) -> None:
     """Log bad input as a warning of the logger `spaseq`."""
     logging.getLogger("spaseq").warning("%s: %s %s", bad.file, bad.reason, bad.text)

@@ -33,15 +33,6 @@ class Area:
     def moved(self, dx: float, dy: float) -> Area:
         return replace(self, x=self.x + dx, y=self.y + dy)
 
-    def meets(self, other: Area) -> bool:
-        """Whether two areas share more than an edge."""
-        return (
-            self.x < other.x + other.width
-            and other.x < self.x + self.width
-            and self.y < other.y + other.height
-            and other.y < self.y + self.height
-        )
-
 
 @record
 class Disc:

@@ -29,7 +29,7 @@ from spaseq.plan.families import Family, UnitPlan
 from spaseq.plan.predicates import stream_patterns, stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.inputs.stream_options import BadInput, warn_once
+from spaseq.rdf.inputs.stream_options import BadInput, ignore, warn_once
 from spaseq.records import record
 from spaseq.runtime.job.graph_dumps import GraphDumps
 from spaseq.sources.base import Source
@@ -190,10 +190,6 @@ MOST_LARGER = 8
 """How many times as large batches are at most."""
 
 
-def _ignore(*_: object) -> None:
-    return None
-
-
 def counted(family: Family, rows: SolutionBatch) -> Int64s:
     """The rows that stage 1 of a family hands on, by row of its table and GPM [rows, gpms]."""
     column, gpms = rows.values[QUERY], len(family.plan.patterns.gpms)
@@ -221,12 +217,12 @@ class Job:
     dumps: GraphDumps | None = None  # of graphs that queries maintain
     graph_changes: list[TimedChange] = field(default_factory=list)  # of these so far, in order
     watch: KbWatch | None = None  # sees changes of the knowledge base, if streams are followed
-    on_bad: Callable[[BadInput], None] = _ignore
+    on_bad: Callable[[BadInput], None] = ignore
     on_lost: Callable[[BadInput], None] = warn_once
-    on_late: Callable[[LateEvent], None] = _ignore
-    on_note: Callable[[str], None] = _ignore  # notes for the user
-    on_partial: Callable[[str, PartialAnswer], None] = _ignore  # with the query's name
-    on_progress: Callable[[Stats], None] = _ignore
+    on_late: Callable[[LateEvent], None] = ignore
+    on_note: Callable[[str], None] = ignore  # notes for the user
+    on_partial: Callable[[str, PartialAnswer], None] = ignore  # with the query's name
+    on_progress: Callable[[Stats], None] = ignore
     stats: Stats = field(default_factory=Stats)
     measures: Measures | None = None  # filled by the local runtime, if they are asked for
 

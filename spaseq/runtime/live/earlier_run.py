@@ -17,6 +17,7 @@ from typing import Any
 from spaseq.errors import RunError, UsageError
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.logs.stream_log import StreamLog
+from spaseq.rdf.inputs.stream_options import ignore
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.live.answer_log import AnswerLog
 from spaseq.runtime.live.changing_queries import ChangingQueries
@@ -214,7 +215,7 @@ class LogRepetition:
         job, to, began = self._job, replay.to, time.monotonic()
         job.on_note("the state is made anew from the logs; then the run goes on")
         told = job.on_bad, job.on_late, job.on_partial, job.stats
-        job.on_bad = job.on_late = job.on_partial = _ignore
+        job.on_bad = job.on_late = job.on_partial = ignore
         job.stats = Stats()
         while not stop.is_set() and self._is_due(to):
             self._read_on(stop)
@@ -269,7 +270,3 @@ class LogRepetition:
         self._endpoints.begin_repeating()
         self._advance(batch.after)
         self._endpoints.end_repeating()
-
-
-def _ignore(*_: object) -> None:
-    """Tell nobody: the earlier run has told it."""

@@ -21,6 +21,7 @@ from spaseq.kb.knowledge_versions import EARLIEST, KnowledgeVersions, TimedChang
 from spaseq.kb.watched_graphs import KeptGraph, WatchedGraph, checksum_of, watched_graphs
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.term_tables import TermsSoFar
+from spaseq.rdf.inputs.stream_options import ignore
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.job import Job
@@ -40,10 +41,6 @@ class NoSuchGraph(UsageError):
 
 class GraphGone(UsageError):
     """What a graph was at a time is not kept any more."""
-
-
-class GraphChanged(UsageError):
-    """The graph is not the one that somebody wants to change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +76,6 @@ class GraphView:
 OnFiles = Callable[[GraphView, GraphView], None]
 
 
-def ignored(*_: object) -> None:
-    """Nobody is told."""
-
-
 @dataclass(frozen=True, slots=True)
 class KeptGraphs:
     """What a run keeps of its graphs.
@@ -99,7 +92,7 @@ class KeptGraphs:
     graphs: Mapping[str, KeptGraph]
     most_bytes: int = MOST_BYTES
     limits: Limits = DEFAULT_LIMITS
-    on_files: OnFiles = ignored
+    on_files: OnFiles = ignore
 
     @property
     def base(self) -> KnowledgeBase:
@@ -354,7 +347,7 @@ def open_graphs(
     directory: Path,
     job: Job,
     most_bytes: int = MOST_BYTES,
-    on_files: OnFiles = ignored,
+    on_files: OnFiles = ignore,
     instead: Collection[str] = (),
 ) -> KeptGraphs | None:
     """What a run keeps of its graphs; the job gets their first values and their changes.

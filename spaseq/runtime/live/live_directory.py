@@ -21,8 +21,9 @@ from typing import Any, TextIO
 
 from spaseq.errors import RunError, UsageError
 from spaseq.options import StateLimits
+from spaseq.rdf.inputs.stream_options import ignore
 from spaseq.runtime.arrivals.checked_json import damaged, read_json
-from spaseq.runtime.live.graph_changes import MOST_BYTES, KeptGraphs, OnFiles, ignored
+from spaseq.runtime.live.graph_changes import MOST_BYTES, KeptGraphs, OnFiles
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
 from spaseq.runtime.live.query_changes import Planner
 from spaseq.stages.sequence import STATE_VERSION
@@ -133,7 +134,7 @@ class StandingOptions(Persistence):
     engine: EngineMaker = LiveEngine
     record: tuple[str, bytes] | None = None
     most_kb: int = MOST_BYTES
-    on_files: OnFiles = ignored
+    on_files: OnFiles = ignore
 
 
 FORMAT_VERSION = 4

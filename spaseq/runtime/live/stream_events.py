@@ -44,7 +44,7 @@ from spaseq.rdf.inputs.message_formats import (
     message_format,
     part_of_file,
 )
-from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, OnBad, StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, OnBad, StreamOptions, ignore
 from spaseq.rdf.kernels.message_graphs import find_apart
 from spaseq.rdf.readers import ArrivalClock, read_file
 from spaseq.rdf.terms.term import iri_text
@@ -250,7 +250,7 @@ def _halved(
         messages_then, found_then = with_times(messages, found, options)
         if len(found_then) < len(found) and (not found_then or len(messages) == 1):
             then = MessageColumns.of(messages_then)
-            batches = list(_events(then, Format.NQUADS, options, source, _ignore))
+            batches = list(_events(then, Format.NQUADS, options, source, ignore))
             found = found_then
     if not found:
         yield from batches
@@ -262,10 +262,6 @@ def _halved(
         half = len(messages) // 2
         yield from _halved(messages[:half], options, source, on_bad)
         yield from _halved(messages[half:], options, source, on_bad)
-
-
-def _ignore(_: BadInput) -> None:
-    """Ignore what is reported already."""
 
 
 def _events(

@@ -33,7 +33,7 @@ from spaseq.lift.table_files import check_names
 from spaseq.lift.watched_casts import LostValue, bad_row
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.term_tables import ListedTerms
-from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions
+from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, ignore
 from spaseq.runtime.arrivals.tie_numbering import PartTimes, TieTable
 from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, TIES, TaskReport, rows
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
@@ -74,7 +74,7 @@ class FrameRows:
         maker = self.maker(())
         for batch in tables(batches):
             times = np.arange(len(batch), dtype=np.int64)  # spreads rows that are no events
-            for made in maker.lifted(TableBlock(batch, 1), _ignore):
+            for made in maker.lifted(TableBlock(batch, 1), ignore):
                 times[made.rows] = made.events.time
             yield batch.append_column(TIME, pa.array(times))
 
@@ -361,10 +361,6 @@ def _quoted(name: str) -> str:
 def _partition() -> int:
     context = TaskContext.get()
     return context.partitionId() if context else 0
-
-
-def _ignore(row: int, reason: str, lost: LostValue | None) -> None:
-    """The second pass reports bad rows."""
 
 
 def _reads_row_number(plan: LiftPlan) -> bool:

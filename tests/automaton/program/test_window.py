@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spaseq.automaton.program.window import Counted, Sliding, Tumbling, Window, is_over
+from spaseq.automaton.program.window import Counted, Sliding, Tumbling, Window
 
 BOUNDS: list[tuple[Window, int, int]] = [
     (Sliding(5), 10, 5),
@@ -31,13 +31,3 @@ def test_the_close_of_a_window_is_inclusive_if_it_slides() -> None:
     assert Sliding(5).holds(10, 15)
     assert Tumbling(5).close(12) == 15
     assert not Tumbling(5).holds(12, 15)
-
-
-@pytest.mark.parametrize("window", [Sliding(5), Tumbling(5)])
-def test_a_window_is_over_once_nothing_can_share_it(window: Window) -> None:
-    assert not is_over(window, 10, 15)
-    assert is_over(window, 10, 16)
-
-
-def test_no_time_closes_a_window_that_counts_events() -> None:
-    assert not is_over(Counted(2), 0, 10**12)

@@ -235,11 +235,6 @@ class EdgeTest:
         """The numbers that it reads of the solution, or that the run has from solutions."""
         return self.left.base, self.right.base
 
-    @property
-    def numbers(self) -> tuple[Number, Number]:
-        """Both numbers."""
-        return self.left, self.right
-
 
 @record
 class AskedTest:

@@ -17,7 +17,6 @@ from typing import Any, TypeAlias, cast
 
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.runs import Row
 from spaseq.automaton.sets.python.determinise import (
     DeterministicAutomaton,
     DeterministicState,
@@ -210,14 +209,6 @@ class ConjunctionAutomaton(DeterministicAutomaton):
     def relevant(self, name: WaitName) -> int:
         """Every letter, as bits."""
         return -1
-
-    def lettered(self, rows: Mapping[int, list[Row]]) -> Mapping[int, list[Row]]:
-        """Rows by letter, given rows by GPM."""
-        by_letter: dict[int, list[Row]] = {}
-        for gpm, some in rows.items():
-            for row in some:
-                by_letter.setdefault(self._letters.letter(gpm, row[0]), []).append(row)
-        return by_letter
 
     def move(self, state: DeterministicState, gpms: int) -> Move[DeterministicState]:
         """The move of a state at an instant with some letters (as bits)."""

@@ -8,10 +8,9 @@ match is found twice. States and moves are made when first needed, and kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
-from spaseq.automaton.run.runs import Row
 from spaseq.automaton.sets.python.expand import WaitName, Waits
 from spaseq.records import record
 
@@ -32,11 +31,6 @@ class MarkedTransition(Generic[S]):
     target: S | None
     accepts: bool
     depth: int = 0
-
-    @property
-    def is_inner(self) -> bool:
-        """Whether the transition is there for deeper ones only."""
-        return self.target is None and not self.accepts
 
 
 @record
@@ -96,10 +90,6 @@ class DeterministicAutomaton:
     def relevant(self, name: WaitName) -> int:
         """The GPMs, as bits, that change a wait."""
         return self.waits.relevant(name)
-
-    def lettered(self, rows: Mapping[int, list[Row]]) -> Mapping[int, list[Row]]:
-        """Rows by the letters of transitions, given rows by GPM."""
-        return rows
 
     def state(self, waits: Iterable[WaitName]) -> DeterministicState | None:
         """The state of a set of waits; None for no waits."""

@@ -13,6 +13,7 @@ from spaseq.kb.knowledge_versions import EARLIEST, TimedChange
 from spaseq.options import StageOptions
 from spaseq.plan.families import Family
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.inputs.stream_options import ignore
 from spaseq.runtime.live.live_engine import EngineLost
 from spaseq.runtime.pushed_units import PushedUnit
 from spaseq.runtime.spark.session.failures import spark_errors
@@ -142,7 +143,7 @@ class StageJobs:
         self.batch = 0
         self.judged: dict[int, JudgedEvents] = {}
         self.used: Callable[[], Collection[int]] = list
-        self.report: Callable[[StepResult], None] = _ignored
+        self.report: Callable[[StepResult], None] = ignore
         self._due: dict[int, tuple[PushedUnit, int]] = {}  # units without results, and watermarks
         self._silent: dict[int, PushedUnit] = {}  # units that have not told others their answers
         self._results: dict[int, list[StepResult]] = {}
@@ -237,10 +238,6 @@ class StageJobs:
                 results.id()  # notes the workers' Python and variables
             found: list[T] = results.collect()
         return found
-
-
-def _ignored(result: StepResult) -> None:
-    pass
 
 
 def _sequence(unit: PushedUnit) -> SteppedSequence:
