@@ -18,8 +18,8 @@ from spaseq.algebra.nodes import mapped
 from spaseq.plan.query_plan import ChangingGraphs, QueryPlan, Signature, StageKey
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 
-HANDED_ON = n.RESERVED + "graph"
-"""The variable that holds an event which stage 1 hands on, as a literal."""
+HANDED_ON = tuple(n.RESERVED + place for place in ("subject", "predicate", "object"))
+"""The variables that hold the triples of an event which stage 1 hands on, a row each."""
 
 _KEY = StageKey(None, "graphs that change are read when the events stand in order")
 
@@ -62,7 +62,7 @@ def _reading(plan: QueryPlan, changing: Collection[str], maintained: Collection[
         ),
         patterns=replace(
             patterns,
-            columns=SolutionColumns((*columns.variables, HANDED_ON), columns.numbers),
+            columns=SolutionColumns((*columns.variables, *HANDED_ON), columns.numbers),
             evaluation=replace(patterns.evaluation, virtual=False),
         ),
         sequence=replace(plan.sequence, key=_KEY),
@@ -92,5 +92,5 @@ def _is_constant(part: n.Graph, graphs: Collection[str]) -> bool:
 
 
 def _signed(signature: Signature, read: Iterable[str]) -> Signature:
-    text = "\n".join([signature.fingerprint, "changing", *read])
+    text = "\n".join([signature.fingerprint, "changing rows", *read])
     return replace(signature, fingerprint=sha256(text.encode()).hexdigest())

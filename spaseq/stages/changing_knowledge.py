@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.algebra.graph_changes import GraphChange, change_of
 from spaseq.compiled.arrays import Int64s
-from spaseq.gpm.handed_on import events_of, graph_of
+from spaseq.gpm.handed_on import begins, events_of
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.changing_graph import ChangingGraph
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
@@ -26,6 +27,7 @@ from spaseq.plan.changing_graphs import HANDED_ON
 from spaseq.plan.query_plan import ChangingGraphs, QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.terms.term import Triple
@@ -114,56 +116,79 @@ class ChangingKnowledge:
             until: in the end the graphs are as they are at this time (ms).
         """
         self._before = before or _nothing
-        for come, run in self._runs(rows):
+        for come, own, number in self._runs(rows):
             self._catch_up(come)
-            yield from self._one_by_one(rows.take(run))
+            yield from self._one_by_one(own, number)
         self._catch_up(int(np.searchsorted(self._times, until, side="right")))
 
-    def _runs(self, rows: SolutionBatch) -> Iterator[tuple[int, Int64s]]:
-        """The rows in order, cut where versions from outside come: how many have come, and rows."""
+    def _runs(self, rows: SolutionBatch) -> Iterator[tuple[int, SolutionBatch, Int64s]]:
+        """The rows in order, cut where versions from outside come.
+
+        Returns:
+            for each run how many versions have come, the rows, and the number of the event or
+            change that each row is of, ascending.
+        """
         is_event = rows.stream < self._first
         makers = np.zeros(len(rows), np.int64)  # the rank of each change's query
         changes = np.flatnonzero(~is_event)
-        names = rows.event.take(changes).strings().to_pylist()
-        makers[changes] = np.unique(names, return_inverse=True)[1]
+        names = rows.event.take(changes).strings().dictionary_encode()
+        rank = np.argsort(np.argsort(names.dictionary.to_pylist()))
+        makers[changes] = rank[names.indices.to_numpy()]
         order = np.lexsort((rows.k, makers, rows.stream, is_event, rows.time))
-        since = np.searchsorted(self._times, rows.time[order], side="right")
-        for come in np.unique(since).tolist():
-            yield come, order[since == come]
+        rows, makers = rows.take(order), makers[order]
+        first = begins(rows)
+        first[1:] |= makers[1:] != makers[:-1]
+        number = np.cumsum(first) - 1
+        since = np.searchsorted(self._times, rows.time, side="right")
+        for come in distinct(since).tolist():
+            own = slice(*np.searchsorted(since, [come, come + 1]).tolist())
+            yield come, rows.take(own), number[own]
 
-    def _one_by_one(self, rows: SolutionBatch) -> Iterator[SolutionBatch]:
+    def _one_by_one(self, rows: SolutionBatch, number: Int64s) -> Iterator[SolutionBatch]:
         """The solutions on rows in order, in pieces between two changes."""
         cuts = np.flatnonzero(np.diff(rows.stream < self._first)) + 1
-        for places in np.split(np.arange(len(rows)), cuts) if len(rows) else ():
-            part = rows.take(places)
+        for first, end in pairwise([0, *cuts.tolist(), len(rows)]) if len(rows) else ():
+            part = rows.take(slice(first, end))
             if part.stream[0] < self._first:
                 yield self._solutions(part)
             else:
-                self._change(part)
+                self._change(part, number[first:end])
 
     def _together(self, rows: SolutionBatch, used: Used) -> Iterator[SolutionBatch]:
         """The solutions, of many events and changes at once."""
-        for come, run in self._runs(rows):
+        for come, own, number in self._runs(rows):
             self._catch_up(come)
-            own = rows.take(run)
             places = np.flatnonzero(own.stream >= self._first)
             if not len(places):
                 yield self._solutions(own)
                 continue
             makers = own.stream[places] - self._first
-            changes = PlacedChanges.of(own.take(places), places, self._made[makers], self._terms)
-            first = 0
+            changes = PlacedChanges.of(
+                own.take(places), number[places], self._made[makers], self._terms
+            )
+            first = int(number[0])
             for place in changes.cuts(thresholds.current.graph_values):
-                yield self._piece(own, first, place, changes, used)
-                self._change(own.take(np.array([place])))
+                yield self._piece(own, number, (first, place), changes, used)
+                alone = slice(*np.searchsorted(number, [place, place + 1]).tolist())
+                self._change(own.take(alone), number[alone])
                 first = place + 1
-            yield self._piece(own, first, len(own), changes, used)
+            yield self._piece(own, number, (first, int(number[-1]) + 1), changes, used)
 
     def _piece(
-        self, rows: SolutionBatch, first: int, end: int, changes: PlacedChanges, used: Used
+        self,
+        rows: SolutionBatch,
+        number: Int64s,
+        part: tuple[int, int],
+        changes: PlacedChanges,
+        used: Used,
     ) -> SolutionBatch:
-        """The solutions on some rows in order, the changes among which are made together."""
-        rows, changes = rows.take(slice(first, end)), changes.between(first, end)
+        """The solutions on a part of some rows, the changes among which are made together.
+
+        Args:
+            part: the number of its first event or change, and of the first one after it.
+        """
+        own = slice(*np.searchsorted(number, part).tolist())
+        rows, number, changes = rows.take(own), number[own], changes.between(*part)
         places = np.flatnonzero(rows.stream < self._first)
         if not len(changes.place):
             return self._solutions(rows.take(places))
@@ -180,12 +205,12 @@ class ChangingKnowledge:
             }
         )
         stage = PatternStage(self._plan, known, bad.append, self._limits)
-        found = self._matched_by(stage, rows.take(places), timed, used, first + places)
+        found = self._matched_by(stage, rows.take(places), timed, used, number[places])
         if any(own.over_limit for own in bad):  # it may be so because of the other triples
-            parts = [*self._one_by_one(rows)]
+            parts = [*self._one_by_one(rows, number)]
             return SolutionBatch.concat(parts, self._plan.patterns.columns)
-        for own in bad:
-            self._on_bad(own)
+        for each in bad:
+            self._on_bad(each)
         for graph in timed.values():
             if graph.finish():
                 self._stage = None
@@ -199,11 +224,11 @@ class ChangingKnowledge:
         used: Used,
         places: Int64s,
     ) -> SolutionBatch:
-        """The solutions of a stage on events that stand at some places."""
+        """The solutions of a stage on events; `places` are of their rows."""
         found = []
         for stream in np.unique(rows.stream).tolist():
             own = np.flatnonzero(rows.stream == stream)
-            stage.holding = Holding(used, timed, self._terms, places[own])
+            stage.holding = Holding(used, timed, self._terms, distinct(places[own]))
             found.append(stage.match(self._events(stream, rows.take(own))))
         return SolutionBatch.concat(found, self._plan.patterns.columns)
 
@@ -215,14 +240,14 @@ class ChangingKnowledge:
             self._stage = None
         self._done = max(self._done, come)
 
-    def _change(self, rows: SolutionBatch) -> None:
-        """Take answers of queries that maintain graphs."""
-        places = rows.stream.tolist(), rows.time.tolist()
-        for stream, time, literal in zip(*places, rows.texts(HANDED_ON), strict=True):
-            self._before(time)
-            self._apply(
-                self._changing.makers[stream - self._first], change_of(graph_of(literal or ""))
-            )
+    def _change(self, rows: SolutionBatch, number: Int64s) -> None:
+        """Take answers of queries that maintain graphs; `number` is each row's change."""
+        triples = [*zip(*(rows.texts(name) for name in HANDED_ON), strict=True)]
+        cuts = np.flatnonzero(np.diff(number)) + 1
+        for first, end in pairwise([0, *cuts.tolist(), len(rows)]):
+            self._before(int(rows.time[first]))
+            iri = self._changing.makers[int(rows.stream[first]) - self._first]
+            self._apply(iri, change_of([t for t in triples[first:end] if t[0] is not None]))
 
     def _apply(self, iri: str, change: GraphChange) -> None:
         if self._graphs[iri].apply(change):

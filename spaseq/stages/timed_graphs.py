@@ -11,25 +11,32 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.graph_changes import DELETED, INSERTED, looks_inside, wildcard
+from spaseq.algebra.graph_changes import INSERTED, looks_inside, wildcard
 from spaseq.algebra.nodes import mapped
 from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.triple_terms import PARTS
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.gpm.evaluator import EventSolutions
-from spaseq.gpm.handed_on import triples_of
 from spaseq.gpm.solutions.lexicon import Lexicon, translated
 from spaseq.gpm.solutions.solutions import taken
 from spaseq.kb.changing_graph import ChangingGraph
 from spaseq.kb.knowledge import KbGraph
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
+from spaseq.plan.changing_graphs import HANDED_ON
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import RowSelection, TextArray, distinct
+from spaseq.rdf.columns.term_columns import (
+    UNBOUND,
+    RowSelection,
+    TermColumn,
+    TextArray,
+    distinct,
+)
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.records import record
 
@@ -136,6 +143,19 @@ ANY = -1
 """Stands for a wildcard among codes."""
 
 
+def _wanted(column: TermColumn, terms: ExtendedTerms) -> tuple[Int64s, Bools]:
+    """The terms of n changes: codes [n], or ANY; which look inside a triple term [n]."""
+    column = column.compact()
+    texts = column.terms
+    is_any = _starts(texts, wildcard(""))
+    inside = np.zeros(len(texts), np.bool_)
+    for number in np.flatnonzero(_starts(texts, "<<")).tolist():
+        inside[number] = looks_inside(texts[number].as_py())
+    code = np.full(len(texts), ANY, np.int64)
+    code[~is_any] = terms.encode(texts.filter(pa.array(~is_any)).to_pylist())
+    return code[column.codes], inside[column.codes]
+
+
 @record
 class PlacedChanges:
     """Changes of some graphs, in order, as m patterns to remove and triples to add.
@@ -162,26 +182,20 @@ class PlacedChanges:
     def of(
         cls, rows: SolutionBatch, places: Int64s, graphs: Int64s, terms: ExtendedTerms
     ) -> PlacedChanges:
-        """The changes of n rows at some places [n], each of a graph [n]; terms are added."""
-        start, codes, table = triples_of(rows)
-        texts = table.array
-        added = _starts(texts, INSERTED)
-        marked = added | _starts(texts, DELETED)
-        texts = pc.if_else(marked, pc.utf8_slice_codeunits(texts, 1), texts)
-        is_any = _starts(texts, wildcard(""))
-        inside = np.zeros(len(texts), np.bool_)
-        for number in np.flatnonzero(_starts(texts, "<<")).tolist():
-            inside[number] = looks_inside(texts[number].as_py())
-        code = np.full(len(texts), ANY, np.int64)
-        code[~is_any] = terms.encode(texts.filter(~is_any).to_pylist())
-        row = np.repeat(np.arange(len(rows)), np.diff(start))
-        s, p, o = (code[codes[:, place]] for place in range(3))
-        hard = (s == ANY) | (p == ANY) | inside[codes[:, 2]]
-        alone = distinct(places[row[hard]])
-        graph = graphs[row]
-        relation = np.unique(graph << _BITS | p, return_inverse=True)[1]
+        """The changes of n rows at some places [n], each of a graph [n]; terms are added.
+
+        The rows of a change stand at one place.
+        """
+        bound = rows.values[HANDED_ON[0]].codes != UNBOUND
+        rows, places, graphs = rows.take(np.flatnonzero(bound)), places[bound], graphs[bound]
+        (s, _), (o, inside) = (_wanted(rows.values[HANDED_ON[i]], terms) for i in (0, 2))
+        marked = rows.values[HANDED_ON[1]].compact()
+        comes = _starts(marked.terms, INSERTED)[marked.codes]
+        p, _ = _wanted(TermColumn(marked.codes, pc.utf8_slice_codeunits(marked.terms, 1)), terms)
+        alone = distinct(places[(s == ANY) | (p == ANY) | inside])
+        relation = np.unique(graphs << _BITS | p, return_inverse=True)[1]
         pair = np.unique(relation << _BITS | s, return_inverse=True)[1]
-        return cls(places[row], graph, added[codes[:, 1]], s, p, o, pair, alone)
+        return cls(places, graphs, comes, s, p, o, pair, alone)
 
     def cuts(self, most: int) -> list[int]:
         """The places of changes that are made by themselves, so that few values come between.
