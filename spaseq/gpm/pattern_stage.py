@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -15,7 +15,6 @@ from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.handed_on import handed_on
 from spaseq.gpm.kernels.keyed_ranges import some_repeats
 from spaseq.gpm.operand_columns import of_groups
-from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.gpm.solutions.solutions import only, taken, with_columns
 from spaseq.gpm.solutions.value_columns import known_terms
 from spaseq.kb.knowledge import KnowledgeBase
@@ -57,7 +56,7 @@ class PatternStage:
     It calls `on_bad` for each event that lacks an endpoint's answer, and for each event that
     exceeds one of the `limits`. An event of the second kind has no solution at all; `exceeding` has
     those of the last batch. `measures` are filled if they are given. Stages that share `joint` are
-    evaluated together, unless they are measured. `holding` leaves out solutions of a GPM.
+    evaluated together, unless they are measured.
     """
 
     def __init__(
@@ -82,7 +81,6 @@ class PatternStage:
         ]
         alone = plan.changing is not None or plan.inputs.windows
         self._joint = joint = None if alone else joint
-        self.holding: Callable[[int, EventSolutions, Lexicon], EventSolutions] | None = None
         if joint is not None and measures is None:
             joint.add(self)
 
@@ -119,8 +117,9 @@ class PatternStage:
         if stream is None or not len(batch):
             return SolutionBatch.empty(self.plan.patterns.columns)
         index = index or VerticalPartition(batch)
-        if self.plan.changing is not None:
-            return self._handed_on(self.plan.changing, index, stream)
+        changing = self.plan.changing
+        if changing is not None and not self._is_split(changing, stream):
+            return self._handed_on(changing, index, stream)
         rows = SolutionRows(self.plan, stream, index)
         for number, gpm in enumerate(self.plan.patterns.evaluated):
             if stream in gpm.streams:
@@ -137,12 +136,20 @@ class PatternStage:
         self.exceeding = self._report(batch)
         return rows.batch(without=self.exceeding)
 
+    def _brings_events(self, changing: ChangingGraphs, stream: int) -> bool:
+        """Whether a stream brings events, and not changes of a graph."""
+        return stream < len(self._streams) - len(changing.makers)
+
+    def _is_split(self, changing: ChangingGraphs, stream: int) -> bool:
+        """Whether solutions of the candidates are handed on, and not the events."""
+        return changing.splits is not None and self._brings_events(changing, stream)
+
     def _handed_on(
         self, changing: ChangingGraphs, index: VerticalPartition, stream: int
     ) -> SolutionBatch:
         """The events on which a GPM may match, for the stage that knows the graphs then."""
         events = np.arange(len(index.batch), dtype=np.int64)
-        if stream < len(self._streams) - len(changing.makers) and not changing.every_event:
+        if self._brings_events(changing, stream) and not changing.every_event:
             found = [
                 self.evaluator(number).evaluate(index).event
                 for number, gpm in enumerate(self.plan.patterns.gpms)
@@ -163,8 +170,6 @@ class PatternStage:
         """The distinct solutions of a GPM, with the columns that stage 1 hands on."""
         gpm = self.plan.patterns.evaluated[number]
         found = self.evaluator(number).evaluate(index)
-        if self.holding is not None and len(found.event):
-            found = self.holding(number, found, index.lexicon)
         if not len(found.event):
             return found
         content = number - len(self.plan.patterns.gpms)
@@ -182,7 +187,10 @@ class PatternStage:
             return with_events(found, index, self.plan.patterns.contents[content].predicates)
         if not set(self.plan.sequence.partition) <= gpm.certain:
             found = self._spread(found, index, stream)
-        return without_private(found, gpm.private)
+        changing, private = self.plan.changing, gpm.private
+        if changing is not None and changing.splits is not None:
+            private -= changing.splits[number].handed_on
+        return without_private(found, private)
 
     def _report(self, batch: EventBatch) -> list[int]:
         """Report the bad events of the batch; returns the ones that exceed a limit."""

@@ -28,13 +28,14 @@ class ChangingGraph:
     def __init__(self, terms: ExtendedTerms, graph: Mapping[int, KbRelation]) -> None:
         self._terms = terms
         self._keys: dict[int, Int64s] = {}  # ascending, by predicate
+        self._by_object: dict[int, Int64s] = {}
         self._made: dict[int, KbRelation] = {}
         self.replace(graph)
 
     def replace(self, graph: Mapping[int, KbRelation]) -> None:
         """Take the triples of another graph."""
         self._made = dict(graph)
-        self._keys = {}
+        self._keys, self._by_object = {}, {}
 
     def relations(self) -> KbGraph:
         """The graph as patterns are evaluated on it."""
@@ -52,7 +53,7 @@ class ChangingGraph:
         """
         owners, objects = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for predicate in distinct(p[wanted]).tolist():
-            rows, keys = np.flatnonzero(wanted & (p == predicate)), self._known(predicate)
+            rows, keys = np.flatnonzero(wanted & (p == predicate)), self.keys(predicate)
             low, high = (np.searchsorted(keys, (s[rows] + i) << _BITS) for i in (0, 1))
             sizes = high - low
             begins = np.cumsum(sizes) - sizes
@@ -65,17 +66,10 @@ class ChangingGraph:
         """Which of some triples [n] are there."""
         found: Bools = np.zeros(len(s), np.bool_)
         for predicate in distinct(p).tolist():
-            rows, known = np.flatnonzero(p == predicate), self._known(predicate)
+            rows, known = np.flatnonzero(p == predicate), self.keys(predicate)
             keys = (s[rows] << _BITS) | o[rows]
-            found[rows] = _stand_at(known, np.searchsorted(known, keys), keys)
+            found[rows] = stand_at(known, np.searchsorted(known, keys), keys)
         return found
-
-    def with_more(self, s: Int64s, p: Int64s, o: Int64s) -> KbGraph:
-        """The graph with further triples [n]; it stays as it is."""
-        more = ChangingGraph(self._terms, {})
-        more._keys, more._made = {**self._keys}, dict(self._made)
-        more.add(s, p, o)
-        return more.relations()
 
     def add(self, s: Int64s, p: Int64s, o: Int64s) -> int:
         """Add triples [n]; how many have come."""
@@ -121,35 +115,47 @@ class ChangingGraph:
         known = np.logical_and.reduce([codes >= 0 for codes in found])
         return [codes[known] for codes in found]
 
-    def _known(self, predicate: int) -> Int64s:
-        """The triples with a predicate."""
+    def predicates(self) -> list[int]:
+        """The predicates that triples may have."""
+        return [*{**self._made, **self._keys}]
+
+    def keys_by_object(self, predicate: int) -> Int64s:
+        """The triples with a predicate, ascending: the object's code before the subject's."""
+        if predicate not in self._by_object:
+            keys = self.keys(predicate)
+            self._by_object[predicate] = np.sort((keys & _LOW) << _BITS | keys >> _BITS)
+        return self._by_object[predicate]
+
+    def keys(self, predicate: int) -> Int64s:
+        """The triples with a predicate, ascending: the subject's code before the object's."""
         keys = self._keys.get(predicate)
         if keys is None:
             relation = self._made.get(predicate)
-            keys = np.empty(0, np.int64)
-            if relation is not None:
-                keys = (relation.s.astype(np.int64) << _BITS) | relation.o
+            if relation is None:
+                return np.empty(0, np.int64)
+            keys = (relation.s.astype(np.int64) << _BITS) | relation.o
             self._keys[predicate] = keys
         return keys
 
     def _set(self, predicate: int, keys: Int64s) -> None:
         self._keys[predicate] = keys
+        self._by_object.pop(predicate, None)
         self._made.pop(predicate, None)
 
     def _with(self, predicate: int, keys: Int64s) -> int:
         """Add triples with a predicate."""
-        known = self._known(predicate)
+        known = self.keys(predicate)
         places = np.searchsorted(known, keys)
-        new = ~_stand_at(known, places, keys)
+        new = ~stand_at(known, places, keys)
         if new.any():
             self._set(predicate, np.insert(known, places[new], keys[new]))
         return int(np.count_nonzero(new))
 
     def _without(self, predicate: int, keys: Int64s) -> int:
         """Remove triples with a predicate."""
-        known = self._known(predicate)
+        known = self.keys(predicate)
         places = np.searchsorted(known, keys)
-        found = _stand_at(known, places, keys)
+        found = stand_at(known, places, keys)
         if found.any():
             self._set(predicate, np.delete(known, places[found]))
         return int(np.count_nonzero(found))
@@ -161,7 +167,7 @@ class ChangingGraph:
         s, p, o = (None if is_wildcard(t) else self._terms.code(t) for t in pattern)
         if ABSENT in (s, p, o):
             return 0
-        predicates = [*{**self._made, **self._keys}] if p is None else [p]
+        predicates = self.predicates() if p is None else [p]
         return sum(self._remove_of(predicate, s, o, pattern) for predicate in predicates)
 
     def _having(self, pattern: Triple) -> Iterator[Triple]:
@@ -175,7 +181,7 @@ class ChangingGraph:
 
     def _remove_of(self, predicate: int, s: int | None, o: int | None, pattern: Triple) -> int:
         """Remove the triples with a predicate that match the pattern."""
-        keys = self._known(predicate)
+        keys = self.keys(predicate)
         low, high = 0, len(keys)
         if s is not None:
             low, high = np.searchsorted(keys, [s << _BITS, (s + 1) << _BITS]).tolist()
@@ -203,7 +209,7 @@ def _by_predicate(s: Int64s, p: Int64s, o: Int64s) -> Iterator[tuple[int, Int64s
         yield predicate, distinct(keys[p == predicate])
 
 
-def _stand_at(known: Int64s, places: Int64s, keys: Int64s) -> Bools:
+def stand_at(known: Int64s, places: Int64s, keys: Int64s) -> Bools:
     """Which of some keys stand at their places in `known`."""
     found: Bools = places < len(known)
     found[found] = known[places[found]] == keys[found]

@@ -1,7 +1,8 @@
 """Queries that read graphs whose value changes in time (docs/meaning.md#knowledge-that-changes).
 
-Stage 1 hands the events of such a query on as they are. Stage 2 matches them when they stand in
-order, with the value that each graph has at an event's time. A query that maintains a graph is like
+Stage 1 hands on the solutions of what reads the event alone, which stage 2 joins with the graphs as
+they are at the event's time. If a pattern cannot be split so, it hands the events on as they are,
+and stage 2 matches them when they stand in order. A query that maintains a graph is like
 one that registers a stream: its readers read the stream of its changes, too, and wait for it.
 """
 
@@ -16,6 +17,7 @@ from spaseq.algebra.deferral import core
 from spaseq.algebra.graph_changes import changes_of
 from spaseq.algebra.nodes import mapped
 from spaseq.plan.query_plan import ChangingGraphs, QueryPlan, Signature, StageKey
+from spaseq.plan.split_patterns import SplitPattern, split
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 
 HANDED_ON = tuple(n.RESERVED + place for place in ("subject", "predicate", "object"))
@@ -45,13 +47,20 @@ def _reading(plan: QueryPlan, changing: Collection[str], maintained: Collection[
     makers = tuple(iri for iri in graphs if iri in maintained)
     streams = tuple(map(changes_of, makers))
     inputs, patterns = plan.inputs, plan.patterns
-    columns = patterns.columns
+    splits = _splits(plan, graphs)
+    if splits is None:
+        own = tuple(_candidate(gpm.pattern, graphs) for gpm in patterns.gpms)
+    else:
+        own = tuple(each.own for each in splits)
+    handed_on = {v for each in splits or () for v in each.handed_on}
+    columns = dict.fromkeys((*patterns.columns.variables, *sorted(handed_on), *HANDED_ON))
     return replace(
         plan,
         changing=ChangingGraphs(
             graphs,
             makers,
-            tuple(_candidates(gpm.pattern, graphs) for gpm in patterns.gpms),
+            own,
+            splits,
             _looks_at_every_event(plan),
         ),
         inputs=replace(
@@ -62,7 +71,7 @@ def _reading(plan: QueryPlan, changing: Collection[str], maintained: Collection[
         ),
         patterns=replace(
             patterns,
-            columns=SolutionColumns((*columns.variables, *HANDED_ON), columns.numbers),
+            columns=SolutionColumns((*columns,), patterns.columns.numbers),
             evaluation=replace(patterns.evaluation, virtual=False),
         ),
         sequence=replace(plan.sequence, key=_KEY),
@@ -76,7 +85,15 @@ def _looks_at_every_event(plan: QueryPlan) -> bool:
     return bool(plan.sequence.needs_instants or plan.patterns.memberships or plan.inputs.windows)
 
 
-def _candidates(pattern: n.Pattern, graphs: Collection[str]) -> n.Pattern:
+def _splits(plan: QueryPlan, graphs: Collection[str]) -> tuple[SplitPattern, ...] | None:
+    """The GPMs, split; None unless that is right for each."""
+    if _looks_at_every_event(plan) or any(gpm.correlation for gpm in plan.patterns.gpms):
+        return None
+    found = [split(gpm.pattern, graphs) for gpm in plan.patterns.gpms]
+    return None if None in found else tuple(own for own in found if own is not None)
+
+
+def _candidate(pattern: n.Pattern, graphs: Collection[str]) -> n.Pattern:
     """A pattern that has a solution on each event on which `pattern` may have one."""
 
     def without(part: n.Pattern) -> n.Pattern:

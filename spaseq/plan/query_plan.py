@@ -17,6 +17,7 @@ from spaseq.lang import ast
 from spaseq.lang.scope import Scope
 from spaseq.lang.sequence import Chain
 from spaseq.lang.shapes import Shape, Shaped, is_made
+from spaseq.plan.split_patterns import SplitPattern
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.records import record
 
@@ -400,12 +401,15 @@ class ChangingGraphs:
         graphs: their IRIs.
         makers: for each of the query's last streams the graph whose changes it brings.
         candidates: for each GPM a pattern that matches every event on which the GPM may match.
+        splits: the GPMs, split into the candidates and what is joined with them; None if they
+            cannot be.
         every_event: whether events without a candidate matter, too.
     """
 
     graphs: tuple[str, ...]
     makers: tuple[str, ...]
     candidates: tuple[Pattern, ...]
+    splits: tuple[SplitPattern, ...] | None
     every_event: bool
 
 

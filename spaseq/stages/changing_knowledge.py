@@ -16,6 +16,7 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.algebra.graph_changes import GraphChange, change_of
+from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.handed_on import begins, events_of
 from spaseq.gpm.pattern_stage import PatternStage
@@ -29,9 +30,10 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.columns.term_tables import ExtendedTerms
-from spaseq.rdf.inputs.stream_options import BadInput, OnBad
+from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.rdf.terms.term import Triple
-from spaseq.stages.timed_graphs import Holding, PlacedChanges, TimedGraph, Used, used_patterns
+from spaseq.stages.graph_joins import GraphJoins
+from spaseq.stages.timed_graphs import PlacedChanges, TimedGraph
 
 GraphsState: TypeAlias = "tuple[int, dict[str, list[Triple]]]"
 """The time (ms) of the last changes from outside, and the triples of each graph."""
@@ -58,11 +60,10 @@ class ChangingKnowledge:
     ) -> None:
         assert plan.changing is not None
         self._changing: ChangingGraphs = plan.changing
-        self._plan = replace(plan, changing=None)
+        self._whole, self._plan = plan, replace(plan, changing=None)
         self._on_bad, self._limits = on_bad, limits
         self._streams = plan.inputs.streams
         self._first = len(self._streams) - len(self._changing.makers)
-        self._used = used_patterns(self._plan, self._changing.graphs)
         numbers = {iri: number for number, iri in enumerate(self._changing.graphs)}
         self._made = np.array([numbers[iri] for iri in self._changing.makers], np.int64)
         self._begin(knowledge)
@@ -99,7 +100,7 @@ class ChangingKnowledge:
 
     def matched(self, rows: SolutionBatch) -> SolutionBatch:
         """The solutions on the events among some rows; rows come after all rows before."""
-        parts = [*(self.steps(rows) if self._used is None else self._together(rows, self._used))]
+        parts = [*(self.steps(rows) if self._changing.splits is None else self._together(rows))]
         return SolutionBatch.concat(parts, self._plan.patterns.columns)
 
     def steps(
@@ -149,30 +150,29 @@ class ChangingKnowledge:
         cuts = np.flatnonzero(np.diff(rows.stream < self._first)) + 1
         for first, end in pairwise([0, *cuts.tolist(), len(rows)]) if len(rows) else ():
             part = rows.take(slice(first, end))
-            if part.stream[0] < self._first:
+            if part.stream[0] >= self._first:
+                self._change(part, number[first:end])
+            elif self._changing.splits is None:
                 yield self._solutions(part)
             else:
-                self._change(part, number[first:end])
+                yield self._joins(None).within_limits(part, number[first:end])
 
-    def _together(self, rows: SolutionBatch, used: Used) -> Iterator[SolutionBatch]:
-        """The solutions, of many events and changes at once."""
+    def _together(self, rows: SolutionBatch) -> Iterator[SolutionBatch]:
+        """The solutions of GPMs that are split, of many events and changes at once."""
         for come, own, number in self._runs(rows):
             self._catch_up(come)
             places = np.flatnonzero(own.stream >= self._first)
-            if not len(places):
-                yield self._solutions(own)
-                continue
             makers = own.stream[places] - self._first
             changes = PlacedChanges.of(
                 own.take(places), number[places], self._made[makers], self._terms
             )
             first = int(number[0])
             for place in changes.cuts(thresholds.current.graph_values):
-                yield self._piece(own, number, (first, place), changes, used)
+                yield from self._piece(own, number, (first, place), changes)
                 alone = slice(*np.searchsorted(number, [place, place + 1]).tolist())
                 self._change(own.take(alone), number[alone])
                 first = place + 1
-            yield self._piece(own, number, (first, int(number[-1]) + 1), changes, used)
+            yield from self._piece(own, number, (first, int(number[-1]) + 1), changes)
 
     def _piece(
         self,
@@ -180,8 +180,7 @@ class ChangingKnowledge:
         number: Int64s,
         part: tuple[int, int],
         changes: PlacedChanges,
-        used: Used,
-    ) -> SolutionBatch:
+    ) -> Iterator[SolutionBatch]:
         """The solutions on a part of some rows, the changes among which are made together.
 
         Args:
@@ -189,48 +188,28 @@ class ChangingKnowledge:
         """
         own = slice(*np.searchsorted(number, part).tolist())
         rows, number, changes = rows.take(own), number[own], changes.between(*part)
-        places = np.flatnonzero(rows.stream < self._first)
         if not len(changes.place):
-            return self._solutions(rows.take(places))
-        timed = {
-            iri: TimedGraph(self._graphs[iri], changes.of_graph(number))
-            for number, iri in enumerate(self._graphs)
-            if (changes.graph == number).any()
-        }
-        bad = list[BadInput]()
-        known = self._with(
-            {
-                iri: timed[iri].union() if iri in timed else graph.relations()
-                for iri, graph in self._graphs.items()
-            }
-        )
-        stage = PatternStage(self._plan, known, bad.append, self._limits)
-        found = self._matched_by(stage, rows.take(places), timed, used, number[places])
-        if any(own.over_limit for own in bad):  # it may be so because of the other triples
-            parts = [*self._one_by_one(rows, number)]
-            return SolutionBatch.concat(parts, self._plan.patterns.columns)
-        for each in bad:
-            self._on_bad(each)
-        for graph in timed.values():
-            if graph.finish():
-                self._stage = None
-        return found
+            yield from self._one_by_one(rows, number)
+            return
+        places = np.flatnonzero(rows.stream < self._first)
+        joins, events = self._joins(changes), len(distinct(number[places]))
+        try:
+            with spending(Budget.of_events(self._limits, events)):
+                found = joins.solutions(rows.take(places), number[places])
+        except LimitExceeded:  # it may be so because of the other triples
+            yield from self._one_by_one(rows, number)
+            return
+        joins.finish()
+        yield found
 
-    def _matched_by(
-        self,
-        stage: PatternStage,
-        rows: SolutionBatch,
-        timed: dict[str, TimedGraph],
-        used: Used,
-        places: Int64s,
-    ) -> SolutionBatch:
-        """The solutions of a stage on events; `places` are of their rows."""
-        found = []
-        for stream in np.unique(rows.stream).tolist():
-            own = np.flatnonzero(rows.stream == stream)
-            stage.holding = Holding(used, timed, self._terms, distinct(places[own]))
-            found.append(stage.match(self._events(stream, rows.take(own))))
-        return SolutionBatch.concat(found, self._plan.patterns.columns)
+    def _joins(self, changes: PlacedChanges | None) -> GraphJoins:
+        """The join with the graphs at the places of some changes, or as they are now."""
+        nothing = PlacedChanges.none() if changes is None else changes
+        graphs = {
+            iri: TimedGraph(graph, nothing.of_graph(number))
+            for number, (iri, graph) in enumerate(self._graphs.items())
+        }
+        return GraphJoins(self._whole, graphs, self._terms, self._on_bad, self._limits)
 
     def _catch_up(self, come: int) -> None:
         """Take the first versions from outside."""

@@ -1,34 +1,16 @@
-"""Many changes of graphs at once: a pattern is evaluated over all triples that hold at some time.
-
-Each triple that comes or goes has intervals of places among the rows of a batch. Of the solutions
-over the union of all triples those stay whose triples all hold at the place of their event. That is
-right if a solution says which triples it used, and no other triple could take it away.
-"""
+"""Many changes of graphs at once: triples that hold at some places among the rows of a batch."""
 
 from __future__ import annotations
-
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.algebra import nodes as n
 from spaseq.algebra.graph_changes import INSERTED, looks_inside, wildcard
-from spaseq.algebra.nodes import mapped
-from spaseq.algebra.scope import possible, visible
-from spaseq.algebra.triple_terms import PARTS
-from spaseq.compiled.arrays import Bools, Int32s, Int64s
-from spaseq.gpm.evaluator import EventSolutions
-from spaseq.gpm.solutions.lexicon import Lexicon, translated
-from spaseq.gpm.solutions.solutions import taken
-from spaseq.kb.changing_graph import ChangingGraph
-from spaseq.kb.knowledge import KbGraph
-from spaseq.lang import ast
-from spaseq.lang.variables import walk
+from spaseq.compiled.arrays import Bools, Indices, Int64s
+from spaseq.gpm.solutions.joins import expanded
+from spaseq.kb.changing_graph import ChangingGraph, stand_at
 from spaseq.plan.changing_graphs import HANDED_ON
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import (
     UNBOUND,
@@ -41,97 +23,8 @@ from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.records import record
 
 _BITS = 32
+_LOW = 2**_BITS - 1
 _FOR_EVER = 2**62
-
-
-# --- which patterns -------------------------------------------------------------------------------
-
-
-def used_patterns(plan: QueryPlan, graphs: Collection[str]) -> Used | None:
-    """The triple patterns over changing graphs of each GPM; None if changes come one by one."""
-    if plan.patterns.memberships or any(gpm.correlation for gpm in plan.patterns.gpms):
-        return None
-    found = []
-    for gpm in plan.patterns.gpms:
-        if not _is_sure(gpm.pattern, graphs):
-            return None
-        own = [*_used(gpm.pattern, graphs)]
-        names = {t.name for _, p in own for t in p.terms if isinstance(t, ast.Var)}
-        if not names <= visible(possible(gpm.pattern)):
-            return None
-        found.append(own)
-    return found
-
-
-Used = list[list[tuple[str, n.TriplePattern]]]
-"""(graph, triple pattern) of each GPM."""
-
-
-def _reads(pattern: n.Pattern, graphs: Collection[str]) -> bool:
-    """Whether a pattern may look into a graph that changes."""
-    found = False
-
-    def look(part: n.Pattern) -> n.Pattern:
-        nonlocal found
-        if isinstance(part, n.Graph):
-            found |= not isinstance(part.name, str) or part.name[1:-1] in graphs
-        return mapped(part, look)
-
-    look(pattern)
-    return found
-
-
-def _is_sure(pattern: n.Pattern, graphs: Collection[str]) -> bool:
-    """Whether solutions over more triples can be told from those over fewer."""
-    expr = getattr(pattern, "expr", None)
-    if expr is not None and any(isinstance(node, ast.Exists) for node in walk(expr)):
-        return False
-    if not _reads(pattern, graphs):
-        return True
-    match pattern:
-        case n.Join(left, right):
-            return _is_sure(left, graphs) and _is_sure(right, graphs)
-        case n.LeftJoin(left, right) | n.Minus(left, right):
-            return _is_sure(left, graphs) and not _reads(right, graphs)
-        case n.Filter() | n.Extend():
-            return _is_sure(pattern.pattern, graphs)
-        case n.Graph(name, inner):
-            return isinstance(name, str) and _is_conjunction(inner)
-    return False
-
-
-def _is_conjunction(pattern: n.Pattern) -> bool:
-    match pattern:
-        case n.BGP(triples):
-            return not any(triple.predicate in PARTS for triple in triples)
-        case n.Join(left, right):
-            return _is_conjunction(left) and _is_conjunction(right)
-        case n.Filter(expr, inner):
-            exists = any(isinstance(node, ast.Exists) for node in walk(expr))
-            return not exists and _is_conjunction(inner)
-    return False
-
-
-def _used(
-    pattern: n.Pattern, graphs: Collection[str], graph: str | None = None
-) -> Iterator[tuple[str, n.TriplePattern]]:
-    """The triple patterns over changing graphs, each with its graph."""
-    match pattern:
-        case n.BGP(triples):
-            yield from ((graph, triple) for triple in triples if graph is not None)
-        case n.Graph(name, inner):
-            iri = name[1:-1] if isinstance(name, str) else ""
-            yield from _used(inner, graphs, iri if iri in graphs else None)
-        case n.Join(left, right):
-            yield from _used(left, graphs, graph)
-            yield from _used(right, graphs, graph)
-        case n.LeftJoin(left, _) | n.Minus(left, _):
-            yield from _used(left, graphs, graph)
-        case n.Filter() | n.Extend():
-            yield from _used(pattern.pattern, graphs, graph)
-
-
-# --- which triples, and when ----------------------------------------------------------------------
 
 
 def _starts(texts: TextArray, mark: str) -> Bools:
@@ -196,6 +89,12 @@ class PlacedChanges:
         relation = np.unique(graphs << _BITS | p, return_inverse=True)[1]
         pair = np.unique(relation << _BITS | s, return_inverse=True)[1]
         return cls(places, graphs, comes, s, p, o, pair, alone)
+
+    @classmethod
+    def none(cls) -> PlacedChanges:
+        """No changes."""
+        ints, no = np.empty(0, np.int64), np.empty(0, np.bool_)
+        return cls(ints, ints, no, ints, ints, ints, ints, ints)
 
     def cuts(self, most: int) -> list[int]:
         """The places of changes that are made by themselves, so that few values come between.
@@ -264,8 +163,9 @@ class TimedGraph:
             _next(pair, since, own_pair[wild], own.place[wild]),
             _next(triple, since, triple[: len(whole)][out], own.place[whole][out]),
         )
-        self.codes = np.column_stack([s[pair], p[pair], o])[holds].astype(np.int32)
-        self.spans = np.column_stack([since, until])[holds]
+        self._codes = np.column_stack([s[pair], p[pair], o])[holds]
+        self._spans = np.column_stack([since, until])[holds]
+        self._known: dict[tuple[int, bool], TimedKeys] = {}
         was, now = np.zeros(len(keys), np.bool_), np.zeros(len(keys), np.bool_)
         was[triple[len(whole) :]] = True
         now[triple[holds & (until == _FOR_EVER)]] = True
@@ -273,21 +173,96 @@ class TimedGraph:
         self._s, self._p, self._o = s[at], p[at], keys & (2**_BITS - 1)
         self._gone, self._come = was & ~now, now & ~was
 
-    def union(self) -> KbGraph:
-        """The graph with all triples that come at some place."""
-        return self._graph.with_more(*self.codes.T.astype(np.int64))
+    def predicates(self) -> list[int]:
+        """The predicates that triples may have."""
+        return [*dict.fromkeys([*self._graph.predicates(), *distinct(self._p).tolist()])]
 
-    def finish(self) -> bool:
-        """Make all changes; whether the graph is another one then."""
+    def matches(
+        self, predicate: int, s: Int64s | None, o: Int64s | None, at: Int64s
+    ) -> tuple[Indices, Int64s, Int64s]:
+        """The triples with a predicate that hold at the places of n rows.
+
+        Args:
+            s, o: int64 [n], the subject and object that each row asks for; None asks for any.
+            at: int64 [n], the places.
+
+        Returns:
+            for each pair of a row and a triple: the row, the subject, the object.
+
+        Raises:
+            LimitExceeded: there are more pairs than the budget allows.
+        """
+        by_object = s is None and o is not None
+        wanted = (o, None) if by_object else (s, o)
+        keys = (self._graph.keys_by_object if by_object else self._graph.keys)(predicate)
+        row, place = _ranges(keys, wanted, len(at))
+        found = keys[place]
+        timed = self._timed(predicate, by_object)
+        if len(timed.keys):
+            kept = ~stand_at(timed.touched, np.searchsorted(timed.touched, found), found)
+            others, place = _ranges(timed.keys, wanted, len(at))
+            holds = (timed.since[place] <= at[others]) & (at[others] < timed.until[place])
+            row = np.concatenate([row[kept], others[holds]])
+            found = np.concatenate([found[kept], timed.keys[place[holds]]])
+        high, low = found >> _BITS, found & _LOW
+        return (row, low, high) if by_object else (row, high, low)
+
+    def _timed(self, predicate: int, by_object: bool) -> TimedKeys:
+        """The triples with a predicate that come or go."""
+        known = self._known.get((predicate, by_object))
+        if known is None:
+            own = self._codes[:, 1] == predicate
+            first, second = self._codes[own, 0], self._codes[own, 2]
+            if by_object:
+                first, second = second, first
+            made = TimedKeys.of(first << _BITS | second, *self._spans[own].T)
+            known = self._known[predicate, by_object] = made
+        return known
+
+    def finish(self) -> None:
+        """Make all changes."""
         gone, come = self._gone, self._come
         self._graph.remove(self._s[gone], self._p[gone], self._o[gone])
         self._graph.add(self._s[come], self._p[come], self._o[come])
-        return bool(gone.any() or come.any())
 
-    def intervals(self, terms: Lexicon, lexicon: Lexicon) -> Intervals:
-        """When each triple that comes or goes holds, with the codes of a lexicon."""
-        codes = translated(self.codes.reshape(-1), terms, lexicon, add=True)
-        return Intervals(codes.reshape(-1, 3), self.spans)
+
+@record
+class TimedKeys:
+    """When m triples hold, as pairs of codes that ascend, each from a place on until another.
+
+    Attributes:
+        keys: int64 [m], the first code before the second.
+        since, until: int64 [m]; those of one triple follow each other.
+        touched: int64, the triples that hold at first; ascend.
+    """
+
+    keys: Int64s
+    since: Int64s
+    until: Int64s
+    touched: Int64s
+
+    @classmethod
+    def of(cls, keys: Int64s, since: Int64s, until: Int64s) -> TimedKeys:
+        """The triples in order; where the times of one overlap, the later one goes on."""
+        order = np.lexsort((since, keys))
+        keys, since, until = keys[order], since[order], until[order]
+        again = np.flatnonzero(keys[1:] == keys[:-1])
+        until[again] = np.minimum(until[again], since[again + 1])
+        return cls(keys, since, until, keys[since < 0])
+
+
+def _ranges(
+    keys: Int64s, wanted: tuple[Int64s | None, Int64s | None], rows: int
+) -> tuple[Indices, Indices]:
+    """(rows, places of keys that ascend) with the two codes that each row wants, if it does."""
+    first, second = wanted
+    if first is None:
+        low, high = np.zeros(rows, np.int64), np.full(rows, len(keys))
+    elif second is None:
+        low, high = (np.searchsorted(keys, first + i << _BITS) for i in (0, 1))
+    else:
+        low, high = (np.searchsorted(keys, (first << _BITS | second) + i) for i in (0, 1))
+    return expanded(low, high - low)
 
 
 def _next(owner: Int64s, since: Int64s, owners: Int64s, places: Int64s) -> Int64s:
@@ -302,79 +277,3 @@ def _next(owner: Int64s, since: Int64s, owners: Int64s, places: Int64s) -> Int64
     at = np.searchsorted(known, owner * width + since + 1, side="right")
     found = np.append(known, -1)[at]
     return np.where(found // width == owner, found % width - 1, _FOR_EVER)
-
-
-class Intervals:
-    """When triples hold: each from a place on, and before another one.
-
-    Args:
-        codes: int32 [m, 3], subject, predicate and object.
-        spans: int64 [m, 2], the two places.
-    """
-
-    def __init__(self, codes: Int32s, spans: Int64s) -> None:
-        self._of: dict[int, tuple[Int64s, Int64s, Int64s]] = {}
-        for p in distinct(codes[:, 1]).tolist():
-            own = codes[:, 1] == p
-            keys = _keys(codes[own, 0], codes[own, 2])
-            order = np.lexsort((spans[own, 0], keys))
-            self._of[p] = keys[order], spans[own, 0][order], spans[own, 1][order]
-
-    def hold(self, s: Int32s, p: Int32s, o: Int32s, places: Int64s) -> Bools:
-        """Which of n triples hold at their places [n]; what neither comes nor goes holds."""
-        found: Bools = np.ones(len(places), np.bool_)
-        for predicate, (known, since, until) in self._of.items():
-            rows = np.flatnonzero(p == predicate)
-            keys, at = _keys(s[rows], o[rows]), places[rows]
-            own, rank = np.unique(known, return_inverse=True)
-            number = np.searchsorted(own, keys)
-            there = number < len(own)
-            there[there] = own[number[there]] == keys[there]
-            rows, number, at = rows[there], number[there], at[there]
-            width = int(max(at.max(initial=0), since.max(initial=0))) + 2
-            place = np.searchsorted(rank * width + since + 1, number * width + at + 1, "right") - 1
-            right = np.maximum(place, 0)
-            found[rows] = (place >= 0) & (rank[right] == number) & (until[right] > at)
-        return found
-
-
-def _keys(s: Int32s, o: Int32s) -> Int64s:
-    keys: Int64s = (s.astype(np.int64) << _BITS) | o.astype(np.int64)
-    return keys
-
-
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """Leaves those solutions whose triples hold at the places of their events.
-
-    Attributes:
-        used: the triple patterns of each GPM.
-        graphs: by IRI, those that change.
-        terms: the table of the graphs' codes.
-        places: int64 [n], of the n events of the batch.
-    """
-
-    used: Used
-    graphs: dict[str, TimedGraph]
-    terms: ExtendedTerms
-    places: Int64s
-
-    def __call__(self, gpm: int, found: EventSolutions, lexicon: Lexicon) -> EventSolutions:
-        """The solutions of a GPM that count."""
-        at = self.places[found.event]
-        kept: Bools = np.ones(len(at), np.bool_)
-        read = {iri for iri, _ in self.used[gpm]} & self.graphs.keys()
-        known = {iri: self.graphs[iri].intervals(self.terms, lexicon) for iri in read}
-        for iri, pattern in self.used[gpm]:
-            if iri in known:
-                s, p, o = (_column(term, found, lexicon) for term in pattern.terms)
-                kept &= known[iri].hold(s, p, o, at)
-        if kept.all():
-            return found
-        return EventSolutions(found.event[kept], taken(found.columns, kept), found.terms)
-
-
-def _column(term: n.PatternTerm, found: EventSolutions, lexicon: Lexicon) -> Int32s:
-    if isinstance(term, ast.Var):
-        return np.asarray(found.columns[term.name], np.int32)
-    return np.full(len(found.event), lexicon.encode([str(term)])[0], np.int32)

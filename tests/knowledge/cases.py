@@ -37,6 +37,16 @@ PATTERNS = (
     "{{ SELECT ?d (COUNT(?y) AS ?o{n}) {{ GRAPH <{g}> {{ ?d ?p ?y }} }} GROUP BY ?d }}",
     "?d :alarm ?x GRAPH <{g}> {{ ?d :owner ?o{n} }} FILTER (?o{n} != ?x)",
     "?d :alarm ?x GRAPH ?from{n} {{ ?d ?p{n} ?o{n} }}",
+    "?d :alarm ?x GRAPH <{g}> {{ ?d ?p{n} ?o{n} }}",
+    "?d :alarm ?x GRAPH <{g}> {{ ?o{n} ?p{n} ?x }}",
+    "?d ?p{n} ?x GRAPH <{g}> {{ ?s{n} :seen ?s{n} . ?d :owner [] }}",
+    "?d :alarm ?x GRAPH <{g}> {{ :d1 :owner ?o{n} . ?d ?p{n} :d2 }}",
+    "?d :alarm ?x GRAPH <{g}> {{ ?a{n} :owner ?b{n} FILTER (?a{n} != ?b{n}) }}",
+    "?d :alarm ?x GRAPH <{g}> {{ ?d :owner ?o{n} }} OPTIONAL {{ ?x :alarm ?z{n} }}",
+    "?d :alarm ?x GRAPH <{g}> {{ ?d :owner ?o{n} }} OPTIONAL {{ ?x :alarm ?o{n} }}",
+    "?d :alarm ?x GRAPH <{g}> {{ ?d :owner ?o{n} }} MINUS {{ ?x :alarm ?d }}",
+    "?d :alarm ?x BIND (?x AS ?c{n}) GRAPH <{g}> {{ ?d :owner ?o{n} }} FILTER (?c{n} != ?d)",
+    "GRAPH <{g}> {{ ?d :owner ?o{n} }} {{ ?d :alarm ?x }} UNION {{ ?x :alarm ?d }}",
 )
 MAINTAINERS = (
     Maintainer("owners", "M", "to", (("?d", "owner", "?any"),), (("?d", "owner", "?o"),)),
@@ -66,6 +76,7 @@ class Case:
     maintainers: tuple[Maintainer, ...]
     patterns: tuple[str, ...]
     partitioned: bool
+    projected: bool = False
 
     def query(self) -> str:
         """The query that reads the graph."""
@@ -75,7 +86,7 @@ class Case:
         )
         steps = " : ".join("AB"[: len(self.patterns)])
         return (
-            f"{PROLOGUE}SELECT * WITHIN 10 SECONDS\n"
+            f"{PROLOGUE}SELECT {'?d' if self.projected else '*'} WITHIN 10 SECONDS\n"
             + ("PARTITION BY (?d)\n" if self.partitioned else "")
             + f"FROM STREAM S :S FROM NAMED <{GRAPH}> FROM NAMED <{ZONES}>\n"
             f"WHERE {{ SEQ({steps}) {gpms} }}"
@@ -88,6 +99,14 @@ class Case:
 
     def expected(self) -> Counter[tuple[tuple[int, ...], frozenset[tuple[str, str]]]]:
         """The answers, by the times of their events and their bindings."""
+        found: Counter[tuple[tuple[int, ...], frozenset[tuple[str, str]]]] = Counter()
+        for (times, bindings), count in self._matches().items():
+            shown = ((v, term) for v, term in bindings if v == "d" or not self.projected)
+            found[times, frozenset(shown)] += count
+        return found
+
+    def _matches(self) -> Counter[tuple[tuple[int, ...], frozenset[tuple[str, str]]]]:
+        """The matches, by the times of their events and their bindings."""
         named = [replace(m, name=f"query{n}") for n, m in enumerate(self.maintainers, 2)]
         values = Values(self.before, self.replaced, named, self.events)
         rows = [
@@ -136,6 +155,7 @@ def cases(draw: st.DrawFn) -> Case:
         tuple(draw(st.lists(versions, max_size=3))),
         tuple(draw(st.lists(st.sampled_from(MAINTAINERS), max_size=3, unique=True))),
         tuple(text.format(g=GRAPH, z=ZONES, n=n) for n, text in enumerate(texts)),
+        draw(st.booleans()),
         draw(st.booleans()),
     )
 

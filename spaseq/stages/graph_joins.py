@@ -1,0 +1,200 @@
+"""Joins solutions of what reads an event alone with graphs, as they are at the event's place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from spaseq import thresholds
+from spaseq.algebra import nodes as n
+from spaseq.algebra.scope import visible
+from spaseq.budget import Budget, LimitExceeded, current_budget, spending
+from spaseq.compiled.arrays import Bools, Indices, Int64s
+from spaseq.expr.columns import TermRows, filter_rows
+from spaseq.expr.doubles import doubles_of
+from spaseq.lang import ast
+from spaseq.lang.variables import expression_variables
+from spaseq.limits import Limits
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.split_patterns import SplitPattern
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import TermColumn, distinct
+from spaseq.rdf.columns.term_tables import ExtendedTerms
+from spaseq.rdf.inputs.stream_options import OnBad, over_limit
+from spaseq.rdf.terms.times import format_time
+from spaseq.stages.timed_graphs import TimedGraph
+
+
+class GraphJoins:
+    """Joins the rows of a query whose GPMs are split.
+
+    Args:
+        plan: the query.
+        graphs: by IRI, as they are at the places of the rows.
+        terms: the table of the graphs' codes, which must not grow meanwhile.
+        on_bad: as for `PatternStage`.
+        limits: as for `PatternStage`.
+    """
+
+    def __init__(
+        self,
+        plan: QueryPlan,
+        graphs: Mapping[str, TimedGraph],
+        terms: ExtendedTerms,
+        on_bad: OnBad,
+        limits: Limits,
+    ) -> None:
+        assert plan.changing is not None
+        assert plan.changing.splits is not None
+        self._plan, self._splits = plan, plan.changing.splits
+        self._graphs, self._lexicon = graphs, ExtendedTerms(terms)
+        self._on_bad, self._limits = on_bad, limits
+
+    def solutions(self, rows: SolutionBatch, at: Int64s) -> SolutionBatch:
+        """The solutions of the GPMs.
+
+        Args:
+            rows: n solutions of what reads the event alone.
+            at: int64 [n], the place of each row's event; ascends.
+
+        Raises:
+            LimitExceeded: some events together exceed a limit.
+        """
+        columns = self._plan.patterns.columns
+        found = []
+        for gpm in distinct(rows.gpm).tolist():
+            own = np.flatnonzero(rows.gpm == gpm)
+            part = rows.take(own)
+            found.append(self._joined(gpm, part, at[own]) if self._splits[gpm].triples else part)
+        return SolutionBatch.concat(found, columns)
+
+    def within_limits(self, rows: SolutionBatch, at: Int64s) -> SolutionBatch:
+        """The solutions on the events that exceed no limit; the others are reported."""
+        events = distinct(at)
+        try:
+            with spending(Budget.of_events(self._limits, len(events))):
+                return self.solutions(rows, at)
+        except LimitExceeded as error:
+            exceeded = error
+        if len(events) == 1:
+            event = rows.event.take(slice(0, 1)).texts()[0] or "an event"
+            stream = self._plan.inputs.streams[int(rows.stream[0])]
+            where = f"{event} of <{stream}> at {format_time(int(rows.time[0]))}"
+            self._on_bad(over_limit(self._plan.identity.name, exceeded.reason, where))
+            return SolutionBatch.empty(self._plan.patterns.columns)
+        found = []
+        for some in np.array_split(events, min(thresholds.current.budget_parts, len(events))):
+            own = slice(*np.searchsorted(at, [some[0], some[-1] + 1]).tolist())
+            found.append(self.within_limits(rows.take(own), at[own]))
+        return SolutionBatch.concat(found, self._plan.patterns.columns)
+
+    def finish(self) -> None:
+        """Make all changes of the graphs."""
+        for graph in self._graphs.values():
+            graph.finish()
+
+    def _joined(self, gpm: int, rows: SolutionBatch, at: Int64s) -> SolutionBatch:
+        """The solutions of a GPM."""
+        split, plan = self._splits[gpm], self._plan.patterns.gpms[gpm]
+        codes = {v: self._codes(rows.values[v]) for v in split.handed_on}
+        row, found = self._matches(split, codes, at)
+        made = visible(frozenset(found) - split.handed_on)
+        if len(made) + len(split.handed_on) < len(found):  # a blank node in a pattern
+            row, found = _distinct(row, {v: found[v] for v in made})
+        values, numbers = {}, {}
+        several = np.bincount(at[row] - at[0])[at[row] - at[0]] > 1 if len(row) else row > 0
+        columns = self._plan.patterns.columns
+        for variable in made:
+            own = found[variable].astype(np.int32)
+            if variable in plan.private:
+                own = np.where(several, own, np.int32(-1))
+            if variable in columns.variables:
+                terms = self._lexicon
+                values[variable] = TermColumn.of_codes(own, len(terms), terms.strings)
+            if variable in columns.numbers:
+                numbers[variable] = doubles_of(own, self._lexicon)
+        whole = rows.take(row)
+        return replace(
+            whole, values={**whole.values, **values}, numbers={**whole.numbers, **numbers}
+        )
+
+    def _codes(self, column: TermColumn) -> Int64s:
+        """The codes of terms that all rows bind."""
+        column = column.compact()
+        codes = self._lexicon.encode(column.terms.to_pylist())
+        return codes.astype(np.int64)[column.codes]
+
+    def _matches(
+        self, split: SplitPattern, codes: dict[str, Int64s], at: Int64s
+    ) -> tuple[Indices, dict[str, Int64s]]:
+        """The join of n rows with triple patterns: the row of each solution, and its codes."""
+        row: Indices = np.arange(len(at))
+        left, conditions, most = [*split.triples], [*split.conditions], self._limits.solutions
+        while left:
+            current_budget().check()
+            graph, triple = next_ = max(left, key=lambda each: _rank(each[1], codes))
+            left.remove(next_)
+            own, new = self._step(self._graphs[graph], triple, codes, at[row])
+            order = np.argsort(own, kind="stable")
+            own = own[order]
+            row = row[own]
+            codes = {v: c[own] for v, c in codes.items()} | {v: c[order] for v, c in new.items()}
+            ready = [c for c in conditions if expression_variables(c) <= codes.keys()]
+            conditions = [c for c in conditions if c not in ready]
+            for condition in ready:
+                kept = self._passes(condition, codes, len(row))
+                row, codes = row[kept], {v: c[kept] for v, c in codes.items()}
+            event = at[row]
+            if len(row) > most and (event[most:] == event[:-most]).any():
+                current_budget().too_many()
+        return row, codes
+
+    def _step(
+        self, graph: TimedGraph, triple: n.TriplePattern, codes: dict[str, Int64s], at: Int64s
+    ) -> tuple[Indices, dict[str, Int64s]]:
+        """The matches of a triple pattern beside n rows: the rows, and codes of new variables."""
+        s, p, o = (self._wanted(term, codes, len(at)) for term in triple.terms)
+        known = graph.predicates() if p is None else distinct(p).tolist()
+        rows, columns = [np.empty(0, np.intp)], [np.empty((3, 0), np.int64)]
+        for predicate in known:
+            some: Indices | slice = slice(None)
+            if p is not None and len(known) > 1:
+                some = np.flatnonzero(p == predicate)
+            own = (None if s is None else s[some]), (None if o is None else o[some])
+            row, subjects, objects = graph.matches(predicate, *own, at[some])
+            rows.append(row if isinstance(some, slice) else some[row])
+            columns.append(np.stack([subjects, np.full(len(row), predicate), objects]))
+        row, table = np.concatenate(rows), np.concatenate(columns, axis=1)
+        new: dict[str, Int64s] = {}
+        same: Bools = np.ones(len(row), np.bool_)
+        for term, column in zip(triple.terms, table, strict=True):
+            if isinstance(term, ast.Var) and term.name not in codes:
+                same &= new.setdefault(term.name, column) == column
+        return row[same], {v: c[same] for v, c in new.items()}
+
+    def _wanted(self, term: n.PatternTerm, codes: Mapping[str, Int64s], rows: int) -> Int64s | None:
+        """The codes [rows] of a term; None if it is not known yet."""
+        if isinstance(term, ast.Var):
+            return codes.get(term.name)
+        return np.full(rows, self._lexicon.encode([term])[0], np.int64)
+
+    def _passes(self, condition: ast.Expr, codes: Mapping[str, Int64s], size: int) -> Bools:
+        columns = {v: codes[v].astype(np.int32) for v in expression_variables(condition)}
+        rows = TermRows(columns, self._lexicon, size)
+        return filter_rows(condition, rows, self._plan.expressions)
+
+
+def _rank(triple: n.TriplePattern, known: Mapping[str, Int64s]) -> tuple[int, int]:
+    """How many of the subject and object are known, and how many are constants."""
+    ends = triple.subject, triple.object
+    bound = [t for t in ends if not isinstance(t, ast.Var) or t.name in known]
+    return len(bound), -sum(not isinstance(t, ast.Var) for t in bound)
+
+
+def _distinct(row: Indices, found: Mapping[str, Int64s]) -> tuple[Indices, dict[str, Int64s]]:
+    """The distinct solutions, in order of their rows."""
+    table = np.stack([row, *found.values()])
+    first = np.sort(np.unique(table, axis=1, return_index=True)[1])
+    return row[first], {v: column[first] for v, column in found.items()}
