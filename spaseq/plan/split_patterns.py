@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.groups import conjuncts
 from spaseq.algebra.nodes import expressions
 from spaseq.algebra.scope import certain, possible, triple_variables
 from spaseq.algebra.triple_terms import PARTS
 from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
-from spaseq.lang.variables import exists_uses, expression_variables
+from spaseq.lang.variables import conjuncts, exists_uses, expression_variables
 from spaseq.records import record
 
 Names = frozenset[str]

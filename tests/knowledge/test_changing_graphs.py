@@ -17,7 +17,7 @@ from spaseq.api.prepare import load_knowledge, plan_queries
 from spaseq.cli.main import cli
 from spaseq.errors import QueryError, UsageError
 from spaseq.options import KnowledgeOptions, PlanningOptions, StageOptions
-from spaseq.rdf.inputs.stream_options import warn
+from spaseq.rdf.inputs.stream_options import BadInput, warn
 from spaseq.runtime.pushed import PushedQueries
 from spaseq.runtime.unit_stages import StageFactory
 from tests.knowledge.cases import (
@@ -198,6 +198,35 @@ def test_a_version_from_outside_holds_from_its_time_on() -> None:
         "20 bob",
         "25 bob",
     ]
+
+
+@pytest.mark.parametrize("values", [1, 8])
+def test_an_event_with_too_many_solutions_has_none(values: int) -> None:
+    """The owners of a device come one by one; the fourth is one too many, until all go."""
+    keeper = OWNERS.split("DELETE")[0] + "INSERT { ?device :owner ?owner }\nWITHIN 1 HOURS"
+    keeper += OWNERS.split("WITHIN 1 HOURS")[1]
+    leaver = OWNERS.split("INSERT")[0] + "\nWITHIN 1 HOURS" + OWNERS.split("WITHIN 1 HOURS")[1]
+    leaver = leaver.replace(":moves", ":leaves").replace(":handedTo", ":left")
+    moves = [("d", "handedTo", f"p{n}") for n in range(5)]
+    given = {
+        f"{E}moves": [spaseq.Event(nt([t]), 1_000 + n * 1_000) for n, t in enumerate(moves)],
+        f"{E}leaves": [spaseq.Event(nt([("d", "left", "p0")]), 6_000)],
+        f"{E}s": [spaseq.Event(nt([("d", "alarm", '"x"')]), n * 1_000 + 500) for n in range(8)],
+    }
+    bad: list[BadInput] = []
+    with forced(f"columnar_matches=1 graph_values={values}"):
+        found = spaseq.run(
+            [reader("A"), keeper, leaver],
+            given,
+            {},
+            runtime="local",
+            limits=spaseq.Limits(solutions=3),
+            on_bad=bad.append,
+        )
+        ends = Counter(f"{m.end:%S}" for m in found)
+    assert ends == {"01": 1, "02": 2, "03": 3}
+    assert [own.text.split(".")[0][-2:] for own in bad] == ["04", "05"]
+    assert all(own.over_limit for own in bad)
 
 
 def test_a_time_that_is_none_is_refused() -> None:
