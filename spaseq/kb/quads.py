@@ -1,12 +1,13 @@
 """Reading the sources of a knowledge base as blocks of quads: files, stores, rdflib graphs.
 
-The ingest kernels read N-Quads and N-Triples, pyoxigraph reads all other formats.
+The ingest kernels read N-Quads and N-Triples, and what pyoxigraph writes of other formats.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
@@ -20,17 +21,19 @@ from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.options import KbInput
 from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
 from spaseq.rdf.columns.term_columns import TextArray, text_array
-from spaseq.rdf.documents.document_blocks import parsed_blocks
+from spaseq.rdf.documents.document_lines import DocumentLines
 from spaseq.rdf.inputs.files import STDIN, InputFile, files_at
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import long_literal
-from spaseq.rdf.inputs.stream_options import BadInput
+from spaseq.rdf.inputs.stream_options import REST, BadInput
 from spaseq.rdf.terms.term import from_pyoxigraph, from_rdflib, is_rdf_term
 from spaseq.records import record
 
 if TYPE_CHECKING:
     import rdflib
     from rdflib.term import Identifier
+
+    from spaseq.rdf.lines.statements import Statements
 
 BLOCK_QUADS = 1 << 16
 
@@ -119,24 +122,32 @@ def _line_quads(file: InputFile, limits: Limits) -> Iterator[KbQuads]:
     reader = StatementReader(file.format.has_graphs, ArenaPool(2), limits=limits)
     with file.open(limits) as data:
         for found, _, _ in line_statements(data, file.path, reader, AfterLines(), 1, _refuse):
-            codes = np.arange(len(found.terms), dtype=np.int32)
-            columns = [column.copy() for column in (found.g, found.s, found.p, found.o)]
-            yield KbQuads(found.terms.strings(codes), *columns)
+            yield _quads(found)
             del found  # releases its arena
 
 
+def _quads(found: Statements) -> KbQuads:
+    codes = np.arange(len(found.terms), dtype=np.int32)
+    columns = [column.copy() for column in (found.g, found.s, found.p, found.o)]
+    return KbQuads(found.terms.strings(codes), *columns)
+
+
 def _refuse(bad: BadInput) -> NoReturn:
-    raise InputError(f"{bad.file}:{bad.line}: {bad.reason}")
+    place = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
+    raise InputError(f"{place}: {bad.reason}")
 
 
 def _document_quads(file: InputFile, base: str | None, limits: Limits) -> Iterator[KbQuads]:
-    def refuse(line: int | None, reason: str, _: str) -> NoReturn:
-        place = f"{file.path}:{line}" if line else file.path
-        raise InputError(f"{place}: {reason}")
+    from spaseq.rdf.documents.document_events import document_statements
+
+    def refuse(bad: BadInput) -> NoReturn:
+        _refuse(replace(bad, reason=bad.reason.removeprefix(REST)))
 
     with file.open(limits) as data:
-        for block in parsed_blocks(data, file.format, base, limits, refuse):
-            yield _columns(block)
+        document = DocumentLines(data, file.format, base, limits)
+        for found in document_statements(document, file.path, limits, refuse):
+            yield _quads(found)
+            del found  # releases its arena
 
 
 def _store_quads(path: str) -> Iterator[KbQuads]:

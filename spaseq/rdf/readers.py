@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO
 
-from spaseq import thresholds
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.documents.document_blocks import document_blocks
-from spaseq.rdf.documents.event_assembly import Assembly, EventSizes, GraphAssembly, TripleAssembly
-from spaseq.rdf.documents.event_buffer import EventBuffer
-from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.announced import announced
 from spaseq.rdf.inputs.files import InputFile, resolve_paths
@@ -90,9 +84,7 @@ def read_file(
     with file.open(options.limits) as opened:
         data, file = announced(opened, file)
         if file.format in (Format.NQUADS, Format.NTRIPLES):
-            from spaseq.rdf.lines.line_events import (
-                line_events,  # it loads numba, which document formats do not need
-            )
+            from spaseq.rdf.lines.line_events import line_events  # it loads numba
 
             yield from line_events(data, file, options, counter, arrival, on_bad)
         elif file.format.is_messages:
@@ -100,56 +92,7 @@ def read_file(
 
             yield from message_file_events(data, file, options, counter, on_bad)
         else:
-            yield from _document_events(data, file, options, counter, arrival, on_bad)
+            from spaseq.rdf.documents.document_events import document_events
+
+            yield from document_events(data, file, options, counter, arrival, on_bad)
         report_after_end(opened, file.path, on_bad)
-
-
-def _document_events(
-    data: IO[bytes],
-    file: InputFile,
-    options: StreamOptions,
-    counter: InstantCounter,
-    arrival: ArrivalClock,
-    on_bad: OnBad,
-) -> Iterator[EventBatch]:
-    """The events of a file in a document format."""
-    buffer = EventBuffer(options.iri, counter, made_up_labels=True)
-    assembly = _assembly(file, options, buffer, arrival, on_bad)
-    sizes = EventSizes(options.limits)
-    cut = False
-    size = 0
-    for block in document_blocks(
-        data, file.path, file.format, on_bad, options.base, options.limits, options.contexts
-    ):
-        assembly.add(block)
-        sizes.add(block, assembly.open)
-        cut = block.cut
-        size += block.size
-        ready = buffer.rows_before(assembly.keep)
-        if (
-            len(buffer) >= options.batch_events
-            or ready >= thresholds.current.batch_rows
-            or (ready and size >= thresholds.current.batch_bytes)
-        ):
-            yield from buffer.take(assembly.keep, options.batch_events)
-            size = 0
-    assembly.finish(cut)
-    yield from buffer.take(assembly.keep, options.batch_events)
-
-
-def _assembly(
-    file: InputFile,
-    options: StreamOptions,
-    buffer: EventBuffer,
-    arrival: ArrivalClock,
-    on_bad: OnBad,
-) -> Assembly:
-    times = TimeTerms.of_file(options.iri, options.time_unit, file.path, on_bad)
-    if file.format.has_graphs:
-        predicate, default = options.time_predicate, options.default_time
-        return GraphAssembly(buffer, file.path, predicate, times, on_bad, default)
-    assert options.triples_per_event is not None, "resolve_paths sees to it"
-    clock = arrival if options.arrival_time else times
-    return TripleAssembly(
-        buffer, file.path, options.triples_per_event, options.time_predicate, clock, on_bad
-    )

@@ -40,7 +40,7 @@ def steps() -> Iterator[str]:
     statements = reader.read(LineChunk(arena, 0, size))
     yield "tokenize"
     times = times_of(statements, TimeTerms("", "ms", lambda _: None))
-    found = named_events(statements.g, statements.s, times, 0, False, 0, -1)
+    found = named_events(statements.g, statements.s, times, 0, False, 0, -1, (False, 0))
     yield "named_events"
     sized_events(1, len(statements), times)
     yield "sized_events"

@@ -168,9 +168,6 @@ class Thresholds:
     spilled_rows: int = _of(
         65_536, "rows", "of times of equal events in Python before they are packed"
     )
-    batch_rows: int = _of(2**20, "rows", "read before the stages get them: their work is spread")
-    batch_bytes: int = _of(2**27, "bytes", "read before the stages get them")
-    document_bytes: int = _of(2**24, "bytes", "of a document's quads that are events at a time")
     lifted_rows: int = _of(64, "rows", "or messages that are lifted one by one, not as columns", 0)
     lifted_table_rows: int = _of(512, "rows", "of a table that are lifted one by one")
     block_rows: int = _of(8192, "rows", "of text or of a program that are lifted at a time")

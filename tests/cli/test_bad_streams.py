@@ -34,7 +34,7 @@ ALL_BAD = [
     ("none.nq", "".join(STREAM.splitlines(keepends=True)[::2]),
      "no event of none.nq has a time: name the predicate of the times with --time-predicate IRI"),
     ("table.nq", "a,b\n1,2\n" * 9, "the first reason: table.nq: The subject of a triple must be"),
-    ("cut.nq.gz", STREAM[:20], "the first reason: cut.nq.gz: the rest of the file cannot be read"),
+    ("cut.nq.gz", STREAM[:20], "the first reason: cut.nq.gz: the rest of the file is not read"),
 ]  # fmt: skip
 
 

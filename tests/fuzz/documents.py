@@ -9,7 +9,9 @@ import io
 
 import pyoxigraph as ox
 
-from spaseq.rdf.documents.document_blocks import DOCUMENT_FORMATS, document_blocks
+from spaseq.limits import DEFAULT_LIMITS
+from spaseq.rdf.documents.document_events import document_statements
+from spaseq.rdf.documents.document_lines import DOCUMENT_FORMATS, DocumentLines
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import BadInput
 from tests.fuzz.mutation import BYTES, UNICODE, Pieces
@@ -60,8 +62,9 @@ def pieces(form: Format) -> Pieces:
 def agree(data: bytes, form: Format) -> bool:
     """Compare both verdicts on a document; whether it is accepted."""
     bad: list[BadInput] = []
-    blocks = document_blocks(io.BytesIO(data), "document", form, bad.append, BASE)
-    ours = sum(len(block) for block in blocks)
+    document = DocumentLines(io.BytesIO(data), form, BASE)
+    read = document_statements(document, "document", DEFAULT_LIMITS, bad.append)
+    ours = sum(len(statements) for statements in read)
     if any(part in report.reason for report in bad for part in _BOUNDED):
         return False
     theirs, refused = 0, False

@@ -107,9 +107,6 @@ CROSSINGS: dict[str, Crossing] = {
     "few_terms": Crossing(example(46)),
     "few_pairs": Crossing(example(1)),
     "spilled_rows": Crossing(example(46)),
-    "batch_rows": Crossing(larger.document),
-    "batch_bytes": Crossing(larger.document),
-    "document_bytes": Crossing(larger.document),
     "lifted_rows": Crossing(larger.lifted_messages),
     "lifted_table_rows": Crossing(larger.table_with_a_bad_cell),
     "block_rows": Crossing(larger.small_blocks),
@@ -142,7 +139,7 @@ CROSSINGS: dict[str, Crossing] = {
 }
 """What crosses each threshold, but those of `ELSEWHERE`."""
 
-APART = {"written_rows", "family_rows", "waiting_batches", "batch_bytes"}
+APART = {"written_rows", "family_rows", "waiting_batches"}
 """Thresholds that are crossed, or not, only if others of the same check keep their values."""
 
 ELSEWHERE = {

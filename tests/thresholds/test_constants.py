@@ -69,7 +69,7 @@ EXCEPTIONS = {
         stages/answers.py:MOST_BYTES""",
     "a piece of a file, or a file's head, which tests set (`SPLIT_BYTES`, `CHUNK_BYTES`) or the "
     "option `range_bytes`": """
-        rdf/documents/document_blocks.py:_HEAD_BYTES
+        rdf/documents/document_lines.py:_HEAD_BYTES rdf/documents/document_lines.py:_PIECE_BYTES
         lift/table_files.py:_FEW_BYTES options.py:RANGE_BYTES rdf/inputs/files.py:HEAD_BYTES
         rdf/inputs/files.py:_MOST_HEADS
         rdf/inputs/unpacking.py:_FREE_BYTES rdf/lines/chunks.py:CHUNK_BYTES
@@ -86,7 +86,8 @@ EXCEPTIONS = {
         stages/sorting.py:BATCH_BYTES""",
     "how much memory a thing takes, about": """
         automaton/registers/compiled/answers.py:_MOST_OF_RUNS
-        api/prepare.py:_TRIPLE_BYTES rdf/documents/document_blocks.py:QUAD_BYTES
+        api/prepare.py:_TRIPLE_BYTES rdf/messages/message_quads.py:QUAD_BYTES
+        rdf/messages/message_quads.py:_BLOCK_BYTES
         rdf/documents/measured_document.py:VALUE_BYTES rdf/inputs/sizes.py:PARSED_BYTES
         rdf/lines/arenas.py:LASTING_BYTES sources/iterables.py:_EVENT_BYTES
         windows/join_keeper.py:_MOST_TOGETHER windows/window_operator.py:MOST_TOGETHER""",

@@ -10,7 +10,9 @@ import pyoxigraph as ox
 
 from spaseq.errors import InputError
 from spaseq.kb.load import load_kb
-from spaseq.rdf.documents.document_blocks import document_blocks
+from spaseq.limits import DEFAULT_LIMITS
+from spaseq.rdf.documents.document_events import document_statements
+from spaseq.rdf.documents.document_lines import DocumentLines
 from spaseq.rdf.inputs.formats import Format, format_of
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.lines.arenas import ArenaPool
@@ -74,10 +76,10 @@ def _by_documents(path: Path, form: Format, base: str) -> Quads | None:
     bad: list[BadInput] = []
     lines = []
     with path.open("rb") as data:
-        for b in document_blocks(data, path.name, form, bad.append, base):
-            terms = [*b.terms, ""]
+        document = DocumentLines(data, form, base)
+        for b in document_statements(document, path.name, DEFAULT_LIMITS, bad.append):
             for row in zip(b.s, b.p, b.o, b.g, strict=True):
-                lines.append(" ".join(terms[code] for code in row))
+                lines.append(" ".join(b.terms[code] for code in row if code >= 0))
     return None if bad else _parsed(lines)
 
 

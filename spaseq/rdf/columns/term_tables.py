@@ -77,6 +77,10 @@ class TermTable(Sequence[str]):
     def has_blank(self) -> bool:
         """Whether the table may contain a blank node."""
 
+    def may_have_blank_nodes(self, codes: Int32s) -> Bools:
+        """Which of nonnegative codes [n] are blank nodes, or triple terms that may have one."""
+        return np.fromiter(map(may_have_blank_node, self.take(codes)), np.bool_, len(codes))
+
     @overload
     def __getitem__(self, code: int) -> str: ...
     @overload

@@ -66,6 +66,10 @@ _PLACE = re.compile(r"^Parser error at line \d+ (?:between columns (\d+) and \d+
 _LONGEST = 500  # characters of a reason
 
 
+REST = "the rest of the file is not read: "
+"""How the reason begins for which a file ends."""
+
+
 def syntax_reason(error: Exception) -> str:
     """The message of a pyoxigraph error, without the line number: the text was only a part."""
     if isinstance(error, UnicodeEncodeError):

@@ -65,11 +65,13 @@ def named_events(
     has_time: bool,
     time: int,
     unreadable: int,
+    default: tuple[bool, int],
 ) -> EventRanges:
     """The events from row `start`, where a named graph begins, to the last named graph.
 
     `g` and `s` int32 [m] are graph and subject codes. The last event stays open, as its time may
     follow later. `has_time`, `time` and `unreadable` are the time of the first event so far.
+    `default` says whether events without any time have one, and which (ms).
     """
     rows = len(g)
     most = 1
@@ -115,6 +117,8 @@ def named_events(
             next_ += 1
         if next_ == rows:
             break
+        if default[0] and not has_time and unreadable == NO_ROW:
+            has_time, time = default
         if has_time:
             first[events], end[events], ms[events] = at, stop, time
             events += 1

@@ -100,6 +100,13 @@ class BufferTerms(TermTable):
     def has_blank(self) -> bool:
         return self._has_blank
 
+    def may_have_blank_nodes(self, codes: Int32s) -> Bools:
+        at, text = self._arena.spans[codes, OFFSET], self._arena.buffer
+        found: Bools = (text[at] == ord("_")) | (
+            (text[at] == ord("<")) & (text[at + 1] == ord("<"))
+        )
+        return found
+
     def __reduce__(self) -> tuple[Any, ...]:
         return ListedTerms, (list(self),)
 

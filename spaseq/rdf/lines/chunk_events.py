@@ -146,12 +146,21 @@ class _LastEvent:
 class GraphEvents:
     """The events of one N-Quads file. Each run of quads of a graph lies in one chunk."""
 
-    def __init__(self, batches: LineBatches, file: str, times: TimeTerms, on_bad: OnBad) -> None:
+    def __init__(
+        self,
+        batches: LineBatches,
+        file: str,
+        times: TimeTerms,
+        on_bad: OnBad,
+        default_time: int | None = None,
+    ) -> None:
+        """Events whose graph has no time get `default_time` (ms), if there is one."""
         self._batches = batches
+        self._default = default_time is not None, default_time or 0
         self._file = file
         self._on_bad = on_bad
         self._at_end = _LastEvent()
-        self._times = GraphTimes(file, times, on_bad, self._at_end.complete)
+        self._times = GraphTimes(file, times, on_bad, self._at_end.complete, default_time)
         self._rows = 0  # of the chunks so far
         self._lost = LostQuads()
 
@@ -208,6 +217,7 @@ class GraphEvents:
             event.time is not None,
             event.time or 0,
             NO_ROW if event.unreadable is None else GIVEN,
+            self._default,
         )
         kept = ~(np.searchsorted(lost, found.first) < np.searchsorted(lost, found.end))
         findings = found.kind, found.row, found.detail

@@ -9,6 +9,8 @@ import numpy as np
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.limits import Limits
 from spaseq.rdf.columns.event_batch import EventBatch, GraphNames
+from spaseq.rdf.columns.term_tables import TermTable
+from spaseq.rdf.events.blank_labels import relabelled
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.sizes import long_event
@@ -49,6 +51,7 @@ class LineBatches:
     """Builds the batches of one stream and numbers its events in the order of the calls.
 
     `skip_time` leaves out the triples with the time predicate (code TIME_PREDICATE).
+    `made_up_labels` says that blank nodes without a label have a random one.
     """
 
     def __init__(
@@ -58,8 +61,10 @@ class LineBatches:
         batch_events: int,
         skip_time: bool,
         bound: EventBound | None = None,
+        made_up_labels: bool = False,
     ) -> None:
         self._stream = stream
+        self._made_up_labels = made_up_labels
         self._counter = counter
         self._most = batch_events
         self._skip_time = skip_time
@@ -87,8 +92,11 @@ class LineBatches:
             return
         own = statements
         start, s, p, o, skipped = event_rows(first, end, own.s, own.p, own.o, self._skip_time)
+        terms: TermTable = own.terms
+        if self._made_up_labels:
+            s, o, terms = relabelled(start, s, o, terms)
         k = self._counter.assign(time)
-        batch = EventBatch(self._stream, time, k, graph, start, s, p, o, own.terms, skipped)
+        batch = EventBatch(self._stream, time, k, graph, start, s, p, o, terms, skipped)
         for begin in range(0, len(batch), self._most):
             yield batch.part(begin, min(begin + self._most, len(batch)))
 

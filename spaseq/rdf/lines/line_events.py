@@ -13,7 +13,8 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.files import InputFile
-from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
+from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.inputs.stream_options import REST, BadInput, OnBad, StreamOptions
 from spaseq.rdf.lines.arenas import ArenaPool
 from spaseq.rdf.lines.chunk_events import GraphEvents, SizedEvents
 from spaseq.rdf.lines.chunks import AfterSizedEvents, BeforeGraphs, Cut, LineChunks
@@ -50,7 +51,8 @@ def line_events(
 ) -> Iterator[EventBatch]:
     """The events of an N-Quads or N-Triples file, as `read_file` gives them.
 
-    `lines` counts the lines; it is given if `data` begins within the file.
+    `lines` counts the lines; it is given if `data` begins within the file. Lines of a document are
+    the parser's, which gives blank nodes without a label a random one.
     """
     lines = lines or LineCounter()
     asked = options.predicates
@@ -62,22 +64,22 @@ def line_events(
     how = options.limits, options.larger, times.scale
     reader = StatementReader(graphs, _POOL, constants, True, asked is not None, *how)
     skip_time = asked is not None and options.time_predicate not in asked
+    made_up_labels = file.format not in (Format.NQUADS, Format.NTRIPLES)
     bound = EventBound(file.path, options.limits, on_bad)
-    batches = LineBatches(
-        options.iri, counter, options.larger * options.batch_events, skip_time, bound
-    )
+    most = options.larger * options.batch_events
+    batches = LineBatches(options.iri, counter, most, skip_time, bound, made_up_labels)
     events: _EventBuilder
     cut: Cut
-    threads = max(options.threads, 1)
     if graphs:
-        events, cut = GraphEvents(batches, file.path, times, on_bad), BeforeGraphs(reader)
+        events = GraphEvents(batches, file.path, times, on_bad, options.default_time)
+        cut = BeforeGraphs(reader)
     else:
         assert options.triples_per_event is not None, "resolve_paths sees to it"
         clock = arrival if options.arrival_time else times
         size = options.triples_per_event
         events = SizedEvents(batches, file.path, size, clock, on_bad)
         cut = AfterSizedEvents(size)
-    is_cut = False
+    is_cut, threads = False, max(options.threads, 1)
     read = line_statements(data, file.path, reader, cut, threads, on_bad, lines)
     for statements, line, is_cut in read:
         yield from events.add(statements, line, is_cut)
@@ -109,8 +111,7 @@ def line_statements(
         line = lines.following
         lines.following = line + statements.lines
         if chunk.fault is not None:
-            reason = f"the rest of the file cannot be read: {chunk.fault}"
-            on_bad(BadInput(file, lines.following, reason))
+            on_bad(BadInput(file, lines.following, f"{REST}{chunk.fault}"))
         for bad in statements.bad:
             on_bad(BadInput(file, line + bad.line, bad.reason, bad.text))
         yield statements, line, chunk.fault is not None

@@ -12,11 +12,12 @@ import numpy as np
 
 from spaseq.limits import Limits
 from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, BlockBuilder
-from spaseq.rdf.documents.document_blocks import REST, Report, document_blocks
+from spaseq.rdf.documents.document_events import document_statements
+from spaseq.rdf.documents.document_lines import DocumentLines
 from spaseq.rdf.inputs.contexts import NO_CONTEXTS, JsonLdContexts
 from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.inputs.stream_options import BadInput
-from spaseq.rdf.messages.message_block import MessageBlock
+from spaseq.rdf.inputs.stream_options import REST, BadInput
+from spaseq.rdf.messages.message_block import MessageBlock, Report
 from spaseq.rdf.terms.term import RDF, Triple, iri_text
 from spaseq.records import record
 
@@ -103,12 +104,11 @@ def described(
         contexts = JsonLdContexts(None, contexts.named)
     found = Description()
     bad = list[BadInput]()
-    for block in document_blocks(io.BytesIO(data), "", form, bad.append, base, limits, contexts):
-        terms, about = block.terms, found.about
-        columns = (block.s.tolist(), block.p.tolist(), block.o.tolist(), block.g.tolist())
+    document = DocumentLines(io.BytesIO(data), form, base, limits, contexts)
+    for read in document_statements(document, "", limits, bad.append):
+        terms, about = list(read.terms), found.about
+        columns = (read.s.tolist(), read.p.tolist(), read.o.tolist(), read.g.tolist())
         for s, p, o, g in zip(*columns, strict=True):
-            if s < 0:
-                continue
             triple = terms[s], terms[p], terms[o]
             if g == DEFAULT_GRAPH or united:
                 about.setdefault(triple[0], []).append(triple)

@@ -15,11 +15,11 @@ from pyjelly.parse.decode import Adapter, Decoder, ParserOptions, options_from_f
 
 from spaseq.limits import Limits
 from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
-from spaseq.rdf.documents.document_blocks import Report, without_long_literals
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import long_event
-from spaseq.rdf.messages.message_block import MessageBlock, alone, gathered
+from spaseq.rdf.messages.message_block import MessageBlock, Report, alone, gathered
+from spaseq.rdf.messages.message_quads import without_long_literals
 
 _TOGETHER = 1 << 13
 """About how many quads of frames become one block."""

@@ -19,19 +19,26 @@ import pyoxigraph as ox
 
 from spaseq.limits import Limits
 from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
-from spaseq.rdf.documents.document_blocks import (
-    PARSER_ERRORS,
-    Report,
-    fill_block,
-    parser_reason,
-    without_long_literals,
-)
+from spaseq.rdf.documents.document_lines import PARSER_ERRORS, parser_reason
 from spaseq.rdf.documents.measured_document import VALUE_BYTES, MeasuredDocument
 from spaseq.rdf.inputs.contexts import JsonLdContexts, NamedContexts
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import PARSED_BYTES, long_event
-from spaseq.rdf.messages.message_block import MessageBlock, MessageText, alone, gathered, joined
-from spaseq.rdf.messages.message_quads import cut_at_marks, in_halves, together
+from spaseq.rdf.messages.message_block import (
+    MessageBlock,
+    MessageText,
+    Report,
+    alone,
+    gathered,
+    joined,
+)
+from spaseq.rdf.messages.message_quads import (
+    cut_at_marks,
+    fill_block,
+    in_halves,
+    together,
+    without_long_literals,
+)
 
 _NAMED_CONTEXT = re.compile(rb'"@context"\s*:\s*["\[]|@context(?s:.*)@context')
 """A context that may name another one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,9 @@ import numpy as np
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
 from spaseq.records import record
+
+Report = Callable[[int | None, str, str], None]
+"""Called with the line of bad input (None if unknown), the reason, and its text."""
 
 SHOWN = 300
 """Bytes of a message in a report."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import IO, Any, TypeVar, cast
 from uuid import uuid4
 
@@ -17,22 +18,30 @@ import pyoxigraph as ox
 
 from spaseq.limits import Limits
 from spaseq.possessive import possessive
-from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, BlockBuilder, QuadBlock
-from spaseq.rdf.documents.document_blocks import (
-    PARSER_ERRORS,
-    Report,
-    fill_block,
-    parser_reason,
-    without_long_literals,
-)
+from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, MALFORMED, BlockBuilder, QuadBlock
+from spaseq.rdf.documents.document_lines import PARSER_ERRORS, parser_reason
 from spaseq.rdf.documents.measured_document import MeasuredDocument
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.inputs.sizes import long_event
-from spaseq.rdf.messages.message_block import MessageBlock, MessageText, alone, gathered, joined
+from spaseq.rdf.inputs.sizes import literal_size, long_event, long_literal
+from spaseq.rdf.messages.message_block import (
+    SHOWN,
+    MessageBlock,
+    MessageText,
+    Report,
+    alone,
+    gathered,
+    joined,
+)
 
 TOGETHER_BYTES = 1 << 20
 """About how many bytes of messages are parsed together."""
+
+_BLOCK_BYTES = 1 << 24
+"""Most bytes of the terms of a block, about."""
+
+QUAD_BYTES = 1 << 11
+"""What each quad adds to the size of its terms, so that a block has at most 8,192 quads."""
 
 _MARK = f"<urn:uuid:{uuid4()}>"  # no input can know it
 _MARKED = f'{_MARK} {_MARK} "" .\n'.encode()
@@ -62,6 +71,54 @@ def together(messages: Iterable[MessageText]) -> Iterator[list[MessageText]]:
         raise
     if run:
         yield run
+
+
+def fill_block(builder: BlockBuilder, quads: Iterator[ox.Quad], has_graphs: bool) -> int:
+    """Add the next quads to an empty block. Returns the size of their terms, 0 at the end."""
+    codes = builder.codes
+    code = codes.setdefault
+    add_s, add_p, add_o, add_g = (c.append for c in (builder.s, builder.p, builder.o, builder.g))
+    default = ox.DefaultGraph
+    size = 0
+    for quad in quads:
+        # One text of four terms is faster than four texts. Only objects contain spaces.
+        subject, predicate, object_ = str(quad).split(" ", 2)
+        named = has_graphs and type(quad.graph_name) is not default
+        if named:
+            object_, graph = object_.rsplit(" ", 1)
+        add_s(code(subject, len(codes)))
+        add_p(code(predicate, len(codes)))
+        add_o(code(object_, len(codes)))
+        add_g(code(graph, len(codes)) if named else DEFAULT_GRAPH)
+        size += QUAD_BYTES + len(subject) + len(predicate) + len(object_)
+        if size >= _BLOCK_BYTES:
+            break
+    return max(size - QUAD_BYTES * len(builder), len(builder))
+
+
+def without_long_literals(
+    block: QuadBlock, form: Format, limits: Limits, report: Report
+) -> QuadBlock:
+    """The block without the triples whose literals exceed the limit, which are reported."""
+    least = limits.literal_bytes // 4  # a character has up to four bytes
+    if not block.terms or max(map(len, block.terms)) <= least:
+        return block
+    reasons = {
+        code: reason
+        for code, text in enumerate(block.terms)
+        if len(text) > least
+        and (reason := long_literal(literal_size(text.encode()), limits)) is not None
+    }
+    if not reasons:
+        return block
+    bad = np.isin(block.o, list(reasons))
+    for code in block.o[bad].tolist():
+        report(None, reasons[code], block.terms[code][:SHOWN])
+    s, p, o = (np.where(bad, MALFORMED, column) for column in (block.s, block.p, block.o))
+    marked = replace(block, s=s, p=p, o=o)
+    if not form.has_graphs:
+        return marked
+    return marked.rows(np.flatnonzero(~bad | (block.g != DEFAULT_GRAPH)))
 
 
 def in_halves(

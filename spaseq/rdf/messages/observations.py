@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import IO
 
 from spaseq.limits import Limits
-from spaseq.rdf.documents.document_blocks import Report
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import long_event
 from spaseq.rdf.inputs.stream_options import StreamOptions
@@ -23,7 +22,7 @@ from spaseq.rdf.messages.described_events import (
     described,
     format_of_text,
 )
-from spaseq.rdf.messages.message_block import MessageBlock, MessageText
+from spaseq.rdf.messages.message_block import MessageBlock, MessageText, Report
 from spaseq.rdf.messages.wrapped_events import json_documents
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import parse_time

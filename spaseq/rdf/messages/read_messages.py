@@ -10,7 +10,6 @@ from typing import IO, cast
 from spaseq.limits import Limits
 from spaseq.possessive import possessive
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.documents.document_blocks import Report
 from spaseq.rdf.documents.event_buffer import EventBuffer
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
@@ -20,7 +19,7 @@ from spaseq.rdf.inputs.sizes import PARSED_BYTES, long_event
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.rdf.messages.json_log import JsonLog, json_messages
 from spaseq.rdf.messages.message_assembly import MessageAssembly
-from spaseq.rdf.messages.message_block import MessageBlock, MessageText
+from spaseq.rdf.messages.message_block import MessageBlock, MessageText, Report
 from spaseq.rdf.messages.message_quads import LogParser, together
 from spaseq.rdf.messages.wrapped_events import json_documents
 

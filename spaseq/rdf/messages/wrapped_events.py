@@ -14,12 +14,12 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from spaseq.limits import Limits
-from spaseq.rdf.documents.document_blocks import PARSER_ERRORS, Report
+from spaseq.rdf.documents.document_lines import PARSER_ERRORS
 from spaseq.rdf.inputs.contexts import NO_CONTEXTS
 from spaseq.rdf.inputs.sizes import long_event
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.messages.json_log import JsonLog, JsonMessage, Refuse, is_small, json_messages
-from spaseq.rdf.messages.message_block import MessageText
+from spaseq.rdf.messages.message_block import MessageText, Report
 from spaseq.rdf.terms.times import parse_datetime
 
 _DATE_TIME = "http://www.w3.org/2001/XMLSchema#dateTime"

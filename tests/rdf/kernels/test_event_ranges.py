@@ -1,26 +1,25 @@
-"""The kernels find the same events as the assembly for other formats, from the same quads."""
+"""The kernels find the events that the rules of `GraphTimes` say, row by row."""
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.rdf.columns.quad_block import BlockBuilder
-from spaseq.rdf.documents.event_assembly import GraphAssembly
-from spaseq.rdf.documents.event_buffer import EventBuffer
-from spaseq.rdf.events.graph_times import TimeTerms
-from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, BlockBuilder
+from spaseq.rdf.events.graph_times import GraphTimes, OpenEvent, TimeTerms
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.lines import chunks
 from spaseq.rdf.lines.line_parser import parse_nquads_line
 from spaseq.rdf.terms.term import GENERATED_AT_TIME
 from tests.rdf.shared import SHARED, needs_data
-from tests.rdf.streams import STREAM, TIME, XSD, Event, at, events_of, read, write
+from tests.rdf.streams import STREAM, TIME, XSD, Event, at, read, write
 from tests.sizes import sizes
 
 GRAPHS = ["<http://e/1>", "<http://e/1>", "<http://e/2>", "_:b"]
@@ -29,7 +28,7 @@ TIMES = [at(1), at(1), at(2), f'"3000"^^<{XSD}long>', '"noon"', "<http://e/x>"]
 
 @dataclass(frozen=True)
 class Reference:
-    """The events and bad inputs of a text by `GraphAssembly`."""
+    """The events and bad inputs of a text by `GraphTimes`."""
 
     events: list[Event]
     bad: list[BadInput]
@@ -37,16 +36,33 @@ class Reference:
     @classmethod
     def of(cls, text: str) -> Reference:
         bad: list[BadInput] = []
-        buffer = EventBuffer(STREAM, InstantCounter(), made_up_labels=False)
-        times = TimeTerms("http://e/s", "ms", pytest.fail)
-        assembly = GraphAssembly(buffer, "s.nq", GENERATED_AT_TIME, times, bad.append)
+        closed: list[OpenEvent] = []
+        terms = TimeTerms("http://e/s", "ms", pytest.fail)
+        times = GraphTimes("s.nq", terms, bad.append, closed.append)
         builder = BlockBuilder()
+        rows: list[tuple[str, str, str]] = []
         for number, line in enumerate(text.splitlines(), start=1):
             for s, p, o, g in parse_nquads_line(line.encode()):
                 builder.add(s, p, o, g, number)
-        assembly.add(builder.block())
-        assembly.finish(False)
-        return cls(list(events_of(buffer.take(assembly.keep, 1000))), bad)
+                rows.append((s, p, o))
+        block = builder.block()
+        timed = np.array([p == TIME for _, p, _ in rows], bool)
+        for row, (s, p, o) in enumerate(rows):
+            if block.g[row] == DEFAULT_GRAPH:
+                times.default_run(block, timed, row, row + 1)
+                continue
+            graph = block.terms[block.g[row]]
+            event = times.graph_run(graph, row, row + 1, int(block.line[row]))
+            if p == TIME and s == graph:
+                event.offer(o, terms)
+        times.finish(False, len(rows))
+        events, earlier = [], Counter[int]()
+        for event in closed:
+            assert event.time is not None
+            triples = tuple(dict.fromkeys(rows[event.first : event.end]))
+            events.append(Event(event.time, earlier[event.time], event.name, triples))
+            earlier[event.time] += 1
+        return cls(events, bad)
 
 
 LINES = st.one_of(
@@ -67,7 +83,7 @@ LINES = st.one_of(
 
 
 @sizes(80, 200, 500)
-def test_events_and_reports_are_those_of_the_assembly(examples: int, tmp_path: Path) -> None:
+def test_events_and_reports_are_those_of_the_rules(examples: int, tmp_path: Path) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(
         text=st.lists(LINES, max_size=30).map("".join),
@@ -93,7 +109,7 @@ def test_events_and_reports_are_those_of_the_assembly(examples: int, tmp_path: P
 
 @needs_data
 @pytest.mark.parametrize("name", ["aarhus/weather.nq", "cards/transactions.nq"])
-def test_real_events_are_those_of_the_assembly(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_events_are_those_of_the_rules(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 50_000)
     expected = Reference.of((SHARED / "data" / name).read_text())
     events, bad = read(SHARED / "data" / name, threads=2)

@@ -128,7 +128,7 @@ def test_events_before_damage_in_a_gzip_are_answered(
     assert len(bad) == 1
     assert bad[0]["file"].endswith("a.nq.gz")
     assert bad[0]["line"] >= 2 * len(found) - 1
-    assert bad[0]["reason"].startswith("the rest of the file cannot be read: " + reason)
+    assert bad[0]["reason"].startswith("the rest of the file is not read: " + reason)
 
 
 @pytest.mark.thorough

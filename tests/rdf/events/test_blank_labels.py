@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from spaseq.rdf.documents.event_buffer import relabel
+from spaseq.rdf.columns.term_tables import ListedTerms
+from spaseq.rdf.events.blank_labels import relabelled
 from tests.rdf.streams import at, read, write
 
 PREFIXES = "@prefix : <http://e/> . @prefix prov: <http://www.w3.org/ns/prov#> .\n"
@@ -34,7 +35,7 @@ def seconds(nodes: int) -> float:
     least = float("inf")
     for _ in range(3):
         start = time.process_time()
-        s, _ = relabel(starts, codes, codes, list(labels))
+        s, _, _ = relabelled(starts, codes, codes, ListedTerms(list(labels)))
         least = min(least, time.process_time() - start)
     assert len(np.unique(s)) == nodes
     return least

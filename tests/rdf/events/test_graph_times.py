@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from spaseq.rdf.lines import chunks
 from tests.rdf.streams import TIME, XSD, Event, at, read, write
-from tests.thresholds import forced
 
 G1, G2, G3 = ("<http://e/1>", "<http://e/2>", "<http://e/3>")
 NO_TIME = "event without a timestamp"
@@ -226,17 +225,10 @@ ROWS = st.lists(
     ROWS,
     st.sampled_from([1, 2, 16_384]),
     st.sampled_from([60, 200, 1 << 20]),
-    st.sampled_from([1, 1 << 20]),
 )
-def test_batches_and_blocks_do_not_show(
-    rows: list[Row], batch: int, block: int, batch_rows: int
-) -> None:
+def test_batches_and_blocks_do_not_show(rows: list[Row], batch: int, block: int) -> None:
     text = "".join(row.line(i) for i, row in enumerate(rows))
-    with (
-        TemporaryDirectory() as folder,
-        patch.object(chunks, "CHUNK_BYTES", block),
-        forced(f"batch_rows={batch_rows}"),
-    ):
+    with TemporaryDirectory() as folder, patch.object(chunks, "CHUNK_BYTES", block):
         events, _ = read(write(Path(folder) / "s.nq", text), batch_events=batch)
     assert [(e.graph, len(e.triples), e.time) for e in events] == by_definition(rows)
     written = [row.line(i).split(" ")[2] for i, row in enumerate(rows) if row.kind == "quad"]
