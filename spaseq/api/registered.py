@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from spaseq.algebra.answers import Answer
-from spaseq.diagnosis.registered_answers import RegisteredAnswers
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.versions import versions_of
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions
+from spaseq.records import record
 from spaseq.runtime import local
-from spaseq.runtime.job.chaining import queries_read, reading_order
+from spaseq.runtime.job.chaining import RegisteredStream, queries_read, reading_order
 from spaseq.runtime.job.graph_dumps import GraphDumps
 from spaseq.runtime.job.job import Job
-from spaseq.sources.base import Source
+from spaseq.sources.base import Source, Split
 
 
 def registered_sources(
@@ -78,3 +80,33 @@ def with_maintained(
     for _ in local.run(Job(ordered, given, knowledge, options, dumps=kept)):
         pass
     return kept.with_versions(knowledge)
+
+
+# --- The answers of another query as the events of the stream that it registers -------------------
+
+_ANSWERS = 4096
+"""How many answers make a batch."""
+
+
+@record
+class RegisteredAnswers(Source):
+    """A registered stream whose query has run; it may be opened several times."""
+
+    stream: str  # IRI
+    answers: tuple[Answer, ...]
+
+    @property
+    def iri(self) -> str:
+        return self.stream
+
+    @classmethod
+    def of(cls, given: object, options: StreamOptions) -> Source | None:
+        return None  # no user gives one
+
+    def describe(self) -> str:
+        return "answers of another query"
+
+    def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
+        stream = RegisteredStream(self.stream)
+        for start in range(0, len(self.answers), _ANSWERS):
+            yield stream.events(self.answers[start : start + _ANSWERS])

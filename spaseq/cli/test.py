@@ -74,7 +74,7 @@ def test(paths: tuple[Path, ...], junit: Path | None, chosen: Chosen) -> int:
     everything = [outcome for each in found.values() for outcome in each]
     click.echo(summary_line(everything, time.perf_counter() - begun))
     if junit is not None:
-        from spaseq.query_tests.junit_file import write_junit
+        from spaseq.query_tests.report_text import write_junit
 
         write_junit(junit, found)
     if not everything:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from spaseq.compiled.arrays import Bools, Int64s
-from spaseq.diagnosis.graph_values import GraphValues
 from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.seen_windows import SeenWindows
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.knowledge_versions import EARLIEST
+from spaseq.kb.versions import versions_of
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
@@ -193,3 +195,37 @@ class Observer:
     def _fail(self, bad: BadInput) -> None:
         if bad.reason in self._failed or len(self._failed) < MOST_REASONS:
             self._failed[bad.reason] += 1
+
+
+# --- The values of the knowledge base at the times of events, where its graphs are replaced -------
+
+
+@record
+class GraphValues:
+    """The values of a knowledge base, and the time (ms) since which each holds; ascending."""
+
+    since: tuple[int, ...]
+    values: tuple[KnowledgeBase, ...]
+
+    @classmethod
+    def of(cls, knowledge: KnowledgeBase, graphs: Collection[str]) -> GraphValues:
+        """The values of a knowledge base that has versions of some graphs."""
+        found = {EARLIEST: knowledge}
+        given = ((time, iri, name) for iri in graphs for time, name in versions_of(knowledge, iri))
+        for time, iri, name in sorted(given):
+            last = [*found.values()][-1]
+            found[time] = replace(last, graphs={**last.graphs, iri: knowledge.graphs[name]})
+        return cls((*found,), (*found.values(),))
+
+    def number(self, time: int) -> int:
+        """The number of the value at a time (ms)."""
+        return bisect_right(self.since, time) - 1
+
+    def parts(self, batch: EventBatch) -> Iterator[tuple[int, EventBatch]]:
+        """The events of a batch by their values' numbers."""
+        if len(self.since) == 1:
+            yield 0, batch
+            return
+        numbers = np.searchsorted(np.array(self.since), batch.time, side="right") - 1
+        for number in np.unique(numbers).tolist():
+            yield number, batch.take(np.flatnonzero(numbers == number))

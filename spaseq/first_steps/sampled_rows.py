@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
 from spaseq.errors import InputError
-from spaseq.first_steps.event_kinds import event_kinds
 from spaseq.first_steps.field_type import FieldType
 from spaseq.first_steps.flat_rows import FlatRows, Row, flat_rows
 from spaseq.first_steps.found_types import text_of, type_of
-from spaseq.first_steps.json_records import json_records, lines_of
 from spaseq.first_steps.samples import EventKind, Sample, Seen
 from spaseq.lift.delimited_rows import DelimitedRows
 from spaseq.lift.row_blocks import RowBlock, TableBlock
@@ -24,6 +23,7 @@ from spaseq.lift.table_files import DELIMITED, TableFormat, table_format
 from spaseq.limits import DEFAULT_LIMITS
 from spaseq.rdf.inputs.csv_dialect import CsvDialect
 from spaseq.rdf.terms.term import split_literal
+from spaseq.records import record
 
 _ROWS, _FIELDS = 2000, 30
 _DAY = re.compile(r"[0-9]{4}_[0-9]{2}_[0-9]{2}|[0-9]{1,2}_[0-9]{1,2}_[0-9]{4}")
@@ -154,3 +154,112 @@ def _table(path: Path, form: TableFormat | None) -> Iterator[Mapping[str, Any]]:
         yield from next(batches, pa.RecordBatch.from_pylist([])).to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"cannot read {path}: {error}") from None
+
+
+# --- Which events the rows of a user's file are: mostly one each, with the likeliest time ---------
+
+_TIME = re.compile(r"(?i)(time|date|when|created|observed|(^|_)(at|ts)(_ms|_us|_s)?$)")
+
+
+def event_kinds(
+    types: Mapping[str, FieldType], columns: Mapping[str, Sequence[Any]], flat: FlatRows
+) -> tuple[EventKind, ...]:
+    """The events of a row: several, if it has no time itself, and several of its objects have one.
+
+    So it is in NGSI-LD, whose entities have an `observedAt` in each attribute. `columns` are the
+    values by field.
+    """
+    times = [name for name, kind in types.items() if kind.name == "time"]
+    complete = [name for name in times if len(columns[name]) == len(flat.rows)]
+    if all(name in flat.objects for name in complete):
+        several = [*_several(types, [name for name in times if name in flat.inner], flat)]
+        if len(several) > 1:
+            return tuple(several)
+    best = min(
+        complete or times,
+        key=lambda name: (name in flat.objects, _TIME.search(name) is None),
+        default=None,
+    )
+    clock = None
+    if best is not None and types[best].day:
+        clocks = [name for name, kind in types.items() if kind.name == "clock"]
+        clock = next((n for n in clocks if len(columns[n]) == len(flat.rows)), None)
+    fields = tuple(name for name in types if name not in (best, clock))
+    return (EventKind("", best, fields, clock),)
+
+
+def _several(
+    types: Mapping[str, FieldType], times: Sequence[str], flat: FlatRows
+) -> Iterator[EventKind]:
+    """An event for each object with a time and other fields, with the fields at the row's top."""
+    of = {flat.objects[time]: time for time in reversed(times)}
+    common = [name for name in types if name not in flat.objects]
+    for parent, time in reversed(of.items()):
+        own = [n for n in types if flat.objects.get(n) == parent and types[n].name != "time"]
+        if own:
+            yield EventKind(parent, time, (*common, *own))
+
+
+# The objects of a user's JSON file: its lines, an array, or the objects that a document lists
+
+Object = Mapping[str, Any]
+
+
+@record
+class JsonRecords:
+    """Objects, each a row.
+
+    Attributes:
+        objects: the objects.
+        field: the field of a document whose list they are; "" if the document is the list, None if
+            the file's own rows are these objects.
+    """
+
+    objects: Sequence[Object]
+    field: str | None
+
+
+def json_records(path: Path, most: int) -> JsonRecords:
+    """The first objects of a file, or all that a document lists."""
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode(
+        "utf-8-sig", errors="replace"
+    )
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        return JsonRecords([*islice(_lines(text), most)], None)
+    linked = ".jsonld" in path.name.lower()  # which streams of rows are not read from
+    if isinstance(whole, dict):
+        field = _listing(whole)
+        objects = [whole] if field is None else _dicts(whole[field])
+        return JsonRecords(objects, "" if linked and field is None else field)
+    objects = _dicts(whole) if isinstance(whole, list) else []
+    return JsonRecords(objects, "") if linked else JsonRecords(objects[:most], None)
+
+
+def lines_of(objects: Sequence[Object]) -> str:
+    """The objects as JSON lines."""
+    return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in objects)
+
+
+def _listing(document: Object) -> str | None:
+    """The only field of a document that lists several objects; None if there is no such one."""
+    if "@graph" in document:
+        return "@graph"
+    found = [name for name, value in document.items() if len(_dicts(value)) > 1]
+    return found[0] if len(found) == 1 and found != ["@context"] else None
+
+
+def _dicts(value: Any) -> list[Object]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _lines(text: str) -> Iterator[Object]:
+    for line in text.splitlines():
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            yield value

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
+
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates
@@ -19,10 +21,10 @@ from spaseq.plan.families import Family, UnitPlan
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.stages.family_patterns import FamilyPatterns, UnitPatterns, patterns_of
 from spaseq.stages.joint_patterns import JointPatterns
-from spaseq.stages.timed_patterns import TimedPatterns
 from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
 
 Rows: TypeAlias = "SolutionBatch | EventRows"
@@ -140,3 +142,31 @@ def _stages_of(stage: MatchingStage | None) -> Sequence[UnitPatterns]:
     """The stages of single values of the graphs."""
     stages = [own for _, own in stage.stages] if isinstance(stage, TimedPatterns) else [stage]
     return [own for own in stages if isinstance(own, PatternStage | FamilyPatterns)]
+
+
+# Stage 1 of a unit while its graphs have several values: each event is matched with its own
+
+
+class TimedPatterns:
+    """Stage 1 with the values that graphs have at different times.
+
+    Args:
+        stages: the time (ms) from which each counts, and the stage; times ascend, and no event is
+            before the first.
+        columns: of the solutions.
+    """
+
+    def __init__(
+        self, stages: Sequence[tuple[int, MatchingStage]], columns: SolutionColumns
+    ) -> None:
+        self.stages, self._columns = stages, columns
+        self._since = np.array([since for since, _ in stages], np.int64)
+
+    def match(self, events: EventBatch, index: VerticalPartition | None = None) -> SolutionBatch:
+        """The solutions of the batch's events; `index` is as for `PatternStage.match`."""
+        number = np.searchsorted(self._since, events.time, side="right") - 1
+        numbers = np.unique(number).tolist()
+        if len(numbers) == 1:
+            return self.stages[int(numbers[0])][1].match(events, index)
+        parts = [self.stages[n][1].match(events.take(np.flatnonzero(number == n))) for n in numbers]
+        return SolutionBatch.concat(parts, self._columns)

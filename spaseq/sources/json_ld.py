@@ -9,13 +9,14 @@ from os import PathLike, fspath
 
 from spaseq.errors import InputError, UsageError
 from spaseq.limits import Limits
-from spaseq.rdf.documents.context_files import context_text
+from spaseq.rdf.documents.brackets import depths, syntax_of
 from spaseq.rdf.inputs.contexts import NO_CONTEXTS, JsonLdContexts, NamedContexts
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.records import record
 from spaseq.sources import source_of
 from spaseq.sources.base import Source
+from spaseq.storage.user_text import read_user_text
 
 
 @record
@@ -65,3 +66,31 @@ def json_ld_source(given: JsonLd, options: StreamOptions) -> Source:
         raise UsageError("JSON with a context comes from paths")
     contexts = JsonLdContexts(own, named)
     return source_of(paths, replace(options, format=Format.NDJSONLD.value, contexts=contexts))
+
+
+# --- Files with a JSON-LD context -----------------------------------------------------------------
+
+
+def context_text(path: str, most: int) -> str:
+    """The context in a file, as JSON text: the value of its `@context`, or the whole.
+
+    Raises:
+        InputError: it cannot be read, is no JSON, or is nested more than `most` deep.
+    """
+    try:
+        text = read_user_text(path)
+        if text.count("{") + text.count("[") > most and _deep(text, most):
+            raise InputError(f"the context {path} is nested more than {most} deep (--max-nesting)")
+        value = json.loads(text)
+    except OSError as error:
+        raise InputError(f"cannot read the context {path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the context {path} is no JSON: {error}") from None
+    if isinstance(value, dict) and "@context" in value:
+        value = value["@context"]
+    return json.dumps(value)
+
+
+def _deep(text: str, most: int) -> bool:
+    signs = syntax_of(Format.JSONLD).scanned(text.encode()).signs
+    return depths(signs, 0).most > most

@@ -11,7 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from spaseq.algebra import nodes as n
 from spaseq.algebra.correlation import EVENT
+from spaseq.algebra.entailment import entailed
+from spaseq.algebra.groups import translate_group
+from spaseq.algebra.nodes import expressions
+from spaseq.algebra.schema import Schema
 from spaseq.algebra.substitution import substituted
 from spaseq.compiled.arrays import Int64s
 from spaseq.expr.temporal import moment_of_ms
@@ -21,6 +26,7 @@ from spaseq.gpm.graphs.window_partition import WindowPartition
 from spaseq.gpm.pattern_stage import SolutionRows, distinct_solutions, without_private
 from spaseq.gpm.solutions.lexicon import encoded
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.lang.variables import exists_uses
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.plan.query_plan import EachEventExtent, GpmPlan, KeptJoin, QueryPlan, WindowSource
 from spaseq.plan.window_plans import NOW
@@ -29,7 +35,6 @@ from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.terms.times import format_time
 from spaseq.windows.kept_windows import kept_windows
-from spaseq.windows.union_uses import reads_union
 from spaseq.windows.window_events import WindowEvent, WindowGraphs
 from spaseq.windows.window_runs import EVER, ContentEvent, WindowRun, run_of
 
@@ -383,3 +388,26 @@ def _in_order(parts: Sequence[EventSolutions], index: WindowPartition) -> EventS
         for v in names
     }
     return EventSolutions(event[order], columns, index.lexicon)
+
+
+# --- Which GPMs look at the union graph of a window event, and not only at its events -------------
+
+
+def reads_union(gpm: GpmPlan, schema: Schema | None = None) -> bool:
+    """Whether a GPM reads triples outside EVENT."""
+    return _reads(gpm.correlation.core if gpm.correlation else gpm.pattern, schema)
+
+
+def _reads(pattern: n.Pattern, schema: Schema | None) -> bool:
+    match pattern:
+        case n.BGP(triples):
+            return bool(triples)
+        case n.Path():
+            return True
+        case n.EventBlock() | n.Graph() | n.Service():
+            return False
+    for expr in expressions(pattern):
+        for use in exists_uses(expr):
+            if _reads(entailed(translate_group(use.pattern), schema), schema):
+                return True
+    return any(_reads(inner, schema) for inner in n.children(pattern))
