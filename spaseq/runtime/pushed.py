@@ -169,7 +169,7 @@ class PushedQueries:
         unit = self._unit_of.pop(query)
         unit.remove(query)
         if unit not in self._unit_of.values():
-            self._suppressed += unit.suppressed
+            self._suppressed += unit.sequence.suppressed
             self.seconds.pop(unit.title, None)
         self._connect([own for own in self.queries if own is not query])
 
@@ -366,7 +366,7 @@ class PushedQueries:
         groups = {
             sources
             for sources, units in self.groups().items()
-            if any(unit.stage.waits_after(due[unit]) for unit in units)
+            if any(unit.sequence.waits_after(due[unit]) for unit in units)
         }
         return Watched(groups, frozenset(chain.from_iterable(groups)))
 
@@ -410,7 +410,7 @@ class PushedQueries:
             (self._numbers[unit.queries[0]], partial)
             for unit in self._units
             if unit.queries[0].plan.levels
-            for partial in unit.partials()
+            for partial in unit.sequence.partials()
         ]
 
     @property
@@ -418,7 +418,9 @@ class PushedQueries:
         """The number of answers beyond the limit per event so far."""
         if self._suppressed_now is None:
             units = dict.fromkeys(self._unit_of.values())
-            self._suppressed_now = self._suppressed + sum(unit.suppressed for unit in units)
+            self._suppressed_now = self._suppressed + sum(
+                unit.sequence.suppressed for unit in units
+            )
         return self._suppressed_now
 
     @property
@@ -426,7 +428,7 @@ class PushedQueries:
         """By the title of a query: the number of answers that MUTE has left out so far."""
         if self._muted_now is None:
             units = dict.fromkeys(self._unit_of.values())
-            each = (unit.muted.items() for unit in units)
+            each = (unit.sequence.muted.items() for unit in units)
             self._muted_now = {title: count for own in each for title, count in own}
         return self._muted_now
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.algebra.answers import Answer
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import RunError
@@ -95,8 +95,7 @@ class PushedUnit:
         unit = UnitPlan(self._plans, family)
         self.queries, self.title = (*self._members.values(),), unit.plan.identity.title
         self._next = max(self._members) + 1  # the number of the next member
-        self._sequence = how.sequence(unit)
-        self.stage = self._sequence.stage
+        self.sequence = how.sequence(unit)
         self._holding: set[int] = set()  # queries that hold answers
         self._come: dict[int, QueryPlan] = {}  # members that have no row yet
         self._gone: list[int] = []  # numbers whose rows are not needed any more
@@ -121,7 +120,7 @@ class PushedUnit:
         pairs = zip(self._tabled_units, self._tables, strict=True)
         self._tables = [self._how.patterns(unit, before) for unit, before in pairs]
         self._take_single_events()
-        self._sequence.use_values(self._how.versions.of(plan.inputs.kbs))
+        self.sequence.use_values(self._how.versions.of(plan.inputs.kbs))
 
     @property
     def is_family(self) -> bool:
@@ -137,7 +136,7 @@ class PushedUnit:
             del self._plans[number]
         self._come.clear()
         self._gone.clear()
-        self._sequence.use(self._family)
+        self.sequence.use(self._family)
         count = len(self._family.rows)
         # Members that have come lately are in a table of their own, which is small.
         if has_gone or count - self._tabled > max(_RECENT, self._tabled // 16):
@@ -169,7 +168,7 @@ class PushedUnit:
         number = self._number(query)
         del self._members[number]
         self.queries = (*self._members.values(),)
-        self._sequence.forget(number)
+        self.sequence.forget(number)
         if self._come.pop(number, None) is None:
             self._gone.append(number)
         else:
@@ -204,13 +203,13 @@ class PushedUnit:
 
     def push(self, rows: Rows) -> None:
         """Take solutions."""
-        self._sequence.push(rows)
+        self.sequence.push(rows)
 
     def advance(
         self, watermark: int, ahead: bool
     ) -> Iterator[tuple[PushedQuery, Sequence[Answer]]]:
         """The answers that are certain by a watermark."""
-        found = self._sequence.advance(watermark, ahead)
+        found = self.sequence.advance(watermark, ahead)
         if not found and not self._holding:  # the usual case
             return
         due, self._holding = sorted({*found, *self._holding} & self._members.keys()), set()
@@ -225,45 +224,27 @@ class PushedUnit:
 
     def sleeps(self, watermark: int) -> bool:
         """Whether `advance` to a watermark (ms) gives nothing and changes nothing."""
-        return not self._holding and self.stage.sleeps(watermark)
+        return not self._holding and self.sequence.sleeps(watermark)
 
     def close(self, open_end: int | None = None) -> Iterator[tuple[PushedQuery, Sequence[Answer]]]:
         """The remaining answers; `open_end` is as for `SequenceStage`."""
-        found = self._sequence.close(open_end)
+        found = self.sequence.close(open_end)
         for number, query in self._members.items():
             answers = [answer for piece in found.get(number, ()) for answer in piece]
             yield query, query.rest(answers)
 
-    def partials(self) -> Sequence[PartialAnswer]:
-        """The partial matches whose windows have closed; a family has none."""
-        return self._sequence.partials()
-
-    @property
-    def suppressed(self) -> int:
-        """The number of answers beyond the limit per event so far."""
-        return self._sequence.suppressed
-
-    @property
-    def muted(self) -> Mapping[str, int]:
-        """By the title of a query: the number of answers that MUTE has left out so far."""
-        return self._sequence.muted
-
     def exceeded(self) -> Mapping[PushedQuery, Excess]:
         """Which queries have had too many partial matches, and when."""
-        exceeded = self._sequence.exceeded().items()
+        exceeded = self.sequence.exceeded().items()
         return {self._members[n]: excess for n, excess in exceeded if n in self._members}
-
-    def live_runs(self) -> int:
-        """The number of partial matches that wait."""
-        return self.stage.live_runs()
 
     def live_states(self, query: PushedQuery) -> LiveStates:
         """Where the partial matches of a query are."""
-        return self._sequence.live_states(self._number(query))
+        return self.sequence.live_states(self._number(query))
 
     def foreseen(self, query: PushedQuery, until: int) -> Sequence[Answer]:
         """The answers of a query by a watermark (ms), if nothing further comes."""
-        return self._sequence.foreseen(self._number(query), until)
+        return self.sequence.foreseen(self._number(query), until)
 
     def snapshot(self) -> bytes:
         """The state, for `restored_unit`; no query holds answers."""
@@ -271,12 +252,12 @@ class PushedUnit:
         if self._come or self._gone:
             self._set_rows()
         if self._family is None:
-            return dump_plain([self.stage.snapshot()])
+            return dump_plain([self.sequence.snapshot()])
         owners = self._family.owners
         row = {number: row for row, some in enumerate(owners) for number in some}
         members = [(n, row[n], plan.signature.canonical) for n, plan in self._plans.items()]
         head = self._family.places, len(owners), members
-        return dump_plain([self.stage.snapshot(), *head])
+        return dump_plain([self.sequence.snapshot(), *head])
 
 
 def _family_unit(
@@ -316,7 +297,7 @@ def restored_unit(snapshot: bytes, queries: Sequence[PushedQuery], how: StageFac
         raise RunError(f"the state of query {title} and its family is of other queries")
     if isinstance(sequence, list) and not how.takes_parts:
         raise RunError(f"the state of query {title} is in parts, as Spark keeps it: go on there")
-    unit.stage.restore(sequence)
+    unit.sequence.restore(sequence)
     return unit
 
 

@@ -38,28 +38,11 @@ class MatchingStage(Protocol):
         """The solutions of a batch's events; stages share `index`."""
 
 
-class OrderedStage(Protocol):
-    """What waits in stage 2 of a unit, as `SequenceStage` documents it.
+class UnitStage(Protocol):
+    """Stage 2 of a unit, as `UnitSequence` documents it.
 
     A state is bytes, or a list of them if the stage is in parts.
     """
-
-    def live_runs(self) -> int: ...
-
-    def sleeps(self, watermark: int) -> bool: ...
-
-    def waits_after(self, watermark: int) -> bool: ...
-
-    def snapshot(self) -> Any: ...
-
-    def restore(self, snapshot: Any) -> None: ...
-
-
-class UnitStage(Protocol):
-    """Stage 2 of a unit, as `UnitSequence` documents it."""
-
-    @property
-    def stage(self) -> OrderedStage: ...
 
     @property
     def suppressed(self) -> int: ...
@@ -86,6 +69,16 @@ class UnitStage(Protocol):
     def live_states(self, number: int) -> LiveStates: ...
 
     def foreseen(self, number: int, until: int) -> Sequence[Answer]: ...
+
+    def live_runs(self) -> int: ...
+
+    def sleeps(self, watermark: int) -> bool: ...
+
+    def waits_after(self, watermark: int) -> bool: ...
+
+    def snapshot(self) -> Any: ...
+
+    def restore(self, snapshot: Any) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

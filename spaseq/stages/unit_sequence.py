@@ -1,11 +1,15 @@
-"""Stage 2 of what is evaluated as one: a query by itself, or a family of queries."""
+"""Stage 2 of what is evaluated as one, a query by itself or a family of queries: the stage is made
+when its rows may be a match.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.automaton.program.window import Counted
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.waiting_limit import Excess
@@ -15,15 +19,30 @@ from spaseq.options import StageOptions
 from spaseq.plan.families import Family, UnitPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import OnBad, ignore, warn
-from spaseq.stages.late_sequence import LateSequence
+from spaseq.stages.answer_filters import Answering
 from spaseq.stages.member_answers import MemberAnswers
+from spaseq.stages.reorder_buffer import ReorderBuffer
+from spaseq.stages.sequence import EVER, SequenceStage
+from spaseq.stages.waiting_rows import WaitingRows
+from spaseq.windows.window_runs import longest_wait
 
 FoundAnswers: TypeAlias = Mapping[int, Sequence[Sequence[Answer]]]
 """The answers of each query in some pieces, in order, by the query's number."""
 
+_NEVER = -(2**63)
+
+EMPTY_STATE = b""
+"""The snapshot of a stage that no rows have come to."""
+
 
 class UnitSequence:
-    """A `SequenceStage` whose answers belong to one or several queries, by number."""
+    """A `SequenceStage` whose answers belong to one or several queries, by number.
+
+    It gets rows that may be in a match. To make a stage takes a millisecond or two, and to call an
+    evaluator a fifth of one. Of a thousand standing queries many never get a row, and most batches
+    have rows of a query that can be in no match. These wait (`WaitingRows`), until somebody asks
+    for partial matches.
+    """
 
     def __init__(
         self,
@@ -32,16 +51,35 @@ class UnitSequence:
         knowledge: KnowledgeBase | None = None,
         on_bad: OnBad = warn,
     ) -> None:
+        plan = unit.plan
         self._unit, self._given = unit, (options, knowledge)
         self._number: int | None = None  # of a query by itself
         self._members: MemberAnswers | None = None
+        filters: Callable[[int | None], Answering] | None = None
         if unit.family is None:
             self._number, _ = unit.only
-            self.stage = LateSequence(unit.plan, options, knowledge, on_bad)
         else:
             self._members = MemberAnswers(unit.family, unit.plans)
-            limited = self._members.with_limit
-            self.stage = LateSequence(unit.plan, options, knowledge, on_bad, limited)
+            filters = self._members.with_limit
+        self._make = partial(SequenceStage, plan, options, knowledge, on_bad, filters)
+        self._made: SequenceStage | None = None
+        self._values: Values = ()  # given by `use_values`
+        window = plan.sequence.window
+        self._horizon = 0 if isinstance(window, Counted) else window.horizon
+        self._horizon += longest_wait(plan.inputs.windows)
+        self._open_until: int | None = _NEVER  # see `waits_after`; None if it is not known
+        self._is_quiet = False  # no rows have come since the last call of `advance`
+        self._next_due = _NEVER  # see `sleeps`
+        self._is_limited = options.most_waiting is not None
+        self._waiting = WaitingRows.of(plan)
+        self._buffer = ReorderBuffer(plan.patterns.columns)  # empty if no rows wait
+
+    @property
+    def _stage(self) -> SequenceStage:
+        if self._made is None:
+            self._made = self._make()
+            self._made.use_values(self._values)
+        return self._made
 
     def use(self, family: Family) -> None:
         """Go on with other members of the family; the unit's plans have those that have come."""
@@ -51,24 +89,68 @@ class UnitSequence:
 
     def use_values(self, values: Values) -> None:
         """Evaluate with the values that the knowledge base has at different times."""
-        self.stage.use_values(values)
+        self._values = values
+        if self._made is not None:
+            self._made.use_values(values)
 
     def forget(self, number: int) -> None:
         """Give no more answers of a member."""
         if self._members is not None:
             self._members.forget(number)
 
+    # --- rows -------------------------------------------------------------------------------------
+
     def push(self, rows: SolutionBatch | EventRows) -> None:
         """Take rows into the reorder buffer."""
-        self.stage.push(rows)
+        self._wake()
+        if len(rows) and self._open_until is not None:
+            last = rows.time if isinstance(rows, EventRows) else int(rows.time.max())
+            self._open_until = max(self._open_until, last + self._horizon)
+        if isinstance(rows, EventRows):
+            self._wait_no_longer()
+            self._stage.push(rows)
+        elif self._waiting is not None:
+            self._buffer.push(rows)
+        elif len(rows):
+            self._stage.push(rows)
+
+    def _wake(self) -> None:
+        self._is_quiet, self._next_due = False, _NEVER
+
+    def sleeps(self, watermark: int) -> bool:
+        """Whether `advance` to a watermark (ms) gives nothing and changes nothing.
+
+        Most queries of a server wait for a window that closes in a while, and watermarks rise each
+        second.
+        """
+        return watermark < self._next_due
+
+    def _wait_no_longer(self) -> None:
+        """Let the evaluator have all rows from now on; it takes single events in less time."""
+        if self._waiting is not None:
+            self._catch_up()
+            for rows in self._buffer.take_all():
+                self._stage.push(rows)
+            self._waiting = None
+
+    def _catch_up(self) -> None:
+        """Let the evaluator have the rows that wait. No answers come of them."""
+        if self._waiting is not None and self._waiting.is_ahead:
+            self._wake()
+            rows, watermark = self._waiting.release()
+            if self._made is not None or len(rows):
+                self._stage.push(rows)
+                self._stage.advance(watermark, ahead=True)
+
+    # --- answers ----------------------------------------------------------------------------------
 
     def advance(self, watermark: int, ahead: bool = False) -> FoundAnswers:
-        """The answers that `SequenceStage.advance` gives."""
-        return self._by_number(self.stage.advance(watermark, ahead))
+        """The answers that are certain by a watermark (ms); see `SequenceStage.advance`."""
+        return self._by_number(self._advanced(watermark, ahead))
 
     def close(self, open_end: int | None = None) -> FoundAnswers:
         """The remaining answers; all streams have ended. `open_end` is as for `SequenceStage`."""
-        return self._by_number(self.stage.close(open_end))
+        return self._by_number(self._closed(open_end))
 
     def _by_number(self, answers: Sequence[Answer]) -> FoundAnswers:
         """The answers since the last call. A member that has failed gives none from then on."""
@@ -83,40 +165,138 @@ class UnitSequence:
                 found[number] = [*filter(None, kept)]
         return found
 
-    def exceeded(self) -> dict[int, Excess]:
+    def _advanced(self, watermark: int, ahead: bool) -> Sequence[Answer]:
+        answers = self._evaluated(watermark, ahead)
+        if self._is_quiet:  # with rows at each call, it would be in vain
+            self._next_due = self._due_next()
+        self._is_quiet = True
+        return answers
+
+    def _due_next(self) -> int:
+        if self._buffer:
+            return _NEVER
+        waiting = EVER if self._waiting is None else self._waiting.next_due
+        return waiting if self._made is None else min(waiting, self._made.next_due())
+
+    def _evaluated(self, watermark: int, ahead: bool) -> Sequence[Answer]:
+        waiting = self._waiting
+        if waiting is None:
+            return () if self._made is None else self._made.advance(watermark, ahead)
+        if not self._buffer and waiting.passes(watermark):
+            return ()
+        rows = self._buffer.due(EVER if ahead else watermark)
+        found = waiting.take(rows, watermark, at_once=self._may_be_too_many(waiting, rows))
+        if found is None:
+            return ()
+        self._stage.push(found)
+        return self._stage.advance(watermark, ahead)
+
+    def _may_be_too_many(self, waiting: WaitingRows, rows: SolutionBatch) -> bool:
+        """Whether rows must not wait, as a query may exceed the limit on partial matches."""
+        if not self._is_limited:
+            return False
+        count = len(waiting) + len(rows)
+        return not self._stage.has_room(count, lambda: waiting.most_of_member(rows))
+
+    def _closed(self, open_end: int | None) -> Sequence[Answer]:
+        if open_end is not None and self._waiting is None:
+            return () if self._made is None else self._made.close(open_end)
+        if open_end is not None:
+            return self._advanced(open_end - 1, ahead=True)
+        if not self._buffer:
+            return () if self._made is None else self._made.close()
+        answers = self._advanced(self._buffer.last_time(), ahead=False)
+        rest = () if self._made is None else self._made.close()
+        return [*answers, *rest] if rest else answers
+
+    def foreseen(self, number: int, until: int) -> Sequence[Answer]:
+        """The answers of a query by a watermark (ms), if nothing further comes; nothing changes."""
+        other = UnitSequence(self._unit, *self._given, on_bad=ignore)
+        other.use_values(self._values)
+        other.restore(self.snapshot())
+        return [answer for piece in other.advance(until).get(number, ()) for answer in piece]
+
+    def partials(self) -> list[PartialAnswer]:
+        """The partial matches whose windows have closed since the last call; a family has none."""
+        return [] if self._made is None else self._made.partials()
+
+    # --- counts -----------------------------------------------------------------------------------
+
+    def exceeded(self) -> Mapping[int, Excess]:
         """Where queries have had too many partial matches, by the query's number.
 
         They have no answers that end there or later.
         """
-        exceeded, members = self.stage.exceeded, self._members
+        exceeded, members = {} if self._made is None else self._made.exceeded, self._members
         if members is None:
             assert self._number is not None
             return {self._number: exceeded[None]} if None in exceeded else {}
         return {n: exceeded[term] for term in exceeded if term for n in members.owners(term)}
 
-    def partials(self) -> list[PartialAnswer]:
-        """The partial matches that `SequenceStage.partials` gives; a family has none."""
-        return self.stage.partials()
-
     @property
     def suppressed(self) -> int:
         """The number of answers beyond the limit so far."""
-        return self.stage.suppressed
+        return 0 if self._made is None else self._made.suppressed
 
     @property
     def muted(self) -> Mapping[str, int]:
         """By the title of a query: the number of answers that MUTE has left out so far."""
-        return self.stage.muted
+        return {} if self._made is None else self._made.muted
+
+    def live_runs(self) -> int:
+        """The number of partial matches that wait."""
+        self._catch_up()
+        return 0 if self._made is None else self._made.live_runs()
 
     def live_states(self, number: int) -> LiveStates:
         """Where the partial matches of a query are now."""
+        self._catch_up()
         members = self._members
         if members is None:
-            return self.stage.live_states()
-        return self.stage.live_states(lambda key: members.is_of(number, key))
+            return self._stage.live_states()
+        return self._stage.live_states(lambda key: members.is_of(number, key))
 
-    def foreseen(self, number: int, until: int) -> Sequence[Answer]:
-        """The answers of a query by a watermark (ms), if nothing further comes."""
-        other = UnitSequence(self._unit, *self._given, on_bad=ignore)
-        self.stage.copied_into(other.stage)
-        return [answer for piece in other.advance(until).get(number, ()) for answer in piece]
+    def waits(self) -> bool:
+        """Whether what was pushed so far may give answers, or state may leave, as time passes."""
+        if self._buffer or (self._waiting is not None and len(self._waiting)):
+            return True
+        return self._made is not None and self._made.waits()
+
+    def waits_after(self, watermark: int) -> bool:
+        """Whether answers may come, or state may leave, as time passes after a watermark (ms).
+
+        Unlike `waits`, this takes no time, and is true until all windows have surely closed.
+        """
+        if self._open_until is None:
+            last = max(watermark, self._last_buffered(watermark))
+            self._open_until = last + self._horizon if self.waits() else _NEVER
+        return watermark < self._open_until
+
+    def _last_buffered(self, watermark: int) -> int:
+        if self._buffer:
+            return self._buffer.last_time()
+        return watermark if self._made is None else self._made.last_buffered(watermark)
+
+    # --- state ------------------------------------------------------------------------------------
+
+    def snapshot(self) -> bytes:
+        """The state, for `restore`."""
+        waiting = [] if self._waiting is None else self._waiting.waiting()
+        rows = [*waiting, *self._buffer.batches()]
+        return self._stage.snapshot(rows) if rows or self._made is not None else EMPTY_STATE
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go on from a snapshot.
+
+        Raises:
+            RunError: as `SequenceStage.restore`.
+        """
+        if snapshot == EMPTY_STATE:
+            return
+        self._wake()
+        self._stage.restore(snapshot)
+        self._open_until = None
+        if self._waiting is not None:
+            self._waiting.restored()
+            for rows in self._stage.take_buffer():
+                self._buffer.push(rows)

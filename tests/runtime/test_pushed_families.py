@@ -251,7 +251,7 @@ def test_a_family_goes_on_from_its_snapshot(examples: int) -> None:
                 restarts += 1
             some = events[number : number + 2]
             assert running.push(some) == stopped.push(some), seed
-            assert running.unit.suppressed == stopped.unit.suppressed, seed
+            assert running.unit.sequence.suppressed == stopped.unit.sequence.suppressed, seed
         assert running.close() == stopped.close(), seed
         assert running.answered, seed
     assert restarts > 3 * examples

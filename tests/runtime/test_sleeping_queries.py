@@ -15,7 +15,7 @@ from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.inputs.stream_options import warn
 from spaseq.runtime.pushed import PushedQueries
 from spaseq.runtime.unit_stages import StageFactory
-from spaseq.stages.late_sequence import LateSequence
+from spaseq.stages.unit_sequence import UnitSequence
 
 SILENT = """PREFIX : <http://e/>
 {head} WITHIN {seconds} SECONDS FROM STREAM S <http://e/s>
@@ -44,14 +44,14 @@ def beat(run: PushedQueries, ms: int) -> None:
 
 def test_a_query_is_not_asked_while_its_window_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     run, asked = queries(silent(10), silent(3600)), Counter[str]()
-    advance = LateSequence.advance
+    advance = UnitSequence.advance
 
-    def counted(self: LateSequence, watermark: int, *rest: Any) -> Any:
+    def counted(self: UnitSequence, watermark: int, *rest: Any) -> Any:
         asked[names[self]] += 1
         return advance(self, watermark, *rest)
 
-    names = {run.unit(q).stage: f"{n}" for n, q in enumerate(run.queries)}
-    monkeypatch.setattr(LateSequence, "advance", counted)
+    names = {run.unit(q).sequence: f"{n}" for n, q in enumerate(run.queries)}
+    monkeypatch.setattr(UnitSequence, "advance", counted)
     beat(run, 1000)
     found = [run.advance_streams({"http://e/s": ms}) for ms in range(1000, 3_601_001, 1000)]
     ends = [(ms, n) for ms, own in enumerate(found, 1) for n, _ in own]

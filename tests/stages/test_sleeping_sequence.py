@@ -13,7 +13,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
-from spaseq.stages.late_sequence import LateSequence
+from tests.stages.single_query import SingleQuery
 
 WINDOW_MS = 60_000
 
@@ -53,7 +53,7 @@ def rows(plan: QueryPlan, *events: tuple[int, str, str]) -> SolutionBatch:
 
 def test_a_stage_sleeps_until_its_window_closes() -> None:
     plan = SHAPES["absence"]
-    stage = LateSequence(plan)
+    stage = SingleQuery(plan)
     stage.push(rows(plan, (1000, "x", "a")))
     assert not stage.sleeps(1000)
     for ms in (1000, 2000):
@@ -65,11 +65,11 @@ def test_a_stage_sleeps_until_its_window_closes() -> None:
 
 def test_rows_and_a_snapshot_wake_it() -> None:
     plan = SHAPES["absence"]
-    stage = LateSequence(plan)
+    stage = SingleQuery(plan)
     stage.push(rows(plan, (1000, "x", "a")))
     for ms in (1000, 2000):
         stage.advance(ms)
-    other = LateSequence(plan)
+    other = SingleQuery(plan)
     other.restore(stage.snapshot())
     assert not other.sleeps(3000)
     stage.push(rows(plan, (5000, "x", "n")))
@@ -78,7 +78,7 @@ def test_rows_and_a_snapshot_wake_it() -> None:
 
 def test_a_row_that_is_ahead_of_the_watermark_keeps_it_awake() -> None:
     plan = SHAPES["absence"]
-    stage = LateSequence(plan)
+    stage = SingleQuery(plan)
     stage.push(rows(plan, (9000, "x", "a")))
     for ms in (1000, 2000, 3000):
         assert not stage.advance(ms)
@@ -90,7 +90,7 @@ def test_sleeping_changes_no_answer(shape: str) -> None:
     plan, slept, answered = SHAPES[shape], 0, 0
     for seed in range(4):
         source = random.Random(seed)
-        told, sleeping, now = LateSequence(plan), LateSequence(plan), 0
+        told, sleeping, now = SingleQuery(plan), SingleQuery(plan), 0
         for _ in range(60):
             if source.random() < 0.3:
                 events = [
@@ -102,7 +102,7 @@ def test_sleeping_changes_no_answer(shape: str) -> None:
             if source.random() < 0.05:
                 sleeping.live_states()
             if source.random() < 0.05:
-                data, sleeping = sleeping.snapshot(), LateSequence(plan)
+                data, sleeping = sleeping.snapshot(), SingleQuery(plan)
                 sleeping.restore(data)
             now += source.choice([500, 1000, 10_000, 25_000])
             skips = sleeping.sleeps(now)

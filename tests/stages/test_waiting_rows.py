@@ -18,11 +18,11 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.stages.family_patterns import FamilyPatterns
-from spaseq.stages.late_sequence import LateSequence
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import UnitSequence
 from spaseq.stages.waiting_rows import WaitingRows
 from tests.sizes import first_rows_of, sizes
+from tests.stages.single_query import SingleQuery
 from tests.thresholds import Force
 
 QUERY = """PREFIX : <http://e/> SELECT {form} * WITHIN 5 SECONDS PARTITION BY (?x)
@@ -62,7 +62,7 @@ class Member:
         self.patterns = FamilyPatterns(self.family, self.plans, EMPTY)
         self.sequence = UnitSequence(UnitPlan(self.plans, self.family))
         if not waits:
-            self.sequence.stage._waiting = None
+            self.sequence._waiting = None
         self.evaluated = 0
 
     def rows(self, events: Sequence[Drawn]) -> SolutionBatch:
@@ -92,8 +92,8 @@ class Alone:
     def __init__(self, steps: str, form: str, waits: bool) -> None:
         self.plan = compile_query(QUERY.format(steps=steps, form=form, least=3, most=6))
         self.patterns = PatternStage(self.plan, EMPTY)
-        self.stage: LateSequence | SequenceStage
-        self.stage = LateSequence(self.plan) if waits else SequenceStage(self.plan)
+        self.stage: SingleQuery | SequenceStage
+        self.stage = SingleQuery(self.plan) if waits else SequenceStage(self.plan)
 
     def pushed(self, events: Sequence[Drawn], *how: Any) -> list[Answer]:
         """The answers of `advance`, which gets what follows the events."""
@@ -161,10 +161,10 @@ def test_answers_come_when_they_come_without_waiting(
             assert found == second.pushed(events, watermark)
             answered += len(found)
             if choices.random() < 0.1:
-                assert first.sequence.stage.live_runs() >= 0  # the evaluator gets all rows
+                assert first.sequence.live_runs() >= 0  # the evaluator gets all rows
             if choices.random() < 0.1:
-                state, first = first.sequence.stage.snapshot(), Member(steps, form, waits=True)
-                first.sequence.stage.restore(state)
+                state, first = first.sequence.snapshot(), Member(steps, form, waits=True)
+                first.sequence.restore(state)
         assert first.closed() == second.closed()
     assert answered > 0
 
@@ -198,7 +198,7 @@ def test_a_query_by_itself_has_the_same_answers(
 
 def test_rows_without_a_partner_wait_and_leave_with_their_window() -> None:
     member = Member("A; B", "", waits=True)
-    waiting = member.sequence.stage._waiting
+    waiting = member.sequence._waiting
     assert isinstance(waiting, WaitingRows)
     assert member.pushed([(0, 1, "a", 9), (1000, 2, "b", 0)], 1000) == []
     assert len(waiting) == 8  # a row for each member
@@ -211,8 +211,8 @@ def test_rows_without_a_partner_wait_and_leave_with_their_window() -> None:
 def test_many_batches_that_wait_become_one(force: Force) -> None:
     force("waiting_batches=3")
     alone = Alone("A; B", "", waits=True)
-    assert isinstance(alone.stage, LateSequence)
-    waiting = alone.stage._waiting
+    assert isinstance(alone.stage, SingleQuery)
+    waiting = alone.stage.unit._waiting
     assert waiting is not None
     most = 0
     for number in range(20):
@@ -225,4 +225,4 @@ def test_many_batches_that_wait_become_one(force: Force) -> None:
 
 
 def test_a_family_with_one_required_gpm_does_not_wait() -> None:
-    assert Member("A; B?", "", waits=True).sequence.stage._waiting is None
+    assert Member("A; B?", "", waits=True).sequence._waiting is None

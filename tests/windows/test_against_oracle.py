@@ -19,10 +19,10 @@ from spaseq.compile import compile_query
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.in_memory.program_events import batch_of_event, triples_of
-from spaseq.stages.late_sequence import LateSequence
 from tests.oracle.comparison import comparable
 from tests.oracle.model import Streamset, TooBig
 from tests.oracle.patterns import nt
+from tests.stages.single_query import SingleQuery
 from tests.thresholds import forced
 from tests.windows.draw_cases import draw_case, draw_streams
 from tests.windows.window_oracle import Case, S, T, expected
@@ -69,14 +69,14 @@ def pushed(query: str, streams: Streamset) -> list[Answer]:
 def restarted(query: str, streams: Streamset) -> list[Answer]:
     """Batches of a few events, after each of which another stage goes on."""
     plan = compile_query(query)
-    patterns, stage = PatternStage(plan, KnowledgeBase.empty()), LateSequence(plan)
+    patterns, stage = PatternStage(plan, KnowledgeBase.empty()), SingleQuery(plan)
     found: list[Answer] = []
     for number, (time, k, iri, name, graph) in enumerate(in_order(streams)):
         stage.push(patterns.match(batch_of_event(iri, time, k, name, triples_of(graph))))
         if number % 3:
             continue
         found += stage.advance(time - 1)
-        state, stage = stage.snapshot(), LateSequence(plan)
+        state, stage = stage.snapshot(), SingleQuery(plan)
         stage.restore(state)
     return [*found, *stage.close()]
 
@@ -110,7 +110,7 @@ def _push_on(
     """Push the events that the state does not have; the process kills itself before long."""
     done, found, snapshot = pickle.loads(state.read_bytes())
     plan = compile_query(query)
-    patterns, stage = PatternStage(plan, KnowledgeBase.empty()), LateSequence(plan)
+    patterns, stage = PatternStage(plan, KnowledgeBase.empty()), SingleQuery(plan)
     if snapshot is not None:
         stage.restore(snapshot)
     for number in range(done, len(events) + 1):

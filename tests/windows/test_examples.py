@@ -15,7 +15,7 @@ from spaseq.compile import compile_query
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.in_memory.program_events import batch_of_event, triples_of
-from spaseq.stages.late_sequence import LateSequence
+from tests.stages.single_query import SingleQuery
 
 PREFIXES = "PREFIX : <http://e/>\n"
 WINDOWS = {
@@ -74,13 +74,13 @@ def pushed(query: str) -> list[Match]:
 def restarted(query: str) -> list[Match]:
     """With a new engine after each event, which goes on from the state of the one before."""
     plan = compile_query(query)
-    patterns, stage = PatternStage(plan, KnowledgeBase.empty()), LateSequence(plan)
+    patterns, stage = PatternStage(plan, KnowledgeBase.empty()), SingleQuery(plan)
     found: list[Answer] = []
     for event, (second, _) in zip(events(), EVENTS, strict=True):
         batch = batch_of_event("http://e/s", second * 1000, 0, None, triples_of(event.graph))
         stage.push(patterns.match(batch))
         found += stage.advance(second * 1000 - 1, ahead=True)
-        other = LateSequence(plan)
+        other = SingleQuery(plan)
         other.restore(stage.snapshot())
         stage = other
     return [Match("query", answer) for answer in (*found, *stage.close())]

@@ -15,6 +15,7 @@ from spaseq.algebra.change_batch import ChangeBatch
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import RunError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.knowledge_versions import EARLIEST
 from spaseq.options import StageOptions
 from spaseq.plan.changing_graphs import connected
 from spaseq.plan.query_plan import QueryPlan
@@ -267,7 +268,7 @@ class GroupStage:
     def use(self, knowledge: KnowledgeBase) -> None:
         """Evaluate with this knowledge base from now on; partial matches stay."""
         for sequence in self._stages.values():
-            sequence.stage.use(knowledge)
+            sequence.use_values(((EARLIEST, knowledge),))
         self._matchers = self._matchers_with(knowledge)
 
     def push(self, unit: int, rows: SolutionBatch) -> None:
@@ -320,11 +321,11 @@ class GroupStage:
 
     def live_runs(self) -> dict[int, int]:
         """The number of waiting partial matches, by unit."""
-        return {number: own.stage.live_runs() for number, own in self._stages.items()}
+        return {number: own.live_runs() for number, own in self._stages.items()}
 
     def snapshot(self) -> bytes:
         """The state as bytes; a unit that is alone has its stage's snapshot."""
-        parts = [own.stage.snapshot() for own in self._stages.values()]
+        parts = [own.snapshot() for own in self._stages.values()]
         return parts[0] if len(parts) == 1 else dump_plain(parts)
 
     def restore(self, snapshot: bytes) -> None:
@@ -336,4 +337,4 @@ class GroupStage:
             names = ", ".join(plan.identity.name for plan in self.plans.values())
             raise RunError(f"the state of {names} is damaged: {error}") from error
         for own, part in pairs:
-            own.stage.restore(part)
+            own.restore(part)

@@ -283,7 +283,7 @@ class LiveEngine:
             query = self.queries.query_of(titles[0])
             assert query is not None
             name = query.plan.identity.name  # the first one's stands for a family
-            live_runs[name] = self.queries.unit(query).live_runs()
+            live_runs[name] = self.queries.unit(query).sequence.live_runs()
             state_bytes[name] = len(state)
         self._job.stats.live_runs, self._job.stats.state_bytes = live_runs, state_bytes
         return [self.streams_as_json(), self.counts_as_json(), states]

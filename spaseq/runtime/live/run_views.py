@@ -127,7 +127,7 @@ def waits_of(engine: LiveEngine, query: PushedQuery) -> QueryWaits:
     """What a query waits for after the last `advance`."""
     marks, unit = engine.marks(), engine.queries.unit(query)
     own = {iri: marks[iri] for iri in engine.queries.sources()[unit] if iri in marks}
-    if not own or not unit.stage.waits_after(min(own.values())):
+    if not own or not unit.sequence.waits_after(min(own.values())):
         return QueryWaits()
     ends = sorted(answer.end[0] for answer in unit.foreseen(query, _FAR))
     reached = max(own.values())
@@ -172,7 +172,7 @@ class StreamWaits:
             if not own or since is now:
                 continue
             first = since if since[1] == before else now  # of those that wait since a look ago
-            for unit in (unit for unit in units if unit.stage.waits_after(least)):
+            for unit in (unit for unit in units if unit.sequence.waits_after(least)):
                 for iri in (iri for iri, mark in own.items() if mark == least):
                     self._since[unit, iri] = known.get((unit, iri), first)
 

@@ -242,7 +242,7 @@ class Workshop:
                 for piece in pieces
                 for first, block in blocks(piece)
             ]
-            state, partials = sequence.stage.snapshot(), sequence.partials()
+            state, partials = sequence.snapshot(), sequence.partials()
         except Exception as error:
             return StepResult(step.unit, step.bucket, bad=self._taken_bad(), failure=_sent(error))
         self._kept[step.unit, step.bucket] = (step.definition, step.version + 1, sequence)
@@ -256,9 +256,9 @@ class Workshop:
             partials,
             sequence.suppressed,
             sequence.muted,
-            sequence.stage.live_runs(),
+            sequence.live_runs(),
             sequence.exceeded(),
-            sequence.stage.waits(),
+            sequence.waits(),
             self._taken_bad(),
             stats,
         )
@@ -273,7 +273,7 @@ class Workshop:
         sequence = UnitSequence(unit, self.options, values[0][1], self._bad.append)
         sequence.use_values(values)
         if step.state is not None:
-            sequence.stage.restore(step.state)
+            sequence.restore(step.state)
         return sequence
 
 

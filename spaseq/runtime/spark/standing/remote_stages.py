@@ -37,9 +37,8 @@ from spaseq.runtime.spark.stages.standing_messages import (
 from spaseq.runtime.spark.stages.standing_tasks import packed
 from spaseq.runtime.spark.standing.stage_jobs import StageJobs
 from spaseq.runtime.unit_stages import MatchingStage, Rows, StageFactory, UnitStage
-from spaseq.stages.late_sequence import EMPTY_STATE
 from spaseq.stages.query_units import split_key
-from spaseq.stages.unit_sequence import FoundAnswers
+from spaseq.stages.unit_sequence import EMPTY_STATE, FoundAnswers
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +129,6 @@ class RemoteSequence:
         self._parts = [_Part() for _ in range(1 if self._key is None else how.jobs.buckets)]
         self._partials: list[PartialAnswer] = []
         self._states: tuple[int, dict[int, LiveStates]] = -1, {}  # after a batch, by number
-
-    @property
-    def stage(self) -> RemoteSequence:
-        """What waits is here."""
-        return self
 
     def use(self, family: Family) -> None:
         """Go on with other members of the family."""
@@ -260,7 +254,7 @@ class RemoteSequence:
         states = [part.state for part in self._parts if part.state is not None]
         stages = [self._how.local_sequence(self._unit) for _ in states or (None,)]
         for stage, state in zip(stages, states, strict=False):
-            stage.stage.restore(state)
+            stage.restore(state)
         return stages
 
     def snapshot(self) -> bytes | list[Any]:

@@ -241,8 +241,8 @@ class StageJobs:
 
 
 def _sequence(unit: PushedUnit) -> SteppedSequence:
-    assert isinstance(unit.stage, SteppedSequence)
-    return unit.stage
+    assert isinstance(unit.sequence, SteppedSequence)
+    return unit.sequence
 
 
 def _number(unit: PushedUnit) -> int:

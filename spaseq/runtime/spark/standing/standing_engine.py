@@ -137,8 +137,8 @@ class StandingEngine(LiveEngine):
         found = set()
         for unit in self.queries.units():
             found |= {t.number for t in unit.tables() if isinstance(t, RemotePatterns)}
-            if isinstance(unit.stage, RemoteSequence):
-                found.add(unit.stage.definition)
+            if isinstance(unit.sequence, RemoteSequence):
+                found.add(unit.sequence.definition)
         return found
 
     def _report(self, result: StepResult) -> None:
@@ -180,9 +180,9 @@ class StandingEngine(LiveEngine):
         size = min(max(total // (2 * self._jobs.buckets), least), most)
         for iri, entries in taken:
             readers = [
-                unit.stage.reader(unit.tables())
+                unit.sequence.reader(unit.tables())
                 for unit in self.queries.readers(iri)
-                if isinstance(unit.stage, RemoteSequence)
+                if isinstance(unit.sequence, RemoteSequence)
             ]
             whole = TaskMessages(self._sources[iri], (), tuple(readers))
             for pieces in _cut(entries, size):
@@ -233,9 +233,9 @@ class StandingEngine(LiveEngine):
     def _hand_on(self, blocks: Sequence[TaskMessages], solved: Sequence[SolvedBlock]) -> None:
         """Give the solutions to the units that go on."""
         units = {
-            unit.stage.number: unit
+            unit.sequence.number: unit
             for unit in self.queries.units()
-            if isinstance(unit.stage, RemoteSequence)
+            if isinstance(unit.sequence, RemoteSequence)
         }
         failures = dict[int, Exception]()
         packs = [(number, pack) for number, block in enumerate(solved) for pack in block.packs]
@@ -245,7 +245,7 @@ class StandingEngine(LiveEngine):
         for unit, error in failures.items():
             self.queries.leave_out(units[unit], error)
         for number, (unit, bucket, data) in packs:
-            stage = units[unit].stage
+            stage = units[unit].sequence
             if unit not in failures and isinstance(stage, RemoteSequence):
                 stage.take(bucket, number, data)
 

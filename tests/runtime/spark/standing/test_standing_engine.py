@@ -309,7 +309,7 @@ def test_a_query_that_fails_fails_alone(spark: Any, knowledge: KnowledgeBase) ->
     both.add("unkeyed", QUERIES["unkeyed"])
     own = both.engines[1].queries.query_of("unkeyed")
     assert own is not None
-    stage: Any = both.engines[1].queries.unit(own).stage
+    stage: Any = both.engines[1].queries.unit(own).sequence
     stage.restore(b"no state")
     both.feed(by_stream(entries(3, 60)))
     assert own.failure is not None

@@ -10,8 +10,9 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
-from spaseq.stages.late_sequence import EMPTY_STATE, LateSequence
 from spaseq.stages.sequence import SequenceStage
+from spaseq.stages.unit_sequence import EMPTY_STATE
+from tests.stages.single_query import SingleQuery
 
 PLAN = compile_query(
     "SELECT ?x WITHIN 1 MINUTES FROM STREAM S <http://e/s> "
@@ -25,8 +26,8 @@ class Late:
 
     def __init__(self) -> None:
         self.made: list[SequenceStage] = []
-        self.stage = LateSequence(PLAN)
-        self.stage._make = self._make
+        self.stage = SingleQuery(PLAN)
+        self.stage.unit._make = self._make
 
     def _make(self) -> SequenceStage:
         self.made.append(SequenceStage(PLAN))
@@ -43,9 +44,9 @@ def rows(*events: tuple[int, str]) -> SolutionBatch:
 def test_no_stage_is_made_without_rows() -> None:
     late = Late()
     late.stage.push(rows((1, "other")))
-    late.stage.use(KnowledgeBase.empty())
+    late.stage.unit.use_values(((0, KnowledgeBase.empty()),))
     assert not late.stage.advance(1000) and not late.stage.partials() and not late.stage.close()
-    assert (late.stage.suppressed, late.stage.live_runs(), late.stage.waits()) == (0, 0, False)
+    assert (late.stage.unit.suppressed, late.stage.live_runs(), late.stage.waits()) == (0, 0, False)
     assert late.stage.snapshot() == EMPTY_STATE
     assert not late.made
 
