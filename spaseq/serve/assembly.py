@@ -53,7 +53,7 @@ from spaseq.serve.logged_events import LoggedEvents
 from spaseq.serve.posted_events import MessageReading, PostedStream
 from spaseq.serve.query_files import checked_query
 from spaseq.serve.said_events import SaidEvents
-from spaseq.serve.server import ServerParts
+from spaseq.serve.server_state import ServerParts
 from spaseq.serve.trace_events import StreamReading, TraceEvents
 from spaseq.serve.used_knowledge import UsedKnowledge
 from spaseq.storage.user_text import read_user_text

@@ -6,27 +6,18 @@ import asyncio
 import logging
 import socket
 import threading
-from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
-from spaseq.diagnosis.report import Report
 from spaseq.errors import SpaseqError
-from spaseq.runtime.live.query_changes import Planner
-from spaseq.runtime.live.run_views import QueryView
 from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.serve.answer_feed import AnswerFeed
 from spaseq.serve.app import application
-from spaseq.serve.guard import Access
-from spaseq.serve.history import BY_SERVER, Acknowledgements, Audit, Versions
+from spaseq.serve.history import BY_SERVER, Acknowledgements, Versions
 from spaseq.serve.http_server import HttpServer, more_connections, server_of, url_of
-from spaseq.serve.kept_replies import KeptReplies
-from spaseq.serve.posted_events import PostedStream
 from spaseq.serve.query_files import QueryFiles
-from spaseq.serve.said_events import SaidEvents
-from spaseq.serve.server_state import ServerState
+from spaseq.serve.server_state import ServerParts, ServerState
 
 PAGE = Path(__file__).parent / "page"
 """The files of the page."""
@@ -34,43 +25,6 @@ PAGE = Path(__file__).parent / "page"
 _BEGIN_S = 5.0
 _LOOK_S = 0.5
 _LOG = logging.getLogger("spaseq")
-
-
-@dataclass(frozen=True, slots=True)
-class ServerParts:
-    """What a server is made of.
-
-    Attributes:
-        run: the run; the server starts and stops it.
-        plan: plans a query's text under a name, as the run does.
-        audit: who did what.
-        queries: the directory of queries.
-        access: who may ask.
-        posted: the streams that requests feed, by name.
-        replies: the replies to requests that may come again.
-        why: says why a query has no answers.
-        used: says what an answer used of the knowledge base.
-        said: says what the events of answers said.
-        max_body: most bytes of a request's body.
-        max_kb: most bytes of a body that has a graph.
-        retain_ms: how long it is known what graphs were.
-        tls: the files of a certificate and its key.
-    """
-
-    run: StandingRun
-    plan: Planner
-    audit: Audit
-    queries: Path
-    access: Access
-    posted: Mapping[str, PostedStream]
-    replies: KeptReplies
-    why: Callable[[QueryView, str | None], Report]
-    used: Callable[[QueryView, str], dict[str, Any]]
-    said: SaidEvents
-    max_body: int
-    max_kb: int
-    retain_ms: int
-    tls: tuple[Path, Path] | None = None
 
 
 def serve(parts: ServerParts, listening: socket.socket) -> None:
@@ -101,22 +55,12 @@ async def _served(parts: ServerParts, listening: socket.socket) -> None:
     audit.note(BY_SERVER, "start", "server", None, None)
     files = QueryFiles(parts.queries, parts.run, ended, (audit, versions))
     state = ServerState(
-        parts.run,
-        parts.access,
-        files,
-        feed,
-        dict(parts.posted),
-        parts.replies,
-        parts.why,
-        parts.used,
-        parts.said,
-        parts.max_body,
-        parts.max_kb,
-        parts.retain_ms,
-        PAGE,
-        audit,
-        versions,
-        Acknowledgements(data),
+        *(getattr(parts, own.name) for own in fields(parts)),
+        files=files,
+        feed=feed,
+        page=PAGE,
+        versions=versions,
+        acknowledgements=Acknowledgements(data),
     )
     server = server_of(application(state), parts.tls, feed.close, parts.run.begin_stop)
     begun = asyncio.Event()

@@ -1,9 +1,9 @@
-"""What all requests share."""
+"""What a server is made of, and what all requests share."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from anyio import CapacityLimiter
 from starlette.requests import Request
 
 from spaseq.diagnosis.report import Report
+from spaseq.runtime.live.query_changes import Planner
 from spaseq.runtime.live.run_views import QueryView
 from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.serve.answer_feed import AnswerFeed
@@ -26,36 +27,33 @@ THREADS = 128
 """Requests that may wait for the disk at the same time."""
 
 
-@dataclass(slots=True)
-class ServerState:
-    """The run, and what the requests about it share.
+@dataclass(frozen=True, slots=True)
+class ServerParts:
+    """What a server is made of.
 
     Attributes:
-        run: the run.
+        run: the run; the server starts and stops it.
+        plan: plans a query's text under a name, as the run does.
+        audit: who did what.
+        queries: the directory of queries.
         access: who may ask.
-        files: the directory of queries.
-        feed: the subscribers.
-        posted: the streams, by name, as requests feed them.
-        replies: what was answered to requests that may come again.
+        posted: the streams that requests feed, by name.
+        replies: the replies to requests that may come again.
         why: says why a query has no answers.
         used: says what an answer used of the knowledge base.
         said: says what the events of answers said.
-        max_body: most bytes of a body.
+        max_body: most bytes of a request's body.
         max_kb: most bytes of a body that has a graph.
         retain_ms: how long it is known what graphs were.
-        page: the directory of the page's files.
-        audit: who did what.
-        versions: the texts that queries have had.
-        acknowledgements: the answers that somebody has taken note of.
-        asking: held while a request asks why, or what was used: that takes a processor.
-        threads: bounds the requests that wait for the disk.
+        tls: the files of a certificate and its key.
     """
 
     run: StandingRun
+    plan: Planner
+    audit: Audit
+    queries: Path
     access: Access
-    files: QueryFiles
-    feed: AnswerFeed
-    posted: dict[str, PostedStream]
+    posted: Mapping[str, PostedStream]
     replies: KeptReplies
     why: Callable[[QueryView, str | None], Report]
     used: Callable[[QueryView, str], dict[str, Any]]
@@ -63,8 +61,26 @@ class ServerState:
     max_body: int
     max_kb: int
     retain_ms: int
+    tls: tuple[Path, Path] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerState(ServerParts):
+    """The parts of a server that runs, and what the requests share besides.
+
+    Attributes:
+        files: the directory of queries.
+        feed: the subscribers.
+        page: the directory of the page's files.
+        versions: the texts that queries have had.
+        acknowledgements: the answers that somebody has taken note of.
+        asking: held while a request asks why, or what was used: that takes a processor.
+        threads: bounds the requests that wait for the disk.
+    """
+
+    files: QueryFiles
+    feed: AnswerFeed
     page: Path
-    audit: Audit
     versions: Versions
     acknowledgements: Acknowledgements
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)

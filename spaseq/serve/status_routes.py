@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 
 from spaseq.rdf.terms.times import format_time
-from spaseq.runtime.job.metrics import prometheus_text
+from spaseq.runtime.job.metrics import escaped, prometheus_text
 from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.serve.bodies import text_of
 from spaseq.serve.refusals import Refused
@@ -91,7 +91,7 @@ def metrics_text(run: StandingRun) -> str:
     def add(name: str, kind: str, about: str, values: Mapping[str, float | None], by: str) -> None:
         known = {key: value for key, value in values.items() if value is not None}
         if known:
-            lines = [f'spaseq_{name}{{{by}="{_escaped(k)}"}} {v}\n' for k, v in known.items()]
+            lines = [f'spaseq_{name}{{{by}="{escaped(k)}"}} {v}\n' for k, v in known.items()]
             head = f"# HELP spaseq_{name} {about}\n# TYPE spaseq_{name} {kind}\n"
             parts.append(head + "".join(lines))
 
@@ -119,7 +119,3 @@ def metrics_text(run: StandingRun) -> str:
         f"spaseq_problems {len(run.problems())}\n"
     )
     return "".join(parts)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -21,7 +21,7 @@ def prometheus_text(stats: Stats) -> str:
             lines.append(f"# HELP spaseq_{name} {about}")
             lines.append(f"# TYPE spaseq_{name} {kind}")
         for key, value in values.items():
-            labels = f'{{{label}="{_escaped(key)}"}}' if label else ""
+            labels = f'{{{label}="{escaped(key)}"}}' if label else ""
             lines.append(f"spaseq_{name}{labels} {value}")
 
     add("events_total", "counter", "Events read.", {"": stats.events})
@@ -102,5 +102,6 @@ def metrics_served(stats: Stats, port: int) -> Iterator[int]:
         server.server_close()
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """The value of a label."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
