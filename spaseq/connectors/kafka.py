@@ -18,6 +18,7 @@ import numpy as np
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import AWAY, BACK, Intake, MessageSource, library
 from spaseq.connectors.heartbeat_messages import HEADER, media_of
+from spaseq.connectors.reconnecting import offer
 from spaseq.errors import InputError, RunError, UsageError
 from spaseq.logs.messages import NO_TIME, JoinedTexts, MessageColumns
 from spaseq.rdf.inputs.message_headers import with_headers
@@ -197,7 +198,6 @@ class TopicConsumer:
 _TOGETHER = 1000  # messages that are asked for at once
 _WAIT_S = 0.05
 _MORE_S = 0.002  # for messages that come together
-_ROOM_S = 0.01  # before messages are offered again
 _LOOK_S = 30.0  # how often a source looks for new partitions
 _DROPPED = (
     "the server has no longer, or not yet, the message that follows the last one read: the topic "
@@ -250,7 +250,7 @@ class _KafkaReading:
                 told = False
             if found:
                 self._away = False
-                self._offer(block_of(found))
+                offer(self._intake, block_of(found))
             if time.monotonic() - looked > _LOOK_S:
                 looked = time.monotonic()
                 self._look()
@@ -259,10 +259,6 @@ class _KafkaReading:
         """What has come, or comes soon. The library waits the whole time unless all have come."""
         found: list[Any] = self._consumer.consume(1, _WAIT_S)
         return found + self._consumer.consume(_TOGETHER, _MORE_S) if found else found
-
-    def _offer(self, messages: MessageColumns) -> None:
-        while not self._intake.offer(messages) and not self._intake.stopped:
-            time.sleep(_ROOM_S)
 
     def _start(self) -> list[Any]:
         """The places to read from, by partition.

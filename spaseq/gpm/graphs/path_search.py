@@ -94,8 +94,8 @@ def _met(graph: PathGraph, first: Int64s, last: Int64s) -> Pairs:
     budget, at = current_budget(), 0
     while at < len(first):
         at = kernels.met(
-            *one.way,
-            *other.way,
+            one.way,
+            other.way,
             *ends,
             at,
             mode.steps(STEPS),
@@ -133,8 +133,8 @@ class _Search:
         if self._places > MOST_PLACES:
             raise MemoryError
         moves, edges = self._moves, self._edges
-        self.way = moves.first, moves.leaf, moves.to, moves.begin, edges.start, edges.targets
-        self._way = (*self.way[:4], moves.accept, *self.way[4:])
+        states = moves.first, moves.leaf, moves.to, moves.begin, moves.accept
+        self.way = kernels.Way(*states, edges.start, edges.targets)
 
     def marks(self) -> np.ndarray:
         return np.zeros(self._places, np.int32)
@@ -160,7 +160,7 @@ class _Search:
         while at < len(seeds):
             block = self._block(len(seeds) - at)
             found, at, mark = kernels.reached(
-                *self._way, seeds, _NONE, _NONE, at, mark, budgeted,
+                self.way, seeds, _NONE, _NONE, at, mark, budgeted,
                 marks, marks, queue, *block,
             )  # fmt: skip
             yield block[0][:found], block[1][:found]
@@ -175,7 +175,7 @@ class _Search:
         while at < len(seeds):
             block = self._block(len(wanted) - int(wanted_start[at]))
             found, at, mark = kernels.reached(
-                *self._way, seeds, wanted_start, wanted, at, mark, mode.steps(STEPS),
+                self.way, seeds, wanted_start, wanted, at, mark, mode.steps(STEPS),
                 marks, wanted_marks, queue, *block,
             )  # fmt: skip
             yield block[0][:found], block[1][:found]
@@ -195,7 +195,7 @@ class _Search:
         budget, places = current_budget(), self._places
         component = np.zeros(places, np.int32)
         count = kernels.components(
-            *self.way, seeds[at:], np.zeros(places, np.int32), np.zeros(places, np.int32),
+            self.way, seeds[at:], np.zeros(places, np.int32), np.zeros(places, np.int32),
             component, self.queue(), np.empty((places, 3), np.int64),
         )  # fmt: skip
         budget.check()

@@ -8,19 +8,27 @@ the graph: a step of leaf r leads from node v to `targets[start[r, v]]` up to, b
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.compiled.decorators import device_function, lean_kernel
 
 
+class Way(NamedTuple):
+    """A path's automaton and the edges of its leaves, in one direction."""
+
+    first: Int32s
+    leaf: Int32s
+    to: Int32s
+    begin: int
+    accept: int
+    start: Int64s
+    targets: Int32s
+
+
 @lean_kernel
 def reached(
-    first: Int32s,
-    leaf: Int32s,
-    to: Int32s,
-    begin: int,
-    accept: int,
-    start: Int64s,
-    targets: Int32s,
+    way: Way,
     seeds: Int64s,
     wanted_start: Int64s,
     wanted: Int64s,
@@ -50,7 +58,7 @@ def reached(
     Returns:
         (number of outputs, first seed that is not done, highest mark)
     """
-    nodes, found, steps = start.shape[1] - 1, 0, 0
+    nodes, found, steps = way.start.shape[1] - 1, 0, 0
     selective = len(wanted_start) > 0
     for i in range(at, len(seeds)):
         kept, mark = found, mark + 1
@@ -60,21 +68,19 @@ def reached(
             for j in range(wanted_start[i], wanted_start[i + 1]):
                 wanted_marks[wanted[j]] = mark
         head, tail = 0, 1
-        queue[0] = begin * nodes + seeds[i]
+        queue[0] = way.begin * nodes + seeds[i]
         marks[queue[0]] = mark
         while head < tail and missing != 0:
             place = queue[head]
             head += 1
             state = place // nodes
             node = place - state * nodes
-            if state == accept and (not selective or wanted_marks[node] == mark):
+            if state == way.accept and (not selective or wanted_marks[node] == mark):
                 if found == len(found_seed):
                     return kept, i, mark
                 found_seed[found], found_node[found] = i, node
                 found, missing = found + 1, missing - 1
-            tail, more = _expanded(
-                first, leaf, to, start, targets, state, node, mark, marks, queue, tail
-            )
+            tail, more = _expanded(way, state, node, mark, marks, queue, tail)
             steps += more
         if steps > most_steps:
             return found, i + 1, mark
@@ -83,19 +89,10 @@ def reached(
 
 @device_function
 def _expanded(
-    first: Int32s,
-    leaf: Int32s,
-    to: Int32s,
-    start: Int64s,
-    targets: Int32s,
-    state: int,
-    node: int,
-    mark: int,
-    marks: Int32s,
-    queue: Int64s,
-    tail: int,
+    way: Way, state: int, node: int, mark: int, marks: Int32s, queue: Int64s, tail: int
 ) -> tuple[int, int]:
     """Append the successors without the mark to the queue: (its end, number of steps)."""
+    first, leaf, to, start, targets = way.first, way.leaf, way.to, way.start, way.targets
     nodes, steps = start.shape[1] - 1, 1
     for t in range(first[state], first[state + 1]):
         base, r = to[t] * nodes, leaf[t]
@@ -117,18 +114,8 @@ def _expanded(
 
 @lean_kernel
 def met(
-    first: Int32s,
-    leaf: Int32s,
-    to: Int32s,
-    begin: int,
-    start: Int64s,
-    targets: Int32s,
-    back_first: Int32s,
-    back_leaf: Int32s,
-    back_to: Int32s,
-    back_begin: int,
-    back_start: Int64s,
-    back_targets: Int32s,
+    way: Way,
+    back: Way,
     sources: Int64s,
     sinks: Int64s,
     at: int,
@@ -141,17 +128,17 @@ def met(
 ) -> int:
     """Search from both ends of each pair, from pair number `at` on, always on the smaller frontier.
 
-    The arguments `back_*` are the automaton and the graph turned around; both automata number their
-    states alike. Sets `connected` [pairs] to 1 where a path connects a source with its sink.
+    The way `back` is the automaton and the graph turned around; both automata number their states
+    alike. Sets `connected` [pairs] to 1 where a path connects a source with its sink.
 
     Returns:
         The first pair that is not done.
     """
-    nodes, steps = start.shape[1] - 1, 0
+    nodes, steps = way.start.shape[1] - 1, 0
     for i in range(at, len(sources)):
         mark = i + 1
-        queue[0] = begin * nodes + sources[i]
-        back_queue[0] = back_begin * nodes + sinks[i]
+        queue[0] = way.begin * nodes + sources[i]
+        back_queue[0] = back.begin * nodes + sinks[i]
         marks[queue[0]] = mark
         back_marks[back_queue[0]] = mark
         head, tail, back_head, back_tail = 0, 1, 0, 1
@@ -164,9 +151,7 @@ def met(
                     node = queue[head] - state * nodes
                     head += 1
                     before = tail
-                    tail, more = _expanded(
-                        first, leaf, to, start, targets, state, node, mark, marks, queue, tail
-                    )
+                    tail, more = _expanded(way, state, node, mark, marks, queue, tail)
                     steps += more
                     for j in range(before, tail):
                         meets |= back_marks[queue[j]] == mark
@@ -178,9 +163,8 @@ def met(
                     back_head += 1
                     before = back_tail
                     back_tail, more = _expanded(
-                        back_first, back_leaf, back_to, back_start, back_targets,
-                        state, node, mark, back_marks, back_queue, back_tail,
-                    )  # fmt: skip
+                        back, state, node, mark, back_marks, back_queue, back_tail
+                    )
                     steps += more
                     for j in range(before, back_tail):
                         meets |= marks[back_queue[j]] == mark
@@ -192,12 +176,7 @@ def met(
 
 @lean_kernel
 def components(
-    first: Int32s,
-    leaf: Int32s,
-    to: Int32s,
-    begin: int,
-    start: Int64s,
-    targets: Int32s,
+    way: Way,
     seeds: Int64s,
     index: Int32s,
     low: Int32s,
@@ -218,7 +197,8 @@ def components(
     Returns:
         The number of components.
     """
-    nodes = start.shape[1] - 1
+    first, leaf, to, start, targets = way.first, way.leaf, way.to, way.start, way.targets
+    nodes, begin = start.shape[1] - 1, way.begin
     count, found, height = 0, 0, 0
     for i in range(len(seeds)):
         place = begin * nodes + seeds[i]
