@@ -23,16 +23,9 @@ from spaseq.lang.sequence import (
 from spaseq.lang.variables import conjuncts, rewritten
 from spaseq.plan.query_plan import EachEventExtent, Extent, GpmPlan, PanesExtent, SessionExtent
 from spaseq.rdf.terms.term import RDF
-from spaseq.rdf.terms.times import format_time
+from spaseq.rdf.terms.times import format_time, in_largest_unit
 from spaseq.records import record
 
-_UNITS = (
-    (86_400_000, "DAYS"),
-    (3_600_000, "HOURS"),
-    (60_000, "MINUTES"),
-    (1000, "SECONDS"),
-    (1, "MILLISECONDS"),
-)
 _QUANTIFIERS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
 
 
@@ -113,8 +106,8 @@ def duration_text(ms: int) -> str:
     >>> duration_text(900_000), duration_text(90_000)
     ('15 MINUTES', '90 SECONDS')
     """
-    size, unit = next(each for each in _UNITS if ms % each[0] == 0)
-    return f"{ms // size:,} {unit}"
+    amount, unit = in_largest_unit(ms)
+    return f"{amount:,} {unit}"
 
 
 def window_text(window: Window) -> str:

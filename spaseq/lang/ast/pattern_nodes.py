@@ -10,6 +10,7 @@ from typing import Literal as L
 from typing import TypeAlias
 
 from spaseq.lang.ast.term_nodes import Iri, Literal, Node, Path, Term, TripleTerm, Var
+from spaseq.rdf.terms.times import UNITS
 from spaseq.records import record
 
 
@@ -304,14 +305,7 @@ class TimeSpan(Node):
     @property
     def ms(self) -> int:
         """The duration in milliseconds."""
-        scale = {
-            "MILLISECONDS": 1,
-            "SECONDS": 1000,
-            "MINUTES": 60_000,
-            "HOURS": 3_600_000,
-            "DAYS": 86_400_000,
-        }
-        return self.amount * scale[self.unit]
+        return self.amount * UNITS[self.unit]
 
 
 OpKind: TypeAlias = L[",", ";", ":"]

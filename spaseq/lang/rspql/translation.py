@@ -22,16 +22,10 @@ from spaseq.lang.variables import (
     walk,
     walk_patterns,
 )
+from spaseq.rdf.terms.times import in_largest_unit
 from spaseq.records import record
 
 _CHANGES: dict[str, Any] = {"RSTREAM": None, "ISTREAM": "NEW", "DSTREAM": "GONE"}
-_UNITS: tuple[tuple[Any, int], ...] = (
-    ("DAYS", 86_400_000),
-    ("HOURS", 3_600_000),
-    ("MINUTES", 60_000),
-    ("SECONDS", 1000),
-    ("MILLISECONDS", 1),
-)
 _NAMES = ("A", "B", "C", "D", "E", "F", "G")
 
 
@@ -438,8 +432,8 @@ def _extent(extent: WindowExtent) -> ast.Panes | ast.EachEvent:
 
 def _span(ms: int) -> ast.TimeSpan:
     """A duration in the greatest unit that says it in a whole number."""
-    unit, size = next(each for each in _UNITS if ms % each[1] == 0)
-    return ast.TimeSpan(ms // size, unit)
+    span: tuple[int, Any] = in_largest_unit(ms)
+    return ast.TimeSpan(*span)
 
 
 def _name(iri: str, otherwise: str, known: Iterable[str]) -> str:

@@ -19,6 +19,21 @@ LIMIT_MS = 2**62
 LONGEST_MS = 2**60
 """Windows, gaps and other durations are at most this long, which is 36 million years."""
 
+UNITS = {
+    "DAYS": 86_400_000,
+    "HOURS": 3_600_000,
+    "MINUTES": 60_000,
+    "SECONDS": 1000,
+    "MILLISECONDS": 1,
+}
+"""How many milliseconds a unit of durations has, the largest first."""
+
+
+def in_largest_unit(ms: int) -> tuple[int, str]:
+    """A duration in the largest of the units that leaves no rest."""
+    return next((ms // length, unit) for unit, length in UNITS.items() if ms % length == 0)
+
+
 TIME_UNITS = {"ms": 1, "s": 1000}
 """How many milliseconds an integer time is, by the name of a stream's unit."""
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 
 from spaseq.errors import UsageError
-from spaseq.rdf.terms.times import LONGEST_MS
-
-_UNITS = {"MILLISECOND": 1, "SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
-
+from spaseq.rdf.terms.times import LONGEST_MS, UNITS, in_largest_unit
 
 _DIGITS = 20  # no longer number is short enough
 
@@ -16,7 +13,7 @@ _DIGITS = 20  # no longer number is short enough
 def milliseconds(text: str) -> int:
     """`5 SECONDS` as milliseconds; UsageError if the text is no duration."""
     found = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]+?)[sS]?\s*", text)
-    unit = _UNITS.get(found[2].upper()) if found else None
+    unit = UNITS.get(f"{found[2].upper()}S") if found else None
     if found is None or unit is None:
         raise UsageError(f"{text!r}: expected a duration such as '5 SECONDS'")
     digits = found[1].lstrip("0") or "0"
@@ -31,5 +28,5 @@ def duration_text(ms: int) -> str:
     >>> duration_text(90_000), duration_text(7_200_000), duration_text(1_500)
     ('90 SECONDS', '2 HOURS', '1500 MILLISECONDS')
     """
-    unit, length = next((u, n) for u, n in reversed(_UNITS.items()) if ms % n == 0)
-    return f"{ms // length} {unit}S"
+    amount, unit = in_largest_unit(ms)
+    return f"{amount} {unit}"
