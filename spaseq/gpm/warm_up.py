@@ -34,7 +34,7 @@ def _searches() -> Iterator[str]:
     """The searches of paths, over one node without edges."""
     first, none = np.zeros(2, np.int32), np.empty(0, np.int32)
     edges = np.zeros((1, 2), np.int64), none
-    way = graph_search.Way(first, none, none, 0, 0, *edges)
+    way = graph_search.SearchGraph(first, none, none, 0, 0, *edges)
     seeds, marks, nothing = np.zeros(1, np.int64), np.zeros(1, np.int32), np.empty(0, np.int64)
     queue, found = np.zeros(1, np.int64), (np.zeros(1, np.int64), np.zeros(1, np.int64))
     graph_search.reached(way, seeds, nothing, nothing, 0, 0, 1, marks, marks, queue, *found)

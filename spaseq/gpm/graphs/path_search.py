@@ -134,7 +134,7 @@ class _Search:
             raise MemoryError
         moves, edges = self._moves, self._edges
         states = moves.first, moves.leaf, moves.to, moves.begin, moves.accept
-        self.way = kernels.Way(*states, edges.start, edges.targets)
+        self.way = kernels.SearchGraph(*states, edges.start, edges.targets)
 
     def marks(self) -> np.ndarray:
         return np.zeros(self._places, np.int32)

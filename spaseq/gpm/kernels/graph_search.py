@@ -14,7 +14,7 @@ from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.compiled.decorators import device_function, lean_kernel
 
 
-class Way(NamedTuple):
+class SearchGraph(NamedTuple):
     """A path's automaton and the edges of its leaves, in one direction."""
 
     first: Int32s
@@ -28,7 +28,7 @@ class Way(NamedTuple):
 
 @lean_kernel
 def reached(
-    way: Way,
+    graph: SearchGraph,
     seeds: Int64s,
     wanted_start: Int64s,
     wanted: Int64s,
@@ -58,7 +58,7 @@ def reached(
     Returns:
         (number of outputs, first seed that is not done, highest mark)
     """
-    nodes, found, steps = way.start.shape[1] - 1, 0, 0
+    nodes, found, steps = graph.start.shape[1] - 1, 0, 0
     selective = len(wanted_start) > 0
     for i in range(at, len(seeds)):
         kept, mark = found, mark + 1
@@ -68,19 +68,19 @@ def reached(
             for j in range(wanted_start[i], wanted_start[i + 1]):
                 wanted_marks[wanted[j]] = mark
         head, tail = 0, 1
-        queue[0] = way.begin * nodes + seeds[i]
+        queue[0] = graph.begin * nodes + seeds[i]
         marks[queue[0]] = mark
         while head < tail and missing != 0:
             place = queue[head]
             head += 1
             state = place // nodes
             node = place - state * nodes
-            if state == way.accept and (not selective or wanted_marks[node] == mark):
+            if state == graph.accept and (not selective or wanted_marks[node] == mark):
                 if found == len(found_seed):
                     return kept, i, mark
                 found_seed[found], found_node[found] = i, node
                 found, missing = found + 1, missing - 1
-            tail, more = _expanded(way, state, node, mark, marks, queue, tail)
+            tail, more = _expanded(graph, state, node, mark, marks, queue, tail)
             steps += more
         if steps > most_steps:
             return found, i + 1, mark
@@ -89,10 +89,10 @@ def reached(
 
 @device_function
 def _expanded(
-    way: Way, state: int, node: int, mark: int, marks: Int32s, queue: Int64s, tail: int
+    graph: SearchGraph, state: int, node: int, mark: int, marks: Int32s, queue: Int64s, tail: int
 ) -> tuple[int, int]:
     """Append the successors without the mark to the queue: (its end, number of steps)."""
-    first, leaf, to, start, targets = way.first, way.leaf, way.to, way.start, way.targets
+    first, leaf, to, start, targets = graph.first, graph.leaf, graph.to, graph.start, graph.targets
     nodes, steps = start.shape[1] - 1, 1
     for t in range(first[state], first[state + 1]):
         base, r = to[t] * nodes, leaf[t]
@@ -114,8 +114,8 @@ def _expanded(
 
 @lean_kernel
 def met(
-    way: Way,
-    back: Way,
+    graph: SearchGraph,
+    back: SearchGraph,
     sources: Int64s,
     sinks: Int64s,
     at: int,
@@ -128,16 +128,16 @@ def met(
 ) -> int:
     """Search from both ends of each pair, from pair number `at` on, always on the smaller frontier.
 
-    The way `back` is the automaton and the graph turned around; both automata number their states
+    `back` is the same turned around; both automata number their states
     alike. Sets `connected` [pairs] to 1 where a path connects a source with its sink.
 
     Returns:
         The first pair that is not done.
     """
-    nodes, steps = way.start.shape[1] - 1, 0
+    nodes, steps = graph.start.shape[1] - 1, 0
     for i in range(at, len(sources)):
         mark = i + 1
-        queue[0] = way.begin * nodes + sources[i]
+        queue[0] = graph.begin * nodes + sources[i]
         back_queue[0] = back.begin * nodes + sinks[i]
         marks[queue[0]] = mark
         back_marks[back_queue[0]] = mark
@@ -151,7 +151,7 @@ def met(
                     node = queue[head] - state * nodes
                     head += 1
                     before = tail
-                    tail, more = _expanded(way, state, node, mark, marks, queue, tail)
+                    tail, more = _expanded(graph, state, node, mark, marks, queue, tail)
                     steps += more
                     for j in range(before, tail):
                         meets |= back_marks[queue[j]] == mark
@@ -176,7 +176,7 @@ def met(
 
 @lean_kernel
 def components(
-    way: Way,
+    graph: SearchGraph,
     seeds: Int64s,
     index: Int32s,
     low: Int32s,
@@ -197,8 +197,8 @@ def components(
     Returns:
         The number of components.
     """
-    first, leaf, to, start, targets = way.first, way.leaf, way.to, way.start, way.targets
-    nodes, begin = start.shape[1] - 1, way.begin
+    first, leaf, to, start, targets = graph.first, graph.leaf, graph.to, graph.start, graph.targets
+    nodes, begin = start.shape[1] - 1, graph.begin
     count, found, height = 0, 0, 0
     for i in range(len(seeds)):
         place = begin * nodes + seeds[i]
