@@ -69,6 +69,16 @@ class KbTerms(TermTable):
         codes: Int32s = find_sorted(*self.buffers, ends, wanted, ABSENT)
         return codes
 
+    def find_strings(self, texts: TextArray) -> Int32s:
+        _, offsets, data = texts.buffers()
+        if not len(texts) or data is None:
+            return self.find(texts.to_pylist())
+        ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+        wanted = np.frombuffer(data, np.uint8)[ends[0] :]
+        wanted.setflags(write=False)
+        codes: Int32s = find_sorted(*self.buffers, ends[1:] - ends[0], wanted, ABSENT)
+        return codes
+
     def __getstate__(self) -> TextArray:
         return self.texts
 

@@ -7,7 +7,7 @@ name, then events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -16,7 +16,7 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.algebra.graph_changes import GraphChange, change_of
-from spaseq.budget import Budget, LimitExceeded, spending
+from spaseq.budget import LimitExceeded
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.handed_on import begins, events_of
 from spaseq.gpm.pattern_stage import PatternStage
@@ -32,8 +32,8 @@ from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.rdf.terms.term import Triple
-from spaseq.stages.graph_joins import GraphJoins
-from spaseq.stages.timed_graphs import PlacedChanges, TimedGraph
+from spaseq.stages.graph_joins import GraphJoins, PlacedRows
+from spaseq.stages.timed_graphs import CodedRows, PlacedChanges, TimedGraph
 
 GraphsState: TypeAlias = "tuple[int, dict[str, list[Triple]]]"
 """The time (ms) of the last changes from outside, and the triples of each graph."""
@@ -65,7 +65,10 @@ class ChangingKnowledge:
         self._streams = plan.inputs.streams
         self._first = len(self._streams) - len(self._changing.makers)
         numbers = {iri: number for number, iri in enumerate(self._changing.graphs)}
-        self._made = np.array([numbers[iri] for iri in self._changing.makers], np.int64)
+        # The graph that each of the last streams changes; the last is for other streams.
+        self._made = np.array([*(numbers[iri] for iri in self._changing.makers), 0], np.int64)
+        splits = self._changing.splits or ()
+        self._handed_on = sorted(frozenset[str]().union(*(each.handed_on for each in splits)))
         self._begin(knowledge)
 
     def _begin(self, knowledge: KnowledgeBase) -> None:
@@ -143,7 +146,7 @@ class ChangingKnowledge:
         since = np.searchsorted(self._times, rows.time, side="right")
         for come in distinct(since).tolist():
             own = slice(*np.searchsorted(since, [come, come + 1]).tolist())
-            yield come, rows.take(own), number[own]
+            yield come, rows.take(own), number[own] - number[own][0]
 
     def _one_by_one(self, rows: SolutionBatch, number: Int64s) -> Iterator[SolutionBatch]:
         """The solutions on rows in order, in pieces between two changes."""
@@ -152,64 +155,71 @@ class ChangingKnowledge:
             part = rows.take(slice(first, end))
             if part.stream[0] >= self._first:
                 self._change(part, number[first:end])
-            elif self._changing.splits is None:
-                yield self._solutions(part)
             else:
-                yield self._joins(None).within_limits(part, number[first:end])
+                yield self._solutions(part)
 
     def _together(self, rows: SolutionBatch) -> Iterator[SolutionBatch]:
         """The solutions of GPMs that are split, of many events and changes at once."""
         for come, own, number in self._runs(rows):
             self._catch_up(come)
-            places = np.flatnonzero(own.stream >= self._first)
-            makers = own.stream[places] - self._first
-            changes = PlacedChanges.of(
-                own.take(places), number[places], self._made[makers], self._terms
-            )
-            first = int(number[0])
-            for place in changes.cuts(thresholds.current.graph_values):
-                yield from self._piece(own, number, (first, place), changes)
-                alone = slice(*np.searchsorted(number, [place, place + 1]).tolist())
-                self._change(own.take(alone), number[alone])
-                first = place + 1
-            yield from self._piece(own, number, (first, int(number[-1]) + 1), changes)
+            coded = CodedRows.of(own, self._handed_on, self._terms)
+            graph = self._made[np.maximum(own.stream - self._first, -1)]
+            changes = PlacedChanges.of(own, coded, number, graph)
+            placed = PlacedRows(own, number, {v: coded.codes[v] for v in self._handed_on})
+            part, cuts = (0, int(number[-1]) + 1), changes.cuts(thresholds.current.graph_values)
+            yield from self._cut(placed, part, changes, coded.lexicon, cuts)
+
+    def _cut(
+        self,
+        placed: PlacedRows,
+        part: tuple[int, int],
+        changes: PlacedChanges,
+        lexicon: ExtendedTerms,
+        cuts: Sequence[int],
+    ) -> Iterator[SolutionBatch]:
+        """The solutions on a part of some rows; the changes at some places are made by themselves.
+
+        Args:
+            part: the place of its first event or change, and of the first one after it.
+            cuts: the places.
+        """
+        first = part[0]
+        for place in cuts:
+            yield from self._piece(placed, (first, place), changes, lexicon)
+            alone = slice(*np.searchsorted(placed.at, [place, place + 1]).tolist())
+            self._change(placed.rows.take(alone), placed.at[alone])
+            first = place + 1
+        yield from self._piece(placed, (first, part[1]), changes, lexicon)
 
     def _piece(
         self,
-        rows: SolutionBatch,
-        number: Int64s,
+        placed: PlacedRows,
         part: tuple[int, int],
         changes: PlacedChanges,
+        lexicon: ExtendedTerms,
     ) -> Iterator[SolutionBatch]:
-        """The solutions on a part of some rows, the changes among which are made together.
-
-        Args:
-            part: the number of its first event or change, and of the first one after it.
-        """
-        own = slice(*np.searchsorted(number, part).tolist())
-        rows, number, changes = rows.take(own), number[own], changes.between(*part)
-        if not len(changes.place):
-            yield from self._one_by_one(rows, number)
+        """The solutions on a part of some rows, the changes among which are made together."""
+        first, end = np.searchsorted(placed.at, part).tolist()
+        if first == end:
             return
-        places = np.flatnonzero(rows.stream < self._first)
-        joins, events = self._joins(changes), len(distinct(number[places]))
-        try:
-            with spending(Budget.of_events(self._limits, events)):
-                found = joins.solutions(rows.take(places), number[places])
-        except LimitExceeded:  # it may be so because of the other triples
-            yield from self._one_by_one(rows, number)
-            return
-        joins.finish()
-        yield found
-
-    def _joins(self, changes: PlacedChanges | None) -> GraphJoins:
-        """The join with the graphs at the places of some changes, or as they are now."""
-        nothing = PlacedChanges.none() if changes is None else changes
+        changes = changes.between(*part)
         graphs = {
-            iri: TimedGraph(graph, nothing.of_graph(number))
+            iri: TimedGraph(graph, changes.of_graph(number))
             for number, (iri, graph) in enumerate(self._graphs.items())
         }
-        return GraphJoins(self._whole, graphs, self._terms, self._on_bad, self._limits)
+        joins = GraphJoins(self._whole, graphs, lexicon, self._on_bad, self._limits)
+        is_event = placed.rows.stream[first:end] < self._first
+        events = placed.take(first + np.flatnonzero(is_event))
+        try:
+            found = joins.solutions(events)
+        except LimitExceeded:  # it may be so because of the other triples
+            if len(changes.place):
+                places = distinct(changes.place).tolist()
+                yield from self._cut(placed, part, changes, lexicon, places)
+                return
+            found = joins.within_limits(events)
+        joins.finish()
+        yield found
 
     def _catch_up(self, come: int) -> None:
         """Take the first versions from outside."""

@@ -20,11 +20,32 @@ from spaseq.limits import Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.split_patterns import SplitPattern
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import TermColumn, distinct
+from spaseq.rdf.columns.term_columns import RowSelection, TermColumn, distinct
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.rdf.inputs.stream_options import OnBad, over_limit
 from spaseq.rdf.terms.times import format_time
+from spaseq.records import record
 from spaseq.stages.timed_graphs import TimedGraph
+
+
+@record
+class PlacedRows:
+    """n solutions of what reads the event alone.
+
+    Attributes:
+        rows: the solutions.
+        at: int64 [n], the place of each row's event; ascends.
+        codes: by variable that a graph is asked for, int64 [n].
+    """
+
+    rows: SolutionBatch
+    at: Int64s
+    codes: Mapping[str, Int64s]
+
+    def take(self, rows: RowSelection) -> PlacedRows:
+        """The rows at the given positions."""
+        codes = {v: own[rows] for v, own in self.codes.items()}
+        return PlacedRows(self.rows.take(rows), self.at[rows], codes)
 
 
 class GraphJoins:
@@ -33,7 +54,7 @@ class GraphJoins:
     Args:
         plan: the query.
         graphs: by IRI, as they are at the places of the rows.
-        terms: the table of the graphs' codes, which must not grow meanwhile.
+        lexicon: the terms of the codes.
         on_bad: as for `PatternStage`.
         limits: as for `PatternStage`.
     """
@@ -42,42 +63,38 @@ class GraphJoins:
         self,
         plan: QueryPlan,
         graphs: Mapping[str, TimedGraph],
-        terms: ExtendedTerms,
+        lexicon: ExtendedTerms,
         on_bad: OnBad,
         limits: Limits,
     ) -> None:
         assert plan.changing is not None
         assert plan.changing.splits is not None
         self._plan, self._splits = plan, plan.changing.splits
-        self._graphs, self._lexicon = graphs, ExtendedTerms(terms)
+        self._graphs, self._lexicon = graphs, lexicon
         self._on_bad, self._limits = on_bad, limits
 
-    def solutions(self, rows: SolutionBatch, at: Int64s) -> SolutionBatch:
+    def solutions(self, placed: PlacedRows) -> SolutionBatch:
         """The solutions of the GPMs.
-
-        Args:
-            rows: n solutions of what reads the event alone.
-            at: int64 [n], the place of each row's event; ascends.
 
         Raises:
             LimitExceeded: some events together exceed a limit.
         """
-        columns = self._plan.patterns.columns
-        found = []
-        for gpm in distinct(rows.gpm).tolist():
-            own = np.flatnonzero(rows.gpm == gpm)
-            part = rows.take(own)
-            found.append(self._joined(gpm, part, at[own]) if self._splits[gpm].triples else part)
-        return SolutionBatch.concat(found, columns)
+        found, gpms = [], placed.rows.gpm
+        with spending(Budget.of_events(self._limits, len(distinct(placed.at)))):
+            for gpm in distinct(gpms).tolist():
+                part = placed if (gpms == gpm).all() else placed.take(np.flatnonzero(gpms == gpm))
+                joins = bool(self._splits[gpm].triples)
+                found.append(self._joined(gpm, part) if joins else part.rows)
+        return SolutionBatch.concat(found, self._plan.patterns.columns)
 
-    def within_limits(self, rows: SolutionBatch, at: Int64s) -> SolutionBatch:
+    def within_limits(self, placed: PlacedRows) -> SolutionBatch:
         """The solutions on the events that exceed no limit; the others are reported."""
-        events = distinct(at)
+        rows, at = placed.rows, placed.at
         try:
-            with spending(Budget.of_events(self._limits, len(events))):
-                return self.solutions(rows, at)
+            return self.solutions(placed)
         except LimitExceeded as error:
             exceeded = error
+        events = distinct(at)
         if len(events) == 1:
             event = rows.event.take(slice(0, 1)).texts()[0] or "an event"
             stream = self._plan.inputs.streams[int(rows.stream[0])]
@@ -87,7 +104,7 @@ class GraphJoins:
         found = []
         for some in np.array_split(events, min(thresholds.current.budget_parts, len(events))):
             own = slice(*np.searchsorted(at, [some[0], some[-1] + 1]).tolist())
-            found.append(self.within_limits(rows.take(own), at[own]))
+            found.append(self.within_limits(placed.take(own)))
         return SolutionBatch.concat(found, self._plan.patterns.columns)
 
     def finish(self) -> None:
@@ -95,10 +112,10 @@ class GraphJoins:
         for graph in self._graphs.values():
             graph.finish()
 
-    def _joined(self, gpm: int, rows: SolutionBatch, at: Int64s) -> SolutionBatch:
+    def _joined(self, gpm: int, placed: PlacedRows) -> SolutionBatch:
         """The solutions of a GPM."""
-        split, plan = self._splits[gpm], self._plan.patterns.gpms[gpm]
-        codes = {v: self._codes(rows.values[v]) for v in split.handed_on}
+        split, plan, at = self._splits[gpm], self._plan.patterns.gpms[gpm], placed.at
+        codes = {v: placed.codes[v] for v in split.handed_on}
         row, found = self._matches(split, codes, at)
         made = visible(frozenset(found) - split.handed_on)
         if len(made) + len(split.handed_on) < len(found):  # a blank node in a pattern
@@ -115,16 +132,10 @@ class GraphJoins:
                 values[variable] = TermColumn.of_codes(own, len(terms), terms.strings)
             if variable in columns.numbers:
                 numbers[variable] = doubles_of(own, self._lexicon)
-        whole = rows.take(row)
+        whole = placed.rows.take(row)
         return replace(
             whole, values={**whole.values, **values}, numbers={**whole.numbers, **numbers}
         )
-
-    def _codes(self, column: TermColumn) -> Int64s:
-        """The codes of terms that all rows bind."""
-        column = column.compact()
-        codes = self._lexicon.encode(column.terms.to_pylist())
-        return codes.astype(np.int64)[column.codes]
 
     def _matches(
         self, split: SplitPattern, codes: dict[str, Int64s], at: Int64s

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,17 +38,46 @@ ANY = -1
 """Stands for a wildcard among codes."""
 
 
-def _wanted(column: TermColumn, terms: ExtendedTerms) -> tuple[Int64s, Bools]:
-    """The terms of n changes: codes [n], or ANY; which look inside a triple term [n]."""
-    column = column.compact()
-    texts = column.terms
-    is_any = _starts(texts, wildcard(""))
-    inside = np.zeros(len(texts), np.bool_)
-    for number in np.flatnonzero(_starts(texts, "<<")).tolist():
-        inside[number] = looks_inside(texts[number].as_py())
-    code = np.full(len(texts), ANY, np.int64)
-    code[~is_any] = terms.encode(texts.filter(pa.array(~is_any)).to_pylist())
-    return code[column.codes], inside[column.codes]
+@record
+class CodedRows:
+    """The terms of n rows that are looked up in graphs.
+
+    Attributes:
+        codes: by variable, int64 [n], of the lexicon; ANY for wildcards and unbound variables.
+        inside: bool [n], whether the object of a change is a triple term with a wildcard inside.
+        lexicon: the graphs' terms, and others that only rows have.
+    """
+
+    codes: dict[str, Int64s]
+    inside: Bools
+    lexicon: ExtendedTerms
+
+    @classmethod
+    def of(cls, rows: SolutionBatch, variables: Sequence[str], terms: ExtendedTerms) -> CodedRows:
+        """The changes among some rows, whose terms are added, and variables of the others."""
+        subject, predicate, object_ = HANDED_ON
+        names = subject, object_, *variables
+        whole = TermColumn.concat([rows.values[name] for name in names])
+        places, texts = whole.codes.reshape(len(names), -1), whole.terms
+        code = terms.find_strings(texts).astype(np.int64)
+        is_any, inside = _starts(texts, wildcard("")), np.zeros(len(texts) + 1, np.bool_)
+        for number in np.flatnonzero(_starts(texts, "<<")).tolist():
+            inside[number] = looks_inside(texts[number].as_py())
+        of_changes = np.zeros(len(texts) + 1, np.bool_)
+        of_changes[places[:2]] = True
+        new = (code < 0) & ~is_any
+        marked = rows.values[predicate].compact()
+        predicates = pc.utf8_slice_codeunits(marked.terms, 1)
+        p = terms.encode(predicates.to_pylist())
+        p[_starts(predicates, wildcard(""))] = ANY
+        kept = new & of_changes[:-1]
+        code[kept] = terms.encode(texts.filter(pa.array(kept)).to_pylist())
+        lexicon, rest = ExtendedTerms(terms), new & ~kept
+        code[rest] = lexicon.encode(texts.filter(pa.array(rest)).to_pylist())
+        code = np.append(np.where(is_any, ANY, code), ANY)  # the last is UNBOUND's
+        codes = {name: code[own] for name, own in zip(names, places, strict=True)}
+        codes[predicate] = np.append(p, ANY).astype(np.int64)[marked.codes]
+        return cls(codes, inside[places[1]], lexicon)
 
 
 @record
@@ -73,28 +104,21 @@ class PlacedChanges:
 
     @classmethod
     def of(
-        cls, rows: SolutionBatch, places: Int64s, graphs: Int64s, terms: ExtendedTerms
+        cls, rows: SolutionBatch, coded: CodedRows, places: Int64s, graphs: Int64s
     ) -> PlacedChanges:
-        """The changes of n rows at some places [n], each of a graph [n]; terms are added.
+        """The changes among n rows at some places [n], each of a graph [n].
 
         The rows of a change stand at one place.
         """
-        bound = rows.values[HANDED_ON[0]].codes != UNBOUND
-        rows, places, graphs = rows.take(np.flatnonzero(bound)), places[bound], graphs[bound]
-        (s, _), (o, inside) = (_wanted(rows.values[HANDED_ON[i]], terms) for i in (0, 2))
         marked = rows.values[HANDED_ON[1]].compact()
-        comes = _starts(marked.terms, INSERTED)[marked.codes]
-        p, _ = _wanted(TermColumn(marked.codes, pc.utf8_slice_codeunits(marked.terms, 1)), terms)
-        alone = distinct(places[(s == ANY) | (p == ANY) | inside])
+        own = np.flatnonzero(marked.codes != UNBOUND)
+        comes = _starts(marked.terms, INSERTED)[marked.codes[own]]
+        places, graphs = places[own], graphs[own]
+        s, p, o = (coded.codes[name][own] for name in HANDED_ON)
+        alone = distinct(places[(s == ANY) | (p == ANY) | coded.inside[own]])
         relation = np.unique(graphs << _BITS | p, return_inverse=True)[1]
         pair = np.unique(relation << _BITS | s, return_inverse=True)[1]
         return cls(places, graphs, comes, s, p, o, pair, alone)
-
-    @classmethod
-    def none(cls) -> PlacedChanges:
-        """No changes."""
-        ints, no = np.empty(0, np.int64), np.empty(0, np.bool_)
-        return cls(ints, ints, no, ints, ints, ints, ints, ints)
 
     def cuts(self, most: int) -> list[int]:
         """The places of changes that are made by themselves, so that few values come between.
@@ -257,11 +281,15 @@ def _ranges(
     """(rows, places of keys that ascend) with the two codes that each row wants, if it does."""
     first, second = wanted
     if first is None:
-        low, high = np.zeros(rows, np.int64), np.full(rows, len(keys))
-    elif second is None:
-        low, high = (np.searchsorted(keys, first + i << _BITS) for i in (0, 1))
-    else:
-        low, high = (np.searchsorted(keys, (first << _BITS | second) + i) for i in (0, 1))
+        return expanded(np.zeros(rows, np.int64), np.full(rows, len(keys)))
+    key, shift = (first, _BITS) if second is None else (first << _BITS | second, 0)
+    low = np.searchsorted(keys, key << shift)
+    high, more = low.copy(), np.arange(rows)
+    for _ in range(2):  # most have one or two
+        more = more[high[more] < len(keys)]
+        more = more[keys[high[more]] >> shift == key[more]]
+        high[more] += 1
+    high[more] = np.searchsorted(keys, key[more] + 1 << shift)
     return expanded(low, high - low)
 
 

@@ -25,19 +25,20 @@ from tests.knowledge.reference import (
 PATTERNS = (
     "?d :alarm ?x GRAPH <{g}> {{ ?d :owner ?o{n} }}",
     "?d :alarm ?x OPTIONAL {{ GRAPH <{g}> {{ ?d :owner ?o{n} }} }}",
-    "?d :alarm ?x FILTER NOT EXISTS {{ GRAPH <{g}> {{ ?d :owner ?y }} }}",
+    "?d :alarm ?x FILTER NOT EXISTS {{ GRAPH <{g}> {{ ?d :owner ?h{n} }} }}",
     "?d :alarm ?x FILTER EXISTS {{ GRAPH <{g}> {{ ?d :owner ?x }} }}",
-    "?d :alarm ?x MINUS {{ GRAPH <{g}> {{ ?d :seen ?y }} }}",
+    "?d :alarm ?x MINUS {{ GRAPH <{g}> {{ ?d :seen ?h{n} }} }}",
     "?d :alarm ?x "
     "{{ GRAPH <{g}> {{ ?d :owner ?o{n} }} }} UNION {{ GRAPH <{g}> {{ ?o{n} :seen ?d }} }}",
     "?d :alarm ?x GRAPH <{g}> {{ ?d :owner ?o{n} . ?o{n} :seen ?z{n} }}",
     "?d :alarm ?x GRAPH <{g}> {{ ?d :owner ?y }} GRAPH <{z}> {{ ?y :in ?o{n} }}",
     "?d :alarm ?x GRAPH <{g}> {{ ?d (:owner|^:seen)+ ?o{n} }}",
     "?d :alarm ?x "
-    "{{ SELECT ?d (COUNT(?y) AS ?o{n}) {{ GRAPH <{g}> {{ ?d ?p ?y }} }} GROUP BY ?d }}",
+    "{{ SELECT ?d (COUNT(?h{n}) AS ?o{n}) {{ GRAPH <{g}> {{ ?d ?p ?h{n} }} }} GROUP BY ?d }}",
     "?d :alarm ?x GRAPH <{g}> {{ ?d :owner ?o{n} }} FILTER (?o{n} != ?x)",
     "?d :alarm ?x GRAPH ?from{n} {{ ?d ?p{n} ?o{n} }}",
     "?d :alarm ?x GRAPH <{g}> {{ ?d ?p{n} ?o{n} }}",
+    "?d :alarm ?x GRAPH <{g}> {{ ?d :owner ?x }}",
     "?d :alarm ?x GRAPH <{g}> {{ ?o{n} ?p{n} ?x }}",
     "?d ?p{n} ?x GRAPH <{g}> {{ ?s{n} :seen ?s{n} . ?d :owner [] }}",
     "?d :alarm ?x GRAPH <{g}> {{ :d1 :owner ?o{n} . ?d ?p{n} :d2 }}",

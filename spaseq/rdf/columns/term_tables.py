@@ -56,6 +56,10 @@ class TermTable(Sequence[str]):
     def find(self, texts: Sequence[str]) -> Int32s:
         """The codes [n] of n texts, ABSENT for texts that are not in the table."""
 
+    def find_strings(self, texts: TextArray) -> Int32s:
+        """As `find`, of an Arrow array of large strings."""
+        return self.find(texts.to_pylist())
+
     def code(self, text: str) -> int:
         """The code of a text, ABSENT if it is not in the table."""
         return int(self.find([text])[0])
@@ -241,6 +245,14 @@ class ExtendedTerms(TermTable):
             known = self._known
             for i in np.flatnonzero(codes < 0).tolist():
                 codes[i] = known.get(texts[i], ABSENT)
+        return codes
+
+    def find_strings(self, texts: TextArray) -> Int32s:
+        codes = self.base.find_strings(texts)
+        if self._added:
+            rest = np.flatnonzero(codes < 0)
+            known = map(self._known.get, texts.take(pa.array(rest)).to_pylist())
+            codes[rest] = [ABSENT if code is None else code for code in known]
         return codes
 
     def encode(self, texts: Sequence[str]) -> Int32s:
