@@ -79,6 +79,34 @@ class ChangingGraph:
         """Remove triples [n]; how many have gone."""
         return sum(self._without(*own) for own in _by_predicate(s, p, o))
 
+    def exchange(self, s: Int64s, p: Int64s, o: Int64s, comes: Bools) -> None:
+        """Add triples [n] that are not there, where `comes` [n], and remove others that are."""
+        for predicate in distinct(p).tolist():
+            own = p == predicate
+            out, new = (np.sort((s << _BITS | o)[own & (comes == which)]) for which in (0, 1))
+            if not self._replaced(predicate, out, new):
+                self._without(predicate, out)
+                self._with(predicate, new)
+
+    def _replaced(self, predicate: int, out: Int64s, new: Int64s) -> bool:
+        """Put new triples in the places of others, if all triples ascend then.
+
+        So a change of some subjects' only value costs nothing for the other triples.
+        """
+        keys = self.keys(predicate)
+        if len(out) != len(new) or not len(out):
+            return False
+        places = np.searchsorted(keys, out)
+        keys[places] = new
+        before, after = np.maximum(places - 1, 0), np.minimum(places + 1, len(keys) - 1)
+        ascends = (keys[before] < new) | (places == 0)
+        ascends &= (new < keys[after]) | (places == len(keys) - 1)
+        if not ascends.all():
+            keys[places] = out
+            return False
+        self._set(predicate, keys)
+        return True
+
     def apply(self, change: GraphChange) -> int:
         """Remove what a change removes, then add what it adds.
 

@@ -245,9 +245,9 @@ class TimedGraph:
 
     def finish(self) -> None:
         """Make all changes."""
-        gone, come = self._gone, self._come
-        self._graph.remove(self._s[gone], self._p[gone], self._o[gone])
-        self._graph.add(self._s[come], self._p[come], self._o[come])
+        other = self._gone | self._come
+        s, p, o = self._s[other], self._p[other], self._o[other]
+        self._graph.exchange(s, p, o, self._come[other])
 
 
 @record
