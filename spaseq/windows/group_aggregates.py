@@ -23,7 +23,17 @@ from spaseq.records import record
 from spaseq.windows.canonical_doubles import CanonicalDoubles
 from spaseq.windows.exact_sums import decimal_sums, rounded_quotients, whole_sums
 from spaseq.windows.kept_rows import KeptRows
-from spaseq.windows.kernels.group_runs import DECIMAL, DOUBLE, LIMBS, NONE, OTHER, rows_of_groups
+from spaseq.windows.kernels.group_runs import (
+    BOTH,
+    DECIMAL,
+    DOUBLE,
+    LIMBS,
+    NONE,
+    OTHER,
+    WHOLE,
+    rows_of_groups,
+)
+from spaseq.windows.tracked_operands import TrackedOperands
 
 
 @record
@@ -31,24 +41,25 @@ class ChangedGroups:
     """m groups that changed at window events, as `kernels.group_runs.advanced` gives them.
 
     `head` int64 [m, 5] has (window event, group, rows, number of the first row, whether it may
-    pass), `sums` and `kinds` the digits of the sums and the rows by kind [m, operands].
+    pass), `numbers` int64 [m, operands, WIDTH] the digits of the sums and the rows by kind, and
+    `tracked` int64 [m, q + d] the first rows of queues (-1 for none) and the distinct terms.
     """
 
     head: Int64s
-    sums: Int64s
-    kinds: Int64s
+    numbers: Int64s
+    tracked: Int64s
 
     def __len__(self) -> int:
         return len(self.head)
 
     def take(self, rows: Int64s | Bools) -> ChangedGroups:
         """Some of them."""
-        return ChangedGroups(self.head[rows], self.sums[rows], self.kinds[rows])
+        return ChangedGroups(self.head[rows], self.numbers[rows], self.tracked[rows])
 
     def part(self, first: int, end: int) -> ChangedGroups:
         """Some that follow each other."""
         some = slice(first, end)
-        return ChangedGroups(self.head[some], self.sums[some], self.kinds[some])
+        return ChangedGroups(self.head[some], self.numbers[some], self.tracked[some])
 
 
 Exceeding = dict[int, str]
@@ -69,6 +80,7 @@ class AggregateColumn:
 
 def aggregates(
     kept: KeptGroups,
+    tracked: TrackedOperands,
     changed: ChangedGroups,
     rows: KeptRows,
     limits: Limits,
@@ -76,7 +88,7 @@ def aggregates(
 ) -> list[AggregateColumn]:
     """The values of each aggregate, by group."""
     return [
-        _values(own, operand, changed, rows, limits, exceeding)
+        _values(own, operand, tracked, changed, rows, limits, exceeding)
         for (_, own), operand in zip(kept.group.aggregates, kept.operands, strict=True)
     ]
 
@@ -98,6 +110,7 @@ def codes_of(values: Sequence[AggregateColumn]) -> tuple[Lexicon, list[Int32s]]:
 def _values(
     own: ast.Aggregate,
     operand: int | None,
+    tracked: TrackedOperands,
     changed: ChangedGroups,
     rows: KeptRows,
     limits: Limits,
@@ -107,27 +120,21 @@ def _values(
     double = np.full(len(changed), np.nan)
     if operand is None:
         return AggregateColumn(double, _encoded(size))
-    kinds = changed.kinds[:, operand]
-    if own.function == "COUNT" and not own.distinct:
+    digits, kinds = changed.numbers[:, operand, :BOTH], changed.numbers[:, operand, BOTH:]
+    place = tracked.distinct(own, operand)
+    if place is not None:
+        return AggregateColumn(double, _encoded(changed.tracked[:, len(tracked.queues) + place]))
+    if own.function == "COUNT":
         return AggregateColumn(double, _encoded(size - kinds[:, NONE]))
     text = np.full(len(changed), None, np.object_)
-    summed = np.zeros(len(changed), np.bool_)
-    if own.function in ("SUM", "AVG") and not own.distinct:
-        summed = (kinds[:, NONE] == 0) & (kinds[:, OTHER] == 0)
-        has_double, has_decimal = kinds[:, DOUBLE] > 0, kinds[:, DECIMAL] > 0
-        summed &= ~(has_double & has_decimal)
-        sums = changed.sums[:, operand]
-        is_sum = own.function == "SUM"
-        chosen = np.flatnonzero(summed & has_double)
-        divisors = np.ones_like(chosen) if is_sum else size[chosen]
-        double[chosen] = rounded_quotients(sums[chosen, :LIMBS], divisors)
-        for places, totals in (
-            (summed & ~has_double & ~has_decimal, _whole_sums),
-            (summed & has_decimal, decimal_sums),
-        ):
-            chosen = np.flatnonzero(places)
-            text[chosen] = _of_exact(totals(sums[chosen]), size[chosen], is_sum)
-    rest = np.flatnonzero(~summed)
+    found = AggregateColumn(double, text)
+    queue = tracked.queue(own, operand)
+    known = np.zeros(len(changed), np.bool_)
+    if queue is not None:
+        known = _set_fronts(found, operand, kinds, changed.tracked[:, queue], rows)
+    elif own.function in ("SUM", "AVG") and not own.distinct:
+        known = _set_sums(found, own.function == "SUM", size, digits, kinds)
+    rest = np.flatnonzero(~known)
     function = EXACT.get(own.function) or set_function(own)
     elements = _elements(operand, changed.take(rest), rows)
     for place, given in zip(rest.tolist(), elements, strict=True):
@@ -137,7 +144,39 @@ def _values(
                 text[place] = combined(function, values)
         except LimitExceeded as exceeded:
             exceeding[place] = exceeded.reason
-    return AggregateColumn(double, text)
+    return found
+
+
+def _set_fronts(
+    found: AggregateColumn, operand: int, kinds: Int64s, front: Int64s, rows: KeptRows
+) -> Bools:
+    """Set the values of the first rows of queues; which groups [m] have numbers of one kind."""
+    known: Bools = (kinds[:, OTHER] == 0) & ((kinds[:, WHOLE:OTHER] > 0).sum(axis=1) <= 1)
+    chosen = np.flatnonzero(known & (front >= 0))
+    places = front[chosen] - rows.base
+    is_double = kinds[chosen, DOUBLE] > 0
+    found.text[chosen] = rows.arrays["text"][operand, places]
+    found.text[chosen[is_double]] = None
+    found.double[chosen[is_double]] = rows.arrays["value"][operand, places[is_double]]
+    return known
+
+
+def _set_sums(
+    found: AggregateColumn, is_sum: bool, size: Int64s, digits: Int64s, kinds: Int64s
+) -> Bools:
+    """Set the sums, or averages, of the groups [m] whose digits say them; which these are."""
+    has_double, has_decimal = kinds[:, DOUBLE] > 0, kinds[:, DECIMAL] > 0
+    known: Bools = (kinds[:, NONE] == 0) & (kinds[:, OTHER] == 0) & ~(has_double & has_decimal)
+    chosen = np.flatnonzero(known & has_double)
+    divisors = np.ones_like(chosen) if is_sum else size[chosen]
+    found.double[chosen] = rounded_quotients(digits[chosen, :LIMBS], divisors)
+    for places, totals in (
+        (known & ~has_double & ~has_decimal, _whole_sums),
+        (known & has_decimal, decimal_sums),
+    ):
+        chosen = np.flatnonzero(places)
+        found.text[chosen] = _of_exact(totals(digits[chosen]), size[chosen], is_sum)
+    return known
 
 
 def _encoded(numbers: Int64s) -> Objects:

@@ -26,9 +26,10 @@ from spaseq.windows.group_solutions import GroupSolutions
 from spaseq.windows.group_tables import GroupTable
 from spaseq.windows.group_tests import tests_of
 from spaseq.windows.kept_rows import KeptRows
-from spaseq.windows.kernels.group_runs import BOTH, OTHER, advanced
+from spaseq.windows.kernels.group_runs import MEMBERS, WIDTH, advanced
 from spaseq.windows.lasting_solutions import ChangedSolutions
 from spaseq.windows.solution_events import agreeing, as_events
+from spaseq.windows.tracked_operands import TrackedOperands
 from spaseq.windows.window_closes import Closes, closes_of
 
 
@@ -55,13 +56,15 @@ class GroupKeeper:
         operands = plan.patterns.contents[kept.content].operands or ()
         own = plan.inputs.windows[window]
         self._closes = closes_of(own.extent)
-        self._rows = KeptRows(form_of(len(operands)))
-        self._table = GroupTable(kept.columns, len(operands))
-        self._given = GroupRows(plan, kept, window, self._table)
+        self._tracked = tracked = TrackedOperands.of(kept)
+        self._ways = np.array(tracked.queues, np.int64).reshape(-1, 2)
+        self._rows = KeptRows(form_of(len(operands), tracked))
+        sizes = len(operands), len(tracked.queues), len(tracked.twins)
+        self._table = GroupTable(kept.columns, *sizes)
+        self._given = GroupRows(plan, kept, window, self._table, tracked)
         pattern = plan.patterns.gpms[kept.gpm].pattern
-        self._tests = tests_of(pattern, kept)
-        self._entered, self._left = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        self._mark = np.zeros(1, np.int64)
+        self._tests = tests_of(pattern, kept, tracked)
+        self._moved = np.zeros(3, np.int64)  # the next row to enter, to leave; the last mark
         self._held = GroupSolutions(changes)
         self._begun = False  # whether there was a window event
 
@@ -99,27 +102,25 @@ class GroupKeeper:
 
     def _changed(self, closes: Closes) -> ChangedGroups:
         """The groups that change at some window events, but for those that surely do not pass."""
-        rows, table = self._rows, self._table
-        operands = table.sums[0].shape[0]
-        moved = int(closes.enter[-1] - self._entered[0] + closes.leave[-1] - self._left[0]) + 1
+        rows, table, arrays = self._rows, self._table, self._rows.arrays
+        moved = int(closes.enter[-1] + closes.leave[-1] - self._moved[:2].sum()) + 1
         out = (
             np.empty((moved, 5), np.int64),
-            np.empty((moved, operands, BOTH), np.int64),
-            np.empty((moved, operands, OTHER + 1), np.int64),
+            np.empty((moved, len(table.numbers), WIDTH), np.int64),
+            np.empty((moved, len(self._ways) + len(self._tracked.twins)), np.int64),
         )
         made = advanced(
-            self._entered,
-            self._left,
+            self._moved,
             closes.enter,
             closes.leave,
             rows.base,
             not self._kept.group.keys and not self._begun,
             not self._kept.group.keys,
-            (rows.arrays["group"], rows.arrays["following"]),
-            (rows.arrays["kind"], rows.arrays["whole"], rows.arrays["shift"]),
-            table.counts,
-            table.sums,
-            (table.held, self._mark),
+            (arrays["group"], arrays["following"]),
+            (arrays["kind"], arrays["whole"], arrays["shift"], arrays["value"]),
+            (self._ways, table.ends, arrays["after"], arrays["before"]),
+            (arrays["twin"], table.distinct, arrays["again"]),
+            (table.counts, table.numbers, table.held),
             self._tests,
             np.empty(max(1, len(table)), np.int64),
             out,
@@ -148,7 +149,7 @@ class GroupKeeper:
     ) -> tuple[SolutionsPartition, Exceeding]:
         """(groups as events, each with its keys and aggregates as a solution; those that exceed)"""
         group, exceeding = self._kept.group, Exceeding()
-        values = aggregates(self._kept, changed, self._rows, self._limits, exceeding)
+        values = aggregates(self._kept, self._tracked, changed, self._rows, self._limits, exceeding)
         lexicon, columns = codes_of(values)
         used, which = np.unique(changed.head[:, 1], return_inverse=True)
         keys = [self._table.keys[number] for number in used.tolist()]
@@ -163,9 +164,10 @@ class GroupKeeper:
     def _forget(self) -> None:
         """Let go of the rows that have left, and of groups without rows."""
         rows, table = self._rows, self._table
-        rows.drop(int(self._left[0]))
+        rows.drop(int(self._moved[1]))
+        self._given.forget(rows.first, None)
         size = len(table)
-        used = table.counts[0][:size] > 0
+        used = table.counts[:size, MEMBERS] > 0
         used[table.held[:size] > 0] = True
         if 4 * np.count_nonzero(used) > size:  # few are renumbered often
             return
@@ -175,11 +177,12 @@ class GroupKeeper:
         if places is not None:
             waiting[:] = np.append(places, np.int32(-1))[waiting]
             self._held.renumber(places)
+            self._given.forget(rows.first, places)
 
     def snapshot(self) -> list[Any]:
         """The state, for `restore` on a keeper of the same plan."""
         held = self._held.snapshot()
-        places = [int(self._entered[0]), int(self._left[0]), self._begun]
+        places = [*self._moved[:2].tolist(), self._begun]
         seen = self._table.held[: len(self._table)].copy()
         rows, closes = self._rows.snapshot(), self._closes.snapshot()
         return [
@@ -189,17 +192,18 @@ class GroupKeeper:
             held,
             seen,
             places,
-            self._given.order.events,
+            self._given.snapshot(),
         ]
 
     def restore(self, state: list[Any]) -> None:
         """Go on from a state: the rows in the window enter their groups again."""
-        rows, closes, keys, held, seen, places, self._given.order.events = state
+        rows, closes, keys, held, seen, places, given = state
+        self._given.restore(given)
         self._rows.restore(rows)
         self._closes.restore(closes)
         self._table.restore([tuple(key) for key in keys])
         entered, left, self._begun = places
-        self._entered[0], self._left[0] = left, left
+        self._moved[:2] = left
         none = np.empty(0, np.int64)
         again = Closes(none, none.astype(np.int32), none, np.array([entered]), np.array([left]))
         self._changed(again)

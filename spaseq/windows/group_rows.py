@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow.compute as pc
 
-from spaseq.compiled.arrays import Array, Bools, Int64s
+from spaseq.compiled.arrays import Array, Bools, Int8s, Int32s, Int64s
 from spaseq.expr.doubles import whole_numbers
 from spaseq.plan.query_plan import KeptGroups, Operand, QueryPlan
 from spaseq.plan.window_groups import SOLVED
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import TermColumn
+from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
 from spaseq.rdf.terms import number_kinds
 from spaseq.rdf.terms.term import XSD
+from spaseq.windows.canonical_doubles import double_strings
 from spaseq.windows.event_order import EventOrder
 from spaseq.windows.exact_sums import fits_whole, of_decimals, of_doubles
 from spaseq.windows.group_tables import GroupTable
 from spaseq.windows.kept_rows import EVENT_COLUMNS, LINKS, Form, KeptRows
 from spaseq.windows.kernels.group_runs import DECIMAL, DOUBLE, NONE, OTHER, SCALE, WHOLE
+from spaseq.windows.tracked_operands import TrackedOperands
+from spaseq.windows.twin_rows import TwinRows
+
+_CANONICAL = (
+    rf'^"(0|-?[1-9][0-9]*)"\^\^<{XSD}(integer|decimal)>$'
+    rf'|^"-?(0|[1-9][0-9]*)\.[0-9]*[1-9]"\^\^<{XSD}decimal>$'
+)
+"""The canonical texts of integers and decimals (XSD 1.1)."""
 
 _DECIMAL_KINDS = (number_kinds.EXACT, number_kinds.SHORT)
 
 
-def form_of(operands: int) -> Form:
+def form_of(operands: int, tracked: TrackedOperands) -> Form:
     """The columns of rows of groups, given the number of the aggregates' operands."""
+    queues, twins = len(tracked.queues), len(tracked.twins)
     return {
         **EVENT_COLUMNS,
         "group": (None, np.int32),  # -1 for none
@@ -31,16 +43,29 @@ def form_of(operands: int) -> Form:
         "kind": (operands, np.int8),
         "whole": (operands, np.int64),  # m and shift of a number (`kernels.group_runs`)
         "shift": (operands, np.int16),
-        "value": (operands, np.float64),  # of a double without text
-        "text": (operands, np.object_),  # of other terms
+        "value": (operands, np.float64),  # of a number
+        "text": (operands, np.object_),  # of all terms but doubles without text
+        "after": (queues, np.int64),
+        "before": (queues, np.int64),
+        "twin": (twins, np.int64),
+        "again": (twins, np.int8),
     }
 
 
 class GroupRows:
     """Makes rows of groups, in the `order` of events."""
 
-    def __init__(self, plan: QueryPlan, kept: KeptGroups, window: int, table: GroupTable) -> None:
+    def __init__(
+        self,
+        plan: QueryPlan,
+        kept: KeptGroups,
+        window: int,
+        table: GroupTable,
+        tracked: TrackedOperands,
+    ) -> None:
         self._table, self._stream, self._within = table, kept.stream, kept.order
+        self._ordered = {operand for operand, _ in tracked.queues}
+        self._twins = {operand: TwinRows() for operand in tracked.twins}
         self.order = EventOrder(plan, window)
         self._operands = plan.patterns.contents[kept.content].operands or ()
         self._bare = plan.patterns.number_of(kept.content, bare=True)
@@ -60,18 +85,59 @@ class GroupRows:
         if self._stream is not None:
             outside |= rows.stream != self._stream
         group = np.full(len(rows), -1, np.int32)
-        inside = slice(None) if not outside.any() else np.flatnonzero(~outside)
-        group[inside] = self._table.numbers(rows.take(inside))
+        if outside.any():
+            inside = np.flatnonzero(~outside)
+            group[inside] = self._table.of_rows(rows.take(inside))
+        else:
+            group = self._table.of_rows(rows)
         columns["group"] = group
-        own = [_values(rows, operand) for operand in self._operands]
+        own = [
+            _values(rows, operand, number in self._ordered)
+            for number, operand in enumerate(self._operands)
+        ]
         if own:
             columns |= {name: np.stack([values[name] for values in own]) for name in own[0]}
+        if self._twins:
+            first = to.first + len(to)
+            given = ((twins, self._terms(rows, number)) for number, twins in self._twins.items())
+            columns["twin"] = np.stack([twins.twins(group, own, first) for twins, own in given])
         to.append(len(rows), columns)
         return len(rows)
 
+    def _terms(self, rows: SolutionBatch, number: int) -> TermColumn:
+        """The terms of an operand, also of doubles without text."""
+        operand = self._operands[number]
+        terms, numbers = rows.values[operand.text], rows.numbers[operand.number]
+        bare = (terms.codes < 0) & (numbers.kind == number_kinds.DOUBLE)
+        if not bare.any():
+            return terms
+        used, which = np.unique(numbers.value[bare], return_inverse=True)
+        doubles = TermColumn(which.astype(np.int32), double_strings(used))
+        back = np.empty(len(rows), np.int64)
+        back[np.append(np.flatnonzero(~bare), np.flatnonzero(bare))] = np.arange(len(rows))
+        return TermColumn.concat([terms.take(np.flatnonzero(~bare)), doubles]).take(back)
 
-def _values(rows: SolutionBatch, operand: Operand) -> dict[str, Array]:
-    """The columns of an operand (`form_of`)."""
+    def forget(self, first: int, places: Int32s | None) -> None:
+        """Let go of what is known of rows before a number; `places` are new numbers of groups."""
+        for own in self._twins.values():
+            own.forget(first, places)
+
+    def snapshot(self) -> list[Any]:
+        """The state, for `restore`."""
+        return [self.order.events, [own.snapshot() for own in self._twins.values()]]
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on from a state."""
+        self.order.events, twins = state
+        for own, each in zip(self._twins.values(), twins, strict=True):
+            own.restore(each)
+
+
+def _values(rows: SolutionBatch, operand: Operand, is_ordered: bool) -> dict[str, Array]:
+    """The columns of an operand (`form_of`).
+
+    If it `is_ordered`, a number whose text is not canonical is OTHER: its value does not say it.
+    """
     number, terms = rows.numbers[operand.number], rows.values[operand.text]
     kind = np.full(len(rows), OTHER, np.int8)
     whole, shift, fits = of_doubles(number.value)
@@ -88,9 +154,24 @@ def _values(rows: SolutionBatch, operand: Operand) -> dict[str, Array]:
         is_whole, values = _wholes(terms)
         kind[is_whole] = WHOLE
         whole[is_whole], shift[is_whole] = values[is_whole], SCALE
+        if is_ordered:
+            kind[(terms.codes >= 0) & ~_are_canonical(terms, number, kind)] = OTHER
     else:
         kind[number.kind == number_kinds.OTHER] = NONE
+    if is_ordered:
+        kind[(kind == DOUBLE) & (number.value == 0) & np.signbit(number.value)] = OTHER
     return {"kind": kind, "whole": whole, "shift": shift, "value": number.value, "text": text}
+
+
+def _are_canonical(terms: TermColumn, number: NumberColumn, kind: Int8s) -> Bools:
+    """Which rows [n] are numbers with their canonical texts."""
+    table = np.zeros(len(terms.terms) + 1, np.bool_)  # the last is UNBOUND's
+    table[:-1] = pc.match_substring_regex(terms.terms, _CANONICAL).to_numpy(zero_copy_only=False)
+    found: Bools = table[terms.codes] & (kind != OTHER)
+    doubles = np.flatnonzero((kind == DOUBLE) & (terms.codes >= 0))
+    same = pc.equal(double_strings(number.value[doubles]), terms.take(doubles).strings())
+    found[doubles] = same.to_numpy(zero_copy_only=False)
+    return found
 
 
 def _are_decimals(terms: TermColumn) -> Bools:

@@ -7,88 +7,88 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spaseq import thresholds
-from spaseq.compiled.arrays import Array, Bools, Int32s, Int64s
+from spaseq.compiled.arrays import Array, Bools, Int32s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import distinct_codes
-from spaseq.windows.kernels.group_runs import BOTH, OTHER
+from spaseq.rdf.columns.term_columns import (
+    NO_TEXTS,
+    TermColumn,
+    TextArray,
+    concat_texts,
+    distinct_codes,
+    text_array,
+)
+from spaseq.windows.kernels.group_runs import WIDTH
 
 Key = tuple[str | None, ...]
-Counts = tuple[Int64s, Int64s, Int64s, Int64s]
 
 
 class GroupTable:
-    """Groups by number: g of them, in arrays with room for more.
+    """Groups by number: g of them, in arrays with room for more (`kernels.group_runs.advanced`).
 
     Attributes:
         keys: the values of the keys of each group.
-        counts: (rows, head, tail, mark) int64 [room] of `kernels.group_runs.advanced`.
-        sums: the digits of sums int64 [operands, room, BOTH]; rows by kind [operands, room, 5].
+        counts: int64 [room, 4].
+        numbers: int64 [operands, room, WIDTH].
+        ends: int64 [room, 2 * queues].
+        distinct: int64 [room, twins].
         held: int8 [room].
     """
 
-    def __init__(self, variables: Sequence[str], operands: int) -> None:
+    def __init__(
+        self, variables: Sequence[str], operands: int = 0, queues: int = 0, twins: int = 0
+    ) -> None:
         self._variables = variables
         self.keys: list[Key] = []
+        self._room = 0
         self._numbers: dict[Any, int] = {}  # by key, or by its only value
-        self._room, self._operands = 0, operands
-        self.counts: Counts = (np.zeros(0, np.int64),) * 4
-        self.sums: tuple[Int64s, Int64s] = (
-            np.zeros((operands, 0, BOTH), np.int64),
-            np.zeros((operands, 0, OTHER + 1), np.int64),
-        )
+        self._texts: TextArray = NO_TEXTS  # of the first groups, if there is one key
+        self.counts = np.zeros((0, 4), np.int64)
+        self.numbers = np.zeros((operands, 0, WIDTH), np.int64)
+        self.ends = np.zeros((0, 2 * queues), np.int64)
+        self.distinct = np.zeros((0, twins), np.int64)
         self.held = np.zeros(0, np.int8)
         self._known: tuple[object, Int32s] | None = None  # texts of a column, and their groups
         if not variables:
-            self._add(())
+            self._add([()])
 
     def __len__(self) -> int:
         return len(self.keys)
 
-    def _add(self, key: Key) -> int:
-        number = len(self.keys)
-        self.keys.append(key)
-        if number == self._room:
-            self._grow(max(64, 2 * number))
-        return number
-
-    def _add_new(self, texts: Sequence[str | None]) -> None:
-        """Add the groups of those distinct texts that are the only key of none."""
-        new = [text for text in texts if text not in self._numbers]
-        size = len(self.keys)
-        self.keys += [(text,) for text in new]
-        self._numbers.update(zip(new, range(size, len(self.keys)), strict=True))
+    def _add(self, keys: Sequence[Key]) -> None:
+        """Add groups."""
+        self.keys += keys
         if len(self.keys) > self._room:
-            self._grow(max(64, 2 * len(self.keys)))
-
-    def _grow(self, room: int) -> None:
-        more = room - self._room
-        rows, head, tail, mark = (_longer(own, more, 0) for own in self.counts)
-        self.counts = rows, head, tail, mark
-        self.sums = _longer(self.sums[0], more, 1), _longer(self.sums[1], more, 1)
-        self.held, self._room = _longer(self.held, more, 0), room
+            more = max(64, 2 * len(self.keys)) - self._room
+            self._room += more
+            self.counts, self.ends, self.distinct, self.held = (
+                _longer(own, more, 0) for own in (self.counts, self.ends, self.distinct, self.held)
+            )
+            self.numbers = _longer(self.numbers, more, 1)
 
     # --- numbers of groups ------------------------------------------------------------------------
 
-    def numbers(self, rows: SolutionBatch) -> Int32s:
+    def of_rows(self, rows: SolutionBatch) -> Int32s:
         """The group [n] of each row; new groups are added."""
         columns = [rows.values[v] for v in self._variables]
         if not columns:
             return np.zeros(len(rows), np.int32)
         if len(columns) == 1:
-            return self._of_one(columns[0].codes, columns[0].terms)
+            return self.of_column(columns[0])
         which = np.zeros(len(rows), np.int64)
         for column in columns:
             which = which * (len(column.terms) + 1) + column.codes + 1
             _, which = np.unique(which, return_inverse=True)
         _, first, which = np.unique(which, return_index=True, return_inverse=True)
         texts = [column.texts(first) for column in columns]
-        found = [self._number(key, key) for key in zip(*texts, strict=True)]
-        return np.array(found, np.int32)[which]
+        found = self._of_keys([*zip(*texts, strict=True)])
+        return found[which]
 
-    def _of_one(self, codes: Int32s, terms: Any) -> Int32s:
-        """The groups of rows with one key."""
+    def of_column(self, column: TermColumn) -> Int32s:
+        """The group [n] of each row of the only key; new groups are added."""
+        codes, terms = column.codes, column.terms
         if self._known is None or self._known[0] is not terms:
             self._known = terms, np.full(len(terms) + 1, -1, np.int32)  # the last is UNBOUND's
         groups = self._known[1]
@@ -96,23 +96,38 @@ class GroupTable:
         new = codes[found < 0]
         if len(new):
             used, _ = distinct_codes(new, len(terms))
-            texts = self._texts(terms, used)
-            self._add_new(texts)
-            groups[used] = [*map(self._numbers.__getitem__, texts)]
+            groups[used] = self._of_texts(terms.take(pa.array(used, mask=used < 0)))
             found = groups[codes]
         return found
 
-    def _texts(self, terms: Any, used: Array) -> list[str | None]:
-        texts: list[str | None] = terms.take(pa.array(np.maximum(used, 0))).to_pylist()
-        if used[0] < 0:
-            texts[0] = None
-        return texts
+    def _of_texts(self, texts: TextArray) -> Int32s:
+        """The groups [n] of distinct texts, null for unbound."""
+        many = len(texts) > thresholds.current.few_terms and 16 * len(texts) > len(self.keys)
+        if not many:
+            return self._of_keys([(text,) for text in texts.to_pylist()])
+        more = [key[0] for key in self.keys[len(self._texts) :]]
+        if more:
+            self._texts = concat_texts([self._texts, text_array(more)])
+        found = pc.index_in(texts, value_set=self._texts)
+        new = texts.filter(found.is_null())
+        size = len(self.keys)
+        groups: Int32s = found.fill_null(-1).to_numpy().copy()  # Arrow's is read-only
+        groups[groups < 0] = np.arange(size, size + len(new))
+        if len(new):
+            self._texts = concat_texts([self._texts, new])
+            self._add([(text,) for text in new.to_pylist()])
+        return groups
 
-    def _number(self, name: Any, key: Key) -> int:
-        known = self._numbers.get(name)
-        if known is None:
-            known = self._numbers[name] = self._add(key)
-        return known
+    def _of_keys(self, keys: Sequence[Key]) -> Int32s:
+        """The groups [n] of distinct keys."""
+        for number in range(len(self._numbers), len(self.keys)):
+            self._numbers[self.keys[number]] = number
+        new = [key for key in keys if key not in self._numbers]
+        self._numbers.update(
+            zip(new, range(len(self.keys), len(self.keys) + len(new)), strict=True)
+        )
+        self._add(new)
+        return np.array([self._numbers[key] for key in keys], np.int32)
 
     # --- groups that are over ---------------------------------------------------------------------
 
@@ -128,19 +143,16 @@ class GroupTable:
         places = np.full(size, -1, np.int32)
         places[kept] = np.arange(len(kept), dtype=np.int32)
         self.keys = [self.keys[i] for i in kept.tolist()]
-        alone = len(self._variables) == 1
-        self._numbers = {key[0] if alone else key: i for i, key in enumerate(self.keys)}
-        rows, head, tail, mark = (own[kept] for own in self.counts)
-        self.counts = rows, head, tail, mark
-        sums, kinds = (np.ascontiguousarray(own[:, kept]) for own in self.sums)
-        self.sums = sums, kinds
-        self.held, self._room, self._known = self.held[kept], len(kept), None
+        self._numbers, self._texts, self._known = {}, NO_TEXTS, None
+        self.counts, self.ends = self.counts[kept], self.ends[kept]
+        self.distinct, self.held = self.distinct[kept], self.held[kept]
+        self.numbers = np.ascontiguousarray(self.numbers[:, kept])
+        self._room = len(kept)
         return places
 
     def restore(self, keys: Sequence[Key]) -> None:
         """Take the keys of a snapshot, in the order of the groups."""
-        for key in keys if self._variables else ():
-            self._number(key[0] if len(self._variables) == 1 else key, key)
+        self._add(keys if self._variables else [])
 
 
 def _longer(array: Array, more: int, axis: int) -> Array:

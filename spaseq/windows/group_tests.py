@@ -14,23 +14,28 @@ from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts
 from spaseq.plan.query_plan import KeptGroups
-from spaseq.windows.kernels.group_runs import AVERAGE, COUNT, SUM, VALUES
+from spaseq.windows.kernels.group_runs import AVERAGE, COUNT, DISTINCT, EXTREME, SUM, VALUES
+from spaseq.windows.tracked_operands import TrackedOperands
 
 _COMPARE = {"=": 0, ">": 1, ">=": 1, "<": 2, "<=": 2}
 _SWAPPED = {"=": "=", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
 
-def tests_of(pattern: n.Pattern, kept: KeptGroups) -> tuple[Int64s, Float64s]:
+def tests_of(
+    pattern: n.Pattern, kept: KeptGroups, tracked: TrackedOperands
+) -> tuple[Int64s, Float64s]:
     """(aggregate, operand, comparison) int64 [c, 3] and constants float64 [c].
 
     They are those of `kernels.group_runs.advanced`. Filters of other forms are no tests.
     """
-    found = [*_tests(pattern, kept)]
+    found = [*_tests(pattern, kept, tracked)]
     table = np.array([test[:3] for test in found], np.int64).reshape(-1, 3)
     return table, np.array([test[3] for test in found], np.float64)
 
 
-def _tests(pattern: n.Pattern, kept: KeptGroups) -> Iterator[tuple[int, int, int, float]]:
+def _tests(
+    pattern: n.Pattern, kept: KeptGroups, tracked: TrackedOperands
+) -> Iterator[tuple[int, int, int, float]]:
     names: dict[str, str] = {}  # of aggregates, by name outside
     filters: list[ast.Expr] = []
     tables: list[n.Table] = []
@@ -55,7 +60,7 @@ def _tests(pattern: n.Pattern, kept: KeptGroups) -> Iterator[tuple[int, int, int
             continue
         name, compare, constant = test
         place = aggregates.get(names.get(name, name))
-        own = None if place is None else _aggregate(kept, place)
+        own = None if place is None else _aggregate(kept, tracked, place)
         if own is not None:
             yield *own, _COMPARE[compare], constant
 
@@ -108,11 +113,16 @@ def _constant(text: str | None) -> float | None:
     return double if np.isfinite(double) else None
 
 
-def _aggregate(kept: KeptGroups, place: int) -> tuple[int, int] | None:
+def _aggregate(kept: KeptGroups, tracked: TrackedOperands, place: int) -> tuple[int, int] | None:
     """(aggregate, operand) of a test."""
     _, own = kept.group.aggregates[place]
     operand = kept.operands[place]
     if operand is None:
         return COUNT, 0
+    queue, terms = tracked.queue(own, operand), tracked.distinct(own, operand)
+    if queue is not None:
+        return EXTREME, queue
+    if terms is not None:
+        return DISTINCT, terms
     kind = {"COUNT": VALUES, "SUM": SUM, "AVG": AVERAGE}.get(own.function)
     return None if kind is None or own.distinct else (kind, operand)

@@ -33,7 +33,7 @@ class JoinRows:
     def __init__(self, plan: QueryPlan, kept: KeptJoin, window: int) -> None:
         self._kept = kept
         self.order = EventOrder(plan, window)
-        self.tables = [GroupTable(edge.variables, 0) for edge in kept.edges]
+        self.tables = [GroupTable(edge.variables) for edge in kept.edges]
         own = plan.patterns.number_of
         self._numbers = [own(part.content) for part in kept.parts]
         self._all = [own(kept.contents[0], bare) for bare in (False, True)]
@@ -47,7 +47,7 @@ class JoinRows:
         keys = np.full((len(self.tables), len(rows)), -1, np.int32)
         for own, edge, table in zip(keys, self._kept.edges, self.tables, strict=True):
             places = np.flatnonzero((part == edge.first) | (part == edge.second))
-            own[places] = table.numbers(rows.take(places))
+            own[places] = table.of_rows(rows.take(places))
         text = np.full((len(self._columns), len(rows)), None, np.object_)
         for values, (column, number) in zip(text, self._columns, strict=True):
             places = np.flatnonzero(part == number)

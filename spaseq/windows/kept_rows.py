@@ -22,6 +22,9 @@ EVENT_COLUMNS: Form = {
 LINKS = "following"
 """The column of links between rows, which their owner makes."""
 
+MADE_ANEW = frozenset([LINKS, "after", "before", "again"])
+"""The columns that are no part of the state: rows that enter again make them."""
+
 
 class KeptRows:
     """Rows with absolute numbers, in arrays [n] or [values, n] with room behind them.
@@ -113,7 +116,8 @@ class KeptRows:
 
     def snapshot(self) -> list[Any]:
         """The rows, for `restore`; links between rows are made anew."""
-        columns = {name: self.column(name).copy() for name in self._columns if name != LINKS}
+        saved = self._columns.keys() - MADE_ANEW
+        columns = {name: self.column(name).copy() for name in self._columns if name in saved}
         return [self.first, columns | {name: columns[name].tolist() for name in self._objects}]
 
     def restore(self, state: list[Any]) -> None:

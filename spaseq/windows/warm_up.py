@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from spaseq.windows.kernels.group_runs import (
-    BOTH,
     LIMBS,
-    OTHER,
+    WIDTH,
     advanced,
     quotients,
     rows_of_groups,
@@ -19,32 +18,24 @@ from spaseq.windows.kernels.joined_rows import joined
 
 def steps() -> Iterator[str]:
     """Call each kernel once and yield its name when it is ready."""
-    none, one = np.empty(0, np.int64), np.zeros(1, np.int64)
+    none, some = np.empty(0, np.int64), np.empty((1, 0), np.int64)
     rows = np.empty(0, np.int32), none
-    operands = (1, 0)
-    values = np.empty(operands, np.int8), np.empty(operands, np.int64), np.empty(operands, np.int16)
-    sums = np.zeros((1, 1, BOTH), np.int64), np.zeros((1, 1, OTHER + 1), np.int64)
-    out = (
-        np.empty((1, 5), np.int64),
-        np.empty((1, 1, BOTH), np.int64),
-        np.empty((1, 1, OTHER + 1), np.int64),
-    )
-    tests = np.empty((0, 3), np.int64), np.empty(0)
+    small = np.empty((1, 0), np.int8)
+    out = np.empty((1, 5), np.int64), np.empty((1, 1, WIDTH), np.int64), np.empty((1, 0), np.int64)
     advanced(
-        one.copy(),
-        one.copy(),
+        np.zeros(3, np.int64),
         none,
         none,
         0,
         False,
         False,
         rows,
-        values,
-        (one.copy(), one.copy(), one.copy(), one.copy()),
-        sums,
-        (np.zeros(1, np.int8), one.copy()),
-        tests,
-        one.copy(),
+        (small, some, np.empty((1, 0), np.int16), np.empty((1, 0))),
+        (np.empty((0, 2), np.int64), some.copy(), some.copy(), some.copy()),
+        (some.copy(), some.copy(), small.copy()),
+        (np.zeros((1, 4), np.int64), np.zeros((1, 1, WIDTH), np.int64), np.zeros(1, np.int8)),
+        (np.empty((0, 3), np.int64), np.empty(0)),
+        np.zeros(1, np.int64),
         out,
     )
     yield "advanced"

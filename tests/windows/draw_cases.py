@@ -152,6 +152,23 @@ def _counted(event: WindowEvent, mu: Terms) -> Found:
     return [{"q": number_term(len(_pairs(event.content)))}]
 
 
+def _different(event: WindowEvent, mu: Terms) -> Found:
+    """The least and the greatest value of each thing, and how many different ones it has."""
+    found: dict[Identifier, set[int]] = {}
+    for o, v in _pairs(event.content):
+        found.setdefault(o, set()).add(_number(v))
+    return [
+        {
+            "o": o,
+            "m": number_term(min(vs)),
+            "n": number_term(max(vs)),
+            "d": number_term(len(vs)),
+        }
+        for o, vs in found.items()
+        if len(vs) < 3 and max(vs) > 1
+    ]
+
+
 PATTERNS: list[tuple[str, tuple[str, ...], Solutions]] = [
     ("{ { SELECT (AVG(?v) AS ?ea) { EVENT { ?o :v ?v } } } }", ("ea",), _average),
     (
@@ -186,11 +203,30 @@ PATTERNS: list[tuple[str, tuple[str, ...], Solutions]] = [
     ),
     ("{ { SELECT ?o { ?o :v ?any MINUS { EVENT { ?o :v 2 } } } } }", ("o",), _missing),
     ("{ { SELECT (COUNT(*) AS ?q) { EVENT { ?o :v ?v } } } }", ("q",), _counted),
+    (
+        "{ { SELECT ?o (MIN(?v) AS ?m) (MAX(?v) AS ?n) (COUNT(DISTINCT ?v) AS ?d) "
+        "{ EVENT { ?o :v ?v } } GROUP BY ?o HAVING (COUNT(DISTINCT ?v) < 3 && MAX(?v) > 1) } }",
+        ("o", "m", "n", "d"),
+        _different,
+    ),
     ("{ ?o :v ?v . ?p :v ?v FILTER(?o != ?p) }", ("o", "p", "v"), _alike),
     ("{ { SELECT ?o ?v { EVENT ON S { ?o :v ?v } EVENT ON T { ?o :v ?w } } } }", ("o", "v"), _both),
 ]
 
-KEYED = [own for own in PATTERNS if own[2] in (_grouped, _union, _rise, _optional, _missing, _both)]
+KEYED = [
+    own
+    for own in PATTERNS
+    if own[2]
+    in (
+        _grouped,
+        _union,
+        _rise,
+        _optional,
+        _missing,
+        _both,
+        _different,
+    )
+]
 """Patterns whose solutions are about one ?o each."""
 
 OF_PARTITION = (

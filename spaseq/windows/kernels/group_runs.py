@@ -12,7 +12,11 @@ from __future__ import annotations
 from typing import Final
 
 from spaseq.compiled.arrays import Float64s, Int8s, Int16s, Int32s, Int64s
-from spaseq.compiled.decorators import device_function, lean_kernel
+from spaseq.compiled.decorators import (
+    device_function,
+    inlined_device_function,
+    lean_kernel,
+)
 
 LIMBS: Final = 6
 """Digits of a sum."""
@@ -40,12 +44,29 @@ DECIMAL: Final = 3
 OTHER: Final = 4
 """Any other term, and numbers that a sum has no room for."""
 
+KINDS: Final = OTHER + 1
+WIDTH: Final = BOTH + KINDS
+"""Numbers that a group has for each operand: digits of sums, then the rows by kind."""
+
+MEMBERS: Final = 0
+"""Columns of a group: its rows, the numbers of its first and last row, and a mark."""
+HEAD: Final = 1
+TAIL: Final = 2
+MARK: Final = 3
+
 COUNT: Final = 0
 """Aggregate of a test: the number of rows."""
 VALUES: Final = 1
 """The number of rows with a value."""
 SUM: Final = 2
 AVERAGE: Final = 3
+EXTREME: Final = 4
+"""The value at the front of a queue."""
+DISTINCT: Final = 5
+"""The number of distinct terms."""
+
+NO_TERM: Final = -2
+"""The twin of a row without a term to count."""
 
 _SAFE: Final = 1e-12
 """Approximations are nearer than this to their values, relatively."""
@@ -53,158 +74,260 @@ _SAFE: Final = 1e-12
 
 @lean_kernel
 def advanced(
-    entered: Int64s,
-    left: Int64s,
+    moved: Int64s,
     enter: Int64s,
     leave: Int64s,
     base: int,
     begins: bool,
     keyless: bool,
     rows: tuple[Int32s, Int64s],
-    values: tuple[Int8s, Int64s, Int16s],
-    groups: tuple[Int64s, Int64s, Int64s, Int64s],
-    sums: tuple[Int64s, Int64s],
-    seen: tuple[Int8s, Int64s],
+    values: tuple[Int8s, Int64s, Int16s, Float64s],
+    queues: tuple[Int64s, Int64s, Int64s, Int64s],
+    twins: tuple[Int64s, Int64s, Int8s],
+    groups: tuple[Int64s, Int64s, Int8s],
     tests: tuple[Int64s, Float64s],
     touched: Int64s,
     out: tuple[Int64s, Int64s, Int64s],
 ) -> int:
     """The number of groups that changed at some window events.
 
+    MIN and MAX go by queues: rows that may become the least value of their group, in order, each
+    with a value below those behind it. A row that enters takes the place of the greater ones.
+    COUNT(DISTINCT) goes by twins: the row before with the same group and term.
+
     Args:
-        entered, left: int64 [1] absolute numbers of the next row to enter and to leave; they move.
+        moved: int64 [3]: absolute numbers of the next row to enter and to leave, and the last mark.
+            They move.
         enter, leave: int64 [t] rows before these have entered, and left, at each window event.
         base: the absolute number of the row at place 0 of `rows`.
         begins: whether group 0 is looked at although no row touches it, at the first event.
         keyless: whether group 0 is the only one, which is there without rows, too.
         rows: (group int32 [n], -1 for none; next row of the group int64 [n], absolute).
-        values: (kind int8, m int64, shift int16), each [operands, n].
-        groups: (rows, head, tail, mark), int64 [g]; head and tail are absolute numbers of rows.
-        sums: (digits int64 [operands, g, BOTH], rows by kind int64 [operands, g, 5]).
-        seen: (whether a group was given out int8 [g]; the number of the last mark int64 [1]).
+        values: (kind int8, m int64, shift int16, float64), each [operands, n].
+        queues: ((operand, sign) int64 [q, 2], sign -1 for the greatest; (front, back) int64
+            [g, 2 * q]; rows behind and before each int64 [q, n]); absolute numbers plus 1, 0 for
+            none.
+        twins: (twin int64 [d, n], -1 for none; distinct terms int64 [g, d]; whether a row is the
+            twin of one that has entered int8 [d, n]).
+        groups: (MEMBERS, HEAD, TAIL, MARK int64 [g, 4]; WIDTH numbers int64 [operands, g, WIDTH];
+            whether a group was given out int8 [g]).
         tests: (aggregate, operand, comparison) int64 [c, 3] and constants float64 [c]; a group that
-            surely fails one is given out only if it was before.
+            surely fails one is given out only if it was before. The operand of EXTREME is a queue,
+            that of DISTINCT a place in `twins`.
         touched: int64 [g]: room to work in.
-        out: (event, group, rows, head, whether it may pass) int64 [m, 5], the digits of its sums
-            int64 [m, operands, BOTH], and its rows by kind int64 [m, operands, 5].
+        out: (event, group, rows, head, whether it may pass) int64 [m, 5], its numbers int64
+            [m, operands, WIDTH], and int64 [m, q + d] its fronts and distinct terms.
     """
     group_of, following = rows
-    size, head, tail, mark = groups
-    held, last = seen
+    counts, numbers, held = groups
     made = 0
+    come, gone, mark = moved[0], moved[1], moved[2]
     for event in range(len(enter)):
-        last[0] += 1
+        mark += 1
         count = 0
         if begins and event == 0:
-            mark[0] = last[0]
+            counts[0, MARK] = mark
             touched[0] = 0
             count = 1
-        while left[0] < min(leave[event], entered[0]):
-            place = left[0] - base
+        until = min(leave[event], come)
+        while gone < until:
+            place = gone - base
             group = group_of[place]
-            left[0] += 1
+            gone += 1
             if group < 0:
                 continue
-            size[group] -= 1
-            head[group] = following[place]
-            _count(values, sums, place, group, -1)
-            if mark[group] != last[0]:
-                mark[group] = last[0]
+            counts[group, MEMBERS] -= 1
+            counts[group, HEAD] = following[place]
+            _count(values[0], values[1], values[2], numbers, place, group, -1)
+            _leave_queues(queues[0], queues[1], queues[2], queues[3], base, place, group)
+            for own in range(len(twins[0])):
+                if twins[0][own, place] != NO_TERM and twins[2][own, place] == 0:
+                    twins[1][group, own] -= 1
+            if counts[group, MARK] != mark:
+                counts[group, MARK] = mark
                 touched[count] = group
                 count += 1
-        left[0] = max(left[0], leave[event])
-        entered[0] = max(entered[0], leave[event])
-        while entered[0] < enter[event]:
-            row = entered[0]
+        gone, come = max(gone, leave[event]), max(come, leave[event])
+        until = enter[event]
+        while come < until:
+            row = come
             place = row - base
             group = group_of[place]
-            entered[0] += 1
+            come += 1
             if group < 0:
                 continue
-            if size[group] == 0:
-                head[group] = row
+            if counts[group, MEMBERS] == 0:
+                counts[group, HEAD] = row
             else:
-                following[tail[group] - base] = row
-            tail[group] = row
-            size[group] += 1
-            _count(values, sums, place, group, 1)
-            if mark[group] != last[0]:
-                mark[group] = last[0]
+                following[counts[group, TAIL] - base] = row
+            counts[group, TAIL] = row
+            counts[group, MEMBERS] += 1
+            _count(values[0], values[1], values[2], numbers, place, group, 1)
+            _enter_queues(
+                queues[0], queues[1], queues[2], queues[3], values[0], values[3], base, place, group
+            )
+            for own in range(len(twins[0])):
+                twin = twins[0][own, place]
+                twins[2][own, place] = 0
+                if twin >= gone:
+                    twins[2][own, twin - base] = 1
+                elif twin != NO_TERM:
+                    twins[1][group, own] += 1
+            if counts[group, MARK] != mark:
+                counts[group, MARK] = mark
                 touched[count] = group
                 count += 1
         for i in range(count):
             group = touched[i]
-            passes = keyless or size[group] > 0
-            if passes and not _may_pass(tests, size[group], sums, group):
+            passes = keyless or counts[group, MEMBERS] > 0
+            if passes and not _may_pass(
+                tests[0], tests[1], counts[group, MEMBERS], numbers, queues[0], queues[1], twins[1],
+                values[3], base, group,
+            ):  # fmt: skip
                 passes = False
             if passes or held[group]:
                 held[group] = 1 if passes else 0
-                own = out[0][made]
-                own[0], own[1], own[2], own[3] = event, group, size[group], head[group]
-                own[4] = 1 if passes else 0
-                for operand in range(sums[0].shape[0]):
-                    for limb in range(BOTH):
-                        out[1][made, operand, limb] = sums[0][operand, group, limb]
-                    for kind in range(OTHER + 1):
-                        out[2][made, operand, kind] = sums[1][operand, group, kind]
+                out[0][made, 0], out[0][made, 1] = event, group
+                out[0][made, 2], out[0][made, 3] = counts[group, MEMBERS], counts[group, HEAD]
+                out[0][made, 4] = 1 if passes else 0
+                for operand in range(len(numbers)):
+                    for place in range(WIDTH):
+                        out[1][made, operand, place] = numbers[operand, group, place]
+                for queue in range(len(queues[0])):
+                    out[2][made, queue] = queues[1][group, 2 * queue] - 1
+                for own in range(len(twins[0])):
+                    out[2][made, len(queues[0]) + own] = twins[1][group, own]
                 made += 1
+    moved[0], moved[1], moved[2] = come, gone, mark
     return made
 
 
-@device_function
+@inlined_device_function
 def _count(
-    values: tuple[Int8s, Int64s, Int16s],
-    sums: tuple[Int64s, Int64s],
-    place: int,
-    group: int,
-    sign: int,
+    kinds: Int8s, whole: Int64s, shifts: Int16s, numbers: Int64s, place: int, group: int, sign: int
 ) -> None:
     """Add the operands of a row to its group, or with sign -1 take them away."""
-    kinds, whole, shifts = values
-    for operand in range(kinds.shape[0]):
+    for operand in range(len(kinds)):
         kind = kinds[operand, place]
-        sums[1][operand, group, kind] += sign
+        numbers[operand, group, BOTH + kind] += sign
         if kind != NONE and kind != OTHER:
             m = whole[operand, place] * sign
             limb, bits = shifts[operand, place] >> 5, shifts[operand, place] & 31
             if kind == DECIMAL:
                 limb += LIMBS
-            own = sums[0][operand, group]
             low, high = (m & MASK) << bits, (m >> DIGIT) << bits
-            own[limb] += low & MASK
-            own[limb + 1] += (low >> DIGIT) + (high & MASK)
-            own[limb + 2] += high >> DIGIT
+            numbers[operand, group, limb] += low & MASK
+            numbers[operand, group, limb + 1] += (low >> DIGIT) + (high & MASK)
+            numbers[operand, group, limb + 2] += high >> DIGIT
 
 
-@device_function
+@inlined_device_function
+def _enter_queues(
+    ways: Int64s,
+    ends: Int64s,
+    after: Int64s,
+    before: Int64s,
+    kinds: Int8s,
+    values: Float64s,
+    base: int,
+    place: int,
+    group: int,
+) -> None:
+    """Put a row behind the rows of its group's queues that have lesser values.
+
+    Equal values of two kinds have two terms, so both stay.
+    """
+    for queue in range(len(ways)):
+        operand, sign = ways[queue, 0], ways[queue, 1]
+        kind = kinds[operand, place]
+        if kind == NONE or kind == OTHER:
+            continue
+        value = sign * values[operand, place]
+        back = ends[group, 2 * queue + 1]
+        while back > 0:
+            other = back - 1 - base
+            known = sign * values[operand, other]
+            if known < value or (known == value and kinds[operand, other] != kind):
+                break
+            back = before[queue, other]
+        own = place + base + 1
+        before[queue, place], after[queue, place] = back, 0
+        if back > 0:
+            after[queue, back - 1 - base] = own
+        else:
+            ends[group, 2 * queue] = own
+        ends[group, 2 * queue + 1] = own
+
+
+@inlined_device_function
+def _leave_queues(
+    ways: Int64s,
+    ends: Int64s,
+    after: Int64s,
+    before: Int64s,
+    base: int,
+    place: int,
+    group: int,
+) -> None:
+    """Take a row from the fronts of its group's queues."""
+    for queue in range(len(ways)):
+        if ends[group, 2 * queue] == place + base + 1:
+            behind = after[queue, place]
+            ends[group, 2 * queue] = behind
+            if behind > 0:
+                before[queue, behind - 1 - base] = 0
+            else:
+                ends[group, 2 * queue + 1] = 0
+
+
+@inlined_device_function
 def _may_pass(
-    tests: tuple[Int64s, Float64s],
+    tests: Int64s,
+    constants: Float64s,
     rows: int,
-    sums: tuple[Int64s, Int64s],
+    numbers: Int64s,
+    ways: Int64s,
+    ends: Int64s,
+    distinct: Int64s,
+    values: Float64s,
+    base: int,
     group: int,
 ) -> bool:
     """Whether a group does not surely fail a test."""
-    for test in range(len(tests[1])):
+    for test in range(len(constants)):
         near = 0.0
-        aggregate, operand, compare = tests[0][test, 0], tests[0][test, 1], tests[0][test, 2]
+        aggregate, operand, compare = tests[test, 0], tests[test, 1], tests[test, 2]
         if aggregate == COUNT:
             value = float(rows)
-        else:
-            kinds = sums[1][operand, group]
-            if aggregate == VALUES:
-                value = float(rows - kinds[NONE])
-            elif kinds[NONE] > 0 or kinds[OTHER] > 0:
+        elif aggregate == DISTINCT:
+            value = float(distinct[group, operand])
+        elif aggregate == VALUES:
+            value = float(rows - numbers[operand, group, BOTH + NONE])
+        elif aggregate == EXTREME:
+            front = ends[group, 2 * operand]
+            if front == 0 or numbers[ways[operand, 0], group, BOTH + OTHER] > 0:
                 continue  # the slow way says it
-            else:
-                value, near = _approximation(sums[0][operand, group, :LIMBS])
-                if kinds[DECIMAL] > 0:
-                    more, size = _approximation(sums[0][operand, group, LIMBS:])
-                    value += more * (2.0**SCALE / 10.0**PLACES)
-                    near += size * (2.0**SCALE / 10.0**PLACES)
-                near *= _SAFE
-                if aggregate == AVERAGE and rows > 0:
-                    value, near = value / rows, near / rows
-        constant = tests[1][test]
+            value = values[ways[operand, 0], front - 1 - base]
+        elif numbers[operand, group, BOTH + NONE] > 0 or numbers[operand, group, BOTH + OTHER] > 0:
+            continue
+        else:
+            # Sums as float64, nearer than _SAFE times the sums of their digits' magnitudes.
+            value = 0.0
+            for i in range(LIMBS - 1, -1, -1):
+                value = value * 4294967296.0 + numbers[operand, group, i]
+                near = near * 4294967296.0 + abs(float(numbers[operand, group, i]))
+            value, near = value * 2.0**-SCALE, near * 2.0**-SCALE
+            if numbers[operand, group, BOTH + DECIMAL] > 0:
+                more = size = 0.0
+                for i in range(BOTH - 1, LIMBS - 1, -1):
+                    more = more * 4294967296.0 + numbers[operand, group, i]
+                    size = size * 4294967296.0 + abs(float(numbers[operand, group, i]))
+                value += more * 10.0**-PLACES
+                near += size * 10.0**-PLACES
+            near *= _SAFE
+            if aggregate == AVERAGE and rows > 0:
+                value, near = value / rows, near / rows
+        constant = constants[test]
         near += _SAFE * (abs(value) + abs(constant))
         if compare == 0 and abs(value - constant) > near:  # =
             return False
@@ -213,19 +336,6 @@ def _may_pass(
         if compare == 2 and value > constant + near:  # <, <=
             return False
     return True
-
-
-@device_function
-def _approximation(limbs: Int64s) -> tuple[float, float]:
-    """(a sum as a float64, the sum of its digits' magnitudes).
-
-    The first is nearer to the sum than _SAFE of the second.
-    """
-    value = size = 0.0
-    for i in range(LIMBS - 1, -1, -1):
-        value = value * 4294967296.0 + limbs[i]
-        size = size * 4294967296.0 + abs(limbs[i])
-    return value * 2.0**-SCALE, size * 2.0**-SCALE
 
 
 @device_function

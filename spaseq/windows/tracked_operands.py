@@ -1,0 +1,44 @@
+"""Which operands of aggregates have queues (MIN, MAX) or twins (COUNT DISTINCT) in the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spaseq.lang import ast
+from spaseq.plan.query_plan import KeptGroups
+from spaseq.records import record
+
+_SIGNS = {"MIN": 1, "MAX": -1}
+
+
+@record
+class TrackedOperands:
+    """(operand, sign) of each queue, and the operand of each count of distinct terms."""
+
+    queues: Sequence[tuple[int, int]]
+    twins: Sequence[int]
+
+    @classmethod
+    def of(cls, kept: KeptGroups) -> TrackedOperands:
+        """Those of the kept groups of a GPM."""
+        queues = dict[tuple[int, int], None]()
+        twins = dict[int, None]()
+        for (_, own), operand in zip(kept.group.aggregates, kept.operands, strict=True):
+            if operand is not None and own.function in _SIGNS:
+                queues[operand, _SIGNS[own.function]] = None
+            elif operand is not None and _counts_terms(own):
+                twins[operand] = None
+        return cls([*queues], [*twins])
+
+    def queue(self, own: ast.Aggregate, operand: int) -> int | None:
+        """The queue of an aggregate, None if it has none."""
+        sign = _SIGNS.get(own.function)
+        return None if sign is None else self.queues.index((operand, sign))
+
+    def distinct(self, own: ast.Aggregate, operand: int) -> int | None:
+        """The count of distinct terms that an aggregate is, None if it is none."""
+        return self.twins.index(operand) if _counts_terms(own) else None
+
+
+def _counts_terms(own: ast.Aggregate) -> bool:
+    return own.function == "COUNT" and own.distinct
