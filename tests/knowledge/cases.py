@@ -19,6 +19,7 @@ from tests.knowledge.reference import (
     Maintainer,
     Triple,
     Values,
+    entailed,
     solutions,
 )
 
@@ -78,6 +79,7 @@ class Case:
     patterns: tuple[str, ...]
     partitioned: bool
     projected: bool = False
+    with_ontology: bool = False
 
     def query(self) -> str:
         """The query that reads the graph."""
@@ -115,7 +117,7 @@ class Case:
                 (place, event.time, found)
                 for place, event in enumerate(self.events)
                 if event.stream == "S"
-                for found in solutions(pattern, event, values.at(event.time), ZONE_TRIPLES)
+                for found in solutions(pattern, event, self._value(values, event), ZONE_TRIPLES)
             ]
             for pattern in self.patterns
         ]
@@ -128,6 +130,10 @@ class Case:
                 if first < second and end - start <= 10 and all(a[v] == b[v] for v in a.keys() & b):
                     both[(start, end), one | other] += 1
         return both
+
+    def _value(self, values: Values, event: Given) -> frozenset[Triple]:
+        value = values.at(event.time)
+        return entailed(value) if self.with_ontology else value
 
 
 def _triples(

@@ -113,7 +113,21 @@ def _fits(triple: Triple, wanted: Sequence[str]) -> bool:
     return True
 
 
+ONTOLOGY = f"""PREFIX : <{E}> PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+:owner rdfs:subPropertyOf :near ; rdfs:range :Owner . :seen rdfs:subPropertyOf :near .
+:Owner rdfs:subClassOf :Agent ."""
+
+
+def entailed(value: frozenset[Triple]) -> frozenset[Triple]:
+    """The triples of a graph, and those that follow from them by ONTOLOGY."""
+    near = {(s, "near", o) for s, p, o in value if p in ("owner", "seen")}
+    types = {(o, "a", c) for _, p, o in value if p == "owner" for c in ("Owner", "Agent")}
+    return value | near | types
+
+
 def _term(name: str) -> ox.NamedNode | ox.Literal:
+    if name == "a":
+        return ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
     return ox.Literal(name[1:-1]) if name[0] == '"' else ox.NamedNode(E + name)
 
 

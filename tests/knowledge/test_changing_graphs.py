@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
+import rdflib
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,7 +33,7 @@ from tests.knowledge.cases import (
     shown,
     streams_of,
 )
-from tests.knowledge.reference import GRAPH, E, Given
+from tests.knowledge.reference import GRAPH, ONTOLOGY, E, Given
 from tests.thresholds import forced
 
 
@@ -42,16 +44,26 @@ def changes(case: Case) -> dict[str, list[tuple[int, object]]]:
     return {GRAPH: [(time * 1000, graph_of(triples)) for time, triples in case.replaced]}
 
 
+def entailing(case: Case) -> dict[str, Any]:
+    """The options for entailment."""
+    if not case.with_ontology:
+        return {}
+    ontology = rdflib.Graph().parse(data=ONTOLOGY, format="turtle")
+    return {"entailment": "rdfs", "ontology": ontology}
+
+
 def of_local(case: Case) -> Counter[object]:
     """The answers of a bounded run."""
     given = queries(case), streams_of(case), knowledge(case)
-    return shown([*spaseq.run(*given, runtime="local", kb_changes=changes(case))])
+    options = {"kb_changes": changes(case), **entailing(case)}
+    return shown([*spaseq.run(*given, runtime="local", **options)])
 
 
 def of_pushes(case: Case) -> Counter[object]:
     """The answers when events are pushed one by one."""
     found = []
-    with spaseq.Engine(queries(case), knowledge(case), kb_changes=changes(case)) as engine:
+    options = {"kb_changes": changes(case), **entailing(case)}
+    with spaseq.Engine(queries(case), knowledge(case), **options) as engine:
         given = streams_of(case)
         places = [(iri, event) for iri, events in given.items() for event in events]
         for iri, event in sorted(places, key=lambda each: each[1].time):
@@ -92,6 +104,22 @@ def test_changes_in_columns_agree(case: Case, values: int) -> None:
 def test_many_changes_in_columns_agree(case: Case, values: int) -> None:
     with forced(f"columnar_matches=1 graph_values={values}"):
         assert of_local(case) == case.expected(), case.query()
+
+
+ENTAILED = (
+    "?d :alarm ?x GRAPH <{g}> {{ ?d :near ?o{n} }}",
+    "?d :alarm ?x GRAPH <{g}> {{ ?d a :Agent . ?d :owner ?o{n} }}",
+    "?d :alarm ?x GRAPH <{g}> {{ ?o{n} :near ?d . ?o{n} a :Owner }}",
+    "?d :alarm ?x FILTER NOT EXISTS {{ GRAPH <{g}> {{ ?d a :Agent }} }}",
+    "?d :alarm ?x OPTIONAL {{ GRAPH <{g}> {{ ?d :near ?o{n} }} }}",
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases(), st.lists(st.sampled_from(ENTAILED), min_size=1, max_size=2))
+def test_entailment_follows_changes(case: Case, texts: list[str]) -> None:
+    patterns = tuple(text.format(g=GRAPH, n=n) for n, text in enumerate(texts))
+    agrees(replace(case, patterns=patterns, with_ontology=True))
 
 
 def of_restarts(case: Case) -> Counter[object]:
