@@ -214,8 +214,8 @@ class ChangingKnowledge:
             found = joins.solutions(events)
         except LimitExceeded:  # it may be so because of the other triples
             if len(changes.place):
-                places = distinct(changes.place).tolist()
-                yield from self._cut(placed, part, changes, lexicon, places)
+                middle = int(changes.place[len(changes.place) // 2])
+                yield from self._cut(placed, part, changes, lexicon, [middle])
                 return
             found = joins.within_limits(events)
         joins.finish()

@@ -183,7 +183,7 @@ class Thresholds:
     # Graph patterns.
     known_pairs: int = _of(64, "pairs", "of an event and a known part that are joined at once", 0)
     graph_values: int = _of(
-        8, "values", "of a subject's predicate that come before a changing graph is read again", 0
+        64, "values", "of a subject's predicate that come before a changing graph is read again", 0
     )
     event_pairs: int = _of(100_000, "pairs", "compared for one event before arrays do it", 0)
     remembered_results: int = _of(4096, "results", "of events that come again")

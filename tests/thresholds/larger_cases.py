@@ -247,7 +247,7 @@ def changes_of_a_graph(directory: Path) -> None:
             Given(
                 "SM"[number % 2], number, (("d1", ("alarm", "to")[number % 2], f"d{number % 3}"),)
             )
-            for number in range(40)
+            for number in range(200)
         ),
         frozenset(),
         (),
