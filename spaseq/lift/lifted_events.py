@@ -18,8 +18,8 @@ from spaseq.lift.template_graphs import MadeEvents, TemplateGraphs, joined, refu
 from spaseq.lift.watched_casts import LostValue, lost_values
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
+from spaseq.rdf.columns.repeated_triples import repeated_rows
 from spaseq.rdf.columns.term_tables import ListedTerms
-from spaseq.rdf.documents.repeated_triples import repeated_rows
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.terms.times import time_literal

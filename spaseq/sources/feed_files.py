@@ -21,9 +21,9 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.files import InputFile, files_at
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
-from spaseq.rdf.messages.described_events import block_of, described
-from spaseq.rdf.messages.message_block import MessageBlock
-from spaseq.rdf.messages.read_messages import events_of_blocks
+from spaseq.rdf.messages.described_events import described, message_of
+from spaseq.rdf.messages.message_lines import MessageLines
+from spaseq.rdf.messages.read_messages import events_of_messages
 from spaseq.rdf.messages.tree_pages import FeedDescription, TreePage
 from spaseq.records import record
 from spaseq.sources.base import Source, Split
@@ -60,8 +60,8 @@ class FeedFiles(Source):
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         given = self._given()
-        blocks = self._blocks(given, self._feed(given), on_bad)
-        return events_of_blocks(blocks, self.describe(), self.options, InstantCounter(), on_bad)
+        messages = self._messages(given, self._feed(given), on_bad)
+        return events_of_messages(messages, self.describe(), self.options, InstantCounter(), on_bad)
 
     def _given(self) -> list[str]:
         """The files that the paths stand for; InputError if there are none."""
@@ -88,9 +88,9 @@ class FeedFiles(Source):
             )
         return other
 
-    def _blocks(
+    def _messages(
         self, given: list[str], feed: FeedDescription, on_bad: OnBad
-    ) -> Iterator[MessageBlock]:
+    ) -> Iterator[MessageLines]:
         directories = {os.path.dirname(path) for path in given}
         waiting, known, seen = list(given), set(given), set[str]()
         for path in waiting:
@@ -102,7 +102,7 @@ class FeedFiles(Source):
             for event in new:
                 if not event.triples:
                     on_bad(BadInput(path, None, f"the page has nothing of its member {event.name}"))
-            yield block_of(new, self.options.time_predicate, 1)
+            yield message_of(new, self.options.time_predicate, 1)
             for link in page.relations(feed):
                 next_path = _path_of(link.node)
                 if next_path is None or next_path in known or not os.path.isfile(next_path):

@@ -86,8 +86,7 @@ EXCEPTIONS = {
         stages/sorting.py:BATCH_BYTES""",
     "how much memory a thing takes, about": """
         automaton/registers/compiled/answers.py:_MOST_OF_RUNS
-        api/prepare.py:_TRIPLE_BYTES rdf/messages/message_quads.py:QUAD_BYTES
-        rdf/messages/message_quads.py:_BLOCK_BYTES
+        api/prepare.py:_TRIPLE_BYTES
         rdf/documents/measured_document.py:VALUE_BYTES rdf/inputs/sizes.py:PARSED_BYTES
         rdf/lines/arenas.py:LASTING_BYTES sources/iterables.py:_EVENT_BYTES
         windows/join_keeper.py:_MOST_TOGETHER windows/window_operator.py:MOST_TOGETHER""",

@@ -33,7 +33,7 @@ def document_events(
     """
     given = options.base, options.limits, options.contexts
     document = DocumentLines(data, file.format, *given)
-    options = replace(options, predicates=None, limits=_of_lines(options.limits))
+    options = replace(options, predicates=None, limits=limits_of_lines(options.limits))
     report = _without_lines(document, on_bad)
     lines = cast("IO[bytes]", document)
     yield from line_events(lines, file, options, counter, arrival, report)
@@ -43,14 +43,14 @@ def document_statements(
     document: DocumentLines, file: str, limits: Limits, on_bad: OnBad
 ) -> Iterator[Statements]:
     """The statements of a document, in its order."""
-    reader = StatementReader(True, ArenaPool(2), limits=_of_lines(limits))
+    reader = StatementReader(True, ArenaPool(2), limits=limits_of_lines(limits))
     given: Any = document, file, reader, AfterLines(), 1, _without_lines(document, on_bad)
     for statements, _, _ in line_statements(*given):
         yield statements
         del statements  # releases its arena
 
 
-def _of_lines(limits: Limits) -> Limits:
+def limits_of_lines(limits: Limits) -> Limits:
     """The limits of a document's lines, of which only the literals and triple terms have some."""
     return replace(limits, line_bytes=MAX_CHUNK_BYTES // 4)
 

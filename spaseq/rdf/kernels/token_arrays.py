@@ -22,7 +22,8 @@ BLANK = 6  # number of blank nodes in the table
 KNOWN = 7  # four entries: `known` of `check_literal`
 SCALE = 11  # how many ms an integer time counts
 SECONDS = 12  # an integer time of ms that seems to be seconds, or 0
-STATE = 13
+KEEPS_TIMES = 13  # whether the terms of times in the default graph are needed
+STATE = 14
 
 DEFAULT_GRAPH = -1
 UNREAD = -1
@@ -30,7 +31,7 @@ UNREAD = -1
 SKIPPED = -2
 """Object of a triple whose predicate no query names."""
 TIMED = -3
-"""Object of a timestamp in the default graph: its time is known, so its term is not needed."""
+"""Object of a timestamp in the default graph: its time is known, and its term is not needed."""
 
 PREDICTIONS = 256
 """Number of predicates with predictions; a power of two."""

@@ -25,6 +25,7 @@ from spaseq.rdf.kernels.token_arrays import (
     DEFERRED,
     DEFERRED_FULL,
     DONE,
+    KEEPS_TIMES,
     LINE,
     PREDICTIONS,
     ROW,
@@ -79,6 +80,7 @@ def tokenize(
         predicted: predictions, from this chunk or any other.
     """
     at, line, row = state[AT], state[LINE], state[ROW]
+    keeps_times = state[KEEPS_TIMES]
     capacity, most_terms = len(rows.s), min(len(spans), len(slots) // 2) - 4
     successor, usual, suffix = predicted.predicate, predicted.object, predicted.suffix
     subject, subject_at, subject_size = 0, 0, 0
@@ -189,7 +191,7 @@ def tokenize(
             time = NO_TIME
             if predicate == time_predicate and byte(buffer, object_at) == _QUOTE:
                 time = time_of(buffer, object_at, object_end, state)
-            if time != NO_TIME and own_graph == DEFAULT_GRAPH and graphs:
+            if time != NO_TIME and own_graph == DEFAULT_GRAPH and graphs and not keeps_times:
                 object_ = TIMED
             elif predicate >= wanted:
                 if object_ == UNREAD:

@@ -134,6 +134,7 @@ class StatementReader:
         limits: bounds on lines, literals and the nesting of triple terms.
         larger: chunks are this many times as large as usual.
         scale: how many ms an integer time counts.
+        keeps_times: the terms of times in the default graph are kept, too.
         seed: seed of the term hashes.
     """
 
@@ -145,6 +146,7 @@ class StatementReader:
     limits: Limits = DEFAULT_LIMITS
     larger: int = 1
     scale: int = 1
+    keeps_times: bool = False
     seed: np.uint64 = field(default_factory=lambda: np.uint64(secrets.randbits(64)))
 
     def read(self, chunk: LineChunk) -> Statements:
@@ -174,7 +176,7 @@ class StatementReader:
         """The tokenizer's state at the start of a chunk."""
         state = np.zeros(k.STATE, np.int64)
         state[k.AT], state[k.HEAP] = chunk.begin, chunk.end + PAD
-        state[k.SCALE] = self.scale
+        state[k.SCALE], state[k.KEEPS_TIMES] = self.scale, self.keeps_times
         return state
 
     def _tokenize(self, chunk: LineChunk, state: Int64s) -> None:

@@ -8,17 +8,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from spaseq.limits import Limits
-from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, BlockBuilder
+from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH
 from spaseq.rdf.documents.document_events import document_statements
 from spaseq.rdf.documents.document_lines import DocumentLines
 from spaseq.rdf.inputs.contexts import NO_CONTEXTS, JsonLdContexts
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import REST, BadInput
-from spaseq.rdf.messages.message_block import MessageBlock, Report
-from spaseq.rdf.terms.term import RDF, Triple, iri_text
+from spaseq.rdf.messages.message_lines import MessageLines, Report
+from spaseq.rdf.terms.term import RDF, Triple
 from spaseq.records import record
 
 TYPE = f"<{RDF}type>"
@@ -139,15 +137,6 @@ def _with_context(data: bytes, own: str) -> bytes:
     return json.dumps({**whole, "@context": json.loads(own)}).encode()
 
 
-def block_of(events: Iterable[DescribedEvent], time_predicate: str, line: int) -> MessageBlock:
+def message_of(events: Iterable[DescribedEvent], time_predicate: str, line: int) -> MessageLines:
     """The quads of events as one message, each event in its graph."""
-    builder, predicate = BlockBuilder(), iri_text(time_predicate)
-    size = 0
-    for event in events:
-        if event.time is not None:
-            builder.add(event.name, predicate, event.time, None)
-        for s, p, o in event.triples:
-            builder.add(s, p, o, event.name)
-            size += len(s) + len(p) + len(o)
-    quads = builder.block(size=size)
-    return MessageBlock(quads, np.zeros(len(quads), np.int64), [line])
+    return MessageLines("".join(each.nquads(time_predicate) for each in events).encode(), [line])

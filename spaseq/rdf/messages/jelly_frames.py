@@ -14,25 +14,20 @@ from pyjelly import jelly
 from pyjelly.parse.decode import Adapter, Decoder, ParserOptions, options_from_frame
 
 from spaseq.limits import Limits
-from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
 from spaseq.rdf.inputs.files import READ_ERRORS
-from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import long_event
-from spaseq.rdf.messages.message_block import MessageBlock, Report, alone, gathered
-from spaseq.rdf.messages.message_quads import without_long_literals
-
-_TOGETHER = 1 << 13
-"""About how many quads of frames become one block."""
+from spaseq.rdf.messages.message_lines import MessageLines, Report, joined, lines_of
+from spaseq.rdf.messages.message_quads import TOGETHER_BYTES
 
 _PRELUDE = b"\n"  # the tag of a row, with which a frame without a length begins
 
 
-def jelly_blocks(data: IO[bytes], limits: Limits, report: Report) -> Iterator[MessageBlock]:
+def jelly_messages(data: IO[bytes], limits: Limits, report: Report) -> Iterator[MessageLines]:
     """The quads of a file's frames, some frames at a time.
 
     `report` is called with the number of the frame, from 1, in place of a line.
     """
-    parts: list[MessageBlock] = []
+    parts: list[MessageLines] = []
     size = 0
     frames = _Frames(limits)
     number = 0
@@ -40,19 +35,19 @@ def jelly_blocks(data: IO[bytes], limits: Limits, report: Report) -> Iterator[Me
         for text in _frame_texts(data, limits):
             number += 1
             try:
-                block = frames.block(text)
+                lines = frames.lines(text)
             except _BadTerm as error:
                 report(number, str(error), f"frame {number}")
                 continue
-            parts.append(alone(without_long_literals(block, Format.JELLY, limits, report), number))
-            size += len(block) + 1
-            if size >= _TOGETHER:
-                yield gathered(parts)
+            parts.append(MessageLines(lines, [number]))
+            size += len(lines) + 1
+            if size >= TOGETHER_BYTES:
+                yield joined(parts)
                 parts, size = [], 0
     except (*READ_ERRORS, _BadFrame) as error:
         reason = f"the rest of the file is not read: {error}"
         report(number, reason, f"frame {number}")
-    yield gathered(parts)
+    yield joined(parts)
 
 
 class _BadFrame(Exception):
@@ -130,7 +125,7 @@ class _Frames:
         self._decoder: Any = None
         self._terms: Any = None
 
-    def block(self, text: bytes) -> QuadBlock:
+    def lines(self, text: bytes) -> bytes:
         """The quads of a frame.
 
         Raises:
@@ -141,7 +136,7 @@ class _Frames:
             frame = jelly.RdfStreamFrame.FromString(text)
             if self._decoder is None:
                 if not frame.rows:
-                    return BlockBuilder().block()
+                    return b""
                 if frame.rows[0].WhichOneof("row") != "options":
                     raise ValueError("the first frame has no options")
                 options: ParserOptions = options_from_frame(frame, delimited=True)
@@ -155,11 +150,7 @@ class _Frames:
         bad, self._terms.bad, self._terms.size = self._terms.bad, None, 0
         if bad is not None:
             raise _BadTerm(bad)
-        builder = BlockBuilder()
-        for row in rows:
-            if row is not None:
-                builder.add(*row)
-        return builder.block()
+        return lines_of(row for row in rows if row is not None)
 
 
 class _TooLarge(Exception):

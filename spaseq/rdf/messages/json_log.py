@@ -9,44 +9,37 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from dataclasses import dataclass
+from itertools import compress, groupby
 from typing import IO, Any
-from uuid import uuid4
 
-import numpy as np
 import pyoxigraph as ox
 
 from spaseq.limits import Limits
-from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
 from spaseq.rdf.documents.document_lines import PARSER_ERRORS, parser_reason
 from spaseq.rdf.documents.measured_document import VALUE_BYTES, MeasuredDocument
 from spaseq.rdf.inputs.contexts import JsonLdContexts, NamedContexts
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import PARSED_BYTES, long_event
-from spaseq.rdf.messages.message_block import (
-    MessageBlock,
+from spaseq.rdf.messages.message_lines import (
+    MARK,
+    MessageLines,
     MessageText,
     Report,
-    alone,
-    gathered,
+    WrittenQuads,
     joined,
 )
-from spaseq.rdf.messages.message_quads import (
-    cut_at_marks,
-    fill_block,
-    in_halves,
-    together,
-    without_long_literals,
-)
+from spaseq.rdf.messages.message_quads import in_halves, marked, together
 
-_NAMED_CONTEXT = re.compile(rb'"@context"\s*:\s*["\[]|@context(?s:.*)@context')
-"""A context that may name another one."""
+_NAMED_CONTEXT = re.compile(rb'"@context"\s*:\s*["\[]')
+"""A context that may name another one, as may one of several."""
 
-_JSON_MARK = f"u{uuid4().hex}:mark"  # no input can know it, and no context have its prefix
-_JSON_MARKED = f'{{"{_JSON_MARK}": {{"@value": "{_JSON_MARK}"}}, '.encode()
-_JSON_MARK_TERM = f'"{_JSON_MARK}"'
-_JSON_BETWEEN = f', {{"@id": "{_JSON_MARK}", "{_JSON_MARK}": {{"@value": ""}}}},\n'.encode()
+_BLANK_GRAPH = re.compile(rb"^[^ \n]+ [^ \n]+ [^\n]* _:[^ \n]+ \.$", re.MULTILINE)
+"""A quad in the graph of a blank node; or a literal that looks like its end."""
+
+_MARKED_OBJECT = f'{{"{MARK}": {{"@value": "{MARK}"}}, '.encode()
+_SEPARATOR = f', "{MARK}", '.encode()
+_BETWEEN = f', {{"@id": "{MARK}", "{MARK}": {{"@value": ""}}}},\n'.encode()
 
 
 def json_messages(data: IO[bytes], limits: Limits) -> Iterator[MessageText]:
@@ -84,15 +77,21 @@ def is_small(text: bytes, limits: Limits) -> bool:
     )
 
 
-def _small_object(text: bytes, limits: Limits) -> dict[str, Any] | None:
-    """The object that is all of a text that needs no measuring; None if there is none."""
-    if not is_small(text, limits):
-        return None
+def _objects(texts: Sequence[bytes]) -> Sequence[Any]:
+    """The object that is all of each text; None if there is none.
+
+    They are parsed together, with a string between two of them. If each string is found at its
+    place, each text is a value by itself.
+    """
     try:
-        value: dict[str, Any] = json.loads(text)
+        values = json.loads(b"[" + _SEPARATOR.join(texts) + b"]")
+        if len(values) == 2 * len(texts) - 1 and all(value == MARK for value in values[1::2]):
+            return values[::2]  # type: ignore[no-any-return]
     except (ValueError, RecursionError):
-        return None  # the parser knows the reason
-    return value
+        if len(texts) == 1:
+            return [None]  # the parser knows the reason
+    half = len(texts) // 2
+    return [*_objects(texts[:half]), *_objects(texts[half:])] if half else [None] * len(texts)
 
 
 Refuse = Callable[[MessageText, Exception], None]
@@ -116,7 +115,7 @@ class JsonLog:
             own = self._named.inlined({"@context": json.loads(contexts.own)})
             self._context = json.dumps(own["@context"]).encode()
 
-    def blocks(self, messages: Iterator[MessageText]) -> Iterator[MessageBlock]:
+    def parsed(self, messages: Iterator[MessageText]) -> Iterator[MessageLines]:
         """The quads of the messages, some messages at a time."""
         for run in together(messages):
             bad: list[tuple[int, str, str]] = []
@@ -124,39 +123,36 @@ class JsonLog:
             def refuse(message: MessageText, error: Exception, bad: Any = bad) -> None:
                 bad.append((message.line, parser_reason(error), message.shown))
 
-            block = self._block(run, refuse)
+            found = self._lines(run, refuse)
             for each in sorted(bad):
                 self._report(*each)
-            yield block
+            yield found
 
-    def _block(self, run: Sequence[MessageText], refuse: Refuse) -> MessageBlock:
+    def _lines(self, run: Sequence[MessageText], refuse: Refuse) -> MessageLines:
         ready: list[JsonMessage] = []
-        for message in run:
+        for message, text, value in self._read(run):
             try:
-                ready += self._ready(message, refuse)
+                ready += self._ready(message, text, value, refuse)
             except PARSER_ERRORS as error:
                 refuse(message, error)
-        parts: list[MessageBlock] = []
+        parts: list[MessageLines] = []
         for _, several in groupby(ready, lambda each: (each.context, each.alone and id(each))):
             parts += in_halves(
-                [*several], self._parsed, lambda each, error: refuse(each.message, error)
+                [*several], self._together, lambda each, error: refuse(each.message, error)
             )
-        return self._named_events(gathered(parts))
+        return joined(parts)
 
-    def _named_events(self, block: MessageBlock) -> MessageBlock:
-        """The subject of the mark names the event of a message; the mark is dropped."""
-        quads = block.quads
-        if not self._asks_names or _JSON_MARK_TERM not in quads.terms:
-            return block
-        marks = quads.o == list(quads.terms).index(_JSON_MARK_TERM)
-        names = [""] * len(block.lines)
-        for number, code in zip(block.message[marks], quads.s[marks].tolist(), strict=True):
-            text = quads.terms[code]
-            names[number] = text if text[0] == "<" else ""
-        kept = np.flatnonzero(~marks)
-        return replace(block, quads=quads.rows(kept), message=block.message[kept], names=names)
+    def _read(self, run: Sequence[MessageText]) -> Iterator[tuple[MessageText, bytes, Any]]:
+        """The messages, without white space; and the object of each that needs no measuring."""
+        texts = [message.text.strip() for message in run]
+        small = [text[:1] == b"{" and is_small(text, self._limits) for text in texts]
+        values = iter(_objects([*compress(texts, small)]))
+        for message, text, has_value in zip(run, texts, small, strict=True):
+            yield message, text, next(values) if has_value else None
 
-    def _ready(self, message: MessageText, refuse: Refuse) -> Sequence[JsonMessage]:
+    def _ready(
+        self, message: MessageText, text: bytes, value: Any, refuse: Refuse
+    ) -> Sequence[JsonMessage]:
         """A message as it is parsed; a context message sets the context.
 
         Raises:
@@ -164,17 +160,15 @@ class JsonLog:
         """
         if message.refusal is not None:
             raise ValueError(message.refusal)
-        text = message.text.strip()
         if text[:1] != b"{":
             raise ValueError("a message is an object in one line, and this is none")
         if text == b"{}":
             return ()
-        value = _small_object(text, self._limits)
         is_measured = value is None
         is_alone = value is None or ("@graph" in value and "@id" not in value)
         if b"@context" in text or b"\\u" in text:
             value = self.measured_value(text) if value is None else value
-            named = _NAMED_CONTEXT.search(text)
+            named = text.count(b"@context") > 1 or _NAMED_CONTEXT.search(text)
             value = self._named.inlined(value) if named else value
             if list(value) == ["@context"]:
                 context = json.dumps(value["@context"]).encode()
@@ -186,7 +180,7 @@ class JsonLog:
             if named:
                 text = json.dumps(value).encode()
         if self._asks_names and text[1:].strip() != b"}":
-            text = _JSON_MARKED + text[1:]
+            text = _MARKED_OBJECT + text[1:]
         return [JsonMessage(message, text, self._context, is_measured, is_alone)]
 
     def measured_value(self, text: bytes) -> Any:
@@ -196,35 +190,21 @@ class JsonLog:
             pass
         return json.loads(text)
 
-    def _parsed(self, run: Sequence[JsonMessage]) -> MessageBlock:
+    def _together(self, run: Sequence[JsonMessage]) -> MessageLines:
         """The quads of messages with one context."""
-        text = _JSON_BETWEEN.join(each.text for each in run)
+        text = _BETWEEN.join(each.text for each in run)
         if len(run) > 1:
             text = b"[" + text + b"]"
         if context := run[0].context:
             text = b'{"@context": ' + context + b', "@graph": ' + text + b"}"
-        quads, lines = self._quads(text, run[0].measured), [each.message.line for each in run]
-        if len(run) > 1:
-            if any(quads.terms[code][0] == "_" for code in np.unique(quads.g[quads.g >= 0])):
-                raise ValueError("perhaps the graph of a message that is nothing else")
-            return cut_at_marks(quads, f"<{_JSON_MARK}>", lines, self._limits)
-        report = self._report
-        return alone(without_long_literals(quads, Format.JSONLD, self._limits, report), lines[0])
+        found = self._quads(text, run[0].measured)
+        if len(run) > 1 and b" _:" in found and _BLANK_GRAPH.search(found) is not None:
+            raise ValueError("perhaps the graph of a message that is nothing else")
+        return marked(found, [each.message.line for each in run])
 
-    def _quads(self, text: bytes, measured: bool) -> QuadBlock:
-        builder, blocks, size = BlockBuilder(), list[QuadBlock](), 0
-
-        def found() -> int:
-            return len(builder) + len(blocks)
-
+    def _quads(self, text: bytes, measured: bool) -> bytes:
+        written = WrittenQuads(self._limits)
         data: Any = io.BytesIO(text)
         if measured:
-            data = MeasuredDocument(data, Format.JSONLD, self._limits, found)
-        parser = ox.parse(data, ox.RdfFormat.JSON_LD, base_iri=self._base)
-        while count := fill_block(builder, parser, has_graphs=True):
-            size += count
-            if size > self._limits.event_bytes:
-                raise ValueError(long_event(self._limits))
-            blocks.append(builder.block(size=count))
-            builder = BlockBuilder()
-        return joined(blocks)
+            data = MeasuredDocument(data, Format.JSONLD, self._limits, written.tell)
+        return written.take(ox.parse(data, ox.RdfFormat.JSON_LD, base_iri=self._base))

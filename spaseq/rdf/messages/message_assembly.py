@@ -7,163 +7,246 @@ no meaning, so the quads of a graph are brought together first.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from spaseq.compiled.arrays import Int64s
-from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, QuadBlock
-from spaseq.rdf.documents.event_buffer import EventBuffer
-from spaseq.rdf.events.graph_times import OpenEvent, TimeTerms, triple_text
-from spaseq.rdf.inputs.stream_options import BadInput, OnBad
-from spaseq.rdf.messages.message_block import MessageBlock
+from spaseq.compiled.arrays import Bools, Int64s
+from spaseq.rdf.columns.event_batch import EventBatch, EventNames, GraphNames
+from spaseq.rdf.columns.term_columns import distinct
+from spaseq.rdf.documents.document_events import limits_of_lines
+from spaseq.rdf.events.graph_times import OpenEvent, TimeTerms
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
+from spaseq.rdf.kernels.event_ranges import NO_ROW, TIME_PREDICATE
+from spaseq.rdf.lines.arenas import ArenaPool
+from spaseq.rdf.lines.buffer_terms import BufferGraphNames
+from spaseq.rdf.lines.chunks import chunk_of
+from spaseq.rdf.lines.line_batches import LineBatches, times_of
+from spaseq.rdf.lines.statements import StatementReader, Statements
+from spaseq.rdf.messages.message_lines import MARK, MessageLines
 from spaseq.rdf.terms.term import iri_text
 from spaseq.records import record
 
+_POOL = ArenaPool(most=2)
+_MARK, _NAMES = 1, 2
+"""The codes of the mark between two messages, and of the object of a triple that names an event."""
 
-@record
-class _Run:
-    """Rows first:end of one message that have one graph, or stand in the default graph."""
-
-    message: int
-    graph: int
-    first: int
-    end: int
+_NO_RUN = -1
+_Key = tuple[int, int, int, int]
 
 
 class MessageAssembly:
-    """Adds the events of messages to a buffer."""
+    """Builds the batches of the messages of one file."""
 
     def __init__(
-        self,
-        buffer: EventBuffer,
-        file: str,
-        time_predicate: str,
-        times: TimeTerms,
-        default_time: int | None,
-        on_bad: OnBad,
+        self, options: StreamOptions, file: str, counter: InstantCounter, on_bad: OnBad
     ) -> None:
-        self._buffer, self._file, self._on_bad = buffer, file, on_bad
-        self.times, self._default_time = times, default_time
-        self._predicate = iri_text(time_predicate)
+        self.file, self._on_bad = file, on_bad
+        self.times = TimeTerms.of_file(options.iri, options.time_unit, file, on_bad)
+        self.default_time = options.default_time
+        self._reader = StatementReader(
+            True,
+            _POOL,
+            (iri_text(options.time_predicate), f"<{MARK}>", f'"{MARK}"'),
+            True,
+            limits=limits_of_lines(options.limits),
+            scale=self.times.scale,
+            keeps_times=True,
+        )
+        self._batches = LineBatches(
+            options.iri, counter, options.batch_events, skip_time=False, made_up_labels=True
+        )
 
-    def add(self, block: MessageBlock) -> None:
-        """Add the events of these messages."""
-        if not len(block.quads):
+    def batches(self, given: MessageLines) -> Iterator[EventBatch]:
+        """The events of some messages."""
+        read = self._reader.read(chunk_of(np.frombuffer(given.text, np.uint8), _POOL))
+        for bad in read.bad:
+            self._on_bad(BadInput(self.file, None, bad.reason, bad.text))
+        rows = _MessageRows.of(read, given)
+        if not len(rows.message):
             return
-        order = _by_graph(block)
-        base = self._buffer.rows
-        own = self._buffer.add(block.quads if order is None else block.quads.rows(order))
-        timed = np.flatnonzero(own.p == self._buffer.code(self._predicate)).tolist()
-        place = np.arange(len(own)) if order is None else order
-        for runs in _messages(own, block.message):
-            number = runs[0].message
-            name = "" if block.names is None else block.names[number]
-            _Message(own, timed, place, base, block.lines[number], name, self).take(runs)
+        found = _RunTimes.of(rows, self.times, self.default_time)
+        for _, bad_input in sorted(self._complaints(rows, found), key=lambda each: each[0]):
+            self._on_bad(bad_input)
+        kept = np.flatnonzero(found.timed)
+        names = _names(rows, kept)
+        given_rows = rows.read, 0, rows.first[kept], rows.end[kept]
+        yield from self._batches.batches(*given_rows, found.ms[kept], names)
 
-    def close(self, event: OpenEvent) -> None:
-        """Emit an event, or report it."""
-        event.default(self._default_time)
-        if event.time is None:
-            self._on_bad(event.complaint(self._file))
-        else:
-            self._buffer.close(event.time, event.name, event.first, event.end)
+    def _complaints(self, rows: _MessageRows, found: _RunTimes) -> Iterator[tuple[_Key, BadInput]]:
+        """Reports, with the places by which they are sorted."""
+        terms = rows.read.terms
+        for run in np.flatnonzero(rows.is_event & ~found.timed).tolist():
+            message = int(rows.run_message[run])
+            event = OpenEvent(rows.name(run), 0, 0, rows.lines[message])
+            if found.unreadable[run] != NO_ROW:
+                event.unreadable = terms[int(rows.read.o[found.unreadable[run]])]
+            yield (message, 0, run, 0), event.complaint(self.file)
+        for row, run in found.second:
+            message = int(rows.message[row])
+            reason = "second timestamp of an event, which has the first"
+            yield (message, 0, run, 1), self._report(rows, message, reason, rows.name(run))
+        strays = dict.fromkeys((int(rows.message[r]), int(rows.read.s[r])) for r in found.strays)
+        for place, (message, graph) in enumerate(strays):
+            reason = "timestamp of a graph without triples in its message"
+            yield (message, 1, 0, place), self._report(rows, message, reason, terms[graph])
+        for run, count, row in rows.left_over():
+            message = int(rows.run_message[run])
+            triples, belong = (
+                ("1 triple", "belongs") if count == 1 else (f"{count} triples", "belong")
+            )
+            reason = f"{triples} of the default graph that {belong} to no event"
+            text = " ".join(terms[int(c[row])] for c in (rows.read.s, rows.read.p, rows.read.o))
+            yield (message, 2, 0, 0), self._report(rows, message, reason, f"{text} .")
 
-    def report(self, line: int, reason: str, text: str) -> None:
-        """Report a part of a message."""
-        self._on_bad(BadInput(self._file, line, reason, text[:300]))
-
-
-def _by_graph(block: MessageBlock) -> Int64s | None:
-    """The rows with each graph's together, in order of first appearance; None if they are."""
-    key = block.message * (len(block.quads.terms) + 1) + block.quads.g + 1
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    begins = first[inverse]
-    if (begins[1:] >= begins[:-1]).all():
-        return None
-    order: Int64s = np.argsort(begins, kind="stable")
-    return order
-
-
-def _messages(own: QuadBlock, message: Int64s) -> Iterator[list[_Run]]:
-    """The runs of each message that has quads."""
-    changes = (np.diff(own.g, prepend=-2) != 0) | (np.diff(message, prepend=-1) != 0)
-    firsts = np.flatnonzero(changes)
-    ends = [*firsts[1:].tolist(), len(own)]
-    numbers, graphs = message[firsts].tolist(), own.g[firsts].tolist()
-    runs: list[_Run] = []
-    for number, graph, first, end in zip(numbers, graphs, firsts.tolist(), ends, strict=True):
-        if runs and runs[0].message != number:
-            yield runs
-            runs = []
-        runs.append(_Run(number, graph, first, end))
-    yield runs
+    def _report(self, rows: _MessageRows, message: int, reason: str, text: str) -> BadInput:
+        return BadInput(self.file, rows.lines[message], reason, text[:300])
 
 
 @record
-class _Message:
-    """The rows of one message in a block; row i stood at place[i] when it was read."""
+class _MessageRows:
+    """The m rows of some messages, and r runs of them, each of one message and graph.
 
-    own: QuadBlock
-    timed: list[int]  # rows of the block with the time predicate, ascending
-    place: Int64s
-    base: int  # the buffer's number of row 0
-    line: int
-    name: str  # of its event, if it has no graphs: N-Triples text, or empty
-    assembly: MessageAssembly
+    Row i stood at place[i] when it was read. A run in the default graph is an event if its message
+    has no other.
+    """
 
-    def take(self, runs: list[_Run]) -> None:
-        """Close the events of the message."""
-        default = next((run for run in runs if run.graph == DEFAULT_GRAPH), None)
-        named = [run for run in runs if run is not default]
-        if not named:
-            event = self._event(runs[0], self.name)
-            for row in self._times(runs[0]):
-                event.offer(self._text(row), self.assembly.times)
-            self.assembly.close(event)
+    read: Statements
+    message: Int64s  # [m]
+    place: Int64s  # [m]
+    lines: Any  # of each message
+    names: dict[int, str]  # of events without a graph, by message
+    first: Int64s  # [r]
+    end: Int64s  # [r]
+    run_message: Int64s  # [r]
+    is_named: Bools  # [r]
+    is_event: Bools  # [r]
+
+    @classmethod
+    def of(cls, read: Statements, given: MessageLines) -> _MessageRows:
+        """The rows without those that are marks, each graph's together."""
+        is_mark, names = read.s == _MARK, read.o == _NAMES
+        message = np.cumsum(is_mark)
+        named = zip(message[names].tolist(), read.s[names].tolist(), strict=True)
+        name_of = {m: text for m, s in named if (text := read.terms[s])[0] == "<"}
+        kept = np.flatnonzero(~(is_mark | names))
+        order = _by_graph(message[kept], read.g[kept])
+        place = kept if order is None else kept[order]
+        if order is not None or len(kept) != len(read):
+            columns = {name: getattr(read, name)[place] for name in ("s", "p", "o", "g", "time")}
+            read = replace(read, **columns)
+        message = message[place]
+        first = _begins(message, read.g)
+        run_message, is_named = message[first], read.g[first] >= 0
+        has_named = np.zeros(len(given.lines) + 1, np.bool_)
+        has_named[run_message[is_named]] = True
+        is_event = is_named | ~has_named[run_message]
+        end = np.append(first[1:], len(message)) if len(first) else first
+        runs = first, end, run_message, is_named, is_event
+        return cls(read, message, place, given.lines, name_of, *runs)
+
+    def run_of(self, row: Int64s) -> Int64s:
+        """The runs of rows."""
+        return np.searchsorted(self.first, row, side="right") - 1
+
+    def name(self, run: int) -> str:
+        """The name of a run's event, N-Triples text or empty."""
+        if self.is_named[run]:
+            return self.read.terms[int(self.read.g[self.first[run]])]
+        return self.names.get(int(self.run_message[run]), "")
+
+    def left_over(self) -> Iterator[tuple[int, int, int]]:
+        """Runs of no event, with the number of their rows that are no times, and the first."""
+        if self.is_event.all():
             return
-        beside: dict[int, list[int]] = {}  # rows with the times of each graph
+        is_stray = np.repeat(~self.is_event, self.end - self.first)
+        rows = np.flatnonzero(is_stray & (self.read.p != TIME_PREDICATE))
+        if not len(rows):
+            return
+        runs, place, counts = np.unique(self.run_of(rows), return_index=True, return_counts=True)
+        yield from zip(runs.tolist(), counts.tolist(), rows[place].tolist(), strict=True)
+
+
+def _begins(message: Int64s, g: Any) -> Int64s:
+    """The first row of each run of one message and graph."""
+    changes = np.ones(len(g), np.bool_)
+    changes[1:] = (g[1:] != g[:-1]) | (message[1:] != message[:-1])
+    return np.flatnonzero(changes)
+
+
+def _by_graph(message: Int64s, g: Any) -> Int64s | None:
+    """The rows with each graph's together, in order of first appearance; None if they are."""
+    first = _begins(message, g)
+    key = message * (int(g.max(initial=0)) + 2) + g + 1
+    if len(first) < 3 or len(distinct(key[first])) == len(first):
+        return None
+    _, begins, inverse = np.unique(key, return_index=True, return_inverse=True)
+    order: Int64s = np.argsort(begins[inverse], kind="stable")
+    return order
+
+
+@record
+class _RunTimes:
+    """The times of r runs.
+
+    `second` has (row, run) of timestamps that differ from their event's, `strays` the rows of
+    those of no event.
+    """
+
+    timed: Bools  # [r] whether it is an event with a time
+    ms: Int64s  # [r]
+    unreadable: Int64s  # [r] the row of the last unreadable time, or NO_ROW
+    second: list[tuple[int, int]]
+    strays: list[int]
+
+    @classmethod
+    def of(cls, rows: _MessageRows, times: TimeTerms, default: int | None) -> _RunTimes:
+        """The first readable time counts, in the order of reading."""
+        found = times_of(rows.read, times)
+        order = np.argsort(rows.place[found.row], kind="stable")
+        row, ms, readable = found.row[order], found.ms[order], found.readable[order]
+        run, outside = _events_of(rows, row)
+        offers = run != _NO_RUN
+        timed, own = np.zeros(len(rows.first), np.bool_), np.zeros(len(rows.first), np.int64)
+        good = np.flatnonzero(offers & readable)[::-1]  # so that the first is written last
+        timed[run[good]], own[run[good]] = True, ms[good]
+        unreadable = np.full(len(rows.first), NO_ROW, np.int64)
+        bad = offers & ~readable
+        unreadable[run[bad]] = row[bad]
         if default is not None:
-            for row in self._times(default):
-                beside.setdefault(int(self.own.s[row]), []).append(row)
-        for run in named:
-            event = self._event(run, self.own.terms[run.graph])
-            outside = beside.pop(run.graph, [])
-            inside = [r for r in self._times(run) if int(self.own.s[r]) == run.graph]
-            for row in sorted(outside + inside, key=lambda r: int(self.place[r])):
-                event.offer(self._text(row), self.assembly.times)
-            self.assembly.close(event)
-            self._seconds(event, outside)
-        if default is not None:
-            self._strays(default, beside)
+            without = rows.is_event & ~timed & (unreadable == NO_ROW)
+            timed[without], own[without] = True, default
+        second = outside & offers & timed[run] & ~(readable & (ms == own[run]))
+        strays = row[outside & ~offers].tolist()
+        pairs = zip(row[second].tolist(), run[second].tolist(), strict=True)
+        return cls(timed, own, unreadable, list(pairs), strays)
 
-    def _event(self, run: _Run, graph: str) -> OpenEvent:
-        return OpenEvent(graph, self.base + run.first, self.base + run.end, self.line)
 
-    def _times(self, run: _Run) -> list[int]:
-        return self.timed[bisect_left(self.timed, run.first) : bisect_left(self.timed, run.end)]
+def _events_of(rows: _MessageRows, row: Int64s) -> tuple[Int64s, Bools]:
+    """The run that each row with a time gives one, or _NO_RUN; whether it stands outside."""
+    run, s, g = rows.run_of(row), rows.read.s[row], rows.read.g[row]
+    outside = ~rows.is_event[run]
+    target: Int64s = np.where(rows.is_named[run] & (s != g), _NO_RUN, run)
+    if not outside.any():
+        return target, outside
+    width = int(rows.read.g.max(initial=0)) + 1
+    named = np.flatnonzero(rows.is_named)
+    keys = rows.run_message[named] * width + rows.read.g[rows.first[named]]
+    ranks = np.argsort(keys)
+    wanted = np.where(s < width, rows.message[row] * width + s, -1)
+    place = np.minimum(np.searchsorted(keys, wanted, sorter=ranks), len(named) - 1)
+    of_graph = np.where(keys[ranks[place]] == wanted, named[ranks[place]], _NO_RUN)
+    return np.where(outside, of_graph, target), outside
 
-    def _text(self, row: int) -> str:
-        text: str = self.own.terms[self.own.o[row]]
-        return text
 
-    def _seconds(self, event: OpenEvent, rows: list[int]) -> None:
-        for row in rows:
-            if event.time is not None and self.assembly.times.read(self._text(row)) != event.time:
-                reason = "second timestamp of an event, which has the first"
-                self.assembly.report(self.line, reason, event.graph)
-
-    def _strays(self, default: _Run, timestamps: dict[int, list[int]]) -> None:
-        for graph in timestamps:
-            reason = "timestamp of a graph without triples in its message"
-            self.assembly.report(self.line, reason, self.own.terms[graph])
-        timed = self._times(default)
-        count = default.end - default.first - len(timed)
-        if count:
-            of_times = set(timed)
-            first = next(r for r in range(default.first, default.end) if r not in of_times)
-            triples = "1 triple" if count == 1 else f"{count} triples"
-            belong = "belongs" if count == 1 else "belong"
-            reason = f"{triples} of the default graph that {belong} to no event"
-            self.assembly.report(self.line, reason, triple_text(self.own, first))
+def _names(rows: _MessageRows, runs: Int64s) -> GraphNames:
+    """The names of the events of runs."""
+    if rows.is_named[runs].all():
+        return BufferGraphNames(rows.read.terms, rows.read.g[rows.first[runs]])
+    if not rows.names and not rows.is_named[runs].any():
+        return EventNames.none(len(runs))
+    texts = [rows.name(run) for run in runs.tolist()]
+    return EventNames.of([text[1:-1] if text[:1] == "<" else None for text in texts])

@@ -18,11 +18,11 @@ from spaseq.rdf.messages.described_events import (
     TYPE,
     DescribedEvent,
     Description,
-    block_of,
     described,
     format_of_text,
+    message_of,
 )
-from spaseq.rdf.messages.message_block import MessageBlock, MessageText, Report
+from spaseq.rdf.messages.message_lines import MessageLines, MessageText, Report
 from spaseq.rdf.messages.wrapped_events import json_documents
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import parse_time
@@ -42,9 +42,9 @@ _MOST_BYTES = 1 << 30
 """A larger document is not read."""
 
 
-def observation_blocks(
+def observation_messages(
     data: IO[bytes], options: StreamOptions, report: Report
-) -> Iterator[MessageBlock]:
+) -> Iterator[MessageLines]:
     """The observations of a file: a document, or a document of JSON-LD on each line."""
     for message in _documents(data, options.limits):
         line = message.first_line
@@ -63,7 +63,7 @@ def observation_blocks(
         if not found:
             in_file(None, "no sosa:Observation is in it", message.shown)
         found.sort(key=lambda event: _instant(event.time))
-        yield block_of(found, options.time_predicate, line)
+        yield message_of(found, options.time_predicate, line)
 
 
 def _documents(data: IO[bytes], limits: Limits) -> Iterator[MessageText]:

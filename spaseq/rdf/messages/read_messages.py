@@ -10,8 +10,6 @@ from typing import IO, cast
 from spaseq.limits import Limits
 from spaseq.possessive import possessive
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.documents.event_buffer import EventBuffer
-from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.files import READ_ERRORS, InputFile
 from spaseq.rdf.inputs.formats import Format
@@ -19,7 +17,7 @@ from spaseq.rdf.inputs.sizes import PARSED_BYTES, long_event
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.rdf.messages.json_log import JsonLog, json_messages
 from spaseq.rdf.messages.message_assembly import MessageAssembly
-from spaseq.rdf.messages.message_block import MessageBlock, MessageText, Report
+from spaseq.rdf.messages.message_lines import MessageLines, MessageText, Report
 from spaseq.rdf.messages.message_quads import LogParser, together
 from spaseq.rdf.messages.wrapped_events import json_documents
 
@@ -175,57 +173,53 @@ def message_file_events(
     def report(line: int | None, reason: str, text: str) -> None:
         on_bad(BadInput(file.path, line, reason, text))
 
-    blocks = _blocks(data, file.format, options, report)
+    messages = _messages(data, file.format, options, report)
     try:
-        yield from events_of_blocks(blocks, file.path, options, counter, on_bad)
+        yield from events_of_messages(messages, file.path, options, counter, on_bad)
     except READ_ERRORS as error:
         reason = getattr(error, "strerror", None) or error
         on_bad(BadInput(file.path, None, f"the rest of the file is not read: {reason}"))
 
 
-def events_of_blocks(
-    blocks: Iterable[MessageBlock],
+def events_of_messages(
+    messages: Iterable[MessageLines],
     file: str,
     options: StreamOptions,
     counter: InstantCounter,
     on_bad: OnBad,
 ) -> Iterator[EventBatch]:
     """The events of messages in a file."""
-    buffer = EventBuffer(options.iri, counter, made_up_labels=True)
-    read = TimeTerms.of_file(options.iri, options.time_unit, file, on_bad)
-    times = options.time_predicate, read, options.default_time
-    assembly = MessageAssembly(buffer, file, *times, on_bad)
-    for block in blocks:
-        assembly.add(block)
-        yield from buffer.take(buffer.rows, options.batch_events)
+    assembly = MessageAssembly(options, file, counter, on_bad)
+    for some in messages:
+        yield from assembly.batches(some)
 
 
-def _blocks(
+def _messages(
     data: IO[bytes], form: Format, options: StreamOptions, report: Report
-) -> Iterator[MessageBlock]:
+) -> Iterator[MessageLines]:
     limits = options.limits
     if form is Format.JELLY:
-        from spaseq.rdf.messages.jelly_frames import jelly_blocks
+        from spaseq.rdf.messages.jelly_frames import jelly_messages
 
-        yield from jelly_blocks(data, limits, report)
+        yield from jelly_messages(data, limits, report)
     elif form is Format.NDJSONLD:
         lines = json_messages(_buffered(data), limits)
-        yield from JsonLog(options.base, options.contexts, limits, report).blocks(lines)
+        yield from JsonLog(options.base, options.contexts, limits, report).parsed(lines)
     elif form in (Format.NGSILD, Format.CLOUDEVENTS):
         from spaseq.rdf.messages.cloud_events import CloudEventLog
         from spaseq.rdf.messages.ngsi_ld import NgsiLog
 
         log = NgsiLog if form is Format.NGSILD else CloudEventLog
-        yield from log(options, report).blocks(json_documents(_buffered(data), limits))
+        yield from log(options, report).parsed(json_documents(_buffered(data), limits))
     elif form is Format.SOSA:
-        from spaseq.rdf.messages.observations import observation_blocks
+        from spaseq.rdf.messages.observations import observation_messages
 
-        yield from observation_blocks(_buffered(data), options, report)
+        yield from observation_messages(_buffered(data), options, report)
     else:
         cut = line_messages if form is Format.RDFM else turtle_messages
         parser = LogParser(form, options.base, limits, report)
         for run in together(cut(data, limits)):
-            yield parser.block(run)
+            yield parser.lines(run)
 
 
 def _buffered(data: IO[bytes]) -> IO[bytes]:

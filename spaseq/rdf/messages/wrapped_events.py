@@ -19,7 +19,7 @@ from spaseq.rdf.inputs.contexts import NO_CONTEXTS
 from spaseq.rdf.inputs.sizes import long_event
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.messages.json_log import JsonLog, JsonMessage, Refuse, is_small, json_messages
-from spaseq.rdf.messages.message_block import MessageText, Report
+from spaseq.rdf.messages.message_lines import MessageText, Report
 from spaseq.rdf.terms.times import parse_datetime
 
 _DATE_TIME = "http://www.w3.org/2001/XMLSchema#dateTime"
@@ -67,14 +67,16 @@ class WrappedLog(JsonLog):
             PARSER_ERRORS: the whole message is bad.
         """
 
-    def _ready(self, message: MessageText, refuse: Refuse) -> Sequence[JsonMessage]:
+    def _ready(
+        self, message: MessageText, text: bytes, value: Any, refuse: Refuse
+    ) -> Sequence[JsonMessage]:
         if message.refusal is not None:
             raise ValueError(message.refusal)
-        text = message.text.strip()
         if not text:
             return ()
-        is_read = is_small(text, self._limits)
-        value = json.loads(text) if is_read else self.measured_value(text)
+        if value is None:
+            is_read = is_small(text, self._limits)
+            value = json.loads(text) if is_read else self.measured_value(text)
         ready: list[tuple[str | None, JsonMessage]] = []
         for each in value if isinstance(value, list) else [value]:
             for found in self._events(each):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.rdf.documents.repeated_triples import repeated_rows
+from spaseq.rdf.columns.repeated_triples import repeated_rows
 
 TRIPLE = st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 2))
 
