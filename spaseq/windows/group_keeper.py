@@ -87,7 +87,6 @@ class GroupKeeper:
         """
         new = self._given.append(rows, self._rows)
         closes = self._closes.after(self._rows, new, until)
-        events = self._rows.events_in(closes.enter, closes.leave)
         given = list[ChangedSolutions]()
         if len(closes):
             changed = self._changed(closes)
@@ -95,7 +94,9 @@ class GroupKeeper:
                 found, lexicon = self._evaluated(some, closes, evaluator)
                 heads = some.head[:, :2] - (first, 0)
                 event, columns = self._held.advance(end - first, heads, found, lexicon)
-                given.append(ChangedSolutions(closes, events, first + event, columns, lexicon))
+                at = first + event
+                sizes = self._rows.events_in(closes.enter[at], closes.leave[at])
+                given.append(ChangedSolutions(closes, at, sizes, columns, lexicon))
             self._begun = True
         self._forget()
         return given

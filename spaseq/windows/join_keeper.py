@@ -96,16 +96,16 @@ class JoinKeeper:
         """
         new = self._given.append(rows, self._rows)
         closes = self._closes.after(self._rows, new, until)
-        events = self._rows.events_in(closes.enter, closes.leave)
         given = self._changes(closes, evaluator) if len(closes) else []
-        self._forget()
         event = np.array([event for event, _ in given], np.int64)
+        sizes = self._rows.events_in(closes.enter[event], closes.leave[event])
+        self._forget()
         lexicon = Lexicon(ScopedTerms([]))
         columns = {
             v: encoded(lexicon, [solution[i] for _, solution in given])
             for i, v in enumerate(self._variables)
         }
-        return [ChangedSolutions(closes, events, event, columns, lexicon)]
+        return [ChangedSolutions(closes, event, sizes, columns, lexicon)]
 
     def _changes(self, closes: Closes, evaluator: GpmEvaluator) -> Given:
         """What is wanted of the solutions at some window events."""

@@ -68,7 +68,8 @@ class KeptWindow:
     ) -> list[SolutionBatch]:
         """The GPM's solutions on the window events up to a time (ms); see `GroupKeeper.advance`."""
         self._until = max(self._until, until)
-        own = rows.take(np.flatnonzero(np.isin(rows.gpm, self._numbers)))
+        is_own = np.isin(rows.gpm, self._numbers)
+        own = rows if is_own.all() else rows.take(np.flatnonzero(is_own))
         if self._may_wait(own):
             self._waiting += [own] if len(own) else []
             return []

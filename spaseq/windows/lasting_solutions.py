@@ -22,13 +22,13 @@ Given: TypeAlias = "list[tuple[int, Solution]]"
 class ChangedSolutions:
     """r solutions that a GPM on a window gives, in the order of window events.
 
-    `events` int64 [t] are the numbers of events in the windows; `event` int64 [r] and codes int32
-    [r] by variable are the solutions.
+    `event` int64 [r] and codes int32 [r] by variable are the solutions; `sizes` int64 [r] are the
+    numbers of events in their windows.
     """
 
     closes: Closes
-    events: Int64s
     event: Int64s
+    sizes: Int64s
     columns: Mapping[str, Int32s]
     lexicon: Lexicon
 

@@ -14,6 +14,7 @@ from spaseq.windows.kernels.group_runs import (
     rows_of_groups,
 )
 from spaseq.windows.kernels.joined_rows import joined
+from spaseq.windows.kernels.window_bounds import first_rows
 
 
 def steps() -> Iterator[str]:
@@ -48,6 +49,8 @@ def steps() -> Iterator[str]:
     yield "quotients"
     rows_of_groups(none, none, 0, none, none)
     yield "rows_of_groups"
+    first_rows(none, none, 0, none)
+    yield "first_rows"
     _warm_joins()
     yield "joined"
 

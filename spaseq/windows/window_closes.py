@@ -14,6 +14,7 @@ from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.gpm.graphs.window_partition import ranges
 from spaseq.plan.query_plan import EachEventExtent, Extent, PanesExtent, SessionExtent
 from spaseq.records import record
+from spaseq.windows.kernels.window_bounds import first_rows
 
 
 @record
@@ -148,7 +149,10 @@ class EventCloses:
             leave = starts[held]
         else:
             assert self._extent.range_ms is not None
-            leave = np.searchsorted(rows.time, time[own:] - self._extent.range_ms)
+            bounds = time[own:] - self._extent.range_ms
+            leave = np.empty(len(bounds), np.int64)
+            first = int(np.searchsorted(rows.time, bounds[:1]).sum())
+            first_rows(rows.time, bounds, first, leave)
         begin = rows.time[leave] if len(leave) else time[own:]
         k = self._numbered(time[own:])
         return Closes(time[own:], k, begin, rows.first + enter, rows.first + leave)

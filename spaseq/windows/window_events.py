@@ -87,7 +87,8 @@ class WindowGraphs:
         closes, lexicon = found.closes, found.lexicon
         used = distinct(found.event)
         places = np.searchsorted(used, found.event)
-        names = extent_names(closes.begin[used], found.events[used])
+        sizes = found.sizes[np.searchsorted(found.event, used)]
+        names = extent_names(closes.begin[used], sizes)
         start, none = np.zeros(len(used) + 1, np.int64), np.empty(0, np.int32)
         time, k = closes.time[used], closes.k[used]
         name = self._inputs.windows[window].name

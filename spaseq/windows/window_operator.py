@@ -97,11 +97,13 @@ class WindowOperator:
     def advance(self, rows: SolutionBatch, until: int) -> SolutionBatch:
         """The rows for the sequence; no more rows come at or before the time `until` (ms)."""
         is_content = rows.gpm >= len(self._plan.patterns.gpms)
-        content = np.flatnonzero(np.isin(rows.gpm, self._contents))
+        content = rows.take(slice(0, 0))
+        if self._contents:
+            content = rows.take(np.flatnonzero(np.isin(rows.gpm, self._contents)))
         found: dict[int, list[WindowEvent]] = {}
         if is_content.any():
             until = max(until, int(rows.time[is_content].max()))
-        for number, key, event in self._events(rows.take(content)):
+        for number, key, event in self._events(content):
             for window in self._of_content(number):
                 run = self._run(window, key)
                 found.setdefault(window, []).extend(WindowEvent(key, c) for c in run.add(event))
@@ -109,7 +111,7 @@ class WindowOperator:
             found.setdefault(window, []).extend(WindowEvent(key, c) for c in run.due(until))
             if run.is_idle:
                 del self._runs[window, key]
-        given = [rows.take(np.flatnonzero(~is_content)), *self._bare(rows.take(content))]
+        given = [rows.take(np.flatnonzero(~is_content)), *self._bare(content)]
         for keeper in self._keepers:
             given += keeper.advance(rows, until, self._evaluator(keeper.gpm))
         for window in sorted(found):
