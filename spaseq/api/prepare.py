@@ -91,6 +91,7 @@ class StandingPlanner:
         planning: the options of all queries.
         knowledge: has the graphs that they name.
         templates: the queries that have been planned already.
+        plans: queries that may maintain graphs, which those that come later may name, too.
     """
 
     def __init__(
@@ -98,7 +99,9 @@ class StandingPlanner:
         planning: PlanningOptions,
         knowledge: KnowledgeBase,
         templates: QueryTemplates | None = None,
+        plans: Sequence[QueryPlan] = (),
     ) -> None:
+        self._maintained = _maintained(plans)
         self._planning, self._knowledge = planning, knowledge
         self._templates = QueryTemplates() if templates is None else templates
 
@@ -107,11 +110,19 @@ class StandingPlanner:
 
         Raises:
             QueryError: it has errors.
-            InputError: it cannot be read, or names a graph that the knowledge base has not.
+            InputError: it cannot be read, or names a graph that neither the knowledge base has nor
+                a query so far maintains.
         """
         plans = named(plan_queries(query, self._planning, True, True, self._templates), name)
-        check_kbs(plans, self._knowledge)
+        self._maintained |= _maintained(plans)
+        graphs = {**dict.fromkeys(self._maintained, KbGraph()), **self._knowledge.graphs}
+        check_kbs(plans, replace(self._knowledge, graphs=graphs))
         return plans[0]
+
+
+def _maintained(plans: Sequence[QueryPlan]) -> set[str]:
+    """The graphs that queries maintain."""
+    return {plan.maintained for plan in plans if plan.maintained is not None}
 
 
 def load_knowledge(

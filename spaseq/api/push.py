@@ -140,7 +140,7 @@ class Engine:
         if name is not None:
             plans = named(plans, name)
         knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
-        self._planner = StandingPlanner(planning, knowledge, templates)
+        self._planner = StandingPlanner(planning, knowledge, templates, plans)
         self._how = how = StageFactory(knowledge, chosen.stages, on_bad)
         with collection_paused():
             self._queries = PushedQueries(plans, how, True, Tolerated.OTHERS)

@@ -254,6 +254,31 @@ def test_a_maintained_graph_is_not_written(tmp_path: Path) -> None:
         assert "kept by a query" in kb(own, "PUT", EVE, KEPT).json()["error"]
 
 
+def test_a_graph_that_only_a_query_fills_can_be_read(tmp_path: Path) -> None:
+    """Also when the server starts again, and the reader came before the keeper that is there."""
+    graph = "http://e/filled"
+    keeper = (
+        f"MAINTAIN GRAPH <{graph}> AS INSERT {{ ?d <http://e/owner> ?x }}\n"
+        "FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?d <http://e/to> ?x } }"
+    )
+
+    def handed(second: int, name: str) -> str:
+        return alarm(second).replace('alarm> "x"', f"to> <http://e/{name}>")
+
+    with serving(tmp_path) as own:
+        assert "no graph" in own.http.put("/queries/reads", content=query(graph)).json()["error"]
+        assert own.http.put("/queries/keeper", content=keeper).status_code == 201
+        assert own.http.put("/queries/reads", content=query(graph)).status_code == 201
+        own.post(handed(5, "ann") + alarm(6) + alarm(60))
+        wait(lambda: owners(own, "reads") == ["ann"])
+        assert own.http.delete("/queries/keeper").status_code in (200, 204)
+        assert own.http.put("/queries/keeper", content=keeper).status_code == 201
+    with served(tmp_path, stream=KB) as own:
+        assert len(own.http.get("/queries").json()) == 4
+        own.post(handed(65, "bob") + alarm(66) + alarm(120))
+        wait(lambda: "bob" in owners(own, "reads"))
+
+
 def test_earlier_versions(tmp_path: Path) -> None:
     with serving(tmp_path) as own:
         kb(own, "PUT", EVE, params={"from": "2026-01-01T00:00:00Z"})

@@ -125,6 +125,67 @@ def test_kills_while_a_graph_changes(tmp_path: Path, how: str) -> None:
     assert answers == _replayed(tmp_path)
 
 
+KEEPER = f"""MAINTAIN GRAPH <{OWNERS}> AS
+DELETE {{ ?d <http://e/owner> ?any }} INSERT {{ ?d <http://e/owner> ?o }}
+FROM STREAM S <http://e/s> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?d <http://e/to> ?o }} }}"""
+
+
+@pytest.mark.thorough
+def test_kills_while_a_query_maintains_a_graph(tmp_path: Path) -> None:
+    """Every third event hands the device on, the others ask for its owner."""
+    draw = random.Random("maintained")
+    (tmp_path / "queries").mkdir()
+    for name, text in (("filed", query(FILED)), ("owned", query(OWNERS)), ("keeper", KEEPER)):
+        (tmp_path / "queries" / f"{name}.rq").write_text(text)
+    (tmp_path / "filed.ttl").write_text(owner(0))
+    configuration = tmp_path / "spaseq.toml"
+    configuration.write_text(CONFIGURATION.replace(f'[kb."{OWNERS}"]\nwritable = true\n', ""))
+    known, number = set[int](), 0
+    for _ in range(3):
+        server = Command(configuration)
+        killer = threading.Timer(draw.uniform(0.3, 1.5), server.kill)
+        killer.start()
+        with server.client() as http:
+            try:
+                while number < 3_000:
+                    number += 1
+                    text = alarm(number)
+                    if number % 3 == 0:
+                        text = text.replace('alarm> "x"', f"to> <http://e/n{number}>")
+                    reply = http.post("/streams/S", content=text, headers=NQUADS)
+                    assert reply.json()["accepted"] == 1
+                    known.add(number)
+            except httpx.HTTPError:
+                pass
+        killer.join()
+    server = Command(configuration)
+    with server.client() as http:
+        http.post("/streams/S", content=alarm(number + 100), headers=NQUADS)
+        end, asked = time.monotonic() + 60, {n for n in known if n % 3 and n > 3}
+        found: dict[int, int] = {}
+        while time.monotonic() < end and not asked <= found.keys():
+            lines = http.get("/queries/owned/answers?limit=100000").text.splitlines()
+            found = dict(map(_owner_at, lines))
+            assert len(found) == len(lines), "an answer comes once"
+            time.sleep(0.2)
+    server.end()
+    assert asked <= found.keys()
+    assert len(asked) > 20
+    for second, given in found.items():
+        least = max((n for n in known if n % 3 == 0 and n < second), default=0)
+        assert least <= given < second, (second, given, least)
+        assert given % 3 == 0
+    assert _answers(tmp_path) == _replayed(tmp_path)
+
+
+def _owner_at(line: str) -> tuple[int, int]:
+    """The second and the owner of an answer."""
+    answer = json.loads(line)
+    minute, second = answer["end"][14:19].split(":")
+    value = answer["bindings"]["o"]["value"]
+    return 60 * int(minute) + int(second), int(value.removeprefix("http://e/n"))
+
+
 def _answers(directory: Path) -> list[str]:
     server = Command(directory / "spaseq.toml")
     with server.client() as http:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from spaseq.algebra.answers import Answer
-from spaseq.errors import UsageError
+from spaseq.errors import InputError, UsageError
 from spaseq.logs.stream_log import MessageReader, StreamLog
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
@@ -248,7 +248,14 @@ class ChangingQueries:
             return None
         found = self.by_name.values()
         queries = [q for q in found if q.name not in without and not q.is_paused]
-        return [*reading_order([plan(query.name, query.text) for query in queries])]
+        plans, late = list[QueryPlan](), list[StandingQuery]()
+        for query in queries:
+            try:
+                plans.append(plan(query.name, query.text))
+            except InputError:  # a later one may maintain the graph that it reads
+                late.append(query)
+        plans += [plan(query.name, query.text) for query in late]
+        return [*reading_order(plans)]
 
     def read_log(self) -> None:
         """Let the logged changes after the saved state be due."""
