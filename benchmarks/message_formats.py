@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Messages of brokers, services and feeds, against the bare parse of the same text.
+"""Documents, and messages of brokers, services and feeds, against the bare parse of the same text.
 
     python benchmarks/message_formats.py [--events 100000] [--runs 3] [--kinds ngsild cloudevents]
 
@@ -29,6 +29,9 @@ from spaseq.rdf.terms.times import format_time
 KEYS = 1000
 RISE = 95
 """A level above it, and then another one of the same thing, is an answer."""
+
+WHOLE = {"Turtle": ox.RdfFormat.TURTLE, "TriG": ox.RdfFormat.TRIG}
+"""Formats that are parsed as a whole."""
 
 Reading = tuple[str, int, int]
 """A thing, the time (ms), the level."""
@@ -66,7 +69,7 @@ class Kind:
         ending: of its files.
         written: a reading, by its number, as a line or a part of a document.
         pattern: what a query says of a thing and its level.
-        parser: what parses the text: json or JSON-LD line by line, or Turtle as a whole.
+        parser: what parses the text: json or JSON-LD line by line, or Turtle or TriG as a whole.
         head: the begin of the document.
         stream: what `spaseq.run` is given for a file.
     """
@@ -89,13 +92,33 @@ class Kind:
 
     def parsed(self, lines: Sequence[str], text: bytes) -> None:
         """The bare parse of its text."""
-        if self.parser == "Turtle":
-            sum(1 for _ in ox.parse(text, ox.RdfFormat.TURTLE, base_iri="http://e/"))
-        for line in () if self.parser == "Turtle" else lines:
+        form = WHOLE.get(self.parser)
+        if form is not None:
+            sum(1 for _ in ox.parse(text, form, base_iri="http://e/"))
+        for line in lines if form is None else ():
             if self.parser == "json":
                 json.loads(line)
             else:
                 sum(1 for _ in ox.parse(line, ox.RdfFormat.JSON_LD))
+
+
+def graph(number: int, reading: Reading) -> str:
+    """A named graph of two triples in TriG, and its time."""
+    thing, at, level = reading
+    time = f':g{number} prov:generatedAtTime "{format_time(at)}"^^xsd:dateTime .'
+    return f":g{number} {{ <{thing}> :level {level} ; :number {number % 10} . }} {time}"
+
+
+def object_of_graph(number: int, reading: Reading) -> str:
+    """The same as JSON-LD."""
+    thing, at, level = reading
+    iri = {"@type": "http://www.w3.org/2001/XMLSchema#dateTime"}
+    time = {"@id": "http://www.w3.org/ns/prov#generatedAtTime", **iri}
+    node = {"@id": thing, "level": level, "number": number % 10}
+    context = {"@vocab": "http://e/", "at": time}
+    return json.dumps(
+        {"@context": context, "@id": f"http://e/g{number}", "at": format_time(at), "@graph": [node]}
+    )
 
 
 def notification(number: int, reading: Reading) -> str:
@@ -142,6 +165,8 @@ def change(number: int, reading: Reading) -> str:
 
 FEED = f"{PREFIXES}:feed tree:view <> ; ldes:timestampPath dct:created .\n"
 KINDS = {
+    "trig": Kind("trig", graph, "?thing :level {level}", "TriG", PREFIXES),
+    "ndjsonld": Kind("ndjsonld", object_of_graph, "?thing :level {level}", "JSON-LD"),
     "ngsild": Kind("ngsild", notification, "?thing :level [ n:hasValue {level} ]", "JSON-LD"),
     "cloudevents": Kind("cloudevents", cloud_event, "?thing :level {level}"),
     "sosa": Kind(

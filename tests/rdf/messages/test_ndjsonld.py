@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spaseq.limits import Limits
 from tests.hostile import run_bounded
 from tests.rdf.streams import TIME, XSD, read, write
 
@@ -99,6 +100,7 @@ def test_nesting_never_ends_the_process(tmp_path: Path, opening: str) -> None:
 
 ODD_LINES = [
     *('{"http://e/p": 1}, {"http://e/p": 2}', '{"http://e/p": 1}], "http://e/q": [{}'),
+    *('{"http://e/p": [1', '{"http://e/q": 2}]}', '{"http://e/q": [1]}, {"http://e/p": [2'),
     *('{"http://e/p": 1}} {', '{"http://e/p": NaN}', '{"http://e/p": 1', "{}"),
     json.dumps({"@graph": [{"@id": "http://e/s", **line(3)}]}),
     json.dumps({"@context": {"all": "@graph"}, "all": [{"@id": "http://e/s", **line(4)}]}),
@@ -126,3 +128,22 @@ def test_lines_mean_beside_others_what_they_mean_alone(odd: list[str]) -> None:
     ]
     reasons = [(i + 2, one.reason) for i, (_, bad) in enumerate(alone) for one in bad]
     assert sorted((one.line, one.reason) for one in found[1]) == reasons
+
+
+def test_a_long_vocabulary_makes_no_large_event(tmp_path: Path) -> None:
+    names = {f"p{i}": i for i in range(1000)}
+    long = {"@context": {"@vocab": f"http://e/{'v' * 10_000}/"}, "@id": "http://e/s", **names}
+    path = write(tmp_path / "s.ndjsonld", lines({"@context": CONTEXT}, long, line(1)))
+    events, bad = read(path, limits=Limits(event_bytes=1_000_000))
+    assert [event.time for event in events] == [1000]
+    reason = "an event of more than 1000000 bytes, the limit (--max-event)"
+    assert [(one.line, one.reason) for one in bad] == [(2, reason)]
+
+
+def test_the_time_of_an_event_without_a_name_stays_as_written(tmp_path: Path) -> None:
+    written = "1970-01-01T02:00:01.500+02:00"
+    (event,), bad = read(
+        write(tmp_path / "s.ndjsonld", lines({"@context": CONTEXT, **line(1), "time": written}))
+    )
+    assert (event.time, event.graph, bad) == (1500, None, [])
+    assert f'"{written}"^^<{XSD}dateTime>' in {o for _, _, o in event.triples}

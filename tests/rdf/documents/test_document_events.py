@@ -100,6 +100,22 @@ def test_unlabelled_blank_nodes_are_numbered_within_their_event(tmp_path: Path) 
     assert {s for s, _, _ in two.triples} == {"_:anon0", "<http://e/s>"}
 
 
+def test_labels_do_not_depend_on_the_predicates_that_queries_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.trig", ANONYMOUS)
+    assert read(path, predicates=("http://e/q",)) == read(path)
+
+
+def test_short_names_of_long_iris_are_written_piece_by_piece(tmp_path: Path) -> None:
+    long = f"http://e/{'v' * 100_000}"
+    text = f"@prefix l: <{long}> . @prefix prov: <http://www.w3.org/ns/prov#> .\n" + "".join(
+        f'l:{i} {{ l:{i} l:p {i} }} l:{i} prov:generatedAtTime "{i}"^^<{XSD}long> .\n'
+        for i in range(60)
+    )
+    events, bad = read(write(tmp_path / "s.trig", text))
+    assert [(e.graph, e.time) for e in events] == [(f"{long}{i}", i) for i in range(60)]
+    assert bad == []
+
+
 def test_turtle_in_threes(tmp_path: Path) -> None:
     one = ':a :p 1 ; prov:generatedAtTime "1970-01-01T00:00:01Z"^^xsd:dateTime . :b :p 2 .\n'
     two = ':a :p 3 . :b :p 4 ; prov:generatedAtTime "2000"^^xsd:long .\n'
