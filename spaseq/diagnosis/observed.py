@@ -128,7 +128,7 @@ class Observer:
     def __init__(
         self, question: Question, knowledge: KnowledgeBase, limits: Limits = DEFAULT_LIMITS
     ) -> None:
-        self._question, self._knowledge, self._limits = question, knowledge, limits
+        self._question, self._limits = question, limits
         inputs = question.plan.inputs
         self._streams = {
             iri: StreamSeen(name, iri)
@@ -174,7 +174,8 @@ class Observer:
             rows = rows.take(order)
         windows = None
         if self._question.watched.inputs.windows:
-            given = self._question.watched, rows, self._knowledge, self._limits, self._fail
+            values = [*zip(self._values.since, self._values.values, strict=True)]
+            given = self._question.watched, rows, values, self._limits, self._fail
             windows = SeenWindows(*given)
             rows = windows.solutions()
         return Observed(

@@ -10,7 +10,7 @@ import numpy as np
 
 from spaseq.algebra.correlation import EVENT
 from spaseq.gpm.graphs.window_partition import WindowPartition
-from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.knowledge_versions import Values
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -28,11 +28,12 @@ class SeenWindows:
     """The windows of one query.
 
     `rows` are what stage 1 of `plan` gives, in order of time: the contents of windows among them.
+    `values` are those of the knowledge base, with the times (ms) from which they hold.
     """
 
     plan: QueryPlan
     rows: SolutionBatch
-    knowledge: KnowledgeBase
+    values: Values
     limits: Limits
     on_bad: OnBad
 
@@ -42,9 +43,20 @@ class SeenWindows:
         With `as_levels` a GPM on NEW or GONE has the solutions of its windows themselves.
         """
         plan = _as_levels(self.plan) if as_levels else self.plan
-        operator = WindowOperator(plan, self.knowledge, self.on_bad, self.limits)
+        (_, first), *later = self.values
+        operator = WindowOperator(plan, first, self.on_bad, self.limits)
+        parts, done = list[SolutionBatch](), 0
+        for since, knowledge in later:
+            end = int(np.searchsorted(self.rows.time, since))
+            parts.append(operator.advance(self.rows.take(slice(done, end)), since - 1))
+            operator.use(knowledge)
+            done = end
         last = int(self.rows.time.max()) if len(self.rows) else 0
-        parts = [operator.advance(self.rows, last), operator.close()]
+        rest = self.rows.take(slice(done, len(self.rows)))
+        parts += [
+            operator.advance(rest, max([last, *(since for since, _ in later)])),
+            operator.close(),
+        ]
         rows = SolutionBatch.concat([p for p in parts if len(p)], plan.patterns.columns)
         return rows.take(np.lexsort((rows.stream, rows.k, rows.time)))
 

@@ -93,3 +93,32 @@ def test_maintained_graphs_are_as_they_are_at_each_event(
     found = spaseq.why([OWNED, KEEPER], given, {f"{E}owners": owned_by("eve")})
     assert found.answers == answers
     assert says is None or says in found.causes[0].text
+
+
+WINDOWED = f"""PREFIX : <{E}>
+SELECT ?d FROM STREAM S :s FROM WINDOW W ON S RANGE 10 SECONDS SLIDE 10 SECONDS
+FROM NAMED :owners WHERE {{ SEQ(A) DEFINE GPM A ON W {{
+    {{ SELECT ?d (COUNT(*) AS ?n) {{ EVENT {{ ?d :alarm ?x }} }} GROUP BY ?d }}
+    GRAPH :owners {{ ?d :owner :eve }} }} }}"""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "versions", "answers"),
+    [
+        ([1, 12, 22, 31], [], 4),
+        ([1, 12, 22, 31], [(15, "ann")], 1),
+        ([1, 12, 22, 31], [(20, "ann")], 1),
+        ([1, 12, 22, 31], [(21, "ann"), (25, "eve")], 4),
+        ([1, 12, 22, 31], [(31, "ann")], 3),
+        ([1, 12, 22, 31], [(5, "ann"), (35, "eve")], 1),
+        ([1, 12, 22, 31], [(41, "ann")], 4),
+    ],
+)
+def test_a_window_event_sees_the_graph_of_its_close(
+    seconds: list[int], versions: list[tuple[int, str]], answers: int
+) -> None:
+    """Windows close at 10, 20, 30 and 40 seconds."""
+    alarms = [spaseq.Event(ALARM, second * 1_000) for second in seconds]
+    changes = {f"{E}owners": [(second * 1_000, owned_by(name)) for second, name in versions]}
+    graphs = {f"{E}owners": owned_by("eve")}
+    assert spaseq.why(WINDOWED, {f"{E}s": alarms}, graphs, kb_changes=changes).answers == answers
