@@ -24,7 +24,6 @@ from spaseq.plan.query_plan import (
     Level,
     ProjectedVariable,
     QueryPlan,
-    StageKey,
 )
 from spaseq.plan.rules.compiled_runs import compiled_runs
 from spaseq.plan.rules.pruned_columns import pruned_columns
@@ -60,7 +59,7 @@ def _not_greedy(chain: Chain) -> Chain:
 
 
 def with_levels(plan: QueryPlan, resolved: Resolved, disabled: Collection[str]) -> QueryPlan:
-    """The plan with its levels, and with columns and a key that suit all of them.
+    """The plan with its levels, and with columns that suit all of them.
 
     A sequence of one step has no partial matches, and so no levels.
 
@@ -77,7 +76,6 @@ def with_levels(plan: QueryPlan, resolved: Resolved, disabled: Collection[str]) 
             f"query {plan.identity.title} has windows: partial matches of such a query are not "
             "reported yet"
         )
-    plan = _with_common_key(plan, resolved, chains)
     levels = [_level(plan, resolved, chain, disabled) for chain in chains]
     if isinstance(plan.sequence.window, Counted) and any(map(_ends_in_negation, levels)):
         raise UsageError(
@@ -92,23 +90,11 @@ def with_levels(plan: QueryPlan, resolved: Resolved, disabled: Collection[str]) 
     return replace(plan, patterns=patterns, levels=tuple(levels))
 
 
-def _with_common_key(plan: QueryPlan, resolved: Resolved, chains: Sequence[Chain]) -> QueryPlan:
-    """The plan without an inferred key that is a group variable of some level."""
-    key = plan.sequence.key
-    partition = plan.sequence.partition
-    if key.variables is None or key.variables == partition:
-        return plan
-    grouped = {v for chain in chains for v in scopes(chain, resolved.binds, partition).owner}
-    if grouped.isdisjoint(key.variables):
-        return plan
-    reason = f"?{key.variables[0]} is a group variable of the first steps"
-    return replace(plan, sequence=replace(plan.sequence, key=StageKey(None, reason)))
-
-
 def _level(plan: QueryPlan, resolved: Resolved, chain: Chain, disabled: Collection[str]) -> Level:
     """The level of the first steps, of which `chain` consists."""
     sequence, links = plan.sequence, plan.sequence.chain.links
-    scope = scopes(chain, resolved.binds, sequence.partition)
+    # Variables keep the kind, single or group, that they have in the whole query.
+    scope = scopes(chain, resolved.binds, {*sequence.partition, *sequence.scope.singles})
     used = {use.gpm for use in scope.occurrences}
     gpms = tuple(gpm if gpm.name in used else unused(gpm, plan) for gpm in plan.patterns.gpms)
     program = program_for(chain, scope, gpms)

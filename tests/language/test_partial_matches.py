@@ -116,6 +116,28 @@ def test_restored_after_every_event(row: Row) -> None:
     assert told(row, [*found, *stage.partials()]) == row.expected
 
 
+def test_a_variable_keeps_the_kind_that_it_has_in_the_whole_query() -> None:
+    """?k is single, as B binds it too: the first step alone must not repeat over several keys."""
+    engine = spaseq.Engine(
+        """
+        PREFIX : <http://example/>
+        SELECT ?k (LIST(?v) AS ?vs) WITHIN 9 SECONDS FROM STREAM S <http://example/S>
+        WHERE { SEQ(A+ : B)
+          DEFINE GPM A ON S { [] :a ?v ; :key ?k }
+          DEFINE GPM B ON S { [] :b ?w ; :key ?k }
+        }""",
+        partial=True,
+    )
+    for second, key in enumerate("xyx"):
+        graph = f'_:e <http://example/a> "{second}" .\n_:e <http://example/key> "{key}" .'
+        engine.push("S", graph, 1000 * second)
+    engine.close()
+    found = [m.partial.answer for m in engine.partials()]
+    traces = [[item.time // 1000 for item in answer.trace] for answer in found]
+    assert traces == [[0, 2], [1]]
+    assert [dict(answer.bindings)["k"] for answer in found] == ['"x"', '"y"']
+
+
 def test_first_steps_that_end_in_a_negated_step_are_refused_under_a_window_of_events() -> None:
     row = Row("", "A; U!; B?; C", "", within="3 EVENTS")
     with pytest.raises(UsageError, match="may end in a negated step"):

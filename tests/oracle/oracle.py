@@ -33,6 +33,7 @@ from tests.oracle.running import Running
 from tests.oracle.sequences import THEN, Evaluation
 from tests.oracle.steps import (
     find_group_variables,
+    flat,
     group_variables,
     positive_names,
     step_names,
@@ -85,7 +86,12 @@ class QueryRun:
             raise Refused("negation at an end, or a greedy loop at the end, under WITHIN n EVENTS")
         if until_names(self.steps) & step_names(self.steps):
             raise Refused("UNTIL has a GPM that is a step")
-        find_group_variables(self.steps, self.binds, frozenset(self.keys))
+        singles = frozenset(self.keys)
+        if upto is not None:  # variables keep the kind that they have in the whole query
+            whole = flat(query.sequence)
+            bound = find_group_variables(whole, self.binds, singles)
+            singles |= bound - group_variables(whole)
+        find_group_variables(self.steps, self.binds, singles)
         self.groups = group_variables(self.steps)
         self.patterns = {g.name: Running(g.pattern, self.groups) for g in query.gpms}
         self.timed = frozenset(n.gpm.name for n in nodes(query) if isinstance(n, ast.Timestamp))

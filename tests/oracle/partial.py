@@ -1,6 +1,7 @@
 """The partial matches of a query over a streamset, by definition.
 
-A level is the first k steps of the sequence as a query of its own. Every level is evaluated by
+A level is the first k steps of the sequence as a query of its own, but that a variable is single or
+a group variable as in the whole query. Every level is evaluated by
 brute force, and then its matches are compared with all others. A match ends at its last instant,
 so a level may also have a negated step or a greedy loop in last place under WITHIN n EVENTS.
 """

@@ -74,10 +74,10 @@ def test_it_fits_its_window() -> None:
     check("a x x n", "A; N!; B?; C", ["a A>B@3"], within="4 EVENTS")
 
 
-def test_a_level_has_its_own_group_variables() -> None:
+def test_a_variable_keeps_its_kind_in_every_level() -> None:
     same = {"A": "ex:s ex:k ?k .", "B": "ex:s ex:k ?k ."}
     streams = keyed(("a", "1"), ("a", "2"))
-    check(streams, "A+; B", ["a0a1 A>B@10"], **same)
+    check(streams, "A+; B", ["a0 A>B@10", "a1 A>B@11"], **same)
 
 
 def test_single_bindings_must_agree() -> None:
