@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
@@ -19,7 +20,7 @@ from spaseq.compiled.arrays import Int32s
 from spaseq.errors import InputError
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.options import KbInput
-from spaseq.rdf.columns.quad_block import BlockBuilder, QuadBlock
+from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH
 from spaseq.rdf.columns.term_columns import TextArray, text_array
 from spaseq.rdf.documents.document_lines import DocumentLines
 from spaseq.rdf.inputs.files import STDIN, InputFile, files_at
@@ -159,13 +160,24 @@ def _store_quads(path: str) -> Iterator[KbQuads]:
 
 def _blocks(quads: Iterable[ox.Quad], path: str) -> Iterator[KbQuads]:
     """Quads of pyoxigraph in blocks. The last block may be empty."""
-    builder = BlockBuilder()
-    for s, p, o, g in quads:
-        builder.add(str(s), str(p), from_pyoxigraph(o), _graph_text(g))
-        if len(builder) == BLOCK_QUADS:
-            yield _columns(builder.block())
-            builder = BlockBuilder()
-    yield _columns(builder.block())
+    texts = ((str(s), str(p), from_pyoxigraph(o), _graph_text(g)) for s, p, o, g in quads)
+    while True:
+        some = list(islice(texts, BLOCK_QUADS))
+        yield _coded(some)
+        if len(some) < BLOCK_QUADS:
+            return
+
+
+def _coded(quads: Iterable[tuple[str, str, str, str | None]]) -> KbQuads:
+    """Quads of canonical texts in columns; the name of the default graph is None."""
+    codes: dict[str, int] = {}
+    flat = [
+        DEFAULT_GRAPH if text is None else codes.setdefault(text, len(codes))
+        for quad in quads
+        for text in quad
+    ]
+    s, p, o, g = np.ascontiguousarray(np.array(flat, np.int32).reshape(-1, 4).T)
+    return KbQuads(text_array(list(codes)), g, s, p, o)
 
 
 def _graph_text(graph: object) -> str | None:
@@ -179,12 +191,18 @@ def rdflib_quads(graph: rdflib.Graph, limits: Limits = DEFAULT_LIMITS) -> Iterat
         InputError: a term is not RDF, or a literal exceeds the limit.
     """
     from rdflib import Dataset
-    from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
     quads: Iterator[tuple[Identifier, ...]] = iter(graph)
     if isinstance(graph, Dataset):
         quads = graph.quads((None, None, None, None))
-    builder = BlockBuilder()
+    yield _coded(_rdflib_texts(quads, limits))
+
+
+def _rdflib_texts(
+    quads: Iterable[tuple[Identifier, ...]], limits: Limits
+) -> Iterator[tuple[str, str, str, str | None]]:
+    from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+
     for s, p, o, *context in quads:
         named = context and context[0] not in (None, DATASET_DEFAULT_GRAPH_ID)
         try:
@@ -193,8 +211,7 @@ def rdflib_quads(graph: rdflib.Graph, limits: Limits = DEFAULT_LIMITS) -> Iterat
         except (ValueError, TypeError) as error:
             reason = str(error)[:_SHOWN]
             raise InputError(f"the graph contains a term that is not RDF: {reason}") from error
-        builder.add(s_text, p_text, o_text, name)
-    yield _columns(builder.block())
+        yield s_text, p_text, o_text, name
 
 
 def _rdflib_text(term: Identifier, limits: Limits) -> str:
@@ -237,7 +254,3 @@ def texts_of_blocks(blocks: Iterable[KbQuads]) -> Iterator[tuple[str, str, str]]
         texts = block.texts.to_pylist()
         for s, p, o in zip(block.s.tolist(), block.p.tolist(), block.o.tolist(), strict=True):
             yield texts[s], texts[p], texts[o]
-
-
-def _columns(block: QuadBlock) -> KbQuads:
-    return KbQuads(text_array(block.terms), block.g, block.s, block.p, block.o)

@@ -103,7 +103,6 @@ class OpenEvent:
     line: int
     time: int | None = None
     unreadable: str | None = None  # text of a time that cannot be read
-    excess: str | None = None  # the limit that it exceeds; its rows are not needed then
     lost: bool = False  # whether a quad of it could not be read
 
     def offer(self, text: str, times: TimeTerms) -> None:
@@ -123,17 +122,10 @@ class OpenEvent:
         """The graph's IRI, None if it is a blank node or the format has no graphs."""
         return self.graph[1:-1] if self.graph[:1] == "<" else None
 
-    @property
-    def keep(self) -> int:
-        """The first row that the event needs."""
-        return self.first if self.excess is None else self.end
-
     def complaint(self, file: str) -> BadInput:
-        """The report of an event that exceeds a limit, has lost a quad or has no time."""
+        """The report of an event that has lost a quad or has no time."""
         reason = NO_TIME
-        if self.excess is not None:
-            reason = self.excess
-        elif self.time is not None and self.lost:
+        if self.time is not None and self.lost:
             reason = LOST_QUAD
         elif self.unreadable is not None:
             reason = f"event without a readable timestamp: {self.unreadable[:200]}"
@@ -236,7 +228,7 @@ class GraphTimes:
         before, between = self.open, self._between
         if before is not None:
             before.default(self._default_time)
-            if before.time is None or before.excess is not None or before.lost:
+            if before.time is None or before.lost:
                 self._on_bad(before.complaint(self._file))
             else:
                 self._emit(before)

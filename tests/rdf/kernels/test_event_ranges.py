@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, BlockBuilder
+from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, QuadBlock
 from spaseq.rdf.events.graph_times import GraphTimes, OpenEvent, TimeTerms
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.lines import chunks
@@ -39,13 +39,19 @@ class Reference:
         closed: list[OpenEvent] = []
         terms = TimeTerms("http://e/s", "ms", pytest.fail)
         times = GraphTimes("s.nq", terms, bad.append, closed.append)
-        builder = BlockBuilder()
         rows: list[tuple[str, str, str]] = []
+        graphs: list[str | None] = []
+        lines: list[int] = []
         for number, line in enumerate(text.splitlines(), start=1):
             for s, p, o, g in parse_nquads_line(line.encode()):
-                builder.add(s, p, o, g, number)
                 rows.append((s, p, o))
-        block = builder.block()
+                graphs.append(g)
+                lines.append(number)
+        terms_of = list(dict.fromkeys([t for row in rows for t in row] + [g for g in graphs if g]))
+        code = {None: DEFAULT_GRAPH, **{text: i for i, text in enumerate(terms_of)}}
+        columns = (np.array([code[row[i]] for row in rows], np.int32) for i in range(3))
+        named = np.array([code[g] for g in graphs], np.int32)
+        block = QuadBlock(*columns, named, np.array(lines, np.int64), terms_of)
         timed = np.array([p == TIME for _, p, _ in rows], bool)
         for row, (s, p, o) in enumerate(rows):
             if block.g[row] == DEFAULT_GRAPH:
