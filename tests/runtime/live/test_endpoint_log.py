@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -113,6 +113,57 @@ def test_sigkill_between_the_logs(tmp_path: Path, endpoint: SparqlServer) -> Non
     again.run.stop()
 
 
+def killed_again_and_again(
+    directory: Path,
+    endpoint: SparqlServer,
+    given: Sequence[bytes],
+    options: ServiceOptions,
+    chance: random.Random,
+    failing: float,
+) -> AskingRun:
+    """A run that has got all events, after kills; no answer has changed since it was given."""
+    seen: dict[str, list[tuple[str, str, str]]] = {"single": [], "pair": []}
+    at = 0
+    while at < len(given):
+        running = AskingRun(directory, endpoint.url, options)
+        for _ in range(chance.randrange(1, 4)):
+            size = chance.randrange(1, 20)
+            running.feed(given[at : at + size])
+            at = min(at + size, len(given))
+            if chance.random() < failing:
+                endpoint.replies.append(status(500))
+            time.sleep(chance.random() * 0.02)
+        for name, earlier in seen.items():
+            now = running.answers(name)
+            assert now[: len(earlier)] == earlier
+            seen[name] = now
+        running.kill()
+    endpoint.replies.clear()
+    running = AskingRun(directory, endpoint.url, options)
+    running.settle()
+    for name, earlier in seen.items():
+        now = running.answers(name)
+        assert now[: len(earlier)] == earlier
+        assert len({id_ for id_, _, _ in now}) == len(now)
+    return running
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(2))
+def test_kills_while_an_endpoint_is_asked_again_and_again(
+    tmp_path: Path, endpoint: SparqlServer, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """What it said may be asked again at once, which changes no answer that was given."""
+    monkeypatch.setattr(live_loop, "SNAPSHOT_S", 0.02)
+    chance, given = random.Random(seed), events(80, seed)
+    options = ServiceOptions(retries=0, timeout_s=30, refresh={endpoint.url: 0.01})
+    running = killed_again_and_again(tmp_path, endpoint, given, options, chance, 0)
+    found = running.answers("single")
+    assert [thing for _, thing, _ in found] == [_thing(e) for e in given[:-1]]
+    assert len({said for _, _, said in found}) > len({thing for _, thing, _ in found})
+    running.run.stop()
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kept", [0, 5])
@@ -123,29 +174,7 @@ def test_kills_at_any_moment_change_no_answer(
     monkeypatch.setattr(live_loop, "SNAPSHOT_S", chance.choice([0.0, 0.02, 1.0]))
     monkeypatch.setattr(live_loop, "_SHARE", 0)
     options = ServiceOptions(cache=kept, ttl_s=0.01, retries=0, timeout_s=5)
-    seen: dict[str, list[tuple[str, str, str]]] = {"single": [], "pair": []}
-    at = 0
-    while at < len(given):
-        running = AskingRun(tmp_path, endpoint.url, options)
-        for _ in range(chance.randrange(1, 4)):
-            size = chance.randrange(1, 20)
-            running.feed(given[at : at + size])
-            at = min(at + size, len(given))
-            if chance.random() < 0.2:
-                endpoint.replies.append(status(500))
-            time.sleep(chance.random() * 0.02)
-        for name, earlier in seen.items():
-            now = running.answers(name)
-            assert now[: len(earlier)] == earlier
-            seen[name] = now
-        running.kill()
-    endpoint.replies.clear()
-    running = AskingRun(tmp_path, endpoint.url, options)
-    running.settle()
-    for name, earlier in seen.items():
-        now = running.answers(name)
-        assert now[: len(earlier)] == earlier
-        assert len({id_ for id_, _, _ in now}) == len(now)
+    running = killed_again_and_again(tmp_path, endpoint, given, options, chance, 0.2)
     things = [thing for _, thing, _ in running.answers("single")]
     assert _is_part(things, [_thing(e) for e in given[:-1]])  # a failure costs an event its answer
     whole = [json.loads(line)["bindings"]["x"] for line in expected_lines(tmp_path, given)]
