@@ -91,6 +91,8 @@ class GroupKeeper:
         if len(closes):
             changed = self._changed(closes)
             for first, end, some in _together(changed, len(closes)):
+                if not len(some) and None not in self._changes:
+                    continue  # nothing is new or gone
                 found, lexicon = self._evaluated(some, closes, evaluator)
                 heads = some.head[:, :2] - (first, 0)
                 event, columns = self._held.advance(end - first, heads, found, lexicon)
