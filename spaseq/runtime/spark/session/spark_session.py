@@ -21,11 +21,14 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
+from spaseq.compiled.cache import user_cache
 from spaseq.compiled.mode import interpreted
 from spaseq.compiled.warming import compiled
 from spaseq.errors import RunError, SpaseqError
 from spaseq.records import record
+from spaseq.runtime.spark.session.class_archive import ClassArchive, name_of
 from spaseq.scratch import ScratchDirectory
+from spaseq.storage.private_directories import private_directory
 
 OLDEST = 17
 """The oldest Java that Spark 4 runs on."""
@@ -167,6 +170,9 @@ def _wrapped_home() -> Path:
 
 PACKAGE = Path(__file__).absolute().parents[3]
 
+CLASS_ARCHIVE = "SPASEQ_CLASS_ARCHIVE"
+"""The environment variable that can say "never": no archive of Spark's classes."""
+
 SHIPPED = "SPASEQ_SHIPPED"
 """The environment variable with the digest of a shipped package."""
 
@@ -229,13 +235,42 @@ def session(
     if running is not None:
         return running
     place = _local(cores or os.cpu_count() or 1) if master is None else cluster_settings(master)
-    spark = _started({**_SETTINGS, **place, **(config or {})}, verbose)
+    settings = {**_SETTINGS, **place, **(config or {})}
+    archive = _class_archive() if master is None and _JAVA_OPTIONS not in (config or {}) else None
+    if archive is not None:
+        options = (f'"{option}"' for option in archive.options())
+        settings[_JAVA_OPTIONS] = " ".join([settings[_JAVA_OPTIONS], *options])
+    spark = _started(settings, verbose)
+    if archive is not None:
+        _make_at_exit(archive, spark.sparkContext)
     if master is not None and "spark.sql.shuffle.partitions" not in (config or {}):
         spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)
     if master is None:
         _without_checksum_files(spark.sparkContext)
     spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
     return spark
+
+
+def _class_archive() -> ClassArchive | None:
+    """The archive of the classes of this machine's Java and Spark, if there may be one."""
+    users = user_cache()
+    if users is None or os.environ.get(CLASS_ARCHIVE) == "never" or has_gateway():
+        return None
+    from pyspark.find_spark_home import _find_spark_home
+
+    java = find_java().executable
+    try:
+        name = name_of(java, Path(_find_spark_home(), "jars").glob("*.jar"))
+        return ClassArchive(private_directory(users / "spaseq" / "spark", 2), java, name)
+    except OSError:
+        return None
+
+
+def _make_at_exit(archive: ClassArchive, context: Any) -> None:
+    """Make the archive after this process, if its Java lists classes for it."""
+    if archive.lists:
+        class_path = context._jvm.java.lang.System.getProperty("java.class.path")
+        atexit.register(archive.make, class_path, context._gateway.proc.pid)
 
 
 def running_session() -> Any:
@@ -252,6 +287,8 @@ def running_session() -> Any:
 DAEMON = "spaseq.runtime.spark.session.daemon"
 """The module from which the sessions of this package fork their workers."""
 
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
 _SETTINGS = {
     "spark.app.name": "spaseq",
     "spark.ui.enabled": "false",
@@ -259,7 +296,7 @@ _SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.python.daemon.module": DAEMON,
     # The JVM does little of the work: its optimising compiler costs more time than it saves.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    _JAVA_OPTIONS: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.execution.arrow.pyspark.enabled": "true",

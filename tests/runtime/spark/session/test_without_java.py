@@ -14,11 +14,11 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PROGRAM = """
 from pathlib import Path
-from spaseq.runtime import spark
+from spaseq.runtime.spark import bounded
 from spaseq.runtime.spark.session.spark_session import session
 from tests.runtime.machines import job_of
 print(session()._jvm.System.getProperty("java.home"))
-print(len(list(spark.run(job_of([Path("north.nq"), Path("south.nq")])))))
+print(len(list(bounded.run(job_of([Path("north.nq"), Path("south.nq")])))))
 """
 
 TOOLS = ("bash", "sh", "env", "dirname", "uname", "id", "ps", "cat", "chmod", "hostname")
