@@ -2,9 +2,11 @@
 
     python benchmarks/queries.py --numbers 1 10 100 1000 --ways local pushed spark
 
-`family` are queries that differ in constants only. `families` are fifty families. `shapes` are
-all different: the generator of the oracle draws them over one vocabulary. *few* gives each query
-one of 200 kinds of events as a further constant, so that an event concerns five of a thousand
+`family` are queries that differ in constants only. `families` are fifty families. `rules` differ
+in three constants, too: two falls below the price at which a big volume was traded, by company;
+each event may be the second and the third step of every rule. `shapes` are all different: the
+generator of the oracle draws them over one vocabulary. *few* gives each query one of 200 kinds of
+events as a further constant, so that an event concerns five of a thousand
 queries; *rare* one of 10,000 kinds, so that a tenth of the events concern one; *many* none, so that
 each event concerns each query; *none* a kind that no event has. `--disable` evaluates the queries
 separately. Each line of the output is measured in a new process: seconds of CPU time, the workers'
@@ -37,11 +39,14 @@ import spaseq
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TIME = "http://www.w3.org/ns/prov#generatedAtTime"
-WORKLOADS = ("family", "families", "shapes")
+WORKLOADS = ("family", "families", "rules", "shapes")
 WAYS = ("local", "pushed", "spark")
 LARGEST = 100_000
 KINDS = {"rare": 10_000, "few": 200, "many": 200, "none": 200}
 """The number of kinds of events, by how many events concern a query."""
+
+COMPANIES = 200
+VOLUMES = 1000
 
 START = 1_600_000_000
 WARM = 10
@@ -60,9 +65,10 @@ OTHERS = ("several-streams", "several-streams-per-GPM", "GRAPH", "EVENTS", "STRI
 def events(workload: str, number: int, kinds: str) -> Iterator[tuple[int, list[str]]]:
     """(time in ms, triples) of events: ten a second, each of one of the kinds.
 
-    They tell the price of one of fifty things; for `shapes` they are what the oracle draws.
+    They tell the price of one of fifty things; for `rules` a company's price, which changes in
+    small steps, and volume; for `shapes` they are what the oracle draws.
     """
-    random = Random(1)
+    random, prices = Random(1), [100.0] * COMPANIES
     for i in range(number):
         kind = f"<http://e/kind> <http://e/k{random.randrange(KINDS[kinds])}>"
         if workload == "shapes":
@@ -73,6 +79,14 @@ def events(workload: str, number: int, kinds: str) -> Iterator[tuple[int, list[s
                 f'{thing} {name}v> "{random.randrange(4)}"^^<{XSD}integer>',
                 f"{thing} {name}k> {name}k{random.randrange(3)}>",
                 f'{thing} {name}g> "{random.randrange(2)}"^^<{XSD}integer>',
+            ]
+        elif workload == "rules":
+            company = random.randrange(COMPANIES)
+            prices[company] += random.gauss(0, 1)
+            thing = f"<http://e/s{company}>"
+            triples = [
+                f'{thing} <http://e/price> "{prices[company]:.2f}"^^<{XSD}decimal>',
+                f'{thing} <http://e/volume> "{random.randrange(VOLUMES)}"^^<{XSD}integer>',
             ]
         else:
             thing = f"<http://e/s{random.randrange(50)}>"
@@ -113,6 +127,18 @@ def query(shape: int, random: Random, kinds: str) -> str:
         DEFINE GPM B ON S {{ ?s {kind} :price ?q FILTER (?q {second} && {condition}) }} }}"""
 
 
+def rule(random: Random, kinds: str) -> str:
+    """A company whose price falls twice after a big volume, each time by so much."""
+    kind = "" if kinds == "many" else f":kind :{mark(random, kinds)} ;"
+    volume, fall = random.randrange(VOLUMES * 9 // 10, VOLUMES), random.randrange(100, 400) / 100
+    return f"""PREFIX : <http://e/>
+        SELECT ?s ?p ?q ?r WITHIN 120 SECONDS PARTITION BY (?s)
+        FROM STREAM S <http://e/S> WHERE {{ SEQ(A; B; C)
+        DEFINE GPM A ON S {{ ?s {kind} :price ?p ; :volume ?v FILTER (?v > {volume}) }}
+        DEFINE GPM B ON S {{ ?s {kind} :price ?q FILTER (?q < ?p - {fall}) }}
+        DEFINE GPM C ON S {{ ?s {kind} :price ?r FILTER (?r < ?p - {fall + 1:.2f}) }} }}"""
+
+
 def drawn(number: int, kinds: str) -> list[str]:
     """Queries of the oracle's generator, each perhaps with a kind in all its GPMs."""
     from tests.oracle.choices import seeded
@@ -141,6 +167,8 @@ def queries(workload: str, number: int, kinds: str) -> list[str]:
     if workload == "shapes":
         return drawn(number, kinds)
     random, shapes = Random(7), 1 if workload == "family" else 50
+    if workload == "rules":
+        return [rule(random, kinds) for _ in range(number)]
     return [query(i % shapes, random, kinds) for i in range(number)]
 
 
@@ -166,7 +194,8 @@ def warm(path: Path, workload: str, kinds: str, texts: list[str], **chosen: Any)
         part.write_text("".join(islice(stream, LINES)))
     first = [(path, first_of(texts, workload))]
     if workload != "shapes":
-        first += [(part, queries("family", WARM, found)) for found in {kinds, "many"}]
+        like = "rules" if workload == "rules" else "family"
+        first += [(part, queries(like, WARM, found)) for found in {kinds, "many"}]
     first.append(first[0])
     for read, some in first:
         for _ in spaseq.run(some, {"S": str(read)}, **chosen):
@@ -274,9 +303,10 @@ def main() -> None:
         for k in given.kinds
         for n in given.numbers
     ]
+    streams = {"shapes": "shapes", "rules": "companies"}  # the others have one stream
     with TemporaryDirectory() as directory:
         for one in lines:
-            path = Path(directory) / f"{one[0] == 'shapes'}-{KINDS[one[2]]}.nq"
+            path = Path(directory) / f"{streams.get(one[0], 'prices')}-{KINDS[one[2]]}.nq"
             if not path.exists():
                 path.write_text(stream(one[0], given.events, one[2]))
             command = [sys.executable, __file__, "--one", str(path), *one]

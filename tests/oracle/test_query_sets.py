@@ -107,7 +107,7 @@ def job_of(queries: list[tuple[str, Case, str]], directory: Path) -> Job:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("way", first_of(["files", "shuffle"], 1))
-@sizes(3, 10, 50)
+@sizes(2, 10, 50)
 def test_sets_on_spark(
     spark: Any,
     tmp_path: Path,
