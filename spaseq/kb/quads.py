@@ -145,7 +145,7 @@ def _document_quads(file: InputFile, base: str | None, limits: Limits) -> Iterat
         _refuse(replace(bad, reason=bad.reason.removeprefix(REST)))
 
     with file.open(limits) as data:
-        document = DocumentLines(data, file.format, base, limits)
+        document = DocumentLines(data, file.format, base, limits, contexts=None)
         for found in document_statements(document, file.path, limits, refuse):
             yield _quads(found)
             del found  # releases its arena

@@ -57,7 +57,10 @@ HOSTILE = {
     "literal.rdf": (RDF + "<e:D><e:p>" + "a" * BIG + "</e:p></e:D></rdf:RDF>", "--max-literal"),
     "comment.ttl": ("#" + "a" * BIG, "a literal, name or comment over 16 MiB"),
     "surrogate.jsonld": ('{"http://e/p":"\\udc00"}', ":1: "),
-    "remote.jsonld": ('{"@context":"http://127.0.0.1:9/c","p":1}', "remote context"),
+    "remote.jsonld": (
+        '{"@context":"http://127.0.0.1:9/c","p":1}',
+        "remote, and nothing is fetched; write it",
+    ),
     "cycle.jsonld": ('{"@context":{"a":"b:c","b":"a:d"},"a":1}', "Cyclic"),
     "twice.jsonld": ('{"@id":"http://a","@id":"http://b","http://e/p":2}', "@id is defined twice"),
     "end.ttl": ("<a:s> <a:p> ", ":1: "),

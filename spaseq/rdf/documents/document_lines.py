@@ -19,6 +19,7 @@ from spaseq.rdf.inputs.contexts import (
     CORE_NAME,
     NO_CONTEXTS,
     NOT_FETCHED,
+    REMOTE,
     JsonLdContexts,
     NamedContexts,
 )
@@ -57,7 +58,8 @@ class DocumentLines:
         form: its format, a key of `DOCUMENT_FORMATS`.
         base: the base IRI until the document sets its own.
         limits: bounds on nesting, and on text without a quad.
-        contexts: that JSON-LD may name; it is then in memory as a whole.
+        contexts: that JSON-LD may name; it is then in memory as a whole. None: no user can give
+            any.
     """
 
     def __init__(
@@ -66,10 +68,11 @@ class DocumentLines:
         form: Format,
         base: str | None = None,
         limits: Limits = DEFAULT_LIMITS,
-        contexts: JsonLdContexts = NO_CONTEXTS,
+        contexts: JsonLdContexts | None = NO_CONTEXTS,
     ) -> None:
         self._data, self._form, self._base, self._limits = data, form, base, limits
-        self._contexts = contexts
+        self._not_fetched = NOT_FETCHED if contexts else f"{REMOTE}; write it into the document"
+        self._contexts = contexts or NO_CONTEXTS
         self._text = io.BytesIO()  # lines that are not read yet
         self._count = 0  # quads so far
         self._quads: Iterator[ox.Quad] | None = None
@@ -136,7 +139,7 @@ class DocumentLines:
         if self._base is None and "No scheme found" in reason:
             reason += "; relative IRIs need a base (--base IRI, or base= in Python)"
         if "No LoadDocumentCallback" in reason:
-            reason = f"a context that it names {NOT_FETCHED}"
+            reason = f"a context that it names {self._not_fetched}"
         return reason
 
 

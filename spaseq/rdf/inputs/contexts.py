@@ -39,10 +39,8 @@ class JsonLdContexts:
 NO_CONTEXTS = JsonLdContexts()
 
 
-NOT_FETCHED = (
-    "is remote, and nothing is fetched; give it in a file (--context-map IRI=FILE, or context_map= "
-    "in Python)"
-)
+REMOTE = "is remote, and nothing is fetched"
+NOT_FETCHED = f"{REMOTE}; give it in a file (--context-map IRI=FILE, or context_map= in Python)"
 
 
 _CORE = re.compile(r"https?://uri\.etsi\.org/ngsi-ld/v1/ngsi-ld-core-context(-v[0-9.]+)?\.jsonld")
