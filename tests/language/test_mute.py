@@ -20,7 +20,6 @@ from spaseq.sources.files import FileSource
 from tests.language.test_original import RUNTIMES
 from tests.runtime.machines import put
 from tests.serve.servers import served, wait
-from tests.sizes import first_of
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -76,7 +75,8 @@ def test_members_of_a_family_mute_by_themselves() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("buckets", first_of([3, 1], 1))
+@pytest.mark.thorough
+@pytest.mark.parametrize("buckets", [3, 1])
 def test_a_run_on_spark_that_follows_files_mutes_over_restarts(
     spark: Any, tmp_path: Path, buckets: int
 ) -> None:

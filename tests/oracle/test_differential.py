@@ -112,7 +112,7 @@ def test_compiled_forms(examples: int) -> None:
         assert tally.answered[f"on {evaluator}"] >= examples // 10
 
 
-@sizes(12, 24, 100)
+@sizes(8, 24, 100)
 def test_fresh(examples: int) -> None:
     """Examples differ from run to run; a failure shows the seed, for use with `test_some`."""
     run(examples, f"fresh{time_ns()}")

@@ -56,7 +56,7 @@ def run(example: Case, disable: tuple[str, ...]) -> list[Answer]:
     return arrival.answers(plan, solved(plan, example.streams, example.kb, None), times)
 
 
-@sizes(6, 10, 25)
+@sizes(4, 10, 25)
 def test_generated_queries_with_any_rule_disabled(examples: int) -> None:
     compared = 0
     for number in count():

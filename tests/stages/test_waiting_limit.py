@@ -63,7 +63,7 @@ def assert_the_same_for_all_cuts(
     return exceeded
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(cases(), st.integers(0, 4), st.randoms(use_true_random=False))
 def test_every_evaluator_fails_at_an_instant_that_does_not_depend_on_batches(
     case: Case, most: int, random: Random

@@ -23,6 +23,7 @@ from spaseq.runtime.spark.rows.bucket_runs import Packer
 from spaseq.sources import files as source_files
 from spaseq.sources.files import FileSource
 from tests.runtime.machines import IRIS, SOUTH, Row, answers_in_process, job_of, nquads
+from tests.sizes import first_of
 from tests.thresholds import Force
 
 
@@ -112,7 +113,7 @@ def rows(times: Sequence[int]) -> list[Row]:
     return [(t, f"m{n % 3}", ("starts", "stops")[n // 3 % 2], n) for n, t in enumerate(times)]
 
 
-@pytest.fixture(params=["files", "shuffle"])
+@pytest.fixture(params=first_of(["files", "shuffle"], 1))
 def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small ranges; only a few events at both ends are read beforehand.
 
