@@ -28,7 +28,7 @@ class SeenWindows:
     """The windows of one query.
 
     `rows` are what stage 1 of `plan` gives, in order of time: the contents of windows among them.
-    `values` are those of the knowledge base, with the times (ms) from which they hold.
+    `values` are what the knowledge base is, each from a time (ms) on.
     """
 
     plan: QueryPlan

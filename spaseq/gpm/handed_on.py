@@ -43,7 +43,7 @@ def handed_on(
 
 
 def begins(rows: SolutionBatch) -> Bools:
-    """Which rows are the first of an event; those of an event follow each other."""
+    """Which rows are the first of an event, where all rows of an event stand together."""
     found: Bools = np.ones(len(rows), np.bool_)
     found[1:] = rows.time[1:] != rows.time[:-1]
     for column in (rows.k, rows.stream):

@@ -29,13 +29,13 @@ _LOW = 2**_BITS - 1
 _FOR_EVER = 2**62
 
 
+ANY = -1
+"""Stands for a wildcard among codes."""
+
+
 def _starts(texts: TextArray, mark: str) -> Bools:
     found: Bools = pc.starts_with(texts, mark).to_numpy(zero_copy_only=False)
     return found
-
-
-ANY = -1
-"""Stands for a wildcard among codes."""
 
 
 @record
@@ -256,7 +256,7 @@ class TimedKeys:
 
     Attributes:
         keys: int64 [m], the first code before the second.
-        since, until: int64 [m]; those of one triple follow each other.
+        since, until: int64 [m], places; the spans of one triple do not overlap.
         touched: int64, the triples that hold at first; ascend.
     """
 

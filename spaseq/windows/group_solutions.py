@@ -109,7 +109,7 @@ class GroupSolutions:
 
 
 def _numbered(owner: Int64s, columns: Mapping[str, Int32s], terms: int) -> Int64s:
-    """A number for each distinct solution of a group; those of one group follow each other."""
+    """A number for each distinct solution of a group; the numbers of one group are consecutive."""
     number = owner
     for codes in columns.values():
         _, number = np.unique(number * (terms + 1) + codes + 1, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Events of TriG, Turtle, JSON-LD and RDF/XML: those of the document's lines of N-Quads."""
+"""Events of TriG, Turtle, JSON-LD and RDF/XML documents, read as lines of N-Quads."""
 
 from __future__ import annotations
 

@@ -192,8 +192,8 @@ def _by_graph(message: Int64s, g: Any) -> Int64s | None:
 class _RunTimes:
     """The times of r runs.
 
-    `second` has (row, run) of timestamps that differ from their event's, `strays` the rows of
-    those of no event.
+    `second` has (row, run) of each timestamp that differs from its event's. `strays` has the rows
+    of timestamps that belong to no event.
     """
 
     timed: Bools  # [r] whether it is an event with a time

@@ -1,11 +1,11 @@
 """An archive of the classes that Spark loads, with which its Java starts in half the time.
 
 Until the first task has run, Java reads, checks and links some 15,000 classes of 250 files. With
-class data sharing (JEP 310) it maps them from an archive instead. A Java makes an archive from a
-list of classes and a class path, and a Java uses it if version, class path and files are the same.
-So a local session without an archive lists its classes, and when it has ended a process of low
-priority makes the archive: it takes some 20 seconds of processor time and 190 MB in the user's
-cache directory. `SPASEQ_CLASS_ARCHIVE=never` in the environment leaves all this out.
+class data sharing (JEP 310) it maps them from an archive instead. Java makes an archive from a list
+of classes and a class path. It uses the archive if its version, the class path and the files are
+still the same. So a local session without an archive lists its classes. When it has ended, a
+process of low priority makes the archive. That takes some 20 seconds of processor time, and 130 to
+190 MB in the user's cache directory. `SPASEQ_CLASS_ARCHIVE=never` in the environment turns it off.
 
     python class_archive.py PLAN
 
@@ -24,7 +24,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 OLDEST_LIST_S = 600
-"""A list of classes that has not changed for so many seconds is left over from a killed process."""
+"""A list that has not grown for so many seconds counts as left by a killed process."""
 
 UNUSED_S = 30 * 24 * 3600
 """An archive that no session has used for so long goes when another one is made."""
@@ -79,19 +79,15 @@ class ClassArchive:
             return False
         return True
 
-    def make(self, class_path: str, process: int, wait: bool = False) -> None:
-        """Make the archive from the classes that a Java has listed, as soon as it ends.
+    def make(self, class_path: str, process: int) -> None:
+        """Make the archive from the classes that a Java lists (`lists`), as soon as it ends.
 
         Args:
             class_path: the Java's whole class path.
             process: the number of the Java's process.
-            wait: whether to wait until the archive is there.
         """
-        if not self.lists:
-            return
-        self.lists = False
         plan = [str(self._java), str(self._list), str(self.file), class_path, process]
-        maker = subprocess.Popen(
+        subprocess.Popen(
             [sys.executable, "-I", str(Path(__file__).absolute()), json.dumps(plan)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -99,8 +95,6 @@ class ClassArchive:
             cwd="/",
             start_new_session=True,
         )
-        if wait:
-            maker.wait()
 
 
 def name_of(java: Path, jars: Iterable[Path]) -> str:
