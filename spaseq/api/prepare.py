@@ -91,7 +91,6 @@ class StandingPlanner:
         planning: the options of all queries.
         knowledge: has the graphs that they name.
         templates: the queries that have been planned already.
-        plans: queries that may maintain graphs, which those that come later may name, too.
     """
 
     def __init__(
@@ -99,30 +98,22 @@ class StandingPlanner:
         planning: PlanningOptions,
         knowledge: KnowledgeBase,
         templates: QueryTemplates | None = None,
-        plans: Sequence[QueryPlan] = (),
     ) -> None:
-        self._maintained = _maintained(plans)
         self._planning, self._knowledge = planning, knowledge
         self._templates = QueryTemplates() if templates is None else templates
 
-    def __call__(self, name: str, query: QueryInput) -> QueryPlan:
-        """The plan of a query.
+    def __call__(self, name: str, query: QueryInput, maintained: Collection[str] = ()) -> QueryPlan:
+        """The plan of a query; other queries keep the graphs `maintained`.
 
         Raises:
             QueryError: it has errors.
             InputError: it cannot be read, or names a graph that neither the knowledge base has nor
-                a query so far maintains.
+                a query maintains.
         """
         plans = named(plan_queries(query, self._planning, True, True, self._templates), name)
-        self._maintained |= _maintained(plans)
-        graphs = {**dict.fromkeys(self._maintained, KbGraph()), **self._knowledge.graphs}
+        graphs = {**dict.fromkeys(maintained, KbGraph()), **self._knowledge.graphs}
         check_kbs(plans, replace(self._knowledge, graphs=graphs))
         return plans[0]
-
-
-def _maintained(plans: Sequence[QueryPlan]) -> set[str]:
-    """The graphs that queries maintain."""
-    return {plan.maintained for plan in plans if plan.maintained is not None}
 
 
 def load_knowledge(

@@ -140,7 +140,7 @@ class Engine:
         if name is not None:
             plans = named(plans, name)
         knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)
-        self._planner = StandingPlanner(planning, knowledge, templates, plans)
+        self._planner = StandingPlanner(planning, knowledge, templates)
         self._how = how = StageFactory(knowledge, chosen.stages, on_bad)
         with collection_paused():
             self._queries = PushedQueries(plans, how, True, Tolerated.OTHERS)
@@ -212,7 +212,7 @@ class Engine:
         self._check_open()
         if name is None:
             name = query.stem if isinstance(query, Path) else self._free_name()
-        plan = self._planner(name, query)
+        plan = self._planner(name, query, self._queries.maintained)
         old = self._queries.query_of(name)
         if old is not None and old.failure is None and _same(old.plan, plan):
             return name

@@ -54,6 +54,10 @@ class PushedQueries:
     With `families`, queries that differ in constants only are evaluated together. If a query fails,
     `tolerated` says whether it is left out from then on, or the error is raised; if that happens in
     `advance` or `close`, state is lost, and every later call raises a RunError.
+
+    Attributes:
+        queries: all queries, in reading order.
+        maintained: the graphs that they keep.
     """
 
     def __init__(
@@ -190,6 +194,7 @@ class PushedQueries:
         """Let queries read their streams; they are in reading order."""
         self.queries = [*queries]
         self._titled = {query.plan.identity.title: query for query in queries}
+        self.maintained = {q.plan.maintained for q in queries if q.plan.maintained is not None}
         self._numbers = {query: number for number, query in enumerate(self.queries)}
         # A family comes after the streams that its first member reads, and all read the same.
         self._units = [*dict.fromkeys(self._unit_of[query] for query in self._running)]

@@ -39,8 +39,9 @@ def try_out(configuration: Configuration, directory: Path) -> list[str]:
     parts = parts_of(configuration, directory)
     wrong: list[str] = []
     files = sorted(parts.queries.glob(f"*{SUFFIX}")) if parts.queries.is_dir() else []
+    maintained = set[str]()
     for path in files:
-        wrong += _query_mistakes(parts.plan, path)
+        wrong += _query_mistakes(parts.plan, path, maintained)
     tests = found_files([parts.queries]) if parts.queries.is_dir() else []
     ran = 0
     for path in tests:
@@ -63,13 +64,15 @@ def try_out(configuration: Configuration, directory: Path) -> list[str]:
     return [", ".join(_counted(count, what) for what, count in counts.items()) + ": all is well"]
 
 
-def _query_mistakes(plan: Planner, path: Path) -> Iterator[str]:
+def _query_mistakes(plan: Planner, path: Path, maintained: set[str]) -> Iterator[str]:
+    """What is wrong with a query, which may read what those before it maintain."""
     name = path.name.removesuffix(SUFFIX)
     if not is_name(name):
         yield f"{path}: a query's name has letters, digits, _ . and -, at most 100"
         return
     try:
-        plan(name, read_query(path))
+        graph = plan(name, read_query(path), maintained).maintained
+        maintained.update(() if graph is None else (graph,))
     except QueryError as error:
         yield from (f"{path}: {d.render()}" for d in error.diagnostics)
     except SpaseqError as error:

@@ -279,6 +279,34 @@ def test_a_graph_that_only_a_query_fills_can_be_read(tmp_path: Path) -> None:
         wait(lambda: "bob" in owners(own, "reads"))
 
 
+def test_a_keeper_that_is_refused_leaves_no_graph(tmp_path: Path) -> None:
+    """Nor one that is tried or taken away; a paused one still counts when the server starts."""
+    graph = "http://e/filled"
+    keeper = (
+        f"MAINTAIN GRAPH <{graph}> AS INSERT {{ ?d <http://e/owner> ?x }}\n"
+        "FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?d <http://e/to> ?x } }"
+    )
+    unlogged = keeper.replace("http://e/s>", "http://e/unlogged>")
+
+    def reads(own: Served) -> str:
+        return str(own.http.put("/queries/reads", content=query(graph)).json().get("error"))
+
+    with serving(tmp_path) as own:
+        refused = own.http.put("/queries/keeper?from=0", content=unlogged)
+        assert "no log keeps the events" in refused.json()["error"]
+        assert "no graph" in reads(own)
+        assert own.http.put("/queries/keeper?dry-run=true", content=keeper).status_code == 200
+        assert "no graph" in reads(own)
+        own.http.put("/queries/keeper", content=keeper)
+        own.http.delete("/queries/keeper")
+        assert "no graph" in reads(own)
+        own.http.put("/queries/keeper", content=keeper)
+        assert "no graph" not in reads(own)
+        own.http.patch("/queries/keeper", json={"enabled": False})
+    with served(tmp_path, stream=KB) as own:
+        assert len(own.http.get("/queries").json()) == 4
+
+
 def test_earlier_versions(tmp_path: Path) -> None:
     with serving(tmp_path) as own:
         kb(own, "PUT", EVE, params={"from": "2026-01-01T00:00:00Z"})

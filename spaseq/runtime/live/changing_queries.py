@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from spaseq.algebra.answers import Answer
@@ -246,16 +246,18 @@ class ChangingQueries:
         plan = self._planner
         if plan is None:
             return None
-        found = self.by_name.values()
-        queries = [q for q in found if q.name not in without and not q.is_paused]
-        plans, late = list[QueryPlan](), list[StandingQuery]()
-        for query in queries:
+        planned, late, known = dict[str, QueryPlan](), list[StandingQuery](), set[str]()
+        for query in self.by_name.values():
             try:
-                plans.append(plan(query.name, query.text))
+                own = planned[query.name] = plan(query.name, query.text, known)
             except InputError:  # a later one may maintain the graph that it reads
                 late.append(query)
-        plans += [plan(query.name, query.text) for query in late]
-        return [*reading_order(plans)]
+            else:
+                known |= _maintained([own])
+        running = {q.name for q in self.by_name.values() if not q.is_paused} - without
+        late = [query for query in late if query.name in running]
+        planned.update((q.name, plan(q.name, q.text, known)) for q in late)
+        return [*reading_order([own for name, own in planned.items() if name in running])]
 
     def read_log(self) -> None:
         """Let the logged changes after the saved state be due."""
@@ -291,7 +293,7 @@ class ChangingQueries:
         if change.kind not in (ChangeKind.ADDED, ChangeKind.RESTARTED):
             return None
         assert self._planner is not None
-        return self._planner(change.query.name, change.query.text)
+        return self._planner(change.query.name, change.query.text, self.maintained)
 
     def began(self, name: str) -> QueryChange:
         """The change by which a query that is there began, or began anew."""
@@ -340,11 +342,12 @@ class ChangingQueries:
 
     # --- queries that begin in the past -----------------------------------------------------------
 
-    def maintains(self, graph: str) -> bool:
-        """Whether a query keeps a graph, be it one that catches up."""
-        plans = [query.plan for query in self._engine.queries.queries]
-        plans += [own.plan for own in self.catch_ups.values()]
-        return any(plan.maintained == graph for plan in plans)
+    @property
+    def maintained(self) -> set[str]:
+        """The graphs that queries keep, be it queries that catch up."""
+        return self._engine.queries.maintained | _maintained(
+            own.plan for own in self.catch_ups.values()
+        )
 
     def plan_of(self, name: str) -> QueryPlan | None:
         """The plan of a query, whether it has caught up or not."""
@@ -354,7 +357,7 @@ class ChangingQueries:
         if known is not None and known.is_paused:
             assert self._planner is not None
             if name not in self._paused:
-                self._paused[name] = self._planner(name, known.text)
+                self._paused[name] = self._planner(name, known.text, self.maintained)
             return self._paused[name]
         query = self._engine.queries.query_of(name)
         return None if query is None else query.plan
@@ -363,7 +366,7 @@ class ChangingQueries:
         self, query: StandingQuery, start: PastPoint, put_at: Mapping[str, int]
     ) -> None:
         assert self._planner is not None
-        plan = self._planner(query.name, query.text)
+        plan = self._planner(query.name, query.text, self.maintained)
         self.catch_ups.begin(query, plan, start, put_at)
 
     def read_on(self, own: CatchUp, until: Mapping[str, int]) -> None:
@@ -392,3 +395,8 @@ class ChangingQueries:
             own.close()
         if self.log is not None:
             self.log.close()
+
+
+def _maintained(plans: Iterable[QueryPlan]) -> set[str]:
+    """The graphs that queries maintain."""
+    return {plan.maintained for plan in plans if plan.maintained is not None}

@@ -131,7 +131,7 @@ class LiveLoop:
             self.requests,
             self._change_graph,
             lambda: self.engine.versions,
-            queries.maintains,
+            lambda iri: iri in queries.maintained,
             self.clock.wall,
             self.note,
         )

@@ -7,7 +7,7 @@ run that goes on from an earlier state meets each change at the place where it f
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -18,8 +18,11 @@ from spaseq.logs.segment_log import SegmentLog
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.live.log_points import PastPoint
 
-Planner = Callable[[str, str], QueryPlan]
-"""Plans a query's text under a name; raises a QueryError, or what `check_kbs` raises."""
+Planner = Callable[[str, str, Collection[str]], QueryPlan]
+"""Plans a query's text under a name, beside queries that maintain some graphs.
+
+It raises a QueryError, or what `check_kbs` raises.
+"""
 
 
 class ChangeKind(Enum):

@@ -189,8 +189,11 @@ class StandingRun:
             InputError: the knowledge base lacks a graph that it names.
             RunError: the disk is full, or the run has ended.
         """
-        plan = self._planner(name, text)
+        plan = self._planned(name, text)
         return self._loop.requests.call(partial(self._put, name, text, plan, since_ms))
+
+    def _planned(self, name: str, text: str) -> QueryPlan:
+        return self._planner(name, text, self._loop.queries.maintained)
 
     def _put(self, name: str, text: str, plan: QueryPlan, since_ms: int | None) -> Outcome:
         old = self._loop.queries.plan_of(name)
@@ -225,8 +228,7 @@ class StandingRun:
         Raises:
             HistoryGone, QueryError, UsageError, InputError: as from `put`.
         """
-        plan, end = self._planner(name, text), time.monotonic() + seconds
-
+        plan, end = self._planned(name, text), time.monotonic() + seconds
         catch_ups = self._loop.queries.catch_ups
         own, ends = self._loop.requests.look(partial(catch_ups.trial, plan, since_ms))
         found: list[LoggedAnswer] = []
