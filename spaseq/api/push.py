@@ -320,7 +320,7 @@ class Engine:
         self._check_open()
         before = self._streams.positions
         try:
-            taken, bad, found = self._taken_and_found(given)
+            taken, bad, found = self._taken_and_found(given, before)
         except BaseException:
             self._streams.return_to(before)
             raise
@@ -333,11 +333,13 @@ class Engine:
         return matches
 
     def _taken_and_found(
-        self, given: Sequence[Any]
+        self, given: Sequence[Any], before: Sequence[tuple[int, int]]
     ) -> tuple[list[PushedEvent], list[tuple[int, SpaseqError]], Found]:
-        """The good events of a batch, place and error of each bad one, and the solutions."""
+        """The good events of a batch, place and error of each bad one, and the solutions.
+
+        Before them the lifters stood at `before`.
+        """
         streams, matcher = self._streams, self._matcher
-        before = streams.positions
         lifted = streams.lifted(given)
         if lifted is not None:
             taken, bad = streams.taken(given, self._floor, False, lifted)

@@ -109,12 +109,13 @@ class PushedStreams:
 
     def lifted(self, given: Sequence[Any]) -> dict[str, LiftedMany] | None:
         """The events of all rows among the items, by stream; None if one needs a closer look."""
+        if not self._lifters:
+            return {}
         rows: dict[str, list[Any]] = {}
-        if self._lifters:
-            for item in given:
-                iri = self.names.get(item[0]) if _is_pair(item) else None
-                if iri in self._lifters:
-                    rows.setdefault(iri, []).append(item[1])
+        for item in given:
+            iri = self.names.get(item[0]) if _is_pair(item) else None
+            if iri in self._lifters:
+                rows.setdefault(iri, []).append(item[1])
         found = {}
         for iri, own in rows.items():
             many = (
@@ -290,10 +291,10 @@ class PushedMatcher:
 
     def _match_each(self, iri: str, events: Sequence[PushedEvent]) -> Found:
         counter, found = self._counters[iri], []
-        graphs = [
-            triples_of(e.graph, self._limits) if e.triples is None else e.triples for e in events
-        ]
-        for event, triples in zip(events, graphs, strict=True):
+        for event in events:
+            triples = event.triples
+            if triples is None:
+                triples = triples_of(event.graph, self._limits)
             instant = event.time, counter.next(event.time)
             found += self._queries.match_event(iri, instant, event.name, triples)
         return found

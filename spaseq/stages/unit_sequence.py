@@ -103,7 +103,7 @@ class UnitSequence:
     def push(self, rows: SolutionBatch | EventRows) -> None:
         """Take rows into the reorder buffer."""
         self._wake()
-        if len(rows) and self._open_until is not None:
+        if self._open_until is not None and len(rows):
             last = rows.time if isinstance(rows, EventRows) else int(rows.time.max())
             self._open_until = max(self._open_until, last + self._horizon)
         if isinstance(rows, EventRows):

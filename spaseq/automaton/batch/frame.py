@@ -134,23 +134,24 @@ class BatchFrame:
 
     def _rows_of_event(self, event: EventRows) -> tuple[list[GpmRow], OrderedRows]:
         """The same for the rows of one event, which are distinct."""
-        rows = event.rows()
-        count, places = len(rows), [*map(self._slot_of, rows)]
+        placed = [(*self._slot_of(row), row) for row in event.rows()]
+        count = len(placed)
         if count > 1:
-            order = sorted(range(count), key=lambda i: (places[i][1], places[i][0], rows[i][0]))
-            rows, places = [rows[i] for i in order], [places[i] for i in order]
+            placed.sort(key=_place)
+        rows = [row for _, _, row in placed]
         if self._counts:
-            gpms, (slots, parts) = [gpm for gpm, _ in rows], zip(*places, strict=True)
+            slots, parts, _ = zip(*placed, strict=True)
+            gpms = [gpm for gpm, _ in rows]
             small = [[event.stream] * count, [event.k] * count, gpms, slots, parts]
             stream, k, *others = np.array(small, np.int32)
             return rows, self._measured(stream, np.full(count, event.time), k, *others)
         if len(self._few.slot) != count:
             self._few = _room(count)
         few, few.number, self._number = self._few, self._number, self._number + count
-        lowest = self._window.earliest(event.time)
-        for i, ((slot, _), (gpm, _)) in enumerate(zip(places, rows, strict=True)):
-            few.slot[i], few.gpm[i], few.time[i], few.k[i] = slot, gpm, event.time, event.k
-            few.lowest[i] = lowest
+        for i, (slot, _, (gpm, _)) in enumerate(placed):
+            few.slot[i], few.gpm[i] = slot, gpm
+        few.time[:], few.k[:] = event.time, event.k
+        few.lowest[:] = self._window.earliest(event.time)
         return rows, few
 
     def _slot_of(self, row: GpmRow) -> tuple[int, int]:
@@ -237,6 +238,12 @@ class BatchFrame:
         self.keys.restore(keys)
         if other is not None:
             self.partitions.restore(other)
+
+
+def _place(placed: tuple[int, int, GpmRow]) -> tuple[int, int, int]:
+    """What orders the rows of an event, each behind its slot and partition."""
+    slot, partition, (gpm, _) = placed
+    return partition, slot, gpm
 
 
 def _room(count: int) -> OrderedRows:

@@ -24,7 +24,11 @@ from spaseq.rdf.terms.number_kinds import OTHER
 GpmRow: TypeAlias = tuple[int, Row]
 """A GPM (its index, or BARE) and one of its solutions."""
 
-known_double = lru_cache(4096)(double_of)
+
+@lru_cache(4096)
+def known_double(text: str | None) -> tuple[float, int]:
+    """`double_of` for a term; NaN of kind OTHER where a variable is unbound."""
+    return (np.nan, OTHER) if text is None else double_of(text)
 
 
 @dataclass(slots=True)
@@ -77,7 +81,7 @@ def _texts(
 
 
 def _numbers(texts: Sequence[str | None]) -> NumberColumn:
-    doubles = [(np.nan, OTHER) if text is None else known_double(text) for text in texts]
+    doubles = [known_double(text) for text in texts]
     return NumberColumn(
         np.array([value for value, _ in doubles], np.float64),
         np.array([kind for _, kind in doubles], np.int8),

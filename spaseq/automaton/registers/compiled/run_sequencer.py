@@ -94,10 +94,6 @@ column, None for a constant; and what makes the number.
 """
 
 
-def _double(text: str | None) -> tuple[float, int]:
-    return (np.nan, OTHER) if text is None else known_double(text)
-
-
 class RunSequencer:
     """The register kernels over all partitions of one query."""
 
@@ -160,7 +156,7 @@ class RunSequencer:
         if not events:
             return self._closed(watermark)
         rows, framed = self._frame.rows_of(events)
-        kinds = dict[str, set[int]]()
+        kinds: dict[str, set[int]] = {}
         numbers = self._numbers_of(rows, kinds)
         if kinds:
             self._check_kinds(kinds)
@@ -442,7 +438,7 @@ class RunSequencer:
         if number.by_term:
             terms = self._terms[number.variable]
             return lambda text: (terms.number((text,)), OTHER)
-        return _double if number.formula is None else self._formulas[number].of
+        return known_double if number.formula is None else self._formulas[number].of
 
     # --- memory -----------------------------------------------------------------------------------
 
