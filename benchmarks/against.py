@@ -23,8 +23,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass, field, replace
+from itertools import compress, islice
 from pathlib import Path
 from random import Random
 from statistics import median, quantiles
@@ -68,6 +68,13 @@ for _ in sys.stdin:
 """
 
 
+CHECKER = """
+import json, sys
+from spaseq.compile import check_query
+print(json.dumps([check_query(text).plan is not None for text in json.load(sys.stdin)]))
+"""
+
+
 @dataclass(frozen=True)
 class Work:
     """Queries over streams, read from files or pushed."""
@@ -105,10 +112,10 @@ def several(kinds: str, count: int) -> Callable[[Path, float], Work]:
 
 
 def shapes(place: Path, size: float) -> Work:
-    """A hundred different queries."""
+    """Two hundred different queries, of which `compare` leaves out what one side does not know."""
     path = place / "stream.nq"
     path.write_text(many.stream("shapes", int(1000 * size), "few"))
-    return Work(many.queries("shapes", 100, "few"), {"S": str(path)})
+    return Work(many.queries("shapes", 200, "few"), {"S": str(path)})
 
 
 RISE = """PREFIX : <http://e/> SELECT ?s ?v ?w WITHIN 10 SECONDS PARTITION BY (?s)
@@ -246,11 +253,28 @@ def worktree(commit: str) -> Iterator[Path]:
             subprocess.run([*git, "remove", "--force", str(path)], check=True)
 
 
+def planned(texts: list[str], checkout: Path) -> list[bool]:
+    """Whether the planner of a checkout accepts each of some queries."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHECKER],
+        input=json.dumps(texts),
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+        cwd=checkout,
+        check=True,
+        text=True,
+        stdout=subprocess.PIPE,
+    )
+    found: list[bool] = json.loads(done.stdout)
+    return found
+
+
 def compare(name: str, other: Path, given: argparse.Namespace) -> str:
-    """Measure one workload."""
+    """Measure one workload, of queries that both sides know."""
     with TemporaryDirectory() as directory:
-        work = Path(directory) / "work.json"
-        work.write_text(json.dumps(vars(WORKS[name](Path(directory), given.size))))
+        work, made = Path(directory) / "work.json", WORKS[name](Path(directory), given.size)
+        known = map(all, zip(planned(made.texts, ROOT), planned(made.texts, other), strict=True))
+        texts = [*compress(made.texts, known)]
+        work.write_text(json.dumps(vars(replace(made, texts=texts))))
         sides = [Side(ROOT, work), Side(other, work, given.force), Side(other, work, given.force)]
         rounds, answers = list[list[float]](), list[int]()
         for number in range(given.pairs + 1):
