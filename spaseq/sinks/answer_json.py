@@ -8,7 +8,7 @@ from typing import Any
 
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.algebra.window_extent import extent_of
-from spaseq.rdf.terms.term import CDT_LIST, Term, kind_of, list_items, split_literal, triple_json
+from spaseq.rdf.terms.term import CDT_LIST, Term, kind_of, list_items, split_literal
 from spaseq.rdf.terms.times import format_time
 
 _TERMS = 1 << 14
@@ -67,8 +67,8 @@ def _result_json(answer: Answer) -> str:
             for name, text in answer.bindings
         ]
         return f'"bindings": {{{", ".join(bindings)}}}'
-    triples = [triple_json(triple) for triple in answer.graph]
-    return f'"event": {_encoded(answer.event)}, "graph": {_encoded(triples)}'
+    triples = [_triple_json(*triple) for triple in answer.graph]
+    return f'"event": {_encoded(answer.event)}, "graph": [{", ".join(triples)}]'
 
 
 @lru_cache
@@ -93,6 +93,18 @@ def term_json(text: str) -> str:
 
 
 _term_json = lru_cache(_TERMS)(term_json)
+
+
+def _triple_json(s: str, p: str, o: str) -> str:
+    """A triple as an object of three SPARQL 1.1 JSON terms."""
+    subject, predicate, object_ = _plain_json(s), _plain_json(p), _plain_json(o)
+    return f'{{"subject": {subject}, "predicate": {predicate}, "object": {object_}}}'
+
+
+@lru_cache(_TERMS)
+def _plain_json(text: str) -> str:
+    """A term as SPARQL 1.1 JSON text, whatever it is."""
+    return _encoded(Term(text).to_sparql_json())
 
 
 def render_term(text: str) -> dict[str, Any] | list[Any]:

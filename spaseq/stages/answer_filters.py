@@ -110,9 +110,13 @@ class AnswerFilters:
         return self._graphs([answer for _, answer in items])
 
     def of_columns(self, answers: AnswerBatch) -> Sequence[Answer]:
-        """The answers themselves, or the changes that they make."""
+        """The answers themselves, their graph events, or the changes that they make."""
         template = self._plan.answers.template
-        return answers if template is None else ChangeBatch(answers, template, self.name)
+        if template is None:
+            return answers
+        if template.graph is None:
+            return self._graphs(answers)
+        return ChangeBatch(answers, template, self.name)
 
     @property
     def muted(self) -> Mapping[str, int]:
@@ -129,11 +133,11 @@ class AnswerFilters:
         self.skips = skips
         self.suppressed, self._muted = left_out if isinstance(left_out, tuple) else (left_out, 0)
 
-    def _graphs(self, answers: list[Answer]) -> list[Answer]:
+    def _graphs(self, answers: Iterable[Answer]) -> list[Answer]:
         """The answers, with their graph events if the query is CONSTRUCT."""
         template, name = self._plan.answers.template, self._plan.identity.name
         if template is None:
-            return answers
+            return [*answers]
         events = (constructed(template, name, answer) for answer in answers)
         return [event for event in events if event is not None]
 

@@ -135,17 +135,17 @@ _EVALUATORS = ("compiled-chain", "compiled-compact", "compiled-registers")
 
 
 def can_be_columns(plan: QueryPlan, limit: int | None) -> bool:
-    """Whether each match that the evaluator gives is an answer, of variables or a change.
+    """Whether each match that the evaluator gives is an answer, unless it would be an empty graph.
 
     `limit` is that of the answers of an event, if there is one.
     """
-    answers = plan.answers
+    answers, template = plan.answers, plan.answers.template
     return (
         plan.sequence.evaluator.name in _EVALUATORS
         and (keeps_all(plan) or selects(plan))
         and skips_nothing(plan)
         and not answers.distinct
-        and (answers.template is None or has_columns(answers.template))
+        and (template is None or template.graph is None or has_columns(template))
         and answers.having is None
         and all(item.expr is None for item in answers.projection)
         and (limit is None or limits(plan))
