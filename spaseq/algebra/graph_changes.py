@@ -27,6 +27,16 @@ class GraphChange:
     inserted: tuple[Triple, ...] = ()
 
 
+def together(changes: Iterable[GraphChange]) -> GraphChange:
+    """What changes without wildcards do, one after the other."""
+    comes = dict[Triple, bool]()
+    for change in changes:
+        comes.update(dict.fromkeys(change.deleted, False))
+        comes.update(dict.fromkeys(change.inserted, True))
+    gone = tuple(triple for triple, own in comes.items() if not own)
+    return GraphChange(gone, tuple(triple for triple, own in comes.items() if own))
+
+
 def changes_of(graph: str) -> str:
     """The IRI of the stream of a graph's changes, given the graph's IRI."""
     return f"urn:spaseq:changes:{graph}"

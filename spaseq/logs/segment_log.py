@@ -260,6 +260,13 @@ class SegmentLog:
                 dropped = self._segments.pop(0)
             dropped.path.unlink(missing_ok=True)
 
+    def whole_before(self, index: int) -> tuple[int, int]:
+        """What `drop_before` an index would remove: up to which record, and how many bytes."""
+        with self._lock:
+            number = bisect_right(self._segments, index, key=lambda each: each.first) - 1
+            dropped = self._segments[: max(number, 0)]
+            return self._segments[len(dropped)].first, sum(each.size for each in dropped)
+
     # --- reading ----------------------------------------------------------------------------------
 
     def last_notes(self) -> tuple[bytes, int]:

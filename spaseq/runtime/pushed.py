@@ -296,7 +296,7 @@ class PushedQueries:
         for unit in self._units:
             unit.graphs_changed([change.graph])
 
-    def _drop_values(self, before: int) -> None:
+    def drop_values(self, before: int) -> None:
         """Forget the values of graphs that no event after a time (ms) needs."""
         versions = self._how.versions
         if versions.changed and versions.drop(before):
@@ -317,7 +317,7 @@ class PushedQueries:
 
         awake = (unit for unit in self._units if not unit.sleeps(watermark))
         found = self._answers(awake, lambda unit: unit.advance(watermark, ahead))
-        self._drop_values(watermark)
+        self.drop_values(watermark)
         return found
 
     def advance_streams(self, marks: Mapping[str, int]) -> list[tuple[int, Answer]]:
@@ -334,7 +334,7 @@ class PushedQueries:
         # One by one: the answers of a query may wake those that read them.
         awake = (unit for unit in self._units if not unit.sleeps(due[unit]))
         found = self._answers(awake, lambda unit: unit.advance(due[unit], False))
-        self._drop_values(min(marks.values()))
+        self.drop_values(min(marks.values()))
         return found
 
     def due(self, marks: Mapping[str, int]) -> dict[PushedUnit, int]:

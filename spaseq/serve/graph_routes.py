@@ -19,7 +19,7 @@ from spaseq.kb.update_process import BoundedUpdates
 from spaseq.limits import DEFAULT_LIMITS
 from spaseq.message_text import visible
 from spaseq.rdf.terms.times import format_time
-from spaseq.runtime.live.graph_changes import GraphChanges, GraphGone, GraphView, NoSuchGraph
+from spaseq.runtime.live.graph_changes import GraphChanges, GraphView, NoSuchGraph
 from spaseq.serve.bodies import body_of, text_of
 from spaseq.serve.refusals import Refused
 from spaseq.serve.server_state import ServerState, state_of, who_asks
@@ -160,8 +160,6 @@ def _view(state: ServerState, graphs: GraphChanges, request: Request) -> GraphVi
         return graphs.view(name) if time is None else graphs.at(name, time, state.retain_ms)
     except NoSuchGraph:
         raise _no_graph(name) from None
-    except GraphGone as error:
-        raise Refused(410, str(error), "retain of [server] says how long it is") from None
 
 
 async def _triples(request: Request, scope: str) -> list[tuple[str, str, str]]:

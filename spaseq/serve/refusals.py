@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from spaseq.errors import QueryError, RunError, SpaseqError
 from spaseq.runtime.live.answer_log import AnswerGone
+from spaseq.runtime.live.graph_changes import GraphGone
 from spaseq.runtime.live.log_points import HistoryGone
 from spaseq.runtime.live.standing_run import UnknownQuery
 
@@ -59,7 +60,7 @@ def refusal_of(error: SpaseqError) -> Refused:
         return Refused(400, first, hint, more={"diagnostics": findings})
     if isinstance(error, UnknownQuery):
         return Refused(404, str(error), _HINTS[404])
-    if isinstance(error, AnswerGone | HistoryGone):
+    if isinstance(error, AnswerGone | HistoryGone | GraphGone):
         return Refused(410, str(error), "ask for less, or raise retain in the configuration")
     if isinstance(error, RunError):
         return Refused(503, str(error), "GET /health says more", {"Retry-After": "5"})

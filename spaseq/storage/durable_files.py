@@ -40,6 +40,15 @@ def sync_data(descriptor: int) -> None:
     getattr(os, "fdatasync", os.fsync)(descriptor)  # macOS has no fdatasync
 
 
+def sync_file(path: Path) -> None:
+    """Wait until what is in a file is on disk."""
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        sync_data(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_directory(directory: Path) -> None:
     """Wait until the names in a directory are on disk."""
     if os.name == "nt":  # Windows opens no directories

@@ -17,7 +17,7 @@ import numpy as np
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.compiled.arrays import Int64s
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.kb.knowledge_versions import TimedChange
+from spaseq.kb.knowledge_versions import EARLIEST, TimedChange
 from spaseq.kb.refresh import KbWatch
 from spaseq.kb.service_failure import RetryCount
 from spaseq.kb.watched_graphs import KeptGraph
@@ -216,6 +216,7 @@ class Job:
     graphs: Mapping[str, KeptGraph] = field(default_factory=dict)  # that may change from outside
     dumps: GraphDumps | None = None  # of graphs that queries maintain
     graph_changes: list[TimedChange] = field(default_factory=list)  # of these so far, in order
+    graphs_since: int = EARLIEST  # ms; what these were before is not known any more
     watch: KbWatch | None = None  # sees changes of the knowledge base, if streams are followed
     on_bad: Callable[[BadInput], None] = ignore
     on_lost: Callable[[BadInput], None] = warn_once

@@ -8,6 +8,7 @@ from typing import Any
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import InputError, UsageError
+from spaseq.kb.knowledge_versions import EARLIEST
 from spaseq.logs.stream_log import MessageReader, StreamLog
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
@@ -31,7 +32,6 @@ from spaseq.runtime.live.query_changes import (
 )
 from spaseq.runtime.pushed import Tolerated
 
-_EARLIEST = -(2**62)  # ms
 _AT_ONCE = 2**18  # bytes of a log that are read before others have their turn
 
 
@@ -65,6 +65,7 @@ class CatchUp:
         self.plan, self.start, self.reads_past = plan, start, True
         self.put_at: Mapping[str, int] = {}
         own = Job((plan,), (), job.knowledge, job.options, stats=Stats())
+        own.graph_changes = [*job.graph_changes]
         self.engine = LiveEngine(own, streams, limits, Tolerated.ALL, since)
         if start.streams:
             self.engine.restore_streams(start.streams)
@@ -131,10 +132,13 @@ class CatchUps(dict[str, CatchUp]):
         """Where a query begins that is to see all events from a time (ms) on.
 
         Raises:
-            HistoryGone: some of them may have been dropped from the logs.
+            HistoryGone: some of them may have been dropped from the logs, or it reads graphs, and
+                what these were then is not kept any more.
             UsageError: it reads a stream that another query registers, or asks an endpoint.
         """
         self._check(plan)
+        if since < self._graphs_since(plan):
+            raise HistoryGone("what graphs were at that time is not kept any more")
         point = self.points.before(since, plan.inputs.streams)
         if point is not None:
             return point
@@ -178,11 +182,16 @@ class CatchUps(dict[str, CatchUp]):
     def trial(self, plan: QueryPlan, since: int | None) -> tuple[CatchUp, dict[str, int]]:
         """A query that is only tried, and where the logs end now; it begins as from `point`.
 
-        Without `since` it reads all that is logged.
+        Without `since` it reads all that is logged, from the time on when all graphs are known.
         """
         start = self.first(plan) if since is None else self.point(plan, since)
         ends = {iri: log.log.end for iri, log in self._logs.items()}
-        return self.made(plan, start, _EARLIEST if since is None else since, {}), ends
+        first = self._graphs_since(plan) if since is None else since
+        return self.made(plan, start, first, {}), ends
+
+    def _graphs_since(self, plan: QueryPlan) -> int:
+        """From which time (ms) on all graphs of a query are known."""
+        return self._job.graphs_since if plan.inputs.kbs else EARLIEST
 
     def starts(self) -> list[Any]:
         """Where each query began, and was put, as values that a state can have."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from spaseq.algebra.graph_changes import GraphChange
 from spaseq.errors import RunError, SpaseqError, UsageError
@@ -25,7 +26,7 @@ from spaseq.rdf.inputs.stream_options import ignore
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.live.graph_log import GraphLog, LoggedChange
+from spaseq.runtime.live.graph_log import FoldedChanges, GraphLog, LoggedChange
 from spaseq.runtime.live.loop_requests import LoopRequests
 
 MOST_BYTES = 10**9
@@ -96,14 +97,14 @@ class KeptGraphs:
 
     @property
     def base(self) -> KnowledgeBase:
-        """The knowledge base before the first change."""
+        """The knowledge base before the changes."""
         return self.log.base
 
-    @property
-    def changes(self) -> list[TimedChange]:
-        """All changes so far, in order; those of graphs that are not there any more left out."""
+    def give(self, job: Job) -> None:
+        """Let a job have the base and the changes, without graphs that are not there any more."""
         known = self.base.graphs
-        return [own.timed for own in self.log.changes if own.timed.graph in known]
+        job.knowledge, job.graphs_since = self.base, self.log.folded.until
+        job.graph_changes = [own.timed for own in self.log.changes if own.timed.graph in known]
 
     def time_of(self, iri: str, first: int, now: int, since: int | None) -> int:
         """The time (ms) of the next change of a graph.
@@ -126,6 +127,21 @@ class KeptGraphs:
                 f"{format_time(first)}"
             )
         return max(first, now) if since is None else since
+
+
+class _Kept(NamedTuple):
+    """What a log has at some moment."""
+
+    base: KnowledgeBase
+    changes: list[LoggedChange]
+    folded: FoldedChanges
+
+    def versions(self, time: int) -> KnowledgeVersions:
+        """The value at a time (ms)."""
+        own = (change.timed for change in self.changes if change.timed.time <= time)
+        found = KnowledgeVersions(self.base, (e for e in own if e.graph in self.base.graphs))
+        found.drop(time)
+        return found
 
 
 Accepting = Callable[[str, GraphChange, "str | None", "int | None"], LoggedChange]
@@ -162,7 +178,7 @@ class GraphChanges:
         log, given = kept.log, (kept.most_bytes, kept.limits)
         self._watched = [*watched_graphs(kept.graphs, log.files, *given, self._may_change)]
         self._end = threading.Event()
-        self._then: tuple[int, KnowledgeVersions] | None = None  # of so many changes, all values
+        self._then: tuple[tuple[int, ...], KnowledgeBase] | None = None  # of so many changes
 
     def _may_change(self, iri: str) -> bool:
         return iri in self._kept.base.graphs and iri not in self._kept.base.endpoints
@@ -203,35 +219,40 @@ class GraphChanges:
             GraphGone: it was replaced longer ago than `retain_ms`.
         """
         self.how(iri)
-        own = [e for e in self._requests.look(self._all_changes) if e.timed.graph == iri]
+        kept = self._requests.look(self._all)
+        own, last = [e for e in kept.changes if e.timed.graph == iri], kept.folded.last.get(iri)
         number = sum(change.timed.time <= time for change in own)
-        if number < len(own) and own[number].accepted < self._wall() - retain_ms:
+        is_gone = number < len(own) and own[number].accepted < self._wall() - retain_ms
+        if is_gone or (last is not None and time < last.timed.time):
             raise GraphGone(f"what <{iri}> was at {format_time(time)} is not kept any more")
-        then = KnowledgeVersions(self._kept.base, (change.timed for change in own[:number]))
-        if not number:
-            return GraphView(iri, -1, None, *then.last(iri))
-        last = own[number - 1]
-        return GraphView(iri, last.number, last.timed.time, *then.last(iri))
+        then = kept.versions(time).last(iri)
+        last = own[number - 1] if number else last
+        if last is None:
+            return GraphView(iri, -1, None, *then)
+        return GraphView(iri, last.number, last.timed.time, *then)
 
     def knowledge_at(self, time: int) -> KnowledgeBase:
-        """The knowledge base at a time (ms)."""
-        changes = self._requests.look(self._all_changes)
-        if self._then is None or self._then[0] != len(changes):
-            known = self._kept.base.graphs
-            timed = (change.timed for change in changes if change.timed.graph in known)
-            self._then = len(changes), KnowledgeVersions(self._kept.base, timed)
-        return self._then[1].at(time)
+        """The knowledge base at a time (ms); GraphGone if it is not kept any more."""
+        kept = self._requests.look(self._all)
+        if time < kept.folded.until:
+            raise GraphGone(f"what the graphs were at {format_time(time)} is not kept any more")
+        count = sum(own.timed.time <= time for own in kept.changes)
+        then = kept.folded.count, len(kept.changes), count
+        if self._then is None or self._then[0] != then:
+            self._then = then, kept.versions(time).at(time)
+        return self._then[1]
 
     def held_until(self, iri: str, triple: Triple, time: int) -> int | None:
         """When (ms) a triple went that was in a graph at a time; None if it did not."""
-        for change in self._requests.look(self._all_changes):
+        for change in self._requests.look(self._all).changes:
             own = change.timed
             if own.graph == iri and own.time > time and triple in own.change.deleted:
                 return own.time
         return None
 
-    def _all_changes(self) -> list[LoggedChange]:
-        return [*self._kept.log.changes]
+    def _all(self) -> _Kept:
+        log = self._kept.log
+        return _Kept(log.base, [*log.changes], log.folded)
 
     # --- changing ---------------------------------------------------------------------------------
 
@@ -367,7 +388,7 @@ def open_graphs(
 
     given, log = job.knowledge, GraphLog(directory, job.knowledge, checksums)
     kept = KeptGraphs(log, job.graphs, most_bytes, given.services.limits, on_files)
-    job.knowledge, job.graph_changes = kept.base, kept.changes
+    kept.give(job)
     for iri in instead:
         was, now = (
             graph_triples(own.graphs.get(iri, KbGraph()), own.terms) for own in (kept.base, given)

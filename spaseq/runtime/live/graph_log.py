@@ -3,26 +3,37 @@
 A change counts once it is in the log. Its time says which events see it, so a run that goes on, and
 a replay, read all changes first. `base` is the knowledge base before the first change, and
 `files.json` the checksums of its files.
+
+Old changes that nothing needs any more go into the base. The new base is a file of its own, whose
+name has the number of the changes in it; it counts once `folded.json` names it. Then the old one
+goes, and the segments of the log with these changes. So a process that is killed at any time leaves
+the one or the other.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from spaseq.algebra.graph_changes import GraphChange
 from spaseq.errors import RunError
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
-from spaseq.kb.knowledge_versions import TimedChange
-from spaseq.logs.segment_log import LogNotWritten, LogReader, SegmentLog
-from spaseq.rdf.columns.term_tables import ExtendedTerms
+from spaseq.kb.knowledge_versions import EARLIEST, LATEST, KnowledgeVersions, TimedChange
+from spaseq.logs.segment_log import SegmentLog
 from spaseq.records import record
-from spaseq.storage.durable_files import write_durably
+from spaseq.runtime.arrivals.checked_json import read_json
+from spaseq.storage.checksums import with_checksum_line
+from spaseq.storage.durable_files import sync_directory, sync_file, write_durably
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
-_BASE, _FILES, _CHANGES = "base", "files.json", "changes"
+FOLD_BYTES = 2**22
+"""The size of a segment of the log: fewer changes do not go into the base."""
+
+_BASE, _FILES, _CHANGES, _FOLDED = "base", "files.json", "changes", "folded.json"
 
 
 @record
@@ -58,6 +69,64 @@ class LoggedChange:
             raise RunError(f"the log of graphs cannot be read: {error}") from error
 
 
+@record
+class FoldedChanges:
+    """The changes that are in the base.
+
+    Attributes:
+        count: how many.
+        hash: of the knowledge base before the first; it stays the run's.
+        files: the checksum of the files that each graph was then read from.
+        last: the last change of each graph, without its triples.
+    """
+
+    count: int
+    hash: str
+    files: Mapping[str, str]
+    last: Mapping[str, LoggedChange]
+
+    @property
+    def until(self) -> int:
+        """The time (ms) of the latest of them: what graphs were before is not known any more."""
+        return max((own.timed.time for own in self.last.values()), default=EARLIEST)
+
+    @property
+    def base(self) -> str:
+        """The name of the base's file."""
+        return f"{_BASE}-{self.count}" if self.count else _BASE
+
+    def as_json(self) -> list[Any]:
+        """The record as JSON values; `of_json` is the inverse."""
+        last = {g: [own.timed.time, own.accepted, own.number] for g, own in self.last.items()}
+        return [self.count, self.hash, {**self.files}, last]
+
+    @classmethod
+    def of_json(cls, value: list[Any]) -> FoldedChanges:
+        """The inverse of `as_json`."""
+        count, known, files, last = value
+        return cls(count, known, files, {g: _emptied(g, *own) for g, own in last.items()})
+
+    @classmethod
+    def read(cls, directory: Path) -> FoldedChanges:
+        """Those of a log's directory.
+
+        Raises:
+            RunError: the files are damaged.
+        """
+        if (directory / _FOLDED).exists():
+            return read_json(directory / _FOLDED, cls.of_json)
+        try:
+            files = json.loads((directory / _FILES).read_bytes())
+            return cls(0, KnowledgeBase.open(directory / _BASE).hash, files, {})
+        except (OSError, ValueError) as error:
+            raise RunError(f"cannot use {directory}: {error}") from error
+
+
+def _emptied(graph: str, time: int, accepted: int, number: int) -> LoggedChange:
+    """A change without its triples."""
+    return LoggedChange(TimedChange(time, graph, GraphChange((), ())), accepted, None, number)
+
+
 class GraphLog:
     """The changes of a run's graphs on disk, in a directory that must not be open twice.
 
@@ -67,9 +136,11 @@ class GraphLog:
         files: gives the checksums of its files, by graph.
 
     Attributes:
-        base: the knowledge base before the first change.
+        directory: of the log.
+        folded: the changes that are in the base.
+        base: the knowledge base before all other changes.
         files: the checksum of the files that each graph was last read from.
-        changes: all changes, in order.
+        changes: all other changes, in order.
 
     Raises:
         RunError: the log is damaged, or cannot be written.
@@ -78,33 +149,94 @@ class GraphLog:
     def __init__(
         self, directory: Path, given: KnowledgeBase, files: Callable[[], Mapping[str, str]]
     ) -> None:
-        base, known = directory / _BASE, directory / _FILES
+        self.directory, self._given = directory, given
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            if not known.exists():  # it is written last
-                _saved(given, base)
-                write_durably(known, json.dumps({**files()}).encode())
-            self.files: dict[str, str] = json.loads(known.read_bytes())
-        except (OSError, ValueError) as error:
+            if not (directory / _FILES).exists():  # it is written last
+                _saved(given, directory / _BASE)
+                write_durably(directory / _FILES, json.dumps({**files()}).encode())
+            self.folded = FoldedChanges.read(directory)
+            self._tidy()
+        except OSError as error:
             raise RunError(f"cannot use {directory}: {error}") from error
-        self.base = _completed(KnowledgeBase.open(base), given)
-        self._log = SegmentLog(directory / _CHANGES)
-        self.changes = [*self._read()]
-        self._last: dict[str, LoggedChange] = {}
+        self.base = self._opened()
+        self.files: dict[str, str] = {**self.folded.files}
+        self._log = SegmentLog(directory / _CHANGES, FOLD_BYTES)
+        if not self._log.first <= self.folded.count <= self._log.end:
+            raise RunError(f"{self._log.directory} does not go with {directory / _FOLDED}")
+        self._log.drop_before(self.folded.count)
+        given_changes = self._log.records(self.folded.count)
+        self.changes = [LoggedChange.of_bytes(data, number) for number, data in given_changes]
+        self._last = {**self.folded.last}
         for change in self.changes:
             self._note(change)
+
+    def _tidy(self) -> None:
+        """Remove bases that do not count."""
+        for path in self.directory.iterdir():
+            if path.name.lstrip(".").startswith(_BASE) and path.name != self.folded.base:
+                with suppress(OSError):  # Windows keeps what is open, until the next start
+                    path.unlink()
+
+    def _opened(self) -> KnowledgeBase:
+        """The base with the graphs that are configured now, and the endpoints.
+
+        A graph that is new was empty: its file is a change.
+        """
+        base, given = KnowledgeBase.open(self.directory / self.folded.base), self._given
+        if not self.folded.count and base.hash == given.hash:
+            return given
+        graphs = {iri: base.graphs.get(iri, KbGraph()) for iri in given.graphs}
+        known = self.folded.hash
+        return replace(given, terms=base.terms, graphs=graphs, hash=known, file=None)
 
     def _note(self, change: LoggedChange) -> None:
         self._last[change.timed.graph] = change
         if change.files is not None:
             self.files[change.timed.graph] = change.files
 
-    def _read(self) -> list[LoggedChange]:
-        reader, found = LogReader(self._log, self._log.first), list[LoggedChange]()
-        while some := reader.read():
-            found += (LoggedChange.of_bytes(data, number) for number, data in some)
-        reader.close()
-        return found
+    # --- old changes ------------------------------------------------------------------------------
+
+    def fold(self, until: int, before: int) -> bool:
+        """Let old changes go into the base, if they are worth it; whether any have.
+
+        Args:
+            until: nobody needs what changes at or before this time (ms) have replaced.
+            before: but it may be asked for if they were accepted at or after this one (ms).
+
+        Raises:
+            RunError: the disk is full. Nothing has changed.
+        """
+        old = 0
+        while old < len(self.changes) and _is_old(self.changes[old], until, before):
+            old += 1
+        count, size = self._log.whole_before(self.folded.count + old)
+        if size < _worth(self.directory / self.folded.base):
+            return False
+        new = self.changes[: count - self.folded.count]
+        files, last = {**self.folded.files}, {**self.folded.last}
+        for change in new:
+            own = change.timed
+            last[own.graph] = _emptied(own.graph, own.time, change.accepted, change.number)
+            if change.files is not None:
+                files[own.graph] = change.files
+        folded = FoldedChanges(count, self.folded.hash, files, last)
+        try:
+            base = KnowledgeBase.open(self.directory / self.folded.base)
+            versions = KnowledgeVersions(base, (change.timed for change in new))
+            versions.drop(LATEST)
+            _saved(versions.whole(), self.directory / folded.base)
+            data = with_checksum_line(json.dumps(folded.as_json())).encode()
+            write_durably(self.directory / _FOLDED, data)
+        except OSError as error:
+            raise RunError(f"cannot write {self.directory}: {error}") from error
+        self.folded, self.changes = folded, self.changes[len(new) :]
+        self.base = self._opened()
+        self._log.drop_before(count)
+        self._tidy()
+        return True
+
+    # --- changes ----------------------------------------------------------------------------------
 
     def last_of(self, graph: str) -> LoggedChange | None:
         """The last change of a graph."""
@@ -117,12 +249,7 @@ class GraphLog:
     def append(self, change: LoggedChange) -> LoggedChange:
         """Log a change, which gets its number; LogNotWritten if the disk is full."""
         change = replace(change, number=self._log.end)
-        self._log.append([change.to_bytes()])
-        try:
-            self._log.commit()
-        except LogNotWritten:
-            self._log.discard()
-            raise
+        self._log.write([change.to_bytes()])
         self.changes.append(change)
         self._note(change)
         return change
@@ -132,31 +259,38 @@ class GraphLog:
         self._log.close()
 
 
+def _worth(base: Path) -> int:
+    """The bytes of changes for which a new base is worth writing: an eighth of its own."""
+    return max(FOLD_BYTES, base.stat().st_size // 8)
+
+
+def _is_old(change: LoggedChange, until: int, before: int) -> bool:
+    return change.timed.time <= until and change.accepted < before
+
+
 def _saved(knowledge: KnowledgeBase, path: Path) -> None:
     """Write a knowledge base; a killed process leaves no half a file."""
-    assert not isinstance(knowledge.terms, ExtendedTerms)
     unfinished = path.with_name(f".{path.name}")
     knowledge.save(unfinished)
+    sync_file(unfinished)
     unfinished.replace(path)
+    sync_directory(path.parent)
 
 
-def _completed(base: KnowledgeBase, given: KnowledgeBase) -> KnowledgeBase:
-    """The base with the graphs that are configured now, and the endpoints.
-
-    A graph that is new was empty: its file is a change.
-    """
-    if base.hash == given.hash:
-        return given
-    graphs = {iri: base.graphs.get(iri, KbGraph()) for iri in given.graphs}
-    return replace(given, terms=base.terms, graphs=graphs, hash=base.hash, file=None)
-
-
-def first_knowledge(directory: Path) -> KnowledgeBase | None:
-    """The knowledge base with which a run began that may go on; None if it keeps none."""
-    return KnowledgeBase.open(directory / _BASE) if (directory / _FILES).exists() else None
+def folded_so_far(directory: Path) -> bytes:
+    """Differs after each time that changes have gone into the base of a log."""
+    path = directory / _FOLDED
+    return path.read_bytes() if path.exists() else b""
 
 
 def first_graphs(directory: Path) -> frozenset[str]:
-    """The graphs that a run keeps."""
-    found = first_knowledge(directory)
-    return frozenset() if found is None else frozenset(found.graphs)
+    """The graphs that a run keeps which may go on."""
+    if not (directory / _FILES).exists():
+        return frozenset()
+    base = FoldedChanges.read(directory).base
+    return frozenset(KnowledgeBase.open(directory / base).graphs)
+
+
+def first_hash(directory: Path) -> str | None:
+    """The hash of the knowledge base with which such a run began; None if it keeps none."""
+    return FoldedChanges.read(directory).hash if (directory / _FILES).exists() else None

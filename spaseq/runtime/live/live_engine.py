@@ -107,6 +107,7 @@ class LiveEngine:
         self.versions = how.versions
         for change in self._job.graph_changes:
             how.versions.add(change)
+        how.versions.drop(min(self.marks().values(), default=_NEVER))
 
     @property
     def _options(self) -> StageOptions:
@@ -357,10 +358,10 @@ class LiveEngine:
 
     def begin_at(self, streams: list[Any], plans: Sequence[QueryPlan] | None) -> None:
         """Begin where `streams_as_json` was called, with queries that have no state yet."""
-        if plans is not None:
-            self._use(plans)
         if streams:
             self.restore_streams(streams)
+        if plans is not None:
+            self._use(plans)
         self._tell()
 
     def counts_as_json(self) -> list[Any]:
@@ -373,14 +374,14 @@ class LiveEngine:
 
     def restore(self, state: list[Any], plans: Sequence[QueryPlan] | None = None) -> None:
         """Go on from a snapshot, with the queries that it has; RunError if it is damaged."""
-        if plans is not None:
-            self._use(plans)
         try:
             streams, counts, states = state
             self.restore_streams(streams)
             self.restore_counts(counts)
         except (TypeError, ValueError) as error:
             raise RunError(f"the state of the run is damaged: {error}") from error
+        if plans is not None:
+            self._use(plans)
         self.queries.restore(states)
         self._tell()
 

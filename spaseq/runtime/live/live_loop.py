@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from spaseq.algebra.graph_changes import GraphChange
 from spaseq.errors import SpaseqError
-from spaseq.kb.knowledge_versions import TimedChange
+from spaseq.kb.knowledge_versions import EARLIEST, TimedChange
 from spaseq.logs.stream_log import Heartbeat, MessageReader, StreamLog
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
@@ -237,6 +237,36 @@ class LiveLoop:
         self.endpoints.log.drop_before(asked, before)
         if self.queries.log is not None:
             self.queries.log.log.drop_before(changed, before)
+        self._fold_graphs()
+
+    def _fold_graphs(self) -> None:
+        """Let old changes of graphs go into their base."""
+        kept = self._keeping.graphs
+        if kept is None:
+            return
+        until = self._settled()
+        if kept.log.fold(until, self.clock.wall() - self._keeping.retain_ms):
+            kept.give(self.job)
+            self.job.knowledge = self.endpoints.used_by(self.job.knowledge)
+            self.engine.queries.drop_values(until - 1)
+
+    def _settled(self) -> int:
+        """All events that are to come, or that a restart reads again, are at this time or later.
+
+        A stream without a watermark counts only if a query reads it.
+        """
+        queries, catching = self.engine.queries.queries, self.queries.catch_ups
+        plans = [*(own.plan for own in queries), *(own.plan for own in catching.values())]
+        read = {iri for plan in plans for iri in plan.inputs.streams} & self.streams.keys()
+        marks = [(iri, self.engine.watermark(iri)) for iri in self.streams]
+        if self._points.first is not None:
+            then = self._points.first.watermarks
+            marks += [(iri, then.get(iri)) for iri in self.streams]
+        if any(mark is None and iri in read for iri, mark in marks):
+            return EARLIEST
+        times = [mark for _, mark in marks if mark is not None]
+        times += [self.queries.by_name[name].since for name in catching]
+        return min(times, default=self.clock.wall())
 
     def _places(self) -> dict[str, int]:
         return {iri: reader.next for iri, reader in self._readers.items()}

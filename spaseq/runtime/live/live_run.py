@@ -22,7 +22,7 @@ from spaseq.runtime.live.answer_records import LoggedAnswer
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import Terms
 from spaseq.runtime.live.graph_changes import open_graphs
-from spaseq.runtime.live.graph_log import first_knowledge
+from spaseq.runtime.live.graph_log import GraphLog, first_hash, folded_so_far
 from spaseq.runtime.live.live_directory import LiveDirectory, Persistence
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
 from spaseq.runtime.live.live_loop import LiveLoop
@@ -72,8 +72,8 @@ class LoggedRun:
         sources = [stream for stream in job.streams if isinstance(stream, BrokerStream)]
         settings = _settings(job, sources, options)
         if job.graphs:
-            first = first_knowledge(options.checkpoint / "graphs")
-            settings["knowledge base"] = (first or job.knowledge).hash
+            first = first_hash(options.checkpoint / "graphs")
+            settings["knowledge base"] = first or job.knowledge.hash
         directory = LiveDirectory.open(options.checkpoint, settings)
         with ExitStack() as stack:
             stack.callback(directory.release)
@@ -133,30 +133,38 @@ def replayed(
     with ExitStack() as stack:
         opened = LiveDirectory.open(directory, settings)
         stack.callback(opened.release)
-        for part in (*parts, "graphs"):
+        for part in parts:
             _copy(data / part, directory / part)
+        _copy_graphs(data / "graphs", directory / "graphs")
         graphs = open_graphs(opened.graphs, job, instead=instead)
         keeping = Persistence(planner=planner, retain_ms=_EVER, graphs=graphs)
         loop = LiveLoop(job, opened, keeping, streams, engine, StateLimits())
         logs = {} if planner is None else {"the answers of endpoints": loop.endpoints.log}
-        _check_whole(loop, logs, directory, data)
+        _check_whole(loop, logs, graphs.log if graphs else None, directory, data)
         loop.replay(threading.Event())
     yield from _logged(directory)
 
 
 def _check_whole(
-    loop: LiveLoop, further: Mapping[str, SegmentLog], directory: Path, data: Path
+    loop: LiveLoop,
+    further: Mapping[str, SegmentLog],
+    graphs: GraphLog | None,
+    directory: Path,
+    data: Path,
 ) -> None:
     """RunError if the first records of a log have been dropped; `directory` has the copies."""
     logs = {f"the stream {s.name}": loop.logs[iri].log for iri, s in loop.streams.items()}
     if loop.queries.log is not None:
         logs["the changes of the queries"] = loop.queries.log.log
-    for name, log in {**logs, **further}.items():
-        if log.first:
+    firsts = [(name, log.directory, log.first) for name, log in {**logs, **further}.items()]
+    if graphs is not None:
+        firsts.append(("the graphs", graphs.directory, graphs.folded.count))
+    for name, place, first in firsts:
+        if first:
             raise RunError(
-                f"{data / log.directory.relative_to(directory)}: the first {log.first:,} records "
-                f"of {name} have been dropped, so a replay would give other answers; a larger "
-                "retain under [server] keeps such records, but brings none back"
+                f"{data / place.relative_to(directory)}: the first {first:,} records of {name} "
+                "have been dropped, so a replay would give other answers; a larger retain under "
+                "[server] keeps such records, but brings none back"
             )
 
 
@@ -164,6 +172,20 @@ def _logged(directory: Path) -> Iterator[LoggedAnswer]:
     with closing(SegmentLog(directory / "answers")) as log:
         for _, record in log.records():
             yield LoggedAnswer.of_bytes(record)
+
+
+def _copy_graphs(given: Path, to: Path) -> None:
+    """Copy the log of graphs, also while its old changes go into its base."""
+    while True:
+        before = folded_so_far(given)
+        try:
+            _copy(given, to)
+        except InputError:
+            if folded_so_far(given) == before:
+                raise
+        if folded_so_far(given) == before:
+            return
+        shutil.rmtree(to)
 
 
 def _copy(given: Path, to: Path) -> None:

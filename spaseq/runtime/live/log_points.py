@@ -103,6 +103,12 @@ class ReplayPoint(NamedTuple):
     queries: list[Any]
     failed: list[Any]
 
+    @property
+    def watermarks(self) -> dict[str, int | None]:
+        """The watermark (ms) of each stream there."""
+        clocks = self.streams[0] if self.streams else []
+        return {iri: PartitionClocks.of_json(own).watermark for iri, own in clocks}
+
     def is_before(self, reach: Reach) -> bool:
         """Whether all events that a query's state may depend on come after the point."""
         past = PastPoint(self.places, self.streams)
