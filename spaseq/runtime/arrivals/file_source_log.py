@@ -78,7 +78,7 @@ class FileSourceLog:
 
     def knowledge_in_use(self) -> set[str]:
         """The knowledge bases of the current batch and of all that may be run again."""
-        names = {self._current()}
+        names = {self.current_knowledge()}
         for path in self._directory.glob("[0-9]*.json"):
             if path.stem.isdigit():
                 try:
@@ -88,7 +88,8 @@ class FileSourceLog:
                         raise
         return names
 
-    def _current(self) -> str:
+    def current_knowledge(self) -> str:
+        """The knowledge base for new batches."""
         path = self._directory / _CURRENT
         return read_json(path, str) if path.exists() else ""
 
@@ -137,7 +138,7 @@ class FileSourceLog:
         risen = self._raise_idle(streams, at, before.at)
         if not risen and not any(s.slices for s in streams):
             return after
-        batch = ArrivedBatch(at, tuple(streams), self._current())
+        batch = ArrivedBatch(at, tuple(streams), self.current_knowledge())
         write_json(self._path(after + 1), batch.as_json())
         return after + 1
 

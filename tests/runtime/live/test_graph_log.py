@@ -153,12 +153,19 @@ def test_few_changes_beside_a_large_base_are_not_folded(
 ) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(graph_log, "FOLD_BYTES", 100)
+    large = rdflib.Graph()
+    for number in range(2_000):
+        large.parse(data=" ".join(triple(number, number)) + " .", format="nt")
+    few = rdflib.Graph().parse(data=" ".join(triple(0, 0)) + " .", format="nt")
     history = History(1)
-    with opened(tmp_path) as log:
+    knowledge = load_kb([*((iri, few) for iri in GRAPHS), ("http://e/large", large)])
+    with opened(tmp_path, knowledge) as log:
+        size = (tmp_path / "base").stat().st_size
+        written = 0
         while not log.fold(10**9, 10**9):
-            log.append(history.change())
-        size = (tmp_path / "base").stat().st_size if (tmp_path / "base").exists() else 2_000
-        assert len(history.changes) > size // 300
+            written += len(log.append(history.change()).to_bytes())
+        assert size / 16 < written < size / 4
+        assert len(log.base.graphs["http://e/large"]) == 1
         history.agrees(log)
 
 

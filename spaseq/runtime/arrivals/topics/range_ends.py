@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -111,9 +112,21 @@ class RangeEnds:
         except BROKEN as error:
             raise damaged(path, error) from error
 
-    def forget_ties(self, before: int) -> None:
-        """Remove the ties of the batches before a number."""
-        for path in self.directory.glob("*.ties"):
+    def note_knowledge(self, batch: int, name: str) -> None:
+        """Keep the name of the knowledge base that a batch may be run with again."""
+        self._write(f"knowledge-{batch}.name", name.encode())
+
+    def knowledge_in_use(self) -> set[str]:
+        """The knowledge bases of all batches that may be run again."""
+        names = set()
+        for path in self.directory.glob("*.name"):
+            with suppress(FileNotFoundError):  # the source's process has just forgotten it
+                names.add(path.read_text())
+        return names
+
+    def forget_batches(self, before: int) -> None:
+        """Remove the ties, and the names of knowledge bases, of the batches before a number."""
+        for path in (*self.directory.glob("*.ties"), *self.directory.glob("*.name")):
             if int(path.stem.split("-")[1]) < before:
                 path.unlink(missing_ok=True)
 

@@ -74,22 +74,25 @@ class TopicBatch:
         number: counts the batches; 0 is before the first one.
         at: when it was planned, ms since the epoch.
         topics: one for each topic of the run.
+        knowledge: the name of the knowledge base that was current then; "" if it never changes.
     """
 
     number: int
     at: int
     topics: tuple[TopicArrivals, ...]
+    knowledge: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """The batch as JSON values; `of_json` is the inverse."""
         topics = [topic.as_json() for topic in self.topics]
-        return {"batch": self.number, "at": self.at, "topics": topics}
+        found = {"batch": self.number, "at": self.at, "topics": topics}
+        return {**found, "knowledge": self.knowledge} if self.knowledge else found
 
     @classmethod
     def of_json(cls, value: dict[str, Any]) -> TopicBatch:
         """The inverse of `as_json`."""
         topics = tuple(TopicArrivals.of_json(topic) for topic in value["topics"])
-        return cls(value["batch"], value["at"], topics)
+        return cls(value["batch"], value["at"], topics, value.get("knowledge", ""))
 
 
 @record

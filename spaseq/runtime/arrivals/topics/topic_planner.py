@@ -66,6 +66,7 @@ class TopicPlanner:
         names: of the topics, for messages.
         ends: what tasks store.
         settings: how time passes.
+        knowledge: the name of the knowledge base for new batches; "" if it never changes.
         wall: seconds since the epoch.
     """
 
@@ -75,10 +76,11 @@ class TopicPlanner:
         names: Sequence[str],
         ends: RangeEnds,
         settings: FileSourceSettings,
+        knowledge: Callable[[], str] = str,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._topics, self._names, self._ends = topics, names, ends
-        self._settings, self._wall = settings, wall
+        self._settings, self._knowledge, self._wall = settings, knowledge, wall
         self._started = int(wall() * 1000)
         self._known: dict[tuple[int, int], _ReadPartition] = {}
         self._last: dict[tuple[int, int, int], float] = {}  # see `_last_time`
@@ -123,7 +125,12 @@ class TopicPlanner:
         planned = [self._marked(n, topic, before, at) for n, topic in enumerate(topics)]
         if not any(planned_one[1] for planned_one in planned):
             return before
-        return TopicBatch(before.number + 1, at, tuple(topic for topic, _ in planned))
+        batch = TopicBatch(
+            before.number + 1, at, tuple(topic for topic, _ in planned), self._knowledge()
+        )
+        if batch.knowledge:
+            self._ends.note_knowledge(batch.number, batch.knowledge)
+        return batch
 
     def splits(
         self, before: TopicBatch, batch: TopicBatch, first: int, knowledge: str
@@ -134,7 +141,7 @@ class TopicPlanner:
             before: the batch before.
             batch: the batch.
             first: the number of the first topic's stream.
-            knowledge: the name of the knowledge base.
+            knowledge: the name of the knowledge base, unless it was another one for the batch.
         """
         found: list[TopicSplit] = []
         for topic, arrivals in enumerate(batch.topics):
@@ -157,14 +164,14 @@ class TopicPlanner:
                         (last, part.begin) if last < part.begin else None,
                         self._settings.max_ahead_ms,
                         str(self._ends.directory),
-                        knowledge,
+                        batch.knowledge or knowledge,
                     )
                 )
         return found
 
     def forget(self, batch: TopicBatch) -> None:
         """Remove what nobody needs any more once a batch is committed."""
-        self._ends.forget_ties(batch.number)
+        self._ends.forget_batches(batch.number)
         for (topic, partition), ends in self._ends.ends().items():
             arrivals = batch.topics[topic]
             if arrivals.mark is None or partition >= len(arrivals.partitions):

@@ -28,6 +28,7 @@ from spaseq.options import FileSourceSettings
 from spaseq.records import record
 from spaseq.runtime.arrivals.arrived_batch import StreamProgress
 from spaseq.runtime.arrivals.batch_sizer import BatchSizer
+from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.arrivals.topics.range_ends import RangeEnds
 from spaseq.runtime.arrivals.topics.topic_batch import TopicBatch, TopicSplit
 from spaseq.runtime.arrivals.topics.topic_planner import TopicPlanner
@@ -44,7 +45,8 @@ class FollowedTopics:
         first: the number of the first of them in the run.
         directory: for what tasks learn; part of the checkpoint.
         settings: limits of a batch, and how time passes.
-        knowledge: the name of the knowledge base.
+        knowledge: the name of the knowledge base at the start of the run.
+        arrivals: the directory of the log that says which is current; None if it never changes.
     """
 
     streams: tuple[BrokerStream, ...]
@@ -52,6 +54,11 @@ class FollowedTopics:
     directory: Path
     settings: FileSourceSettings
     knowledge: str = ""
+    arrivals: Path | None = None
+
+    def current_knowledge(self) -> str:
+        """The name of the knowledge base for new batches; "" if it never changes."""
+        return "" if self.arrivals is None else FileSourceLog(self.arrivals, ()).current_knowledge()
 
 
 class TopicDataSource(DataSource):  # type: ignore[misc]
@@ -100,6 +107,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
             [stream.describe() for stream in followed.streams],
             RangeEnds(followed.directory),
             followed.settings,
+            followed.current_knowledge,
         )
 
     def initialOffset(self) -> dict[str, Any]:
@@ -131,7 +139,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
             TopicBatch.of_json(start), batch, followed.first, followed.knowledge
         )
         marks = tuple(
-            StreamProgress(number, topic.mark, followed.knowledge, topic.ties)
+            StreamProgress(number, topic.mark, batch.knowledge or followed.knowledge, topic.ties)
             for number, topic in enumerate(batch.topics, followed.first)
             if not topic.tells_time
         )

@@ -243,10 +243,6 @@ def check_topics(job: Job, settings: FileSourceSettings) -> None:
         InputError: a server does not answer, or has no such topic.
     """
     topics = [stream for stream in job.streams if isinstance(stream, BrokerStream)]
-    if topics and job.watch is not None:
-        raise UsageError(
-            "a knowledge base on Spark is refreshed for streams of files, not of Kafka"
-        )
     if topics and len(topics) < len(job.streams) and settings.idle_ms is not None:
         raise UsageError("on Spark streams are idle (--idle) if all are files, or all at Kafka")
     for topic in topics:
@@ -301,15 +297,17 @@ def following_output(
     groups = QueryGroups.of(checkpoint.units(job.plans))
     streams: tuple[GrowingFiles | BrokerStream, ...] = (*files, *topics)
     solve = FollowSolve(groups, streams, knowledge, checkpoint.buckets, job.options.limits)
+    FileSourceLog(checkpoint.arrivals, files).use_knowledge(knowledge.name)
     work = []
     if files:
-        FileSourceLog(checkpoint.arrivals, files).use_knowledge(knowledge.name)
         spark.dataSource.register(RdfDataSource)
-        given = source_options(files, os.getcwd(), checkpoint.arrivals, settings)
-        work.append(spark.readStream.format("rdf").options(**given).load())
+        described = source_options(files, os.getcwd(), checkpoint.arrivals, settings)
+        work.append(spark.readStream.format("rdf").options(**described).load())
     if topics:
         directory = (checkpoint.directory / TOPICS).absolute()
-        asked = FollowedTopics(tuple(topics), len(files), directory, settings, knowledge.name)
+        arrivals = None if job.watch is None else checkpoint.arrivals.absolute()
+        given = tuple(topics), len(files), directory, settings, knowledge.name, arrivals
+        asked = FollowedTopics(*given)
         spark.dataSource.register(TopicDataSource.of(asked))
         work.append(spark.readStream.format(TopicDataSource.name()).load())
     splits = reduce(lambda one, other: one.unionAll(other), work)

@@ -12,10 +12,12 @@ from spaseq.errors import InputError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
+from spaseq.runtime.arrivals.topics.range_ends import RangeEnds
 from spaseq.runtime.job.binding import check_kbs
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
 from spaseq.runtime.spark.shared import KB_FILE, store_knowledge
+from spaseq.runtime.spark.stages.bucket_state import TOPICS
 from spaseq.sources.files import GrowingFiles
 
 _PAUSE_SECONDS = 0.5
@@ -66,7 +68,8 @@ class Refresh:
         arrivals = FileSourceLog(self.checkpoint.arrivals, files)
         first = f"{KB_FILE}{self.job.knowledge.hash}"  # stage 2 starts with it
         # A batch may be planned at this moment with the knowledge base that was current so far.
-        needed = {*arrivals.knowledge_in_use(), first}
+        topics = RangeEnds(directory / TOPICS)
+        needed = {*arrivals.knowledge_in_use(), *topics.knowledge_in_use(), first}
         stored = store_knowledge(self.spark, knowledge, directory)
         arrivals.use_knowledge(stored.name)
         for path in directory.glob(f"{KB_FILE}*"):

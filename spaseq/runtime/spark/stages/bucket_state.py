@@ -471,7 +471,8 @@ class _Arrivals:
             for reader, stream, partition, mark, file, payload in zip(*columns, strict=True):
                 if reader < 0:
                     marks[stream] = max(marks[stream], mark)
-                    knowledge = bytes(payload).decode()
+                    # Files and topics are planned one after the other, and rows come in any order.
+                    knowledge = max(knowledge, bytes(payload).decode())
                     if file:
                         ties[stream] = file
                 elif partition == 0:

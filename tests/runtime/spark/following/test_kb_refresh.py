@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,12 @@ from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.follow import follow
+from spaseq.sources.base import Source
+from spaseq.sources.broker_stream import BrokerStream
 from spaseq.sources.files import FileSource
 from spaseq.spark import answers
-from tests.runtime.machines import nquads, put
+from tests.connectors.kafka_mock import PARTITIONS, KafkaMock
+from tests.runtime.machines import Row, nquads, put
 
 pytestmark = pytest.mark.spark
 
@@ -43,6 +46,13 @@ READER = QUERY.replace("STREAM N <http://m.example/north>", "STREAM N :begun").r
 )
 
 
+@pytest.fixture
+def kafka() -> Iterator[KafkaMock]:
+    mock = KafkaMock()
+    yield mock
+    mock.close()
+
+
 class Followed:
     """A stream's directory, a KB file, and a run that follows both."""
 
@@ -60,7 +70,7 @@ class Followed:
         sources = [(KB, self.kb)]
         self.job = Job(
             reading_order([compile_query(query) for query in self.queries]),
-            (FileSource(StreamOptions("http://m.example/north", (str(self.directory),))),),
+            (self.source(),),
             load_kb(sources),
             watch=KbWatch(sources, ServiceOptions(), NO_CACHE, every_s=0.1),
             on_note=self.note,
@@ -69,6 +79,12 @@ class Followed:
         options = FollowOptions(self.place / "checkpoint", trigger_ms=100)
         self.answers = follow(self.job, options, spark=self.spark)
 
+    def source(self) -> Source:
+        return FileSource(StreamOptions("http://m.example/north", (str(self.directory),)))
+
+    def write(self, rows: list[Row]) -> None:
+        put(self.directory / f"{self.written}.nq", nquads(rows, f"n{self.written}"))
+
     def name(self, name: str) -> None:
         self.kb.write_text(f'<http://m.example/m1> <http://m.example/name> "{name}" .\n')
         os.utime(self.kb, ns=(len(name), len(name)))
@@ -76,13 +92,13 @@ class Followed:
     def start_machine(self) -> None:
         """Add an event of the machine, and an event that advances time."""
         at = 20_000 * self.written
-        rows = [
+        rows: list[Row] = [
             (at, "m2", "stops", self.written),
             (at + 1000, "m1", "starts", 1),
             (at + 2000, "m9", "starts", 1),
         ]
         self.written += 1
-        put(self.directory / f"{self.written}.nq", nquads(rows, f"n{self.written}"))
+        self.write(rows)
 
     def note(self, text: str) -> None:
         self.notes.append(text)
@@ -96,6 +112,14 @@ class Followed:
         found = (dict(answer.bindings) for _, answer in self.answers)
         named = (bindings["name"] for bindings in found if "name" in bindings)
         return {next(named) for _ in range(answers)}
+
+    def names_until(self, name: str) -> set[str]:
+        """The names of the answers up to the first with this one, as machines start."""
+        found = set[str]()
+        while name not in found:
+            self.start_machine()
+            found |= self.next_names(1)
+        return found
 
 
 @pytest.mark.thorough
@@ -132,6 +156,51 @@ def test_a_pattern_that_waits_for_earlier_bindings_reads_the_new_one(
     assert run.next_names(3) == {'"Barbara"'}
     run.answers.close()
     assert [b.file for b in run.bad] == ["--kb"]
+
+
+class FollowedTopic(Followed):
+    """The same over a topic at Kafka."""
+
+    def __init__(self, spark: Any, place: Path, kafka: KafkaMock, *queries: str) -> None:
+        self.kafka = kafka
+        super().__init__(spark, place, *queries)
+
+    def source(self) -> Source:
+        options = StreamOptions("http://m.example/north", ())
+        return BrokerStream(options, f"kafka://{self.kafka.host}/north")
+
+    def write(self, rows: list[Row]) -> None:
+        for partition in range(PARTITIONS):  # the watermark is the least of all
+            own = rows if partition == 0 else rows[-1:]
+            text = nquads(own, f"n{self.written}p{partition}")
+            self.kafka.publish("north", [text.encode()], partition)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("query", [QUERY, CORRELATED], ids=["alone", "correlated"])
+def test_a_topic_is_read_with_the_new_one(
+    spark: Any, tmp_path: Path, kafka: KafkaMock, query: str
+) -> None:
+    """As a directory is: also after a broken file, and when the run starts again."""
+    run = FollowedTopic(spark, tmp_path, kafka, query)
+    run.start_machine()
+    run.start_machine()  # answers come one batch later than over files
+    assert run.next_names(1) == {'"Ann"'}
+    run.name("Barbara")
+    assert '"Barbara"' in run.names_until('"Barbara"')
+    run.kb.write_text("no triple\n")
+    while not run.bad:
+        run.start_machine()
+        assert run.next_names(1) == {'"Barbara"'}
+    run.answers.close()
+    assert f"does not load; the last one stays: {run.kb}:1: " in run.bad[0].reason
+    run.name("Cleopatra")
+    run.restart()
+    run.start_machine()
+    assert run.names_until('"Cleopatra"') <= {'"Barbara"', '"Cleopatra"'}
+    run.answers.close()
+    kept = [path for path in (tmp_path / "checkpoint").iterdir() if "kb" in path.name]
+    assert 1 <= len(kept) <= 3
 
 
 @pytest.mark.thorough

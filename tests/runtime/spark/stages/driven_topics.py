@@ -19,6 +19,7 @@ from spaseq.kb.load import load_kb
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.stream_options import MessageOptions, StreamOptions
+from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.spark.connectors.topic_source import FollowedTopics, TopicStreamReader
 from spaseq.runtime.spark.rows.stage_rows import SIDE, items_of
@@ -30,6 +31,9 @@ from spaseq.sources.broker_stream import BrokerStream
 from spaseq.stages.query_units import QueryUnits
 from tests.runtime.live.live_jobs import IRI, QUERY
 from tests.runtime.spark.stages.test_bucket_state import FakeMap, FakeValue
+
+KB = "http://example/kb"
+"""The graph of the knowledge base."""
 
 FAR = FileSourceSettings(max_ahead_ms=10**15)
 
@@ -65,6 +69,7 @@ class DrivenTopic:
         settings: FileSourceSettings = FAR,
         messages: MessageOptions | None = None,
         query: str = QUERY,
+        refreshes: bool = False,
     ) -> None:
         url = f"kafka://memory{place.name}/road"
         TopicRanges.known[url] = topic  # type: ignore[assignment]
@@ -72,16 +77,25 @@ class DrivenTopic:
         stream = BrokerStream(options, url)
         load_kb([]).save(place / "kb-none")
         self.now_ms, self._place = 1000, place
-        self._followed = FollowedTopics((stream,), 0, place / TOPICS, settings, "kb-none")
+        arrivals = place / "arrivals" if refreshes else None
+        given = (stream,), 0, place / TOPICS, settings, "kb-none", arrivals
+        self._followed = FollowedTopics(*given)
         groups = QueryGroups.of(QueryUnits.of([compile_query(query, "q")]))
         knowledge = StoredKnowledge(str(place / "kb-none"), "kb-none")
         self._solve = FollowSolve(groups, (stream,), knowledge, 2)
-        self._buckets = Buckets(groups, place.name, str(place), has_topics=True)
+        self._buckets = Buckets(groups, place.name, str(place), knowledge, has_topics=True)
         self._state: dict[tuple[int, int], tuple[FakeValue, FakeMap]] = {}
         self.found: list[str] = []
         self.sides: list[Any] = []
         self.restart()
         self.offset = self._reader.initialOffset()
+
+    def use(self, name: str, text: str) -> None:
+        """Set the knowledge base of the next batches: the triples of a graph, as Turtle."""
+        file = self._place / "kb.ttl"
+        file.write_text(text)
+        load_kb([(KB, file)]).save(self._place / name)
+        FileSourceLog(self._place / "arrivals", ()).use_knowledge(name)
 
     def restart(self) -> None:
         self._reader = TopicStreamReader(self._followed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions
 from spaseq.runtime.job.job import LateEvent
 from tests.runtime.live.live_jobs import event, expected_lines
-from tests.runtime.spark.stages.driven_topics import FAR, DrivenTopic, MemoryTopic
+from tests.runtime.spark.stages.driven_topics import FAR, KB, DrivenTopic, MemoryTopic
 
 
 def with_ties(count: int, chance: random.Random, partition: int, partitions: int) -> list[bytes]:
@@ -175,3 +176,45 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     run.restart()
     with pytest.raises(RunError, match=r"0-0-1\.range is damaged"):
         run.batch()
+
+
+OWNED = f"""SELECT ?x ?o WITHIN 1 HOURS FROM STREAM S <http://example/s> FROM NAMED <{KB}>
+WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x <http://example/is> "hot"
+  GRAPH <{KB}> {{ ?x <http://example/owner> ?o }} }} }}"""
+LATER = f"""SELECT ?x ?o WITHIN 1 HOURS FROM STREAM S <http://example/s> FROM NAMED <{KB}>
+WHERE {{ SEQ(B; A) DEFINE GPM B ON S {{ ?x <http://example/is> "cold" }}
+  DEFINE GPM A ON S {{ ?y <http://example/is> "hot"
+    OPTIONAL {{ GRAPH <{KB}> {{ ?x <http://example/owner> ?o }} }} FILTER (?x = ?y) }} }}"""
+
+
+def owner(number: int) -> tuple[str, str]:
+    """The name of a knowledge base, and its triple."""
+    return f"kb-{number}", f'<http://example/x> <http://example/owner> "{number}" .'
+
+
+@pytest.mark.parametrize("query", [OWNED, LATER], ids=["owned", "later"])
+@pytest.mark.parametrize("seed", range(6))
+def test_batches_are_evaluated_with_what_was_current_when_they_were_planned(
+    tmp_path: Path, seed: int, query: str
+) -> None:
+    """Also batches that are run again, and runs that start again."""
+    chance, now, ms = random.Random(seed), 0, 0
+    topic = MemoryTopic([[]])
+    run = DrivenTopic(tmp_path, topic, query=query, refreshes=True)
+    run.use(*owner(0))
+    expected = list[str]()
+    for number in range(20):
+        ms += 1000
+        state = "cold" if query == LATER and number % 2 == 0 else "hot"
+        later = event(100 + number, ms + 500, "y", "none")  # brings the watermark
+        topic.partitions[0] += [event(number, ms, "x", state), later]
+        run.batch(killed=chance.random() < 0.4)
+        expected += [str(now)] if state == "hot" else []
+        if chance.random() < 0.4:
+            now += 1
+            run.use(*owner(now))
+        if chance.random() < 0.3:
+            run.restart()
+    topic.partitions[0].append(event(99, ms + 10_000, "end", "none"))
+    found = [json.loads(line)["bindings"]["o"]["value"] for line in run.all()]
+    assert found == expected
