@@ -71,7 +71,7 @@ class KbPattern:
             return
         if any(self._solutions_of(n) is not None for n in self._observed.needed[:-1]):
             return
-        held = self._held(place)
+        held = self.held(place, self._observed.needed)
         alone = list(self._alone(place, self._node.pattern))
         for cause in alone or self._together(place):
             yield replace(cause, text=f"{cause.text}{held}")
@@ -82,9 +82,9 @@ class KbPattern:
         found = self._constant(self._node, knowledge=known)
         return found if found is not None and found.size else None
 
-    def _held(self, place: GpmPlace) -> str:
-        """What matched before the events, or will match after them, and until or since when."""
-        needed, since = self._observed.needed, self._observed.values.since
+    def held(self, place: GpmPlace, needed: range) -> str:
+        """What matched before the values `needed`, or after them, and until or since when."""
+        since = self._observed.values.since
         for number in reversed(range(needed.start)):
             if (found := self._solutions_of(number)) is not None:
                 return f"; {self._shown(place, found)} held until {_moment(since[number + 1])}"

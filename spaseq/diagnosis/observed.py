@@ -80,15 +80,16 @@ class Observed:
     `question.watched`, in order of instant and stream: the solutions of all GPMs, and bare rows
     (`gpm` is BARE). Without PARTITION BY every event without a solution has one bare row. With
     PARTITION BY every event has a bare row for each of its partitions. `failed` counts the events
-    that exceed a limit or lack an endpoint's answer, by the reason. `knowledge` is as it is at the
-    last event; `values` has all values.
+    that exceed a limit or lack an endpoint's answer, by the reason. `values` are those of the
+    knowledge base. GPMs see those with the numbers `needed`, from the first event, or window event,
+    to the last one.
     """
 
     question: Question
     streams: tuple[StreamSeen, ...]
     rows: SolutionBatch
-    knowledge: KnowledgeBase
     values: GraphValues
+    needed: range
     limits: Limits = DEFAULT_LIMITS
     failed: Mapping[str, int] = field(default_factory=dict)
     windows: SeenWindows | None = None
@@ -99,13 +100,9 @@ class Observed:
         return int(mask.sum()), _events(self.rows, mask)
 
     @property
-    def needed(self) -> range:
-        """The numbers of the knowledge base's values from the first to the last event."""
-        seen = [s for s in self.streams if s.first is not None and s.last is not None]
-        if not seen:
-            return range(1)
-        first, last = min(s.first or 0 for s in seen), max(s.last or 0 for s in seen)
-        return range(self.values.number(first), self.values.number(last) + 1)
+    def knowledge(self) -> KnowledgeBase:
+        """The last value that GPMs see."""
+        return self.values.values[self.needed[-1]]
 
     @property
     def solutions(self) -> SolutionBatch:
@@ -182,16 +179,22 @@ class Observer:
             self._question,
             tuple(self._streams.values()),
             rows,
-            self._values.values[max([0, *self._numbers()])],
             self._values,
+            self._needed(windows),
             self._limits,
             self._failed,
             windows,
         )
 
-    def _numbers(self) -> list[int]:
-        """The numbers of the values at the last event of each stream."""
-        return [self._values.number(s.last) for s in self._streams.values() if s.last is not None]
+    def _needed(self, windows: SeenWindows | None) -> range:
+        """The numbers of the values that GPMs see."""
+        times = [] if windows is None else windows.times()
+        if any(gpm.streams for gpm in self._question.plan.patterns.gpms):
+            seen = (t for s in self._streams.values() for t in (s.first, s.last))
+            times += [time for time in seen if time is not None]
+        if not times:
+            return range(1)
+        return range(self._values.number(min(times)), self._values.number(max(times)) + 1)
 
     def _fail(self, bad: BadInput) -> None:
         if bad.reason in self._failed or len(self._failed) < MOST_REASONS:
@@ -222,11 +225,16 @@ class GraphValues:
         """The number of the value at a time (ms)."""
         return bisect_right(self.since, time) - 1
 
+    def numbers(self, batch: EventBatch) -> Int64s:
+        """The number of the value that each event of a batch sees."""
+        found: Int64s = np.searchsorted(np.array(self.since), batch.time, side="right") - 1
+        return found
+
     def parts(self, batch: EventBatch) -> Iterator[tuple[int, EventBatch]]:
         """The events of a batch by their values' numbers."""
         if len(self.since) == 1:
             yield 0, batch
             return
-        numbers = np.searchsorted(np.array(self.since), batch.time, side="right") - 1
+        numbers = self.numbers(batch)
         for number in np.unique(numbers).tolist():
             yield number, batch.take(np.flatnonzero(numbers == number))

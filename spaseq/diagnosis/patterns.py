@@ -100,8 +100,10 @@ def _kb_empty(place: GpmPlace, observed: Observed, part: Part, before: Probe) ->
         if values and isinstance(part.node, ast.GraphGraphPattern):
             example = place.written(values.most_common(1)[0][0])
             text += f"; ?{name} is {example} in an event"
-            other = KbPattern(observed, part.node).example(name)
-            text += f", and {place.written(other)} in the knowledge base" if other else ""
+            pattern = KbPattern(observed, part.node)
+            held = pattern.held(place, range(min(before.graphs), max(before.graphs) + 1))
+            other = None if held else pattern.example(name)
+            text += f", and {place.written(other)} in the knowledge base" if other else held
             return place.cause("kb-empty", part.node, text, count, f"?{name}", None, example)
     return place.cause("kb-empty", part.node, text, count)
 

@@ -15,6 +15,7 @@ from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import conjoined, translate_group
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.window_extent import extent_of
+from spaseq.compiled.arrays import Int64s
 from spaseq.diagnosis.absent_terms import EntailmentHint
 from spaseq.diagnosis.observed import Observed
 from spaseq.diagnosis.seen_windows import SeenWindows
@@ -32,6 +33,7 @@ MOST_VALUES = 10_000
 class Probe:
     """A pattern with its solutions so far, the first event that matched and values of variables.
 
+    `graphs` are the numbers of the graphs' values at events that matched.
     `values` counts the values of the variables `keep`, by N-Triples text. FILTERs inside the group
     that read earlier steps are left out.
     """
@@ -50,15 +52,10 @@ class Probe:
         condition = conjoined(tests)
         if condition is not None:
             pattern = n.Filter(condition, pattern)
-        knowledge = observed.knowledge.only(question.plan.inputs.kbs)
-        self._evaluator = GpmEvaluator(
-            pattern,
-            knowledge,
-            question.plan.expressions,
-            limits=observed.limits,
-            on_windows=on_windows,
-        )
+        self._observed, self._pattern, self._on_windows = observed, pattern, on_windows
+        self._evaluators: dict[int, GpmEvaluator] = {}  # by the number of the graphs' value
         self.solutions = self.events = 0
+        self.graphs = set[int]()
         self.exceeded = False
         self.example: str | None = None
         self.values: dict[str, Counter[str]] = {variable: Counter() for variable in keep}
@@ -70,11 +67,33 @@ class Probe:
 
     def take(self, index: VerticalPartition) -> None:
         """Evaluate the pattern on a batch of events."""
-        found = self._evaluator.evaluate(index)
-        self._evaluator.services.take_failures()
-        self.exceeded |= bool(self._evaluator.take_exceeding())
+        number = self._observed.values.numbers(index.batch)
+        for own in np.unique(number).tolist():
+            self._take(index, own, number)
+
+    def _evaluator(self, number: int) -> GpmEvaluator:
+        if number not in self._evaluators:
+            observed, plan = self._observed, self._observed.question.plan
+            self._evaluators[number] = GpmEvaluator(
+                self._pattern,
+                observed.values.values[number].only(plan.inputs.kbs),
+                plan.expressions,
+                limits=observed.limits,
+                on_windows=self._on_windows,
+            )
+        return self._evaluators[number]
+
+    def _take(self, index: VerticalPartition, own: int, number: Int64s) -> None:
+        """Take the events [n] that see one value of the graphs, given the `number` [n] of each."""
+        evaluator = self._evaluator(own)
+        found = evaluator.evaluate(index)
+        evaluator.services.take_failures()
+        self.exceeded |= bool(evaluator.take_exceeding())
+        if not (number == own).all():
+            found = found.take(np.flatnonzero(number[found.event] == own))
         if not len(found.event):
             return
+        self.graphs.add(own)
         if self.example is None:
             self.example = _described(index, int(found.event[0]))
         self.solutions += len(found.event)

@@ -69,6 +69,11 @@ class SeenWindows:
         assert content is not None  # the plan keeps no groups
         return self.plan.patterns.number_of(content)
 
+    def times(self) -> list[int]:
+        """The times (ms) of all window events."""
+        graphs, windows = WindowGraphs(self.plan), range(len(self.plan.inputs.windows))
+        return [event.closed.time for own in windows for event in self._events(own, graphs)]
+
     def indices(self, window: int) -> Iterator[WindowPartition]:
         """The window events of a window, some at a time."""
         graphs = WindowGraphs(self.plan)

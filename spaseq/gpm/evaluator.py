@@ -92,6 +92,11 @@ class EventSolutions:
     columns: Mapping[str, Int32s]
     terms: Sequence[str]
 
+    def take(self, rows: Int64s) -> EventSolutions:
+        """The solutions at some rows."""
+        columns = {name: codes[rows] for name, codes in self.columns.items()}
+        return EventSolutions(self.event[rows], columns, self.terms)
+
 
 class GpmEvaluator:
     """One graph pattern, prepared for many batches.

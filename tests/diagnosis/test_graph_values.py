@@ -122,3 +122,49 @@ def test_a_window_event_sees_the_graph_of_its_close(
     changes = {f"{E}owners": [(second * 1_000, owned_by(name)) for second, name in versions]}
     graphs = {f"{E}owners": owned_by("eve")}
     assert spaseq.why(WINDOWED, {f"{E}s": alarms}, graphs, kb_changes=changes).answers == answers
+
+
+@pytest.mark.parametrize(
+    ("seconds", "first", "versions", "says"),
+    [
+        ([1], "eve", [(5, "ann")], "held until 1970-01-01T00:00:05"),
+        ([1], "eve", [(10, "ann")], "held until 1970-01-01T00:00:10"),
+        ([1, 12], "bob", [(5, "eve"), (8, "ann"), (35, "bob")], "held until 1970-01-01T00:00:08"),
+        ([1], "bob", [(5, "ann"), (11, "eve")], "holds from 1970-01-01T00:00:11 on"),
+        ([31], "eve", [(5, "ann"), (20, "eve"), (33, "bob")], "held until 1970-01-01T00:00:33"),
+        ([1, 12], "bob", [(15, "ann")], None),
+    ],
+)
+def test_what_held_before_or_after_the_closes_is_named(
+    seconds: list[int], first: str, versions: list[tuple[int, str]], says: str | None
+) -> None:
+    """The times of the events are not those at which the graph is looked at."""
+    alarms = [spaseq.Event(ALARM, second * 1_000) for second in seconds]
+    changes = {f"{E}owners": [(second * 1_000, owned_by(name)) for second, name in versions]}
+    graphs = {f"{E}owners": owned_by(first)}
+    found = spaseq.why(WINDOWED, {f"{E}s": alarms}, graphs, kb_changes=changes)
+    assert found.answers == 0
+    texts = [cause.text for cause in found.causes]
+    assert any(says in text for text in texts) if says else not any("hel" in t for t in texts)
+
+
+JOINED = HEAD + (
+    "WHERE { SEQ(A) DEFINE GPM A ON S "
+    "{ ?d :alarm ?x GRAPH :owners { ?d :owner ?o } FILTER (?o = ?x) } }"
+)
+
+
+def test_conditions_see_the_value_of_each_event() -> None:
+    """The owner at each event is another one than the alarm's, though it is its owner at last."""
+    alarms = [
+        spaseq.Event(f"<{E}d> <{E}alarm> <{E}{name}> .", int(BEGIN) + at * MINUTE)
+        for at, name in ((5, "bob"), (15, "bob"), (25, "ann"))
+    ]
+    changes = [
+        (int(BEGIN) + at * MINUTE, owned_by(name)) for at, name in ((10, "ann"), (20, "bob"))
+    ]
+    graphs = {f"{E}owners": owned_by("eve")}
+    found = spaseq.why(JOINED, {f"{E}s": alarms}, graphs, kb_changes={f"{E}owners": changes})
+    assert found.answers == 0
+    (cause,) = found.causes
+    assert (cause.kind, cause.count, cause.example) == ("filter-false", 3, "?o = :eve, ?x = :bob")
