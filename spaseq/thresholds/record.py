@@ -172,6 +172,9 @@ class Thresholds:
     lifted_table_rows: int = _of(512, "rows", "of a table that are lifted one by one")
     block_rows: int = _of(8192, "rows", "of text or of a program that are lifted at a time")
     table_rows: int = _of(262_144, "rows", "of a table that are lifted at a time", 1, 2**31 - 1)
+    shape_messages: int = _of(
+        64, "messages", "of JSON-LD that a parser has read before the shape of the last is learned"
+    )
     few_rows: int = _of(16, "rows", "for which expressions are computed one by one", 0)
     summed_rows: int = _of(32, "rows", "from which numbers are read as arrays", 1)
     computed_rows: int = _of(128, "rows", "computed between two looks at the clock and the limits")

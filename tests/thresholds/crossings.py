@@ -111,6 +111,7 @@ CROSSINGS: dict[str, Crossing] = {
     "lifted_table_rows": Crossing(larger.table_with_a_bad_cell),
     "block_rows": Crossing(larger.small_blocks),
     "table_rows": Crossing(larger.small_blocks, counted="a slice has it; tables have 30 rows"),
+    "shape_messages": Crossing(larger.lines_of_a_shape),
     "few_rows": Crossing(example(176)),
     "summed_rows": Crossing(example(183)),
     "computed_rows": Crossing(larger.document, "few_rows=least"),

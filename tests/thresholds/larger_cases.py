@@ -137,6 +137,20 @@ def document(directory: Path) -> None:
     assert [dict(m.answer.singles)["v"] for m in found] == [f'"{i}"' for i in range(10, 40)]
 
 
+def lines_of_a_shape(directory: Path) -> None:
+    """Forty lines of JSON-LD that differ in a number, but for one of another shape."""
+    path = directory / "stream.ndjsonld"
+    context = {"v": "http://e/v", "at": "http://www.w3.org/ns/prov#generatedAtTime"}
+    lines = [{"@context": context, "at": i, "v": i} for i in range(40)]
+    lines[20]["w"] = 1
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    text = COUNTED.replace("STRLEN(CONCAT(?v, ?v)) > 2", "?v > 9")
+    found = spaseq.run(text, {"S": str(path)}, runtime="local")
+    integer = "http://www.w3.org/2001/XMLSchema#integer"
+    wanted = [f'"{i}"^^<{integer}>' for i in range(10, 40)]
+    assert [dict(m.answer.singles)["v"] for m in found] == wanted
+
+
 def lifted_messages(directory: Path) -> None:
     """150 messages together, and each alone."""
     messages.test_many_messages_together_give_what_each_gives_alone(messages.LIFT, 0.02, 2)

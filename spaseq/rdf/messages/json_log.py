@@ -1,6 +1,7 @@
 """Quads of JSON-LD messages, a line each: NDJSON-LD.
 
-Lines are parsed together where each is known to be one object.
+Lines are parsed together where each is known to be one object. Those of a known shape need no
+parser.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import IO, Any
 
 import pyoxigraph as ox
 
+from spaseq import thresholds
 from spaseq.limits import Limits
 from spaseq.rdf.documents.document_lines import PARSER_ERRORS, parser_reason
 from spaseq.rdf.documents.measured_document import VALUE_BYTES, MeasuredDocument
@@ -23,6 +25,7 @@ from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import PARSED_BYTES, long_event
 from spaseq.rdf.messages.message_lines import (
     MARK,
+    MARKED,
     MessageLines,
     MessageText,
     Report,
@@ -30,6 +33,10 @@ from spaseq.rdf.messages.message_lines import (
     joined,
 )
 from spaseq.rdf.messages.message_quads import in_halves, marked, together
+from spaseq.rdf.messages.message_shapes import MessageShape, learned
+
+_SHAPES = 8
+"""Shapes that are known at a time; each costs a look at every message of another one."""
 
 _NAMED_CONTEXT = re.compile(rb'"@context"\s*:\s*["\[]')
 """A context that may name another one, as may one of several."""
@@ -98,11 +105,18 @@ Refuse = Callable[[MessageText, Exception], None]
 """Called with a message, or a part of one, that is bad, and the reason."""
 
 
+def _raise(message: MessageText, error: Exception) -> None:
+    raise error
+
+
 class JsonLog:
     """Parses the lines of one file in order; a line may set the context of those after it.
 
     `report` is called with the line, the reason and the text of each line that is malformed.
     """
+
+    has_shapes = True
+    """Whether the quads of lines with one shape differ only where their values stand."""
 
     def __init__(
         self, base: str | None, contexts: JsonLdContexts, limits: Limits, report: Report
@@ -111,6 +125,8 @@ class JsonLog:
         self._named = NamedContexts(dict(contexts.named), limits.event_bytes)
         self._asks_names = contexts.own is not None  # whether `@id` at the top names the event
         self._context = b""  # that of the last context message
+        self._shapes: list[MessageShape] = []  # of messages with this context, the last used first
+        self._unknown, self._patience = 0, thresholds.current.shape_messages
         if contexts.own is not None:
             own = self._named.inlined({"@context": json.loads(contexts.own)})
             self._context = json.dumps(own["@context"]).encode()
@@ -129,18 +145,78 @@ class JsonLog:
             yield found
 
     def _lines(self, run: Sequence[MessageText], refuse: Refuse) -> MessageLines:
+        """The quads of some messages; a parser reads those that have no known shape."""
+        known, parts, at = self._of_shapes(run), list[MessageLines](), 0
+        while at < len(run):
+            end = next((i for i in range(at, len(run)) if known[i] is None), len(run))
+            if end > at:
+                lines = [message.line for message in run[at:end]]
+                parts.append(MessageLines(MARKED.join(filter(None, known[at:end])), lines))
+            last = min(len(run), end + self._patience) if self.has_shapes else len(run)
+            at = next((i for i in range(end, last) if known[i] is not None), last)
+            shapes = self._shapes
+            parts += self._parsed(run[end:at], refuse)
+            if self._shapes is not shapes:
+                known[at:] = self._of_shapes(run[at:])
+        return joined(parts)
+
+    def _of_shapes(self, run: Sequence[MessageText]) -> list[bytes | None]:
+        """The quads of each message that has a known shape."""
+        return [self._of_shape(message) for message in run] if self._shapes else [None] * len(run)
+
+    def _of_shape(self, message: MessageText) -> bytes | None:
+        text = message.text.strip()
+        if message.refusal is not None or len(text) > PARSED_BYTES:
+            return None
+        for place, shape in enumerate(self._shapes):
+            quads = shape.quads(text)
+            if quads is not None:
+                if place:
+                    self._shapes.insert(0, self._shapes.pop(place))
+                return quads if len(quads) <= self._limits.event_bytes else None
+        return None
+
+    def _learn(self, ready: Sequence[JsonMessage]) -> None:
+        """Learn a shape from the last of some messages, if there have been enough of them."""
+        self._unknown += len(ready)
+        if not (self.has_shapes and ready and self._unknown >= self._patience):
+            return
+        last, shape = ready[-1], None
+        if last.measured or last.context != self._context:
+            return
+        text = last.message.text.strip()
+        try:
+            contexts = [self._named.inlined(json.loads(text))]
+            if self._context:
+                contexts.append({"@context": json.loads(self._context)})
+            shape = learned(text, contexts, self._alone)
+        except PARSER_ERRORS:
+            pass  # what is wrong with the line has been reported
+        self._unknown = 0
+        if shape is None:
+            self._patience *= 2
+        else:
+            self._patience = thresholds.current.shape_messages
+            self._shapes = [shape, *self._shapes[: _SHAPES - 1]]
+
+    def _alone(self, text: bytes) -> bytes:
+        """The quads of one message."""
+        (message,) = self._ready(MessageText(text, 1), text, json.loads(text), _raise)
+        return self._together([message]).text
+
+    def _parsed(self, run: Sequence[MessageText], refuse: Refuse) -> Iterator[MessageLines]:
+        """The quads of messages that a parser reads."""
         ready: list[JsonMessage] = []
         for message, text, value in self._read(run):
             try:
                 ready += self._ready(message, text, value, refuse)
             except PARSER_ERRORS as error:
                 refuse(message, error)
-        parts: list[MessageLines] = []
         for _, several in groupby(ready, lambda each: (each.context, each.alone and id(each))):
-            parts += in_halves(
+            yield from in_halves(
                 [*several], self._together, lambda each, error: refuse(each.message, error)
             )
-        return joined(parts)
+        self._learn(ready)
 
     def _read(self, run: Sequence[MessageText]) -> Iterator[tuple[MessageText, bytes, Any]]:
         """The messages, without white space; and the object of each that needs no measuring."""
@@ -175,7 +251,7 @@ class JsonLog:
                 self._quads(
                     b'{"@context": ' + context + b"}", is_measured
                 )  # a context that is none is bad
-                self._context = context
+                self._context, self._shapes = context, []
                 return ()
             if named:
                 text = json.dumps(value).encode()

@@ -52,6 +52,8 @@ class WrappedLog(JsonLog):
         report: as of `JsonLog`.
     """
 
+    has_shapes = False  # texts are checked, and percent-encoded
+
     def __init__(self, options: StreamOptions, report: Report) -> None:
         named = NO_CONTEXTS if options.contexts.own else options.contexts
         super().__init__(options.base, named, options.limits, report)

@@ -118,8 +118,6 @@ class RunState:
         while full != kernel.DONE or (pace is not None and pace.goes_on):
             used = 0 if pace is None else int(cursor[kernel.USED])
             full = self._go_on(rows, number, until, taken, None if pace is None else pace.room)
-            if full == kernel.DONE and pace is None and not cursor[kernel.MATCHES]:
-                return
             need, matches = int(cursor[kernel.NEED]), int(cursor[kernel.MATCHES])
             if pace is not None:
                 pace.made(int(cursor[kernel.USED]) - used)
