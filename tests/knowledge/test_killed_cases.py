@@ -1,0 +1,34 @@
+"""Drawn cases in live runs that are killed, against the evaluation event by event."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.knowledge.cases import Case, cases
+from tests.knowledge.live_cases import live, of_kills
+
+
+def agrees(case: Case, seed: int) -> None:
+    case = live(case)
+    with TemporaryDirectory() as place:
+        found = of_kills(case, Path(place) / "state", random.Random(seed))
+        assert found == case.expected(), (case.query(), seed)
+
+
+@settings(max_examples=8, deadline=None)
+@given(cases(), st.integers(0, 10**6))
+def test_killed_runs_agree(case: Case, seed: int) -> None:
+    agrees(case, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, deadline=None)
+@given(cases(), st.integers(0, 10**6))
+def test_many_killed_runs_agree(case: Case, seed: int) -> None:
+    agrees(case, seed)
