@@ -57,7 +57,7 @@ class CodedRows:
         """The changes among some rows, whose terms are added, and variables of the others."""
         subject, predicate, object_ = HANDED_ON
         names = subject, object_, *variables
-        whole = TermColumn.concat([rows.values[name] for name in names])
+        whole = TermColumn.concat([rows.values[name].used() for name in names])
         places, texts = whole.codes.reshape(len(names), -1), whole.terms
         code = terms.find_strings(texts).astype(np.int64)
         is_any, inside = _starts(texts, wildcard("")), np.zeros(len(texts) + 1, np.bool_)
@@ -66,7 +66,7 @@ class CodedRows:
         of_changes = np.zeros(len(texts) + 1, np.bool_)
         of_changes[places[:2]] = True
         new = (code < 0) & ~is_any
-        marked = rows.values[predicate].compact()
+        marked = rows.values[predicate].used()
         predicates = pc.utf8_slice_codeunits(marked.terms, 1)
         p = terms.encode(predicates.to_pylist())
         p[_starts(predicates, wildcard(""))] = ANY

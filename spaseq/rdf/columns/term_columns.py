@@ -219,6 +219,10 @@ class TermColumn:
             return self
         if len(self.codes) // 3 <= thresholds.current.few_terms:
             return _of_few(self.texts())
+        return self.used()
+
+    def used(self) -> TermColumn:
+        """The same column, without the unused ones of `terms`."""
         terms = self.terms
         return self.of_codes(self.codes, len(terms), lambda used: terms.take(pa.array(used)))
 
