@@ -45,32 +45,6 @@ class ChangingGraph:
                 self._made[predicate] = KbRelation(s, o)
         return KbGraph(self._made)
 
-    def objects(self, s: Int64s, p: Int64s, wanted: Bools) -> tuple[Int64s, Int64s]:
-        """All objects of some subjects [n] and predicates [n], where `wanted` [n].
-
-        Returns:
-            for each object found, the number of the subject and predicate; the object.
-        """
-        owners, objects = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for predicate in distinct(p[wanted]).tolist():
-            rows, keys = np.flatnonzero(wanted & (p == predicate)), self.keys(predicate)
-            low, high = (np.searchsorted(keys, (s[rows] + i) << _BITS) for i in (0, 1))
-            sizes = high - low
-            begins = np.cumsum(sizes) - sizes
-            at = np.arange(sizes.sum()) + np.repeat(low - begins, sizes)
-            owners.append(np.repeat(rows, sizes))
-            objects.append(keys[at] & _LOW)
-        return np.concatenate(owners), np.concatenate(objects)
-
-    def has(self, s: Int64s, p: Int64s, o: Int64s) -> Bools:
-        """Which of some triples [n] are there."""
-        found: Bools = np.zeros(len(s), np.bool_)
-        for predicate in distinct(p).tolist():
-            rows, known = np.flatnonzero(p == predicate), self.keys(predicate)
-            keys = (s[rows] << _BITS) | o[rows]
-            found[rows] = stand_at(known, np.searchsorted(known, keys), keys)
-        return found
-
     def add(self, s: Int64s, p: Int64s, o: Int64s) -> int:
         """Add triples [n]; how many have come."""
         return sum(self._with(*own) for own in _by_predicate(s, p, o))
@@ -79,14 +53,14 @@ class ChangingGraph:
         """Remove triples [n]; how many have gone."""
         return sum(self._without(*own) for own in _by_predicate(s, p, o))
 
-    def exchange(self, s: Int64s, p: Int64s, o: Int64s, comes: Bools) -> None:
-        """Add triples [n] that are not there, where `comes` [n], and remove others that are."""
-        for predicate in distinct(p).tolist():
-            own = p == predicate
-            out, new = (np.sort((s << _BITS | o)[own & (comes == which)]) for which in (0, 1))
-            if not self._replaced(predicate, out, new):
-                self._without(predicate, out)
-                self._with(predicate, new)
+    def exchange(self, predicate: int, out: Int64s, new: Int64s) -> None:
+        """Remove triples with a predicate that are there, and add others that are not.
+
+        Both are keys that ascend.
+        """
+        if not self._replaced(predicate, out, new):
+            self._without(predicate, out)
+            self._with(predicate, new)
 
     def _replaced(self, predicate: int, out: Int64s, new: Int64s) -> bool:
         """Put new triples in the places of others, if all triples ascend then.

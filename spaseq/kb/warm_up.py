@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from spaseq.kb.dictionary import KbTerms
+from spaseq.kb.kernels.timed_triples import crowded, holding, intervals, numbered
 
 
 def steps() -> Iterator[str]:
     """Call each kernel once and yield its name when it is ready."""
     KbTerms.of(["<a:s>", "<a:t>"]).find(["<a:t>"])
     yield "find_sorted"
+    nothing, rows = np.empty(0, np.int64), np.zeros(1, np.int64)
+    numbered(rows)
+    yield "numbered"
+    is_so = np.ones(1, np.bool_)
+    crowded(rows, rows, is_so, is_so, 1)
+    yield "crowded"
+    intervals(nothing, rows, rows, is_so, rows)
+    yield "intervals"
+    holding(nothing, nothing, nothing, nothing, rows, 1, rows, 1, nothing, nothing)
+    yield "holding"

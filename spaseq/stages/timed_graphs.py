@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq.algebra.graph_changes import INSERTED, looks_inside, wildcard
+from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools, Indices, Int64s
-from spaseq.gpm.solutions.joins import expanded
-from spaseq.kb.changing_graph import ChangingGraph, stand_at
+from spaseq.kb.changing_graph import ChangingGraph
+from spaseq.kb.kernels.timed_triples import FOR_EVER, crowded, holding, intervals, numbered
 from spaseq.plan.changing_graphs import HANDED_ON
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import (
     UNBOUND,
-    RowSelection,
     TermColumn,
     TextArray,
     distinct,
@@ -26,7 +26,6 @@ from spaseq.records import record
 
 _BITS = 32
 _LOW = 2**_BITS - 1
-_FOR_EVER = 2**62
 
 
 ANY = -1
@@ -90,7 +89,7 @@ class PlacedChanges:
         comes: bool [m], whether a triple is added.
         s, p, o: int64 [m], codes of terms, or ANY.
         pair: int64 [m], the number of each subject and predicate of a graph.
-        alone: int64, the places of changes that have to be made by themselves; ascend.
+        alone: bool [m], whether the change has to be made by itself.
     """
 
     place: Int64s
@@ -100,7 +99,7 @@ class PlacedChanges:
     p: Int64s
     o: Int64s
     pair: Int64s
-    alone: Int64s
+    alone: Bools
 
     @classmethod
     def of(
@@ -115,9 +114,8 @@ class PlacedChanges:
         comes = _starts(marked.terms, INSERTED)[marked.codes[own]]
         places, graphs = places[own], graphs[own]
         s, p, o = (coded.codes[name][own] for name in HANDED_ON)
-        alone = distinct(places[(s == ANY) | (p == ANY) | coded.inside[own]])
-        relation = np.unique(graphs << _BITS | p, return_inverse=True)[1]
-        pair = np.unique(relation << _BITS | s, return_inverse=True)[1]
+        alone = (s == ANY) | (p == ANY) | coded.inside[own]
+        pair = numbered(numbered(graphs << _BITS | p) << _BITS | s)
         return cls(places, graphs, comes, s, p, o, pair, alone)
 
     def cuts(self, most: int) -> list[int]:
@@ -126,20 +124,8 @@ class PlacedChanges:
         Args:
             most: the most values that may come of a subject's predicate between two of these.
         """
-        come = np.flatnonzero(self.comes)
-        if np.bincount(self.pair[come], minlength=1).max() <= most:
-            return [*self.alone.tolist()]
-        found, alone, made = list[int](), {*self.alone.tolist()}, dict[int, int]()
-        values = zip(self.place.tolist(), self.pair.tolist(), self.comes.tolist(), strict=True)
-        for place, pair, comes in values:
-            if found and place == found[-1]:
-                continue
-            if place in alone or (comes and made.get(pair, 0) >= most):
-                found.append(place)
-                made.clear()
-            elif comes:
-                made[pair] = made.get(pair, 0) + 1
-        return found
+        places: list[int] = crowded(self.place, self.pair, self.comes, self.alone, most).tolist()
+        return places
 
     def between(self, first: int, end: int) -> PlacedChanges:
         """The changes from a place on, and before another one."""
@@ -147,19 +133,23 @@ class PlacedChanges:
 
     def of_graph(self, number: int) -> PlacedChanges:
         """The changes of one graph."""
-        return self._some(np.flatnonzero(self.graph == number))
+        return self._some(self.graph == number)
 
-    def _some(self, rows: RowSelection) -> PlacedChanges:
+    def by_predicate(self) -> Iterator[tuple[int, PlacedChanges]]:
+        """The changes of each predicate."""
+        for predicate in distinct(self.p).tolist():
+            yield predicate, self._some(self.p == predicate)
+
+    def _some(self, rows: Bools | slice) -> PlacedChanges:
+        if not isinstance(rows, slice) and rows.all():
+            return self
         ints = (self.place, self.graph, self.s, self.p, self.o, self.pair)
         place, graph, s, p, o, pair = (column[rows] for column in ints)
-        return PlacedChanges(place, graph, self.comes[rows], s, p, o, pair, self.alone[:0])
+        return PlacedChanges(place, graph, self.comes[rows], s, p, o, pair, self.alone[rows])
 
 
 class TimedGraph:
     """A graph whose triples come and go at the places of some rows.
-
-    A triple that is added holds until the next change that removes it. So equal triples may have
-    intervals that overlap, of which the later ones end later.
 
     Args:
         graph: as it was before the first of these rows; it does not change.
@@ -167,39 +157,15 @@ class TimedGraph:
     """
 
     def __init__(self, graph: ChangingGraph, changes: PlacedChanges) -> None:
-        own, self._graph = changes, graph
-        _, first, own_pair = np.unique(own.pair, return_index=True, return_inverse=True)
-        s, p = own.s[first], own.p[first]
-        wild = ~own.comes & (own.o == ANY)
-        whole = np.flatnonzero(~wild)
-        is_wild = np.zeros(len(s), np.bool_)
-        is_wild[own_pair[wild]] = True
-        owners, objects = graph.objects(s, p, is_wild)
-        asked_pair, asked = own_pair[whole], own.o[whole]
-        known = np.flatnonzero(graph.has(s[asked_pair], p[asked_pair], asked))
-        pair = np.concatenate([asked_pair, owners, asked_pair[known]])
-        o = np.concatenate([asked, objects, asked[known]])
-        keys, triple = np.unique(pair << _BITS | o, return_inverse=True)
-        since = np.concatenate([own.place[whole], np.full(len(pair) - len(whole), -1)])
-        holds = np.concatenate([own.comes[whole], np.ones(len(pair) - len(whole), np.bool_)])
-        out = ~own.comes[whole]
-        until = np.minimum(
-            _next(pair, since, own_pair[wild], own.place[wild]),
-            _next(triple, since, triple[: len(whole)][out], own.place[whole][out]),
-        )
-        self._codes = np.column_stack([s[pair], p[pair], o])[holds]
-        self._spans = np.column_stack([since, until])[holds]
-        self._known: dict[tuple[int, bool], TimedKeys] = {}
-        was, now = np.zeros(len(keys), np.bool_), np.zeros(len(keys), np.bool_)
-        was[triple[len(whole) :]] = True
-        now[triple[holds & (until == _FOR_EVER)]] = True
-        at = keys >> _BITS
-        self._s, self._p, self._o = s[at], p[at], keys & (2**_BITS - 1)
-        self._gone, self._come = was & ~now, now & ~was
+        self._graph, self._by_object = graph, dict[int, TimedKeys]()
+        self._by_subject = {
+            p: TimedKeys.of(*intervals(graph.keys(p), own.s, own.o, own.comes, own.place))
+            for p, own in changes.by_predicate()
+        }
 
     def predicates(self) -> list[int]:
         """The predicates that triples may have."""
-        return [*dict.fromkeys([*self._graph.predicates(), *distinct(self._p).tolist()])]
+        return [*dict.fromkeys([*self._graph.predicates(), *self._by_subject])]
 
     def matches(
         self, predicate: int, s: Int64s | None, o: Int64s | None, at: Int64s
@@ -216,38 +182,25 @@ class TimedGraph:
         Raises:
             LimitExceeded: there are more pairs than the budget allows.
         """
-        by_object = s is None and o is not None
-        wanted = (o, None) if by_object else (s, o)
-        keys = (self._graph.keys_by_object if by_object else self._graph.keys)(predicate)
-        row, place = _ranges(keys, wanted, len(at))
-        found = keys[place]
-        timed = self._timed(predicate, by_object)
-        if len(timed.keys):
-            kept = ~stand_at(timed.touched, np.searchsorted(timed.touched, found), found)
-            others, place = _ranges(timed.keys, wanted, len(at))
-            holds = (timed.since[place] <= at[others]) & (at[others] < timed.until[place])
-            row = np.concatenate([row[kept], others[holds]])
-            found = np.concatenate([found[kept], timed.keys[place[holds]]])
-        high, low = found >> _BITS, found & _LOW
-        return (row, low, high) if by_object else (row, high, low)
+        if s is None and o is not None:
+            known, timed = self._graph.keys_by_object(predicate), self._timed_by_object(predicate)
+            row, found = _holding(known, timed, (o, None), at)
+            return row, found & _LOW, found >> _BITS
+        known, timed = self._graph.keys(predicate), self._by_subject.get(predicate, _NONE)
+        row, found = _holding(known, timed, (s, o), at)
+        return row, found >> _BITS, found & _LOW
 
-    def _timed(self, predicate: int, by_object: bool) -> TimedKeys:
-        """The triples with a predicate that come or go."""
-        known = self._known.get((predicate, by_object))
-        if known is None:
-            own = self._codes[:, 1] == predicate
-            first, second = self._codes[own, 0], self._codes[own, 2]
-            if by_object:
-                first, second = second, first
-            made = TimedKeys.of(first << _BITS | second, *self._spans[own].T)
-            known = self._known[predicate, by_object] = made
-        return known
+    def _timed_by_object(self, predicate: int) -> TimedKeys:
+        if predicate not in self._by_object:
+            own = self._by_subject.get(predicate, _NONE)
+            swapped = (own.keys & _LOW) << _BITS | own.keys >> _BITS
+            self._by_object[predicate] = TimedKeys.of(swapped, own.since, own.until)
+        return self._by_object[predicate]
 
     def finish(self) -> None:
         """Make all changes."""
-        other = self._gone | self._come
-        s, p, o = self._s[other], self._p[other], self._o[other]
-        self._graph.exchange(s, p, o, self._come[other])
+        for predicate, timed in self._by_subject.items():
+            self._graph.exchange(predicate, *timed.change())
 
 
 @record
@@ -256,52 +209,51 @@ class TimedKeys:
 
     Attributes:
         keys: int64 [m], the first code before the second.
-        since, until: int64 [m], places; the spans of one triple do not overlap.
-        touched: int64, the triples that hold at first; ascend.
+        since, until: int64 [m], places, as `intervals` gives them; by key, they ascend.
     """
 
     keys: Int64s
     since: Int64s
     until: Int64s
-    touched: Int64s
 
     @classmethod
     def of(cls, keys: Int64s, since: Int64s, until: Int64s) -> TimedKeys:
-        """The triples in order; where the times of one overlap, the later one goes on."""
-        order = np.lexsort((since, keys))
-        keys, since, until = keys[order], since[order], until[order]
-        again = np.flatnonzero(keys[1:] == keys[:-1])
-        until[again] = np.minimum(until[again], since[again + 1])
-        return cls(keys, since, until, keys[since < 0])
+        """The triples in order, if the times of each one are."""
+        order = np.argsort(keys)
+        ordered = keys[order]
+        if (ordered[1:] == ordered[:-1]).any():
+            order = np.argsort(keys, kind="stable")
+        return cls(ordered, since[order], until[order])
+
+    def change(self) -> tuple[Int64s, Int64s]:
+        """The triples that have gone in the end, and those that have come; ascend."""
+        new = self.keys[1:] != self.keys[:-1]
+        first, last = (np.ones(len(self.keys), np.bool_) for _ in range(2))
+        first[1:], last[:-1] = new, new
+        was, now = self.since[first] < 0, self.until[last] == FOR_EVER
+        keys = self.keys[first]
+        return keys[was & ~now], keys[now & ~was]
 
 
-def _ranges(
-    keys: Int64s, wanted: tuple[Int64s | None, Int64s | None], rows: int
-) -> tuple[Indices, Indices]:
-    """(rows, places of keys that ascend) with the two codes that each row wants, if it does."""
+_NONE = TimedKeys(*np.empty((3, 0), np.int64))
+
+
+def _holding(
+    known: Int64s, timed: TimedKeys, wanted: tuple[Int64s | None, Int64s | None], at: Int64s
+) -> tuple[Indices, Int64s]:
+    """(rows, keys) of triples with the two codes that each row wants, if it does."""
     first, second = wanted
     if first is None:
-        return expanded(np.zeros(rows, np.int64), np.full(rows, len(keys)))
-    key, shift = (first, _BITS) if second is None else (first << _BITS | second, 0)
-    low = np.searchsorted(keys, key << shift)
-    high, more = low.copy(), np.arange(rows)
-    for _ in range(2):  # most have one or two
-        more = more[high[more] < len(keys)]
-        more = more[keys[high[more]] >> shift == key[more]]
-        high[more] += 1
-    high[more] = np.searchsorted(keys, key[more] + 1 << shift)
-    return expanded(low, high - low)
-
-
-def _next(owner: Int64s, since: Int64s, owners: Int64s, places: Int64s) -> Int64s:
-    """The first of an owner's places after a place, for [n] owners and places; else for ever.
-
-    Args:
-        owner, since: int64 [n]; a place is -1 or more.
-        owners, places: int64 [m], the places of each owner.
-    """
-    width = int(max(since.max(initial=0), places.max(initial=0))) + 2
-    known = np.sort(owners * width + places + 1)
-    at = np.searchsorted(known, owner * width + since + 1, side="right")
-    found = np.append(known, -1)[at]
-    return np.where(found // width == owner, found % width - 1, _FOR_EVER)
+        lowest, width = np.zeros(len(at), np.int64), FOR_EVER
+    else:
+        lowest, width = first << _BITS, 1 << _BITS
+        if second is not None:
+            lowest, width = lowest | second, 1
+    given = known, timed.keys, timed.since, timed.until, lowest, width, at
+    budget, total, room = current_budget(), -1, len(at)
+    while total < 0 or total > room:
+        room = max(room, total)
+        row, found = np.empty((2, room), np.int64)
+        total = holding(*given, budget.rows, row, found)
+        budget.spend(total)
+    return row[:total], found[:total]
