@@ -62,7 +62,7 @@ class StandingTasks:
         run: the run, and the edition of its definitions; equal ones have all in common.
         shelves: broadcasts, each with (its last number, pickled definitions by number).
         knowledge: the knowledge base before its graphs changed.
-        changes: broadcasts, each with (how many changes there are then, the last ones of them).
+        changes: broadcasts of changes, each with how many there are then; see `take_changes`.
         settled: no event at or before this time (ms) follows.
         options: of the stages.
         kernels: how kernels are called.
@@ -97,7 +97,8 @@ class StandingTasks:
                 _present.pickled.update(shelf.value)
                 _present.last = last
         for count, shelf in self.changes:
-            _present.take_changes(count, shelf.value if count > _present.changes else ())
+            if count > _present.changes:
+                _present.take_changes(*shelf.value)
         _present.settle(self.settled)
         return _present
 
@@ -147,12 +148,20 @@ class Workshop:
     def __post_init__(self) -> None:
         self._versions = KnowledgeVersions(self.knowledge)
 
-    def take_changes(self, count: int, last: Sequence[TimedChange]) -> None:
-        """Take the last of some changes of graphs."""
-        if count > self.changes:
-            for change in last[self.changes - count :]:
+    def take_changes(
+        self, old: Sequence[TimedChange], first: int, last: Sequence[TimedChange]
+    ) -> None:
+        """Take changes of graphs: those from number `first` on, and before them what `old` says.
+
+        Who has some of the old ones may take them again, together with the others.
+        """
+        if self.changes < first:
+            for change in old:
                 self._versions.add(change)
-            self.changes, self._outdated = count, {*self._patterns}
+            self.changes = first
+        for change in last[self.changes - first :]:
+            self._versions.add(change)
+        self.changes, self._outdated = first + len(last), {*self._patterns}
 
     def settle(self, before: int) -> None:
         """Forget what no event after a time (ms) needs."""

@@ -6,8 +6,10 @@ import pickle
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from spaseq.algebra.graph_changes import together
 from spaseq.compiled import mode
 from spaseq.kb.knowledge_versions import EARLIEST, TimedChange
 from spaseq.options import StageOptions
@@ -100,6 +102,55 @@ class DefinitionShelf:
         self.edition += 1
 
 
+class ChangeShelf:
+    """Broadcasts changes of graphs; when there are many, old ones are made together."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._old: list[TimedChange] = []  # what the first changes have done together
+        self._first = 0  # how many these are
+        self._changes: list[TimedChange] = []  # all others
+        self._shelves: list[tuple[int, Any]] = []
+
+    def add(self, change: TimedChange) -> None:
+        """Take another change."""
+        self._changes.append(change)
+
+    def shelves(self, settled: int) -> tuple[tuple[int, Any], ...]:
+        """All broadcasts, each with the number of changes by then; few, as a worker may be new.
+
+        Args:
+            settled: no event at or before this time (ms) follows.
+        """
+        told = self._shelves[-1][0] if self._shelves else self._first
+        count = self._first + len(self._changes)
+        if told < count:
+            old: list[TimedChange] = []
+            if len(self._shelves) >= MOST:
+                self._tidy(settled)
+                told = self._first
+            if not self._shelves:
+                old = self._old
+            value = old, told, self._changes[told - self._first :]
+            self._shelves.append((count, self._context.broadcast(value)))
+        return tuple(self._shelves)
+
+    def _tidy(self, settled: int) -> None:
+        """Begin anew with one broadcast, and without values that no event needs."""
+        for _, shelf in self._shelves:
+            shelf.destroy()
+        new = [*takewhile(lambda change: change.time <= settled + 1, self._changes)]
+        by_graph: dict[str, list[TimedChange]] = {}
+        for change in (*self._old, *new):
+            by_graph.setdefault(change.graph, []).append(change)
+        self._old = [
+            TimedChange(own[-1].time, graph, together(each.change for each in own))
+            for graph, own in by_graph.items()
+        ]
+        self._first, self._shelves = self._first + len(new), []
+        self._changes = self._changes[len(new) :]
+
+
 T = TypeVar("T")
 
 
@@ -123,7 +174,7 @@ class StageJobs:
 
     Attributes:
         shelf: the definitions of units.
-        changes: of graphs, all so far.
+        changes: of graphs.
         settled: no event at or before this time (ms) follows.
         buckets: into how many parts stage 2 of a unit with a key is split.
         batch: the number of the present batch.
@@ -137,8 +188,7 @@ class StageJobs:
         self._id, self._units = uuid.uuid4().hex, 0
         self.buckets: int = spark.sparkContext.defaultParallelism
         self.shelf = DefinitionShelf(spark.sparkContext)
-        self.changes: list[TimedChange] = []
-        self._told: list[tuple[int, Any]] = []  # broadcasts of changes
+        self.changes = ChangeShelf(spark.sparkContext)
         self.settled = EARLIEST
         self.batch = 0
         self.judged: dict[int, JudgedEvents] = {}
@@ -209,18 +259,6 @@ class StageJobs:
             for result in results:
                 self._results.setdefault(result.unit, []).append(result)
 
-    def _told_changes(self) -> tuple[tuple[int, Any], ...]:
-        """All broadcasts of changes of graphs; few, as a worker may be new."""
-        told = self._told[-1][0] if self._told else 0
-        if told < len(self.changes):
-            if len(self._told) >= MOST:
-                for _, shelf in self._told:
-                    shelf.destroy()
-                told, self._told = 0, []
-            last = self._spark.sparkContext.broadcast(self.changes[told:])
-            self._told.append((len(self.changes), last))
-        return tuple(self._told)
-
     def _each(self, task: Callable[[StandingTasks], Callable[[bytes], T]], items: Any) -> list[T]:
         """The results of a task for each item, in parallel."""
         if not items:
@@ -229,7 +267,7 @@ class StageJobs:
         with spark_errors():
             shelves = self.shelf.shelves(self.used)
             run = self._id, self.shelf.edition
-            graphs = self._knowledge, self._told_changes(), self.settled
+            graphs = self._knowledge, self.changes.shelves(self.settled), self.settled
             tasks = StandingTasks(run, shelves, *graphs, self._options, mode.current())
             do = task(tasks)
             with worker_python(self._spark), worker_variables(context, LIKE_DATAFRAMES):

@@ -123,14 +123,15 @@ class StandingEngine(LiveEngine):
         job = self._job
         self._jobs = StageJobs(self._spark, self._stored, self._options)
         self._jobs.used, self._jobs.report = self._definitions, self._report
-        self._jobs.changes += job.graph_changes
+        for change in job.graph_changes:
+            self._jobs.changes.add(change)
         how = SparkStageFactory(job.knowledge, self._options, job.take_bad, self._jobs)
         self._use_versions(how)
         return how
 
     def change_graph(self, change: TimedChange) -> None:
         super().change_graph(change)
-        self._jobs.changes.append(change)
+        self._jobs.changes.add(change)
 
     def _definitions(self) -> set[int]:
         """The definitions that units have."""
