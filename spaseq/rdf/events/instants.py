@@ -225,6 +225,13 @@ class InstantCounter:
             counted = self._seen(times)
             self._add(times, np.ones(len(times), np.int64))
             return counted.astype(np.int32)
+        if (times[1:] >= times[:-1]).all():
+            starts = np.append(0, np.flatnonzero(times[1:] != times[:-1]) + 1)
+            distinct, counts = times[starts], np.diff(np.append(starts, len(times)))
+            before = self._seen(distinct) - starts
+            self._add(distinct, counts.copy())
+            k: Int32s = (np.arange(len(times)) + np.repeat(before, counts)).astype(np.int32)
+            return k
         distinct, inverse, counts = np.unique(times, return_inverse=True, return_counts=True)
         before = self._seen(distinct)
         among = rank(times, inverse, counts)
