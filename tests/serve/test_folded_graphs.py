@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from spaseq.errors import UsageError
 from spaseq.runtime.live import graph_log, live_loop
+from spaseq.serve.assembly import parts_of
+from spaseq.serve.configuration import read_configuration
 from tests.serve.servers import Served, served, wait
 from tests.serve.test_graphs import FILED, KB, OWNERS, alarm, kb, owners, query, serving, triples
 
@@ -165,3 +168,34 @@ def test_a_query_of_the_past_sees_the_graphs_of_then(tmp_path: Path) -> None:
         assert owners(own, "past") == ["n0", "n1", "n2"]
         hand_on(own, 4, 6)
         assert owners(own, "past") == owners(own) == [f"n{number}" for number in range(5)]
+
+
+@pytest.mark.usefixtures("_eager")
+def test_a_graph_that_a_query_keeps_is_not_made_anew_of_half_its_events(tmp_path: Path) -> None:
+    """Without the state it is not known what it was before the logs' last point."""
+    graph = "http://e/kept-by-query"
+    keeper = (
+        f"MAINTAIN GRAPH <{graph}> AS INSERT {{ ?d <http://e/owner> ?x }}\n"
+        "FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?d <http://e/to> ?x } }"
+    )
+    with serving(tmp_path, SHORT) as own:
+        own.http.put("/queries/keeper", content=keeper)
+        assert own.http.put("/queries/reads", content=query(graph)).status_code == 201
+        own.post(alarm(1).replace('alarm> "x"', "to> <http://e/ann>"))
+        for number in range(8):
+            own.post(alarm(100 + 100 * number))
+            wait(lambda number=number: len(owners(own, "reads")) >= number)
+    state = tmp_path / "state" / "state"
+    state.rename(tmp_path / "kept")
+    path = tmp_path / "spaseq.toml"
+    with pytest.raises(UsageError, match=f"<{graph}> \\(MAINTAIN GRAPH\\).* --rebuild"):
+        parts_of(read_configuration(path, {}), tmp_path).run.start()
+    (tmp_path / "kept").rename(state)
+    with served(tmp_path, SHORT, KB) as own:
+        own.post(alarm(2000) + alarm(3000))
+        wait(lambda: len(owners(own, "reads")) >= 9)
+        assert {*owners(own, "reads")} == {"ann"}
+    state.unlink()
+    run = parts_of(read_configuration(path, {}, {"rebuild": True}), tmp_path).run
+    run.start()
+    run.stop()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,8 @@ class EarlierRun:
         points: the points from which it can be made anew later.
 
     Raises:
-        UsageError: a log ends before the place to which the state has read it.
+        UsageError: a log ends before the place to which the state has read it, or the state would
+            have to be made anew with graphs that earlier events have changed.
         RunError: the state or the note is damaged.
     """
 
@@ -88,6 +89,8 @@ class EarlierRun:
             to, self.points = None, ReplayPoints()
         first = self.points.first
         if self.state is None and to is not None and first is not None and self._has(first):
+            if first.lost_graphs and not rebuilds:
+                raise UsageError(self._lost(first.lost_graphs))
             self.replay = Replay(first, to)
         elif self.state is None:
             self.points = ReplayPoints()
@@ -108,6 +111,15 @@ class EarlierRun:
             f"{log.directory} ends after {log.end}: it was deleted, or an older copy was restored. "
             "Restore both from the same copy, or start with --rebuild, which makes the state anew "
             "from the logs as they are"
+        )
+
+    def _lost(self, graphs: Sequence[str]) -> str:
+        names = ", ".join(f"<{iri}>" for iri in graphs)
+        return (
+            f"{self._directory.path / 'state'} is gone, or another version wrote it, and the logs "
+            f"no longer have all events that have changed {names} (MAINTAIN GRAPH). Go on with "
+            "that version or restore the state, or start with --rebuild, which makes the state "
+            "anew from the logs as they are: these graphs begin anew there"
         )
 
     def _has(self, point: ReplayPoint) -> bool:
@@ -153,6 +165,9 @@ def point_of(
         queries: of the run.
         endpoints: the next record of the log of endpoints.
     """
+    plans = [query.plan for query in engine.queries.queries]
+    graphs = {*engine.queries.maintained}
+    graphs |= {iri for plan in plans if plan.changing is not None for iri in plan.changing.graphs}
     return ReplayPoint(
         dict(places),
         engine.streams_as_json(),
@@ -161,6 +176,7 @@ def point_of(
         endpoints,
         queries.as_values(),
         [(q.plan.identity.title, q.failure) for q in engine.queries.queries if q.failure],
+        sorted(graphs),
     )
 
 

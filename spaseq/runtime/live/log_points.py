@@ -93,6 +93,7 @@ class ReplayPoint(NamedTuple):
         endpoints: the next record of the log of endpoints.
         queries: what `ChangingQueries.as_values` gave there.
         failed: the titles of queries that had failed, each with the reason.
+        graphs: those that queries kept, or had kept, which no log has.
     """
 
     places: Mapping[str, int]
@@ -102,6 +103,12 @@ class ReplayPoint(NamedTuple):
     endpoints: int
     queries: list[Any]
     failed: list[Any]
+    graphs: Sequence[str] = ()
+
+    @property
+    def lost_graphs(self) -> Sequence[str]:
+        """The graphs that cannot be made anew from here: earlier events have changed them."""
+        return self.graphs if any(self.accepted.values()) else ()
 
     @property
     def watermarks(self) -> dict[str, int | None]:
