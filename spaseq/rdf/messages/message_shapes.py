@@ -137,7 +137,7 @@ def learned(text: bytes, context: Any, parse: Parse) -> MessageShape | None:
 def _values(text: bytes, may_have_prefixes: bool) -> Iterator[_Value]:
     """The values of a line that may vary: no keys, nothing of a context."""
     path = [b""]  # the key under which each open object or array stands
-    for number, token in enumerate(_TOKEN.finditer(text)):
+    for token in _TOKEN.finditer(text):
         word = token[0]
         if word in (b"{", b"["):
             path.append(path[-1])
@@ -147,15 +147,14 @@ def _values(text: bytes, may_have_prefixes: bool) -> Iterator[_Value]:
             if _CONTEXT not in path[:-1]:
                 path[-1] = token["text"]
         elif path[-1][:2] != b'"@' or path[-1] in _KEYWORDS_WITH_VALUES:
-            yield _value(*token.span(), word, number, may_have_prefixes)
+            yield _value(*token.span(), word, may_have_prefixes)
 
 
-def _value(begin: int, end: int, word: bytes, number: int, may_have_prefixes: bool) -> _Value:
-    marks = (b"9%011d%03d" % (randbelow(10**11), 2 * number % 900 + i) for i in (1, 2))
+def _value(begin: int, end: int, word: bytes, may_have_prefixes: bool) -> _Value:
+    mark, other = (b"9%013d7" % randbelow(10**13) for _ in range(2))  # no trailing zeros
     if word[:1] != b'"':
-        mark, other = (m[:-1] + b"7" for m in marks)
         return _Value(begin, end, "number", b"", _NUMBER, mark, other)
-    mark, other = (b"x%bx" % m for m in marks)
+    mark, other = b"x%bx" % mark, b"x%bx" % other
     for pattern, rest in _IRI_VALUES if may_have_prefixes else ():
         found = pattern.fullmatch(word)
         if found is not None:
