@@ -24,7 +24,14 @@ from spaseq.runtime.live.changing_queries import ChangingQueries
 from spaseq.runtime.live.endpoint_log import EndpointLog, place_of
 from spaseq.runtime.live.live_directory import LiveDirectory, SavedRun
 from spaseq.runtime.live.live_engine import LiveEngine
-from spaseq.runtime.live.log_points import PastPoints, Reach, ReplayPoint, ReplayPoints, reaches
+from spaseq.runtime.live.log_points import (
+    BEGIN,
+    PastPoints,
+    Reach,
+    ReplayPoint,
+    ReplayPoints,
+    reaches,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,7 @@ class EarlierRun:
         streams: the logs of the streams, by IRI.
         others: the other logs, by the field of `SavedRun` with a place in them.
         rebuilds: whether the state is made anew from the logs, whatever is saved.
+        is_whole: whether all changes of graphs from outside are still in their log.
 
     Attributes:
         state: the saved state; None if there is none that can be used.
@@ -67,6 +75,7 @@ class EarlierRun:
         streams: Mapping[str, StreamLog],
         others: Mapping[str, SegmentLog],
         rebuilds: bool,
+        is_whole: bool = True,
     ) -> None:
         self._directory, self._streams, self._others = directory, streams, others
         self.state: SavedRun | None = None
@@ -89,6 +98,8 @@ class EarlierRun:
             to, self.points = None, ReplayPoints()
         first = self.points.first
         if self.state is None and to is not None and first is not None and self._has(first):
+            if first.lost_graphs and is_whole and self._is_whole():
+                first = BEGIN
             if first.lost_graphs and not rebuilds:
                 raise UsageError(self._lost(first.lost_graphs))
             self.replay = Replay(first, to)
@@ -112,6 +123,12 @@ class EarlierRun:
             "Restore both from the same copy, or start with --rebuild, which makes the state anew "
             "from the logs as they are"
         )
+
+    def _is_whole(self) -> bool:
+        """Whether the logs have all that was ever in them; old answers are not needed."""
+        logs = [own.log for own in self._streams.values()]
+        logs += [own for name, own in self._others.items() if name != "answers"]
+        return not any(log.first for log in logs)
 
     def _lost(self, graphs: Sequence[str]) -> str:
         names = ", ".join(f"<{iri}>" for iri in graphs)

@@ -141,7 +141,10 @@ class LiveLoop:
     def _resumed(self) -> dict[str, MessageReader]:
         """The readers of the logs, from the last saved state on."""
         others = other_logs(self.answers, self.endpoints, self.queries)
-        earlier = EarlierRun(self.directory, self.logs, others, self._keeping.rebuilds)
+        kept = self._keeping.graphs
+        is_whole = kept is None or not kept.log.folded.count
+        given = self.directory, self.logs, others, self._keeping.rebuilds, is_whole
+        earlier = EarlierRun(*given)
         self._replay, self._points = earlier.replay, earlier.points
         self._saved_answers = self._saved_endpoints = endpoints = 0
         places: Mapping[str, int] = {iri: log.log.first for iri, log in self.logs.items()}

@@ -130,6 +130,10 @@ class ReplayPoint(NamedTuple):
         return all(time is None or time < reach.since for time in latest)
 
 
+BEGIN = ReplayPoint({}, [], {}, 0, 0, [], [])
+"""Before all events."""
+
+
 class Reach(NamedTuple):
     """How far back the state of a query reaches.
 
