@@ -40,6 +40,11 @@ def connected(plans: Sequence[QueryPlan], outside: Collection[str] = ()) -> tupl
     return tuple(_reading(plan, changing, maintained) for plan in plans)
 
 
+def reading_kept(plan: QueryPlan, graphs: Collection[str]) -> QueryPlan:
+    """A plan that reads graphs as if queries maintained them."""
+    return _reading(plan, graphs, graphs)
+
+
 def _reading(plan: QueryPlan, changing: Collection[str], maintained: Collection[str]) -> QueryPlan:
     graphs = tuple(iri for iri in plan.inputs.kbs if iri in changing)
     if not graphs or plan.changing is not None:

@@ -307,6 +307,37 @@ def test_a_keeper_that_is_refused_leaves_no_graph(tmp_path: Path) -> None:
         assert len(own.http.get("/queries").json()) == 4
 
 
+@pytest.mark.parametrize("graph", ["http://e/filled", KEPT])
+def test_what_a_keeper_that_has_gone_left_stays(tmp_path: Path, graph: str) -> None:
+    """As long as a query reads it: also when the server starts again, and with another keeper."""
+    keeper = (
+        f"MAINTAIN GRAPH <{graph}> AS DELETE {{ ?d <http://e/owner> ?any }} "
+        "INSERT { ?d <http://e/owner> ?x }\n"
+        "FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?d <http://e/to> ?x } }"
+    )
+
+    def handed(second: int, name: str) -> str:
+        return alarm(second).replace('alarm> "x"', f"to> <http://e/{name}>")
+
+    with serving(tmp_path) as own:
+        own.http.put("/queries/keeper", content=keeper)
+        assert own.http.put("/queries/reads", content=query(graph)).status_code == 201
+        own.post(handed(5, "ann") + alarm(6) + alarm(10))
+        wait(lambda: owners(own, "reads") == ["ann"])
+        own.http.delete("/queries/keeper")
+        own.post(handed(15, "bob") + alarm(16) + alarm(20))
+        wait(lambda: owners(own, "reads") == ["ann"] * 3)
+    for number in (1, 2):
+        with served(tmp_path, stream=KB) as own:
+            assert len(own.http.get("/queries").json()) == 3
+            own.post(alarm(20 + number))
+            wait(lambda number=number: owners(own, "reads") == ["ann"] * (3 + number))
+    with served(tmp_path, stream=KB) as own:
+        assert own.http.put("/queries/keeper", content=keeper).status_code == 201
+        own.post(handed(30, "bob") + alarm(31) + alarm(40))
+        wait(lambda: owners(own, "reads") == [*["ann"] * 6, "bob"])
+
+
 def test_earlier_versions(tmp_path: Path) -> None:
     with serving(tmp_path) as own:
         kb(own, "PUT", EVE, params={"from": "2026-01-01T00:00:00Z"})

@@ -11,6 +11,7 @@ from spaseq.errors import InputError, UsageError
 from spaseq.kb.knowledge_versions import EARLIEST
 from spaseq.logs.stream_log import MessageReader, StreamLog
 from spaseq.options import StateLimits
+from spaseq.plan.changing_graphs import reading_kept
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.binding import asks_endpoints
 from spaseq.runtime.job.chaining import reading_order
@@ -258,7 +259,8 @@ class ChangingQueries:
         planned, late, known = dict[str, QueryPlan](), list[StandingQuery](), set[str]()
         for query in self.by_name.values():
             try:
-                own = planned[query.name] = plan(query.name, query.text, known)
+                own = plan(query.name, query.text, {*known, *query.graphs})
+                planned[query.name] = reading_kept(own, query.graphs)
             except InputError:  # a later one may maintain the graph that it reads
                 late.append(query)
             else:
@@ -275,7 +277,13 @@ class ChangingQueries:
 
     def as_values(self) -> list[Any]:
         """The queries as values that a state can have."""
-        return as_values(self.by_name)
+        kept, found = self._engine.queries.maintained, {**self.by_name}
+        for query in self._engine.queries.queries:
+            makers = () if query.plan.changing is None else query.plan.changing.makers
+            name = query.plan.identity.title
+            if name in found and not kept.issuperset(makers):
+                found[name] = found[name]._replace(graphs=[*makers])
+        return as_values(found)
 
     def places_needed(self) -> Iterator[Mapping[str, int]]:
         """By stream, the next record of its log that a query which catches up reads."""

@@ -7,7 +7,7 @@ run that goes on from an earlier state meets each change at the place where it f
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -46,6 +46,7 @@ class StandingQuery(NamedTuple):
         since: when it was added, ms since the epoch, or the time of its first events.
         is_paused: whether it does not run until it is enabled.
         past: if it began in the past, what `LoggedBefore.as_json` gave of what was logged then.
+        graphs: those that it reads as other queries have kept them, if one of these has gone.
     """
 
     name: str
@@ -53,6 +54,7 @@ class StandingQuery(NamedTuple):
     since: int = 0
     is_paused: bool = False
     past: list[Any] | None = None
+    graphs: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
