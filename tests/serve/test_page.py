@@ -59,7 +59,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     (directory / "kb.nt").write_text(KB)
     streams = "".join(map(STREAM.format, STREAMS)) + "[streams.twice]\n"
     streams += 'iri = "http://e/twice"\ndedup = "1 HOURS"\n'
-    streams += '[kb]\n"http://e/kb" = "kb.nt"\n'
+    streams += '[kb."http://e/limits"]\nwritable = true\n[kb]\n"http://e/kb" = "kb.nt"\n'
     with serve_command(directory, streams) as found:
         yield found
 
@@ -237,6 +237,24 @@ def test_hostile_literals_do_nothing(page: playwright.Page, url: str) -> None:
     assert page.evaluate("window.hurt") is None
     assert page.locator("main :is(script, img, iframe, object, embed, style)").count() == 0
     assert page.locator("main a[href^=javascript]").count() == 0
+
+
+def test_the_graphs_with_their_sizes_and_last_changes(page: playwright.Page, url: str) -> None:
+    expect = playwright.expect
+    page.get_by_role("link", name="Knowledge").click()
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(2)
+    expect(rows.first.locator("td")).to_have_text(["3", "\u2013", re.compile("kb.nt$")])
+    expect(rows.last).to_contain_text("http://e/limits")
+    expect(rows.last.locator("td")).to_have_text(["0", "\u2013", "requests"])
+    changed = httpx.put(
+        f"{url}/kb?graph=http://e/limits",
+        content="<http://e/a> <http://e/p> 1, 2 .",
+        headers={"Content-Type": "text/turtle"},
+    )
+    assert changed.status_code == 201
+    expect(rows.last.locator("td").first).to_have_text("2")
+    expect(rows.last.locator("td").nth(1)).not_to_have_text("\u2013")
 
 
 def test_what_an_answer_used_of_the_knowledge_base(page: playwright.Page, url: str) -> None:
