@@ -1,6 +1,6 @@
 """CONSTRUCT by its definition: the template filled with the oracle's answers.
 
-SPARQL 1.1 section 16.2: variables are replaced, blank nodes are fresh per solution, and triples
+SPARQL 1.2 section 16.2: variables are replaced, blank nodes are fresh per solution, and triples
 with an unbound variable or an illegal construct are left out.
 """
 
@@ -17,6 +17,7 @@ from spaseq.lang import ast
 from tests.oracle.model import Streamset, Triple
 from tests.oracle.oracle import evaluate
 from tests.oracle.patterns import nt
+from tests.oracle.triple_terms import TripleTerm
 
 Event = tuple[int, list[Triple]]
 """Time in ms, and the triples in the order of the template."""
@@ -51,7 +52,8 @@ def _graph(form: ast.Construct, values: Mapping[str, Identifier]) -> list[Triple
         s, p, o = (
             _term(t, values, nodes) for t in (triple.subject, triple.predicate, triple.object)
         )
-        if isinstance(s, URIRef | BNode) and isinstance(p, URIRef) and o is not None:
+        named = not isinstance(s, TripleTerm) and not isinstance(p, TripleTerm)  # only objects are
+        if named and isinstance(s, URIRef | BNode) and isinstance(p, URIRef) and o is not None:
             triples[s, p, o] = None
     return list(triples)
 

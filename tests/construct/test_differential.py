@@ -20,6 +20,7 @@ from tests.oracle.oracle import evaluate
 from tests.oracle.patterns import nt
 from tests.oracle.spark_sample import apart
 from tests.oracle.strategies import NS, STEP_1, Case, case, template
+from tests.oracle.triple_terms import triple_term
 from tests.sizes import sizes
 
 SEED = os.environ.get("SPASEQ_ORACLE_SEED", "1")
@@ -155,3 +156,14 @@ def test_the_reference_leaves_out_what_rdf_does_not_allow() -> None:
     a, v = URIRef(f"{NS}a"), URIRef(f"{NS}v")
     events = construct(query, {f"{NS}s": [(0, None, [(a, v, Literal("x"))])]})
     assert texts(events) == [(0, [(f"<{NS}a>", f"<{NS}p>", '"x"')])]
+
+
+def test_a_triple_term_is_an_object_alone() -> None:
+    query = f"""PREFIX ex: <{NS}> CONSTRUCT {{ ?t ex:p ?x . ?x ex:of ?t }} WITHIN 1 SECONDS
+        FROM STREAM S <{NS}s> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x ex:says ?t }} }}"""
+    ann, term = URIRef(f"{NS}ann"), triple_term(URIRef(f"{NS}s"), URIRef(f"{NS}v"), Literal("1"))
+    streams = {f"{NS}s": [(1000, f"{NS}e", ((ann, URIRef(f"{NS}says"), term),))]}
+    example = Case(query, frozenset(), streams)
+    graph = ((f"<{NS}ann>", f"<{NS}of>", nt(term)),)
+    assert [m.answer.graph for m in spaseq.run(query, inputs(example), runtime="local")] == [graph]
+    assert texts(construct(parse(query), streams)) == [(1000, [*graph])]
