@@ -41,25 +41,25 @@ class ChangedGroups:
     """m groups that changed at window events, as `kernels.group_runs.advanced` gives them.
 
     `head` int64 [m, 5] has (window event, group, rows, number of the first row, whether it may
-    pass), `numbers` int64 [m, operands, WIDTH] the digits of the sums and the rows by kind, and
-    `tracked` int64 [m, q + d] the first rows of queues (-1 for none) and the distinct terms.
+    pass), `numbers` int64 [m, sums, WIDTH] the digits of the sums and the rows by kind, and
+    `fronts` int64 [m, q] the first rows of queues (-1 for none).
     """
 
     head: Int64s
     numbers: Int64s
-    tracked: Int64s
+    fronts: Int64s
 
     def __len__(self) -> int:
         return len(self.head)
 
     def take(self, rows: Int64s | Bools) -> ChangedGroups:
         """Some of them."""
-        return ChangedGroups(self.head[rows], self.numbers[rows], self.tracked[rows])
+        return ChangedGroups(self.head[rows], self.numbers[rows], self.fronts[rows])
 
     def part(self, first: int, end: int) -> ChangedGroups:
         """Some that follow each other."""
         some = slice(first, end)
-        return ChangedGroups(self.head[some], self.numbers[some], self.tracked[some])
+        return ChangedGroups(self.head[some], self.numbers[some], self.fronts[some])
 
 
 Exceeding = dict[int, str]
@@ -120,23 +120,25 @@ def _values(
     double = np.full(len(changed), np.nan)
     if operand is None:
         return AggregateColumn(double, _encoded(size))
-    digits, kinds = changed.numbers[:, operand, :BOTH], changed.numbers[:, operand, BOTH:]
-    place = tracked.distinct(own, operand)
-    if place is not None:
-        return AggregateColumn(double, _encoded(changed.tracked[:, len(tracked.queues) + place]))
+    errors = changed.numbers[:, operand, BOTH + NONE]
+    terms = tracked.distinct(own, operand)
+    numbers = changed.numbers[:, operand if terms is None else terms]
+    digits, kinds = numbers[:, :BOTH], numbers[:, BOTH:]
     if own.function == "COUNT":
-        return AggregateColumn(double, _encoded(size - kinds[:, NONE]))
+        return AggregateColumn(double, _encoded(kinds[:, WHOLE:].sum(axis=1)))
     text = np.full(len(changed), None, np.object_)
     found = AggregateColumn(double, text)
     queue = tracked.queue(own, operand)
     known = np.zeros(len(changed), np.bool_)
     if queue is not None:
-        known = _set_fronts(found, operand, kinds, changed.tracked[:, queue], rows)
-    elif own.function in ("SUM", "AVG") and not own.distinct:
-        known = _set_sums(found, own.function == "SUM", size, digits, kinds)
+        known = _set_fronts(found, operand, kinds, changed.fronts[:, queue], rows)
+    elif own.function in ("SUM", "AVG"):
+        known = _set_sums(found, own.function == "SUM", errors == 0, digits, kinds)
     rest = np.flatnonzero(~known)
+    if own.function == "SAMPLE":  # the first value stands behind errors only
+        size = np.minimum(size, errors + 1)
     function = EXACT.get(own.function) or set_function(own)
-    elements = _elements(operand, changed.take(rest), rows)
+    elements = _elements(operand, changed.head[rest, 3], size[rest], rows)
     for place, given in zip(rest.tolist(), elements, strict=True):
         try:
             with spending(Budget(limits)):
@@ -162,11 +164,12 @@ def _set_fronts(
 
 
 def _set_sums(
-    found: AggregateColumn, is_sum: bool, size: Int64s, digits: Int64s, kinds: Int64s
+    found: AggregateColumn, is_sum: bool, valid: Bools, digits: Int64s, kinds: Int64s
 ) -> Bools:
-    """Set the sums, or averages, of the groups [m] whose digits say them; which these are."""
+    """Set sums or averages of the `valid` groups [m] whose digits say them; which these are."""
+    size = kinds[:, WHOLE:].sum(axis=1)
     has_double, has_decimal = kinds[:, DOUBLE] > 0, kinds[:, DECIMAL] > 0
-    known: Bools = (kinds[:, NONE] == 0) & (kinds[:, OTHER] == 0) & ~(has_double & has_decimal)
+    known: Bools = valid & (kinds[:, OTHER] == 0) & ~(has_double & has_decimal)
     chosen = np.flatnonzero(known & has_double)
     divisors = np.ones_like(chosen) if is_sum else size[chosen]
     found.double[chosen] = rounded_quotients(digits[chosen, :LIMBS], divisors)
@@ -195,13 +198,11 @@ def _of_exact(totals: Sequence[int | Decimal], sizes: Int64s, is_sum: bool) -> l
     return [encode(divide(total, size) if size else 0) for total, size in pairs]
 
 
-def _elements(operand: int, changed: ChangedGroups, rows: KeptRows) -> Sequence[Elements]:
-    """The operand's values in the rows of each group, in order."""
-    sizes = np.ascontiguousarray(changed.head[:, 2])
+def _elements(operand: int, heads: Int64s, sizes: Int64s, rows: KeptRows) -> Sequence[Elements]:
+    """The operand's values in the first rows of groups, in order, given their numbers of rows."""
     if not len(sizes):
         return []
     places = np.empty(int(sizes.sum()), np.int64)
-    heads = np.ascontiguousarray(changed.head[:, 3])
     rows_of_groups(heads, sizes, rows.base, rows.arrays["following"], places)
     texts: list[str | None] = rows.arrays["text"][operand, places].tolist()
     kinds = rows.arrays["kind"][operand, places]

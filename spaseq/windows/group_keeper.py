@@ -56,11 +56,12 @@ class GroupKeeper:
         operands = plan.patterns.contents[kept.content].operands or ()
         own = plan.inputs.windows[window]
         self._closes = closes_of(own.extent)
-        self._tracked = tracked = TrackedOperands.of(kept)
+        self._tracked = tracked = TrackedOperands.of(kept, len(operands))
         self._ways = np.array(tracked.queues, np.int64).reshape(-1, 2)
-        self._rows = KeptRows(form_of(len(operands), tracked))
-        sizes = len(operands), len(tracked.queues), len(tracked.twins)
-        self._table = GroupTable(kept.columns, *sizes)
+        self._twins = np.array(tracked.twins, np.int64)
+        self._rows = KeptRows(form_of(tracked))
+        sums = len(operands) + len(tracked.twins)
+        self._table = GroupTable(kept.columns, sums, len(tracked.queues))
         self._given = GroupRows(plan, kept, window, self._table, tracked)
         pattern = plan.patterns.gpms[kept.gpm].pattern
         self._tests = tests_of(pattern, kept, tracked)
@@ -110,7 +111,7 @@ class GroupKeeper:
         out = (
             np.empty((moved, 5), np.int64),
             np.empty((moved, len(table.numbers), WIDTH), np.int64),
-            np.empty((moved, len(self._ways) + len(self._tracked.twins)), np.int64),
+            np.empty((moved, len(self._ways)), np.int64),
         )
         made = advanced(
             self._moved,
@@ -122,7 +123,7 @@ class GroupKeeper:
             (arrays["group"], arrays["following"]),
             (arrays["kind"], arrays["whole"], arrays["shift"], arrays["value"]),
             (self._ways, table.ends, arrays["after"], arrays["before"]),
-            (arrays["twin"], table.distinct, arrays["again"]),
+            (self._twins, arrays["twin"], arrays["again"]),
             (table.counts, table.numbers, table.held),
             self._tests,
             np.empty(max(1, len(table)), np.int64),

@@ -33,9 +33,9 @@ _CANONICAL = (
 _DECIMAL_KINDS = (number_kinds.EXACT, number_kinds.SHORT)
 
 
-def form_of(operands: int, tracked: TrackedOperands) -> Form:
-    """The columns of rows of groups, given the number of the aggregates' operands."""
-    queues, twins = len(tracked.queues), len(tracked.twins)
+def form_of(tracked: TrackedOperands) -> Form:
+    """The columns of rows of groups."""
+    operands, queues, twins = tracked.operands, len(tracked.queues), len(tracked.twins)
     return {
         **EVENT_COLUMNS,
         "group": (None, np.int32),  # -1 for none

@@ -31,24 +31,20 @@ class GroupTable:
     Attributes:
         keys: the values of the keys of each group.
         counts: int64 [room, 4].
-        numbers: int64 [operands, room, WIDTH].
+        numbers: int64 [sums, room, WIDTH].
         ends: int64 [room, 2 * queues].
-        distinct: int64 [room, twins].
         held: int8 [room].
     """
 
-    def __init__(
-        self, variables: Sequence[str], operands: int = 0, queues: int = 0, twins: int = 0
-    ) -> None:
+    def __init__(self, variables: Sequence[str], sums: int = 0, queues: int = 0) -> None:
         self._variables = variables
         self.keys: list[Key] = []
         self._room = 0
         self._numbers: dict[Any, int] = {}  # by key, or by its only value
         self._texts: TextArray = NO_TEXTS  # of the first groups, if there is one key
         self.counts = np.zeros((0, 4), np.int64)
-        self.numbers = np.zeros((operands, 0, WIDTH), np.int64)
+        self.numbers = np.zeros((sums, 0, WIDTH), np.int64)
         self.ends = np.zeros((0, 2 * queues), np.int64)
-        self.distinct = np.zeros((0, twins), np.int64)
         self.held = np.zeros(0, np.int8)
         self._known: tuple[object, Int32s] | None = None  # texts of a column, and their groups
         if not variables:
@@ -63,8 +59,8 @@ class GroupTable:
         if len(self.keys) > self._room:
             more = max(64, 2 * len(self.keys)) - self._room
             self._room += more
-            self.counts, self.ends, self.distinct, self.held = (
-                _longer(own, more, 0) for own in (self.counts, self.ends, self.distinct, self.held)
+            self.counts, self.ends, self.held = (
+                _longer(own, more, 0) for own in (self.counts, self.ends, self.held)
             )
             self.numbers = _longer(self.numbers, more, 1)
 
@@ -144,8 +140,7 @@ class GroupTable:
         places[kept] = np.arange(len(kept), dtype=np.int32)
         self.keys = [self.keys[i] for i in kept.tolist()]
         self._numbers, self._texts, self._known = {}, NO_TEXTS, None
-        self.counts, self.ends = self.counts[kept], self.ends[kept]
-        self.distinct, self.held = self.distinct[kept], self.held[kept]
+        self.counts, self.ends, self.held = self.counts[kept], self.ends[kept], self.held[kept]
         self.numbers = np.ascontiguousarray(self.numbers[:, kept])
         self._room = len(kept)
         return places

@@ -122,7 +122,6 @@ def _aggregate(kept: KeptGroups, tracked: TrackedOperands, place: int) -> tuple[
     queue, terms = tracked.queue(own, operand), tracked.distinct(own, operand)
     if queue is not None:
         return EXTREME, queue
-    if terms is not None:
-        return DISTINCT, terms
-    kind = {"COUNT": VALUES, "SUM": SUM, "AVG": AVERAGE}.get(own.function)
-    return None if kind is None or own.distinct else (kind, operand)
+    counts = VALUES if terms is None else DISTINCT
+    kind = {"COUNT": counts, "SUM": SUM, "AVG": AVERAGE}.get(own.function)
+    return None if kind is None else (kind, operand if terms is None else terms)

@@ -1,4 +1,4 @@
-"""Which operands of aggregates have queues (MIN, MAX) or twins (COUNT DISTINCT) in the kernel."""
+"""Which operands of aggregates have queues (MIN, MAX) or twins (of DISTINCT) in the kernel."""
 
 from __future__ import annotations
 
@@ -13,22 +13,26 @@ _SIGNS = {"MIN": 1, "MAX": -1}
 
 @record
 class TrackedOperands:
-    """(operand, sign) of each queue, and the operand of each count of distinct terms."""
+    """(operand, sign) of each queue, and the operand of each sum of distinct terms.
 
+    Sums of distinct terms stand behind the sums of the `operands`.
+    """
+
+    operands: int
     queues: Sequence[tuple[int, int]]
     twins: Sequence[int]
 
     @classmethod
-    def of(cls, kept: KeptGroups) -> TrackedOperands:
-        """Those of the kept groups of a GPM."""
+    def of(cls, kept: KeptGroups, operands: int) -> TrackedOperands:
+        """Those of the kept groups of a GPM, given the number of all operands."""
         queues = dict[tuple[int, int], None]()
         twins = dict[int, None]()
         for (_, own), operand in zip(kept.group.aggregates, kept.operands, strict=True):
             if operand is not None and own.function in _SIGNS:
                 queues[operand, _SIGNS[own.function]] = None
-            elif operand is not None and _counts_terms(own):
+            elif operand is not None and _sums_terms(own):
                 twins[operand] = None
-        return cls([*queues], [*twins])
+        return cls(operands, [*queues], [*twins])
 
     def queue(self, own: ast.Aggregate, operand: int) -> int | None:
         """The queue of an aggregate, None if it has none."""
@@ -36,9 +40,9 @@ class TrackedOperands:
         return None if sign is None else self.queues.index((operand, sign))
 
     def distinct(self, own: ast.Aggregate, operand: int) -> int | None:
-        """The count of distinct terms that an aggregate is, None if it is none."""
-        return self.twins.index(operand) if _counts_terms(own) else None
+        """The place of the sum of distinct terms that an aggregate needs, None if it needs none."""
+        return self.operands + self.twins.index(operand) if _sums_terms(own) else None
 
 
-def _counts_terms(own: ast.Aggregate) -> bool:
-    return own.function == "COUNT" and own.distinct
+def _sums_terms(own: ast.Aggregate) -> bool:
+    return own.function in ("COUNT", "SUM", "AVG") and own.distinct

@@ -1,4 +1,4 @@
-"""The row before with the same group and term, for each row: so COUNT(DISTINCT) goes by rows."""
+"""The row before with the same group and term, for each row: DISTINCT goes by rows."""
 
 from __future__ import annotations
 

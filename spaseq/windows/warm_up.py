@@ -22,7 +22,7 @@ def steps() -> Iterator[str]:
     none, some = np.empty(0, np.int64), np.empty((1, 0), np.int64)
     rows = np.empty(0, np.int32), none
     small = np.empty((1, 0), np.int8)
-    out = np.empty((1, 5), np.int64), np.empty((1, 1, WIDTH), np.int64), np.empty((1, 0), np.int64)
+    out = np.empty((1, 5), np.int64), np.empty((1, 2, WIDTH), np.int64), np.empty((1, 0), np.int64)
     advanced(
         np.zeros(3, np.int64),
         none,
@@ -33,8 +33,8 @@ def steps() -> Iterator[str]:
         rows,
         (small, some, np.empty((1, 0), np.int16), np.empty((1, 0))),
         (np.empty((0, 2), np.int64), some.copy(), some.copy(), some.copy()),
-        (some.copy(), some.copy(), small.copy()),
-        (np.zeros((1, 4), np.int64), np.zeros((1, 1, WIDTH), np.int64), np.zeros(1, np.int8)),
+        (np.zeros(1, np.int64), some.copy(), small.copy()),
+        (np.zeros((1, 4), np.int64), np.zeros((2, 1, WIDTH), np.int64), np.zeros(1, np.int8)),
         (np.empty((0, 3), np.int64), np.empty(0)),
         np.zeros(1, np.int64),
         out,

@@ -153,7 +153,7 @@ def _counted(event: WindowEvent, mu: Terms) -> Found:
 
 
 def _different(event: WindowEvent, mu: Terms) -> Found:
-    """The least and the greatest value of each thing, and how many different ones it has."""
+    """The least and the greatest value of each thing, its number of different ones, their sum."""
     found: dict[Identifier, set[int]] = {}
     for o, v in _pairs(event.content):
         found.setdefault(o, set()).add(_number(v))
@@ -163,6 +163,7 @@ def _different(event: WindowEvent, mu: Terms) -> Found:
             "m": number_term(min(vs)),
             "n": number_term(max(vs)),
             "d": number_term(len(vs)),
+            "s": number_term(sum(vs)),
         }
         for o, vs in found.items()
         if len(vs) < 3 and max(vs) > 1
@@ -205,8 +206,9 @@ PATTERNS: list[tuple[str, tuple[str, ...], Solutions]] = [
     ("{ { SELECT (COUNT(*) AS ?q) { EVENT { ?o :v ?v } } } }", ("q",), _counted),
     (
         "{ { SELECT ?o (MIN(?v) AS ?m) (MAX(?v) AS ?n) (COUNT(DISTINCT ?v) AS ?d) "
-        "{ EVENT { ?o :v ?v } } GROUP BY ?o HAVING (COUNT(DISTINCT ?v) < 3 && MAX(?v) > 1) } }",
-        ("o", "m", "n", "d"),
+        "(SUM(DISTINCT ?v) AS ?s) { EVENT { ?o :v ?v } } GROUP BY ?o "
+        "HAVING (COUNT(DISTINCT ?v) < 3 && MAX(?v) > 1) } }",
+        ("o", "m", "n", "d", "s"),
         _different,
     ),
     ("{ ?o :v ?v . ?p :v ?v FILTER(?o != ?p) }", ("o", "p", "v"), _alike),

@@ -22,7 +22,7 @@ from spaseq.rdf.inputs.stream_options import warn
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, restored_unit
 from spaseq.runtime.unit_stages import StageFactory
 from spaseq.windows.exact_sums import of_doubles, rounded_quotients
-from spaseq.windows.kernels.group_runs import DIGIT, LIMBS, MASK
+from spaseq.windows.kernels.group_runs import DIGIT, LIMBS, MASK, rows_of_groups
 from tests.oracle.comparison import comparable
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -56,6 +56,7 @@ EXTENTS = [
 SELECTS = [
     "?o (COUNT(*) AS ?n) (SUM(?v) AS ?s) (AVG(?v) AS ?a) (MIN(?v) AS ?l) (MAX(?v) AS ?g)",
     "?o (COUNT(?v) AS ?n) (COUNT(DISTINCT ?v) AS ?d) (SUM(DISTINCT ?v) AS ?s)",
+    "?o (AVG(DISTINCT ?v) AS ?a) (SUM(DISTINCT ?w) AS ?n) (AVG(?v) AS ?b)",
     "?o (SAMPLE(?v) AS ?n) (GROUP_CONCAT(?v; separator='-') AS ?c)",
     "?o (GROUP_CONCAT(DISTINCT ?w) AS ?d) (COUNT(*) AS ?n)",
     "?o (AVG(?v * 2) AS ?a) (COUNT(?w) AS ?n) (MIN(?w) AS ?l)",
@@ -65,6 +66,8 @@ HAVINGS = [
     "HAVING (AVG(?v) > 2)",
     "HAVING (3 >= SUM(?v) && COUNT(*) > 1)",
     "HAVING (MAX(?v) > 2)",
+    "HAVING (AVG(DISTINCT ?v) > 1 && COUNT(DISTINCT ?v) < 4)",
+    "HAVING (SUM(DISTINCT ?w) <= 5)",
 ]
 
 
@@ -129,6 +132,30 @@ def test_drawn_queries() -> None:
 )
 def test_many_drawn_queries(seeds: range) -> None:
     assert sum(map(check, seeds)) > 5 * len(seeds)
+
+
+def test_distinct_sums_and_samples_do_not_read_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six values, three of them different: a sample reads its first row, sums read none."""
+    read = 0
+
+    def counted(heads: object, counts: np.ndarray, *rest: object) -> None:
+        nonlocal read
+        read += int(counts.sum())
+        rows_of_groups(heads, counts, *rest)
+
+    monkeypatch.setattr("spaseq.windows.group_aggregates.rows_of_groups", counted)
+    query = """PREFIX : <http://e/> SELECT * FROM STREAM S <http://e/s> FROM WINDOW W ON S
+        RANGE 1 HOURS WHERE { SEQ(A) DEFINE GPM A ON W { { SELECT (SUM(DISTINCT ?v) AS ?s)
+        (AVG(DISTINCT ?v) AS ?a) (SAMPLE(?v) AS ?f) { EVENT { ?o :v ?v } } } } }"""
+    events = [
+        spaseq.Event(
+            f'<http://e/o> <http://e/v> "{v}"^^<{XSD}integer> .', 1000 * i, f"http://e/{i}"
+        )
+        for i, v in enumerate([3, 5, 3, 10, 5, 3])
+    ]
+    first = next(iter(spaseq.run(query, {"S": events}, runtime="local")))
+    assert [first.bindings[v].to_python() for v in "saf"] == [18, 6, 3]
+    assert read == 1
 
 
 def groups_that_come_and_go() -> None:

@@ -63,7 +63,7 @@ AVERAGE: Final = 3
 EXTREME: Final = 4
 """The value at the front of a queue."""
 DISTINCT: Final = 5
-"""The number of distinct terms."""
+"""The number of distinct terms; its operand is that of their sum."""
 
 NO_TERM: Final = -2
 """The twin of a row without a term to count."""
@@ -93,7 +93,8 @@ def advanced(
 
     MIN and MAX go by queues: rows that may become the least value of their group, in order, each
     with a value below those behind it. A row that enters takes the place of the greater ones.
-    COUNT(DISTINCT) goes by twins: the row before with the same group and term.
+    COUNT, SUM and AVG of DISTINCT go by twins: the row before with the same group and term. They
+    have a sum of the rows whose twin is not in the window.
 
     Args:
         moved: int64 [3]: absolute numbers of the next row to enter and to leave, and the last mark.
@@ -107,18 +108,18 @@ def advanced(
         queues: ((operand, sign) int64 [q, 2], sign -1 for the greatest; (front, back) int64
             [g, 2 * q]; rows behind and before each int64 [q, n]); absolute numbers plus 1, 0 for
             none.
-        twins: (twin int64 [d, n], -1 for none; distinct terms int64 [g, d]; whether a row is the
-            twin of one that has entered int8 [d, n]).
-        groups: (MEMBERS, HEAD, TAIL, MARK int64 [g, 4]; WIDTH numbers int64 [operands, g, WIDTH];
-            whether a group was given out int8 [g]).
+        twins: (operand int64 [d]; twin int64 [d, n], -1 for none; whether a row is the twin of one
+            that has entered int8 [d, n]).
+        groups: (MEMBERS, HEAD, TAIL, MARK int64 [g, 4]; WIDTH numbers int64 [operands + d, g,
+            WIDTH], those of distinct terms last; whether a group was given out int8 [g]).
         tests: (aggregate, operand, comparison) int64 [c, 3] and constants float64 [c]; a group that
-            surely fails one is given out only if it was before. The operand of EXTREME is a queue,
-            that of DISTINCT a place in `twins`.
+            surely fails one is given out only if it was before. The operand of EXTREME is a queue.
         touched: int64 [g]: room to work in.
         out: (event, group, rows, head, whether it may pass) int64 [m, 5], its numbers int64
-            [m, operands, WIDTH], and int64 [m, q + d] its fronts and distinct terms.
+            [m, operands + d, WIDTH], and int64 [m, q] its fronts.
     """
     group_of, following = rows
+    operands = len(values[0])
     counts, numbers, held = groups
     made = 0
     come, gone, mark = moved[0], moved[1], moved[2]
@@ -138,11 +139,15 @@ def advanced(
                 continue
             counts[group, MEMBERS] -= 1
             counts[group, HEAD] = following[place]
-            _count(values[0], values[1], values[2], numbers, place, group, -1)
+            for operand in range(operands):
+                _count(values[0], values[1], values[2], numbers, operand, operand, place, group, -1)
             _leave_queues(queues[0], queues[1], queues[2], queues[3], base, place, group)
             for own in range(len(twins[0])):
-                if twins[0][own, place] != NO_TERM and twins[2][own, place] == 0:
-                    twins[1][group, own] -= 1
+                if twins[1][own, place] != NO_TERM and twins[2][own, place] == 0:
+                    _count(
+                        values[0], values[1], values[2], numbers, twins[0][own], operands + own,
+                        place, group, -1,
+                    )  # fmt: skip
             if counts[group, MARK] != mark:
                 counts[group, MARK] = mark
                 touched[count] = group
@@ -162,17 +167,21 @@ def advanced(
                 following[counts[group, TAIL] - base] = row
             counts[group, TAIL] = row
             counts[group, MEMBERS] += 1
-            _count(values[0], values[1], values[2], numbers, place, group, 1)
+            for operand in range(operands):
+                _count(values[0], values[1], values[2], numbers, operand, operand, place, group, 1)
             _enter_queues(
                 queues[0], queues[1], queues[2], queues[3], values[0], values[3], base, place, group
             )
             for own in range(len(twins[0])):
-                twin = twins[0][own, place]
+                twin = twins[1][own, place]
                 twins[2][own, place] = 0
                 if twin >= gone:
                     twins[2][own, twin - base] = 1
                 elif twin != NO_TERM:
-                    twins[1][group, own] += 1
+                    _count(
+                        values[0], values[1], values[2], numbers, twins[0][own], operands + own,
+                        place, group, 1,
+                    )  # fmt: skip
             if counts[group, MARK] != mark:
                 counts[group, MARK] = mark
                 touched[count] = group
@@ -181,7 +190,7 @@ def advanced(
             group = touched[i]
             passes = keyless or counts[group, MEMBERS] > 0
             if passes and not _may_pass(
-                tests[0], tests[1], counts[group, MEMBERS], numbers, queues[0], queues[1], twins[1],
+                tests[0], tests[1], counts[group, MEMBERS], numbers, queues[0], queues[1],
                 values[3], base, group,
             ):  # fmt: skip
                 passes = False
@@ -195,8 +204,6 @@ def advanced(
                         out[1][made, operand, place] = numbers[operand, group, place]
                 for queue in range(len(queues[0])):
                     out[2][made, queue] = queues[1][group, 2 * queue] - 1
-                for own in range(len(twins[0])):
-                    out[2][made, len(queues[0]) + own] = twins[1][group, own]
                 made += 1
     moved[0], moved[1], moved[2] = come, gone, mark
     return made
@@ -204,21 +211,28 @@ def advanced(
 
 @inlined_device_function
 def _count(
-    kinds: Int8s, whole: Int64s, shifts: Int16s, numbers: Int64s, place: int, group: int, sign: int
+    kinds: Int8s,
+    whole: Int64s,
+    shifts: Int16s,
+    numbers: Int64s,
+    operand: int,
+    to: int,
+    place: int,
+    group: int,
+    sign: int,
 ) -> None:
-    """Add the operands of a row to its group, or with sign -1 take them away."""
-    for operand in range(len(kinds)):
-        kind = kinds[operand, place]
-        numbers[operand, group, BOTH + kind] += sign
-        if kind != NONE and kind != OTHER:
-            m = whole[operand, place] * sign
-            limb, bits = shifts[operand, place] >> 5, shifts[operand, place] & 31
-            if kind == DECIMAL:
-                limb += LIMBS
-            low, high = (m & MASK) << bits, (m >> DIGIT) << bits
-            numbers[operand, group, limb] += low & MASK
-            numbers[operand, group, limb + 1] += (low >> DIGIT) + (high & MASK)
-            numbers[operand, group, limb + 2] += high >> DIGIT
+    """Add an operand of a row to a sum of its group, or with sign -1 take it away."""
+    kind = kinds[operand, place]
+    numbers[to, group, BOTH + kind] += sign
+    if kind != NONE and kind != OTHER:
+        m = whole[operand, place] * sign
+        limb, bits = shifts[operand, place] >> 5, shifts[operand, place] & 31
+        if kind == DECIMAL:
+            limb += LIMBS
+        low, high = (m & MASK) << bits, (m >> DIGIT) << bits
+        numbers[to, group, limb] += low & MASK
+        numbers[to, group, limb + 1] += (low >> DIGIT) + (high & MASK)
+        numbers[to, group, limb + 2] += high >> DIGIT
 
 
 @inlined_device_function
@@ -281,6 +295,15 @@ def _leave_queues(
 
 
 @inlined_device_function
+def _terms(numbers: Int64s, operand: int, group: int) -> int:
+    """How many values a sum of a group has."""
+    size = 0
+    for kind in range(NONE + 1, KINDS):
+        size += numbers[operand, group, BOTH + kind]
+    return size
+
+
+@inlined_device_function
 def _may_pass(
     tests: Int64s,
     constants: Float64s,
@@ -288,7 +311,6 @@ def _may_pass(
     numbers: Int64s,
     ways: Int64s,
     ends: Int64s,
-    distinct: Int64s,
     values: Float64s,
     base: int,
     group: int,
@@ -300,7 +322,7 @@ def _may_pass(
         if aggregate == COUNT:
             value = float(rows)
         elif aggregate == DISTINCT:
-            value = float(distinct[group, operand])
+            value = float(_terms(numbers, operand, group))
         elif aggregate == VALUES:
             value = float(rows - numbers[operand, group, BOTH + NONE])
         elif aggregate == EXTREME:
@@ -318,15 +340,16 @@ def _may_pass(
                 near = near * 4294967296.0 + abs(float(numbers[operand, group, i]))
             value, near = value * 2.0**-SCALE, near * 2.0**-SCALE
             if numbers[operand, group, BOTH + DECIMAL] > 0:
-                more = size = 0.0
+                more = most = 0.0
                 for i in range(BOTH - 1, LIMBS - 1, -1):
                     more = more * 4294967296.0 + numbers[operand, group, i]
-                    size = size * 4294967296.0 + abs(float(numbers[operand, group, i]))
+                    most = most * 4294967296.0 + abs(float(numbers[operand, group, i]))
                 value += more * 10.0**-PLACES
-                near += size * 10.0**-PLACES
+                near += most * 10.0**-PLACES
             near *= _SAFE
             if aggregate == AVERAGE and rows > 0:
-                value, near = value / rows, near / rows
+                size = _terms(numbers, operand, group)
+                value, near = value / size, near / size
         constant = constants[test]
         near += _SAFE * (abs(value) + abs(constant))
         if compare == 0 and abs(value - constant) > near:  # =
