@@ -46,12 +46,12 @@ Row = tuple[Any, ...]
 
 
 def write(path: Path, events: Iterable[tuple[int, str, Iterable[Sequence[Identifier]]]]) -> None:
-    """Events as N-Quads."""
+    """Events as N-Quads; the time stands in the graph, as a graph without quads is no event."""
     with path.open("w", encoding="utf-8") as file:
         for time, name, graph in events:
             for triple in graph:
                 file.write(f"{' '.join(map(nt, triple))} <{name}> .\n")  # type: ignore[arg-type]
-            file.write(f'<{name}> {_TIME} "{time}"^^{_LONG} .\n')
+            file.write(f'<{name}> {_TIME} "{time}"^^{_LONG} <{name}> .\n')
 
 
 def run(query: str, files: Mapping[str, Path], force: str) -> list[Row]:
