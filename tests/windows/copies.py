@@ -35,6 +35,10 @@ APART = 4_000_000
 MOST_ANSWERS = 400_000
 """Answers of all copies of a run: a case with many answers gets fewer copies."""
 
+STEADY = 3
+"""The first copy that has the answers of all later ones: a window of three events, and the one
+before it, may reach into three copies."""
+
 ALONE = 20
 """A GPM that reads what earlier steps bind looks at window events one by one: fewer copies."""
 
@@ -94,9 +98,9 @@ def of_copy(row: Row) -> tuple[int, Row]:
 
 def after_each_other(case: Case, streams: Streamset, events: int, force: str) -> int:
     """The number of answers of copies after each other."""
-    most = Counter(map(of_copy, map(comparable, expected(case, shifted(streams, 3)))))
-    first, later = ([row for (c, row), _ in most.items() if c == copy] for copy in (0, 1))
-    copies = max(3, how_many(streams, events, len(later)))
+    most = Counter(map(of_copy, map(comparable, expected(case, shifted(streams, STEADY + 2)))))
+    wanted = [[row for (c, row), _ in most.items() if c == copy] for copy in range(STEADY + 1)]
+    copies = max(STEADY + 2, how_many(streams, events, len(wanted[STEADY])))
     with TemporaryDirectory() as place:
         files = {}
         for iri, own in shifted(streams, copies).items():
@@ -107,8 +111,8 @@ def after_each_other(case: Case, streams: Streamset, events: int, force: str) ->
     for copy, row in map(of_copy, found):
         by_copy.setdefault(copy, []).append(row)
     for copy in range(copies):
-        wanted = later if copy else first
-        assert by_copy.get(copy, []) == wanted, (case.query(), streams, copy)
+        own = wanted[min(copy, STEADY)]
+        assert by_copy.get(copy, []) == own, (case.query(), streams, copy)
     return len(found)
 
 
