@@ -74,15 +74,14 @@ class StreamSeen:
 class Observed:
     """What one reading of all streams of a question shows.
 
-    `streams` are in the order of the query. `windows` are those of the query, if it has some: then
-    `rows` have the solutions on window events, and not the contents of windows.
-    `rows` are the rows that stage 1 hands on with the plan
+    `streams` are in the order of the query. `rows` are what stage 1 hands on with the plan
     `question.watched`, in order of instant and stream: the solutions of all GPMs, and bare rows
     (`gpm` is BARE). Without PARTITION BY every event without a solution has one bare row. With
-    PARTITION BY every event has a bare row for each of its partitions. `failed` counts the events
-    that exceed a limit or lack an endpoint's answer, by the reason. `values` are those of the
-    knowledge base. GPMs see those with the numbers `needed`, from the first event, or window event,
-    to the last one.
+    PARTITION BY every event has a bare row for each of its partitions. `windows` are those of the
+    query, if it has some. Then `rows` have the solutions on window events, and not the contents of
+    windows. `failed` counts, by reason, the events that exceed a limit or lack an endpoint's
+    answer. `values` are the knowledge base's values. `needed` are the numbers of those that GPMs
+    see, from the first event, or window event, to the last one.
     """
 
     question: Question

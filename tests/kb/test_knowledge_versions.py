@@ -8,21 +8,12 @@ import pytest
 import rdflib
 
 from spaseq.algebra.graph_changes import GraphChange, together
-from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import LATEST, KnowledgeVersions, TimedChange
 from spaseq.kb.load import load_kb
 from spaseq.rdf.terms.term import Triple
+from tests.kb.graph_sets import triples
 
 GRAPHS = ("http://e/g", "http://e/h")
-
-
-def triples(knowledge: KnowledgeBase, iri: str) -> set[Triple]:
-    text = knowledge.terms.text
-    return {
-        (text(s), text(p), text(o))
-        for p, own in knowledge.graphs[iri].items()
-        for s, o in zip(own.s.tolist(), own.o.tolist(), strict=True)
-    }
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -1,9 +1,8 @@
 """Shapes of JSON-LD lines: lines that differ in some values alone become quads without a parser.
 
-A shape is learned from one line: the parser reads it with marks in place of its values, and where
-marks stand in the quads, there the values of other lines will stand. Whatever else a value might
-change (a term of the context, a relative IRI, a datatype with a form of its own) is a constant of
-the shape.
+A shape is learned from one line. The parser reads the line with marks in place of its values. Where
+a mark stands in the quads, the value of another line will stand. A value that may change the quads
+in another way stays a constant of the shape: a relative IRI, for example, or a type.
 """
 
 from __future__ import annotations
@@ -72,8 +71,9 @@ class _Value:
 class MessageShape:
     """What lines have in common, and how their quads are made.
 
-    `form` has `%b` for each text that varies; `order` says which group of `pattern` it is, and
-    `write` what becomes of it.
+    `pattern` has a group for each value that varies. `writers` have the place of a group, and what
+    makes a literal of its text. `form` has `%b` wherever a value stands; `pick` takes the texts of
+    all groups and gives those of `form`, in order.
     """
 
     pattern: re.Pattern[bytes]

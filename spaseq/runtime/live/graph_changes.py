@@ -178,7 +178,7 @@ class GraphChanges:
         log, given = kept.log, (kept.most_bytes, kept.limits)
         self._watched = [*watched_graphs(kept.graphs, log.files, *given, self._may_change)]
         self._end = threading.Event()
-        self._then: tuple[tuple[int, ...], KnowledgeBase] | None = None  # of so many changes
+        self._then: tuple[tuple[int, ...], KnowledgeBase] | None = None  # the last value asked for
 
     def _may_change(self, iri: str) -> bool:
         return iri in self._kept.base.graphs and iri not in self._kept.base.endpoints

@@ -4,10 +4,9 @@ A change counts once it is in the log. Its time says which events see it, so a r
 a replay, read all changes first. `base` is the knowledge base before the first change, and
 `files.json` the checksums of its files.
 
-Old changes that nothing needs any more go into the base. The new base is a file of its own, whose
-name has the number of the changes in it; it counts once `folded.json` names it. Then the old one
-goes, and the segments of the log with these changes. So a process that is killed at any time leaves
-the one or the other.
+Old changes that nothing needs go into a new base. It is a file of its own, and its name has the
+number of changes in it. It counts once `folded.json` names it. Then the old base is removed, with
+the segments of the log that have these changes. A process that is killed leaves one of the two.
 """
 
 from __future__ import annotations
@@ -260,7 +259,7 @@ class GraphLog:
 
 
 def _worth(base: Path) -> int:
-    """The bytes of changes for which a new base is worth writing: an eighth of its own."""
+    """How many bytes of changes are worth a new base: an eighth of the base's size, at least."""
     return max(FOLD_BYTES, base.stat().st_size // 8)
 
 

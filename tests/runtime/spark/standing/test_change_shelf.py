@@ -10,7 +10,6 @@ import pytest
 import rdflib
 
 from spaseq.algebra.graph_changes import GraphChange
-from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.kb.load import load_kb
 from spaseq.options import StageOptions
@@ -18,6 +17,7 @@ from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.spark.stages.standing_tasks import Workshop
 from spaseq.runtime.spark.standing import stage_jobs
 from spaseq.runtime.spark.standing.stage_jobs import ChangeShelf
+from tests.kb.graph_sets import triples
 
 GRAPHS = ("http://e/g", "http://e/h")
 
@@ -43,15 +43,6 @@ class Context:
 
     def kept(self) -> int:
         return sum(len(b.value[0]) + len(b.value[2]) for b in self.made if b.there)
-
-
-def triples(knowledge: KnowledgeBase, iri: str) -> set[Triple]:
-    text = knowledge.terms.text
-    return {
-        (text(s), text(p), text(o))
-        for p, own in knowledge.graphs[iri].items()
-        for s, o in zip(own.s.tolist(), own.o.tolist(), strict=True)
-    }
 
 
 @pytest.mark.parametrize("seed", range(20))
