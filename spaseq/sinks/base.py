@@ -103,7 +103,7 @@ class Sink(ABC):
         places = memoryview(offsets).cast("q")
         text = memoryview(data)[places[lines.offset] : places[lines.offset + len(lines)]]
         if isinstance(self.out, LineFile):
-            self.out.write_bytes(bytes(text))
+            self.out.write_bytes(text)
         else:
             self.out.write(str(text, "utf-8"))
 

@@ -56,7 +56,7 @@ class LineFile(io.TextIOBase):
             self._send(whole_lines=True)
         return len(text)
 
-    def write_bytes(self, data: bytes) -> None:
+    def write_bytes(self, data: bytes | memoryview) -> None:
         """Write bytes after the text so far; RunError if the file cannot be written."""
         self.flush()
         if not self._failed:
@@ -103,16 +103,16 @@ class LineFile(io.TextIOBase):
         if end and not self._failed:
             self._put(text[:end].encode("utf-8", "backslashreplace"))
 
-    def _put(self, data: bytes) -> None:
-        done = 0
+    def _put(self, data: bytes | memoryview) -> None:
+        done, data = 0, memoryview(data)
         while done < len(data):
             try:
-                done += os.write(self._descriptor, data[done:] if done else data)
+                done += os.write(self._descriptor, data[done:])
             except BlockingIOError:
                 select.select((), (self._descriptor,), ())
             except OSError as error:
                 self._failed = True
-                self._keep_whole_lines(data[:done])
+                self._keep_whole_lines(bytes(data[:done]))
                 raise self._error(error) from error
 
     def _keep_whole_lines(self, written: bytes) -> None:
@@ -144,7 +144,7 @@ class GzipLines(LineFile):
             self._is_ended = True
             super()._put(self._compress.flush())
 
-    def _put(self, data: bytes) -> None:
+    def _put(self, data: bytes | memoryview) -> None:
         super()._put(self._compress.compress(data))
 
     def _keep_whole_lines(self, written: bytes) -> None:

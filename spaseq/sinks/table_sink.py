@@ -16,8 +16,8 @@ from spaseq.sinks.base import Sink
 
 if TYPE_CHECKING:
     from spaseq.algebra.answer_batch import AnswerBatch
-    from spaseq.rdf.columns.term_columns import TermColumn, TextArray
-    from spaseq.sinks.text_columns import Syntax
+    from spaseq.rdf.columns.term_columns import TermColumn
+    from spaseq.sinks.text_columns import Chosen, Part, Syntax
 
 
 TIMES: dict[str, Callable[[Answer], int]] = {
@@ -66,10 +66,10 @@ class TableSink(Sink):
         self,
         query: str,
         answers: AnswerBatch,
-        terms: Callable[[TermColumn], TextArray],
+        terms: Callable[[TermColumn], Chosen],
         around: tuple[str, str],
-    ) -> list[TextArray]:
-        """The texts of the table's columns, null where a variable is unbound.
+    ) -> list[Part]:
+        """The texts of the table's columns, none where a variable is unbound.
 
         `terms` gives the texts of a column of terms. The text of a time stands between `around`.
         """
@@ -77,7 +77,7 @@ class TableSink(Sink):
 
         self._check_query(query)
         places = {"start": answers.first, "end": answers.last}
-        columns = []
+        columns: list[Part] = []
         for name in self.variables:
             if name in self._times:
                 texts = time_texts(answers.rows.time[places[name]])
@@ -85,7 +85,7 @@ class TableSink(Sink):
             elif name in answers.names.projected:
                 columns.append(terms(answers.column(name)))
             else:
-                columns.append(joined([""], len(answers)))
+                columns.append("")
         return columns
 
     @abstractmethod
@@ -155,11 +155,10 @@ class TsvResults(TableSink):
         self._line([bindings.get(v, "") for v in self.variables])
 
     def write_batch(self, query: str, answers: AnswerBatch) -> None:
-        from spaseq.rdf.columns.term_columns import TermColumn
-        from spaseq.sinks.text_columns import joined_fields
+        from spaseq.sinks.text_columns import Chosen, joined_fields
 
         around = '"', f'"^^<{XSD_DATE_TIME}>'
-        columns = self.columns(query, answers, TermColumn.strings, around)
+        columns = self.columns(query, answers, Chosen.of, around)
         self.write_lines(joined_fields(columns, "\t", "\n", len(answers)))
 
     def _line(self, fields: list[str]) -> None:

@@ -5,6 +5,8 @@ JSON.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
@@ -16,9 +18,18 @@ from spaseq.algebra.answer_batch import AnswerBatch, Runs
 from spaseq.algebra.window_extent import extent_of
 from spaseq.compiled.arrays import Bools, Bytes, Indices, Int32s, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
+from spaseq.rdf.columns.term_columns import (
+    NO_TEXTS,
+    UNBOUND,
+    TermColumn,
+    TextArray,
+    distinct_codes,
+    text_array,
+)
+from spaseq.rdf.kernels.row_texts import CONSTANT, OWN, holding_any, joined_texts
+from spaseq.rdf.kernels.vectors import WIDTH
 from spaseq.rdf.terms.term import CDT_LIST
-from spaseq.rdf.terms.times import format_time
+from spaseq.rdf.terms.times import FRACTIONS, format_time
 from spaseq.records import record
 from spaseq.sinks.answer_json import item_json, quoted, step_json, term_json
 
@@ -34,7 +45,6 @@ _FAR = 2**31 - 1
 """Behind every text. Without a stop, `binary_slice` of Arrow 26 fails for several texts."""
 
 _DAY_MS = 86_400_000
-_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # of years with four digits
 
 _LIST = f'"^^<{CDT_LIST}>'
 
@@ -58,10 +68,10 @@ class Syntax:
     convert: Callable[[str], str]
     special: Bools
 
-    def texts(self, column: TermColumn) -> TextArray:
-        """The texts of a column of terms, null where it is unbound."""
+    def texts(self, column: TermColumn) -> Chosen:
+        """The texts of a column of terms, none where it is unbound."""
         column = column.compact()
-        return TermColumn(column.codes, self.of_terms(column.terms)).strings()
+        return Chosen(self.of_terms(column.terms), column.codes)
 
     def of_terms(self, terms: TextArray) -> TextArray:
         """The texts of terms, none of which is null."""
@@ -79,7 +89,8 @@ class Syntax:
     def _of_form(self, terms: TextArray, opening: str, end: str) -> TextArray:
         body = body_of(terms, opening, end)
         head, tail = self.convert(f"{opening}@{end}").split("@", 1)
-        return wrapped(body, head, tail, self.special, terms, self.convert)
+        parts = wrapped(body, head, tail, self.special, terms, self.convert)
+        return joined(parts, len(terms))
 
 
 def by_form(terms: TextArray) -> Iterator[tuple[Indices, TextArray, Form | None]]:
@@ -125,68 +136,97 @@ def wrapped(
     special: Bools,
     texts: TextArray,
     convert: Callable[[str], str],
-) -> TextArray:
-    """Each body between two texts; `convert` of its text where it has special bytes."""
-    plain = joined([head, body, tail], len(body))
-    data, ends = _bytes_of(body)
-    places = np.flatnonzero(special[data])
-    flagged = np.unique(np.searchsorted(ends, places, "right") - 1)
-    if not len(flagged):
-        return plain
-    others = np.ones(len(body), np.bool_)
-    others[flagged] = False
-    made = [convert(text) for text in texts.take(pa.array(flagged)).to_pylist()]
-    kept = np.flatnonzero(others)
-    return merged([(kept, plain.take(pa.array(kept))), (flagged, encoded(made))])
+) -> list[Part]:
+    """Parts that write each body between two texts; `convert` of its text if it has special bytes."""
+    is_special = holding_any(*_bytes_of(body), special)
+    if not is_special.any():
+        return [head, body, tail]
+    plain, others = np.flatnonzero(~is_special), np.flatnonzero(is_special)
+    whole = joined([head, body.take(pa.array(plain)), tail], len(plain))
+    made = [convert(text) for text in texts.take(pa.array(others)).to_pylist()]
+    return [merged([(plain, whole), (others, encoded(made))])]
 
 
-def joined(parts: Sequence[str | TextArray], size: int) -> TextArray:
-    """Texts [n] one after the other, row by row. A `str` stands in all rows; null gives null."""
-    columns = [pa.scalar(part, TEXT) if isinstance(part, str) else part for part in parts]
-    if all(isinstance(part, str) for part in parts):
-        return pa.repeat(pa.scalar("".join(map(str, parts)), TEXT), size)
-    return pc.binary_join_element_wise(*columns, pa.scalar("", TEXT))
+@record
+class Chosen:
+    """Rows of texts [n]: row i is `table[places[i]]`, or no text where the place is negative."""
+
+    table: TextArray
+    places: Int32s
+
+    @classmethod
+    def of(cls, column: TermColumn) -> Chosen:
+        """The terms of a column."""
+        column = column.compact()
+        return cls(column.terms, column.codes)
 
 
-def joined_where_bound(columns: Sequence[TextArray], separator: str, size: int) -> TextArray:
-    """Texts [n] one after the other, row by row, separated where several are not null."""
-    if not columns:
-        return joined([""], size)
-    if not any(column.null_count for column in columns):
-        parts: list[str | TextArray] = [columns[0]]
-        for column in columns[1:]:
-            parts += [separator, column]
-        return joined(parts, size)
-    before, leads = np.zeros(size, np.int64), text_array(["", separator])
-    parts = []
-    for column in columns:
-        led = joined([leads.take(pa.array(before)), column], size)
-        parts.append(led.fill_null(pa.scalar("", TEXT)))
-        before |= _bools(column.is_valid())
-    return joined(parts, size)
+Part: TypeAlias = "str | TextArray | Chosen"
+"""What rows are joined of: a text that stands in all rows, or a text of each row."""
 
 
-def joined_fields(
-    columns: Sequence[TextArray], separator: str, line_end: str, size: int
-) -> TextArray:
-    """Lines of a table; null is an empty field."""
-    parts: list[str | TextArray] = []
-    for column in columns:
-        parts += [separator, column.fill_null(pa.scalar("", TEXT))]
+def joined(parts: Sequence[Part], size: int) -> TextArray:
+    """Texts [n] one after the other, row by row."""
+    tables: list[TextArray] = []
+    places: list[Int32s] = []
+    column = []
+    for fixed, group in groupby(parts, lambda part: isinstance(part, str)):
+        if fixed:
+            tables.append(text_array(["".join(map(str, group))]))
+            column.append(CONSTANT)
+            continue
+        for part in group:
+            if isinstance(part, Chosen):
+                column.append(len(places))
+                places.append(part.places)
+            else:
+                column.append(OWN)
+            tables.append(part.table if isinstance(part, Chosen) else part)
+    data, offsets, first = _together(tables)
+    rows = np.array(places, np.int32).reshape(len(places), size)
+    ends, texts = joined_texts(data, offsets, first, np.array(column), rows, size)
+    return pa.LargeStringArray.from_buffers(size, pa.py_buffer(ends), pa.py_buffer(texts))
+
+
+def _together(tables: Sequence[TextArray]) -> tuple[Bytes, Int64s, Int64s]:
+    """(bytes, offsets, the number of the first text of each table) of all texts of some tables."""
+    texts = [_bytes_of(table) for table in tables]
+    begins = np.cumsum([0, *(len(data) for data, _ in texts)])
+    offsets = [own + begin for (_, own), begin in zip(texts, begins, strict=False)]
+    first = np.cumsum([0, *map(len, offsets[:-1])])
+    data = np.concatenate([*(data for data, _ in texts), np.zeros(WIDTH, np.uint8)])
+    return data, np.concatenate(offsets), first
+
+
+def joined_where_bound(
+    fields: Sequence[tuple[str, Chosen]], separator: str, size: int
+) -> list[Part]:
+    """Parts that write texts, each behind the constant before it, separated where it is there."""
+    parts: list[Part] = []
+    before = np.zeros(size, np.int32)  # whether a text stands before
+    for lead, texts in fields:
+        bound = texts.places >= 0
+        leads = text_array([lead, separator + lead])
+        parts += [Chosen(leads, np.where(bound, before, np.int32(UNBOUND))), texts]
+        before |= bound
+    return parts
+
+
+def joined_fields(columns: Sequence[Part], separator: str, line_end: str, size: int) -> TextArray:
+    """Lines of a table."""
+    parts = [part for column in columns for part in (separator, column)]
     return joined([*parts[1:], line_end], size)
 
 
-def joined_runs(texts: TextArray, runs: Runs, separator: str) -> TextArray:
-    """The texts of each run, separated."""
+def joined_runs(texts: TextArray, runs: Runs, separator: str) -> list[Part]:
+    """Parts that write the texts of each run, separated."""
     if width := runs.width:
-        places = runs.places.reshape(-1, width)
-        parts: list[str | TextArray] = [texts.take(pa.array(places[:, 0].copy()))]
-        for i in range(1, width):
-            parts += [separator, texts.take(pa.array(places[:, i].copy()))]
-        return joined(parts, len(runs))
+        places = runs.places.reshape(-1, width).astype(np.int32)
+        parts = [part for own in places.T for part in (separator, Chosen(texts, own))]
+        return parts[1:]
     ends = np.concatenate([[0], runs.ends])
     lists = pa.LargeListArray.from_arrays(pa.array(ends), texts.take(pa.array(runs.places)))
-    return pc.binary_join(lists, pa.scalar(separator, TEXT))
+    return [pc.binary_join(lists, pa.scalar(separator, TEXT))]
 
 
 def integer_texts(numbers: Int32s) -> TextArray:
@@ -196,38 +236,24 @@ def integer_texts(numbers: Int32s) -> TextArray:
 
 def time_texts(times_ms: Int64s) -> TextArray:
     """`format_time` of times."""
-    n = len(times_ms)
-    if not n or times_ms.min() < _FIRST_MS or times_ms.max() > _LAST_MS:
-        return text_array([format_time(time) for time in times_ms.tolist()])
-    days, past = np.divmod(times_ms, _DAY_MS)
-    known, which = np.unique(days, return_inverse=True)
-    dates = "".join([format_time(day * _DAY_MS)[:11] for day in known.tolist()])
-    text = np.empty((n, 24), np.uint8)
-    text[:, :11] = np.frombuffer(dates.encode(), np.uint8).reshape(-1, 11)[which]
-    seconds, fraction = np.divmod(past, 1000)
-    minutes, second = np.divmod(seconds, 60)
-    hour, minute = np.divmod(minutes, 60)
-    text[:, 11:13], text[:, 14:16], text[:, 17:19] = _TWO[hour], _TWO[minute], _TWO[second]
-    text[:, [13, 16]] = ord(":")
-    text[:, 19], text[:, 20:23], text[:, 23] = ord("."), _THREE[fraction], ord("Z")
-    whole = fraction == 0
-    text[whole, 19] = ord("Z")
-    lengths = np.where(whole, 20, 24)
-    shown = text.reshape(-1) if not whole.any() else text[np.arange(24) < lengths[:, None]]
-    offsets = np.zeros(n + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return pa.LargeStringArray.from_buffers(
-        n, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(shown))
-    )
+    if not len(times_ms):
+        return NO_TEXTS
+    days = times_ms // _DAY_MS
+    past = times_ms - days * _DAY_MS
+    first = days.min()
+    known, day = distinct_codes(days - first, int(days.max() - first) + 1)
+    dates = [format_time(day * _DAY_MS)[: -len("00:00:00Z")] for day in (known + first).tolist()]
+    minute, second = past // 60_000, past // 1000 % 60
+    places = day, past // 60_000, past // 1000 % 60, past % 1000
+    tables = zip((text_array(dates), *_clock()), places, strict=True)
+    return joined([Chosen(table, own.astype(np.int32)) for table, own in tables], len(times_ms))
 
 
-def _digits(count: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
-    """[10 ** count, count] the digits of numbers, as bytes."""
-    text = "".join(f"{number:0{count}}" for number in range(10**count))
-    return np.frombuffer(text.encode(), np.uint8).reshape(-1, count)
-
-
-_TWO, _THREE = _digits(2), _digits(3)
+@cache
+def _clock() -> tuple[TextArray, TextArray, TextArray]:
+    """The texts of minutes, seconds and fractions, as `format_time` writes them."""
+    minutes = [f"{minute // 60:02}:{minute % 60:02}:" for minute in range(24 * 60)]
+    return text_array(minutes), text_array([f"{s:02}" for s in range(60)]), text_array(FRACTIONS)
 
 
 def _form(text: str) -> Form | None:
@@ -268,28 +294,27 @@ JSON_SYNTAX = Syntax(term_json, _SPECIAL)
 def json_lines(query: str, answers: AnswerBatch) -> TextArray:
     """The lines that `answer_json` makes of the answers, with their line ends."""
     times = time_texts(answers.rows.time)
-    parts: list[str | TextArray] = [
+    parts: list[Part] = [
         f'{{"query": {quoted(query)}, "start": "',
-        times.take(pa.array(answers.first)),
+        Chosen(times, answers.first.astype(np.int32)),
         '", "end": "',
-        times.take(pa.array(answers.last)),
+        Chosen(times, answers.last.astype(np.int32)),
         '", "bindings": {',
-        _bindings(answers),
+        *_bindings(answers),
         '}, "trace": [',
-        joined_runs(_items(answers, times), answers.trace, ", "),
+        *joined_runs(_items(answers, times), answers.trace, ", "),
         "]}\n",
     ]
     return joined(parts, len(answers))
 
 
-def _bindings(answers: AnswerBatch) -> TextArray:
+def _bindings(answers: AnswerBatch) -> list[Part]:
     """The members of the objects of bindings."""
-    size = len(answers)
-    columns = [
-        joined([f"{quoted(v)}: ", JSON_SYNTAX.texts(answers.column(v))], size)
-        for v in answers.names.projected
+    fields = [
+        (f"{quoted(name)}: ", JSON_SYNTAX.texts(answers.column(name)))
+        for name in answers.names.projected
     ]
-    return joined_where_bound(columns, ", ", size)
+    return joined_where_bound(fields, ", ", len(answers))
 
 
 def _items(answers: AnswerBatch, times: TextArray) -> TextArray:
@@ -297,9 +322,9 @@ def _items(answers: AnswerBatch, times: TextArray) -> TextArray:
     rows, names, size = answers.rows, answers.names, len(answers.rows)
     count = len(names.streams)
     steps = text_array([step_json(gpm, s) for gpm in names.gpms for s in names.streams])
-    step = steps.take(pa.array(rows.gpm.astype(np.int64) * count + rows.stream))
-    more = ['", "k": ', integer_texts(rows.k), "}"]
-    items = joined([step, _events(rows), ', "time": "', times, *more], size)
+    step = Chosen(steps, rows.gpm.astype(np.int32) * count + rows.stream)
+    more: list[Part] = ['", "k": ', integer_texts(rows.k), "}"]
+    items = joined([step, *_events(rows), ', "time": "', times, *more], size)
     has_windows = any(":" not in name for name in names.streams)  # no IRI is without a colon
     return _of_windows(items, answers) if has_windows else items
 
@@ -315,9 +340,11 @@ def _of_windows(items: TextArray, answers: AnswerBatch) -> TextArray:
     return text_array(texts)
 
 
-def _events(rows: SolutionBatch) -> TextArray:
-    """The names of the rows' events as JSON."""
+def _events(rows: SolutionBatch) -> list[Part]:
+    """Parts that write the names of the rows' events as JSON."""
     event = rows.event.strings()
-    return wrapped(event, '"', '"', _SPECIAL, event, quoted).fill_null(
-        pa.scalar("null", event.type)
-    )
+    if not event.null_count:
+        return wrapped(event, '"', '"', _SPECIAL, event, quoted)
+    named = event.fill_null(pa.scalar("", TEXT))
+    texts = joined(wrapped(named, '"', '"', _SPECIAL, named, quoted), len(rows))
+    return [pc.if_else(event.is_valid(), texts, pa.scalar("null", TEXT))]

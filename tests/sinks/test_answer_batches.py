@@ -29,7 +29,14 @@ from spaseq.sinks import FORMATS, SINKS, arrow_files, open_sink
 from spaseq.sinks.answer_json import term_json
 from spaseq.sinks.line_file import open_lines
 from spaseq.sinks.table_sink import TableSink, csv_syntax, csv_term
-from spaseq.sinks.text_columns import JSON_SYNTAX, encoded, joined_where_bound, time_texts
+from spaseq.sinks.text_columns import (
+    JSON_SYNTAX,
+    Chosen,
+    encoded,
+    joined,
+    joined_where_bound,
+    time_texts,
+)
 from spaseq.sinks.typed_columns import ColumnType, value_of
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.sorting import RowSorter
@@ -268,8 +275,10 @@ def test_times(times: list[int], step: int) -> None:
 
 
 def test_fields_that_are_all_unbound() -> None:
-    columns = [text_array(["a", None, None, "d"]), text_array([None, None, "b", "e"])]
-    assert joined_where_bound(columns, ", ", 4).to_pylist() == ["a", "", "b", "d, e"]
+    rows = ["a", None, None, "d"], [None, None, "b", "e"]
+    fields = [(lead, Chosen.of(TermColumn.of(own))) for lead, own in zip("xy", rows, strict=True)]
+    lines = joined([*joined_where_bound(fields, ", ", 4), "."], 4)
+    assert lines.to_pylist() == ["xa.", ".", "yb.", "xd, ye."]
 
 
 def test_text_that_utf8_cannot_write() -> None:

@@ -173,10 +173,11 @@ def format_time(ms: int) -> str:
     """
     seconds, fraction = divmod(ms, 1000)
     # Events of one second share its text, and so do the events of an answer.
-    return _second_text(seconds) + _FRACTIONS[fraction]
+    return _second_text(seconds) + FRACTIONS[fraction]
 
 
-_FRACTIONS = ("Z", *(f".{fraction:03}Z" for fraction in range(1, 1000)))
+FRACTIONS = ("Z", *(f".{fraction:03}Z" for fraction in range(1, 1000)))
+"""What stands behind a second, by its milliseconds."""
 
 
 @lru_cache(maxsize=4096)
