@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from spaseq import thresholds
 from spaseq.compiled.arrays import Int32s, Int64s
-from spaseq.kb.kernels.search import find_sorted
+from spaseq.kb.kernels.search import find_hashed, find_sorted, hash_slots
 from spaseq.rdf.columns.term_columns import TextArray, text_array
 from spaseq.rdf.columns.term_tables import ABSENT, TermTable, encoded
 
@@ -20,13 +22,15 @@ __all__ = ["ABSENT", "KbTerms"]
 class KbTerms(TermTable):
     """Distinct N-Triples texts in order of code points. The code of a text is its position.
 
-    Lookup is a binary search in the texts. There is no other index and no Python object per text,
-    so a dictionary in a memory-mapped file stays there.
+    Lookup is a binary search in the texts, so a dictionary in a memory-mapped file stays there. If
+    many texts are looked for, a hash table of their codes is made. There is no Python object per
+    text.
     """
 
     def __init__(self, texts: TextArray) -> None:
         """`texts` is an Arrow array of large strings, sorted."""
         self.texts = texts
+        self._sought = 0  # texts that were looked for
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> KbTerms:
@@ -66,8 +70,7 @@ class KbTerms(TermTable):
 
     def find(self, texts: Sequence[str]) -> Int32s:
         wanted, ends = encoded(texts)
-        codes: Int32s = find_sorted(*self.buffers, ends, wanted, ABSENT)
-        return codes
+        return self._found(ends, wanted)
 
     def find_strings(self, texts: TextArray) -> Int32s:
         _, offsets, data = texts.buffers()
@@ -76,11 +79,27 @@ class KbTerms(TermTable):
         ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
         wanted = np.frombuffer(data, np.uint8)[ends[0] :]
         wanted.setflags(write=False)
-        codes: Int32s = find_sorted(*self.buffers, ends[1:] - ends[0], wanted, ABSENT)
+        return self._found(ends[1:] - ends[0], wanted)
+
+    def _found(self, ends: Int64s, wanted: Any) -> Int32s:
+        self._sought += len(ends)
+        codes: Int32s
+        if self._sought * 100 <= len(self) * thresholds.current.hashed_terms:
+            codes = find_sorted(*self.buffers, ends, wanted, ABSENT)
+        else:
+            codes = find_hashed(*self.buffers, *self._hashed, ends, wanted, ABSENT)
         return codes
+
+    @cached_property
+    def _hashed(self) -> tuple[np.uint64, Int32s]:
+        """(seed, slots) of a hash table; a random seed, so that nobody can choose equal hashes."""
+        seed = np.uint64(secrets.randbits(64))
+        slots = np.full(2 << len(self).bit_length(), -1, np.int32)
+        hash_slots(*self.buffers, seed, slots)
+        return seed, slots
 
     def __getstate__(self) -> TextArray:
         return self.texts
 
     def __setstate__(self, texts: TextArray) -> None:
-        self.texts = texts
+        KbTerms.__init__(self, texts)

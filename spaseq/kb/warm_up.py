@@ -12,8 +12,12 @@ from spaseq.kb.kernels.timed_triples import crowded, holding, intervals, numbere
 
 def steps() -> Iterator[str]:
     """Call each kernel once and yield its name when it is ready."""
-    KbTerms.of(["<a:s>", "<a:t>"]).find(["<a:t>"])
+    terms = KbTerms.of([f"<a:{number}>" for number in range(100, 200)])
+    terms.find(["<a:1>"])
     yield "find_sorted"
+    terms.find(["<a:1>"] * 100)
+    yield "hash_slots"
+    yield "find_hashed"
     nothing, rows = np.empty(0, np.int64), np.zeros(1, np.int64)
     numbered(rows)
     yield "numbered"

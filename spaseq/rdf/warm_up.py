@@ -12,6 +12,7 @@ from spaseq.rdf.kernels.compact import compacted, compacted_parts
 from spaseq.rdf.kernels.event_ranges import event_rows, named_events, sized_events
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
 from spaseq.rdf.kernels.message_graphs import find_apart
+from spaseq.rdf.kernels.row_texts import CONSTANT, holding_any, joined_texts
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
 from spaseq.rdf.lines.line_batches import times_of
 from spaseq.rdf.lines.statements import LineChunk, StatementReader
@@ -50,6 +51,12 @@ def steps() -> Iterator[str]:
     yield "find_texts"
     statements.terms.strings(codes)
     yield "gather"
+    own, ends, places = np.frombuffer(b"a", np.uint8), np.array([0, 1]), np.zeros(1, np.int64)
+    holding_any(own, ends, np.zeros(256, np.bool_))
+    yield "holding_any"
+    rows = np.empty((0, 1), np.int32)
+    joined_texts(np.zeros(1 + PAD, np.uint8), ends, places, np.array([CONSTANT]), rows, 1)
+    yield "joined_texts"
     compacted(codes, len(statements.terms))
     yield "compacted"
     compacted_parts(codes, np.array([len(codes)]), len(statements.terms))

@@ -137,7 +137,7 @@ def wrapped(
     texts: TextArray,
     convert: Callable[[str], str],
 ) -> list[Part]:
-    """Parts that write each body between two texts; `convert` of its text if it has special bytes."""
+    """Parts that write bodies between two texts; `convert` of the text of one with special bytes."""
     is_special = holding_any(*_bytes_of(body), special)
     if not is_special.any():
         return [head, body, tail]
@@ -243,7 +243,6 @@ def time_texts(times_ms: Int64s) -> TextArray:
     first = days.min()
     known, day = distinct_codes(days - first, int(days.max() - first) + 1)
     dates = [format_time(day * _DAY_MS)[: -len("00:00:00Z")] for day in (known + first).tolist()]
-    minute, second = past // 60_000, past // 1000 % 60
     places = day, past // 60_000, past // 1000 % 60, past % 1000
     tables = zip((text_array(dates), *_clock()), places, strict=True)
     return joined([Chosen(table, own.astype(np.int32)) for table, own in tables], len(times_ms))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq.algebra.graph_changes import INSERTED, looks_inside, wildcard
@@ -20,8 +19,9 @@ from spaseq.rdf.columns.term_columns import (
     TermColumn,
     TextArray,
     distinct,
+    take_texts,
 )
-from spaseq.rdf.columns.term_tables import ExtendedTerms
+from spaseq.rdf.columns.term_tables import ABSENT, ExtendedTerms
 from spaseq.records import record
 
 _BITS = 32
@@ -55,28 +55,37 @@ class CodedRows:
     def of(cls, rows: SolutionBatch, variables: Sequence[str], terms: ExtendedTerms) -> CodedRows:
         """The changes among some rows, whose terms are added, and variables of the others."""
         subject, predicate, object_ = HANDED_ON
-        names = subject, object_, *variables
-        whole = TermColumn.concat([rows.values[name].used() for name in names])
-        places, texts = whole.codes.reshape(len(names), -1), whole.terms
-        code = terms.find_strings(texts).astype(np.int64)
-        is_any, inside = _starts(texts, wildcard("")), np.zeros(len(texts) + 1, np.bool_)
-        for number in np.flatnonzero(_starts(texts, "<<")).tolist():
-            inside[number] = looks_inside(texts[number].as_py())
-        of_changes = np.zeros(len(texts) + 1, np.bool_)
-        of_changes[places[:2]] = True
-        new = (code < 0) & ~is_any
         marked = rows.values[predicate].used()
         predicates = pc.utf8_slice_codeunits(marked.terms, 1)
         p = terms.encode(predicates.to_pylist())
         p[_starts(predicates, wildcard(""))] = ANY
-        kept = new & of_changes[:-1]
-        code[kept] = terms.encode(texts.filter(pa.array(kept)).to_pylist())
-        lexicon, rest = ExtendedTerms(terms), new & ~kept
-        code[rest] = lexicon.encode(texts.filter(pa.array(rest)).to_pylist())
-        code = np.append(np.where(is_any, ANY, code), ANY)  # the last is UNBOUND's
-        codes = {name: code[own] for name, own in zip(names, places, strict=True)}
+        codes = {name: _codes(rows.values[name], terms, terms) for name in (subject, object_)}
         codes[predicate] = np.append(p, ANY).astype(np.int64)[marked.codes]
-        return cls(codes, inside[places[1]], lexicon)
+        lexicon = ExtendedTerms(terms)
+        codes |= {name: _codes(rows.values[name], terms, lexicon) for name in variables}
+        return cls(codes, _looks_inside(rows.values[object_]), lexicon)
+
+
+def _codes(column: TermColumn, known: ExtendedTerms, more: ExtendedTerms) -> Int64s:
+    """[n] the codes of terms, ANY where there is none; what is not known is added to `more`."""
+    column = column.compact()
+    code = known.find_strings(column.terms)
+    code[_starts(column.terms, wildcard(""))] = ANY
+    if code.min(initial=0) < 0:
+        used = distinct(column.codes)
+        new = used[(used >= 0) & (code[used] == ABSENT)]
+        code[new] = more.encode(take_texts(column.terms, new).to_pylist())
+    return np.append(code, ANY).astype(np.int64)[column.codes]  # the last is UNBOUND's
+
+
+def _looks_inside(objects: TermColumn) -> Bools:
+    """[n] whether a term is a triple term with a wildcard inside."""
+    column = objects.compact()
+    found = np.zeros(len(column.terms) + 1, np.bool_)
+    for number in np.flatnonzero(_starts(column.terms, "<<")).tolist():
+        found[number] = looks_inside(column.terms[number].as_py())
+    inside: Bools = found[column.codes]
+    return inside
 
 
 @record

@@ -196,6 +196,13 @@ class Thresholds:
     path_steps: int = _of(2**16, "steps", "of a search of paths before components pay off", 0)
     path_overlap: int = _of(8, "visits", "of each place before a search goes by component", 0)
     path_pairs: int = _of(4, "pairs", "for each node before one search per node finds them all", 0)
+    hashed_terms: int = _of(
+        10,
+        "per cent",
+        "of a knowledge base's terms that are sought before it gets a hash table, which takes as"
+        " long as one binary search for each 12 to 30 terms",
+        0,
+    )
     closure_pairs: int = _of(
         2**20, "pairs", "of nodes of a path over a KB that are kept for all batches: 16 MB", 0
     )

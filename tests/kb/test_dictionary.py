@@ -1,11 +1,13 @@
-"""The dictionary of a knowledge base finds texts by binary search."""
+"""The dictionary of a knowledge base finds texts by binary search, and by hashes."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spaseq import thresholds
 from spaseq.kb.dictionary import ABSENT, KbTerms
+from tests.thresholds.forcing import forced
 
 texts = st.text("ab/é", max_size=6).map(lambda rest: f"<http://e/{rest}>")
 
@@ -14,5 +16,10 @@ texts = st.text("ab/é", max_size=6).map(lambda rest: f"<http://e/{rest}>")
 def test_a_text_is_found_where_it_stands(known: set[str], wanted: list[str]) -> None:
     ordered = sorted(known)
     asked = [*wanted, *ordered, "", "a", "b"]
-    found = KbTerms.of(ordered).find(asked).tolist()
-    assert found == [ordered.index(t) if t in known else ABSENT for t in asked]
+    expected = [ordered.index(t) if t in known else ABSENT for t in asked]
+    for way in ("never", "least"):
+        before = thresholds.use(forced(f"hashed_terms={way}"))
+        try:
+            assert KbTerms.of(ordered).find(asked).tolist() == expected
+        finally:
+            thresholds.use(before)

@@ -130,6 +130,7 @@ CROSSINGS: dict[str, Crossing] = {
     "path_overlap": Crossing(larger.cycle, "path_steps=least"),
     "path_pairs": Crossing(larger.cycle),
     "closure_pairs": Crossing(larger.cycle),
+    "hashed_terms": Crossing(larger.cycle),
     "packed_rows": Crossing(larger.followed_batches),
     "log_bytes": Crossing(larger.bucket),
     "log_entries": Crossing(larger.bucket),

@@ -1,4 +1,8 @@
-"""Binary search in sorted texts (Manber and Myers, Suffix arrays, SIAM J. Comput. 22:5, 1993)."""
+"""Search in sorted texts: a binary one, and one by a hash table of their numbers.
+
+The binary search compares from the prefix on that is known to be shared (Manber and Myers, Suffix
+arrays, SIAM J. Comput. 22:5, 1993). The hash table is open, with linear probing.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from spaseq.compiled.arrays import Int32s
 from spaseq.compiled.decorators import inlined_device_function, kernel
+from spaseq.rdf.kernels.vectors import folded_product, signed, word
 
 Array = Any  # numba tells writable arrays from others, mypy does not
+
+_U = np.uint64
+_K1, _K2 = _U(0x9E3779B97F4A7C15), _U(0xD6E8FEB86659FD93)
+_WORD = 8
 
 
 @kernel
@@ -55,3 +65,75 @@ def _shared(a: Array, at: int, end: int, b: Array, begin: int, stop: int, known:
         if a[at + j] != b[begin + j]:
             return j
     return shorter
+
+
+@kernel
+def hash_slots(offsets: Array, data: Array, seed: np.uint64, slots: Int32s) -> None:
+    """Enter the m texts into `slots` int32 [2^i], more than m, which are all -1."""
+    mask = _U(len(slots) - 1)
+    for code in range(len(offsets) - 1):
+        at = offsets[code]
+        slot = _hash(data, at, offsets[code + 1] - at, seed) & mask
+        while slots[slot] >= 0:
+            slot = (slot + _U(1)) & mask
+        slots[slot] = code
+
+
+@kernel
+def find_hashed(
+    offsets: Array,
+    data: Array,
+    seed: np.uint64,
+    slots: Int32s,
+    ends: Array,
+    wanted: Array,
+    absent: int,
+) -> Array:
+    """What `find_sorted` gives, by `slots` that `hash_slots` has filled."""
+    codes = np.empty(len(ends), np.int32)
+    mask = _U(len(slots) - 1)
+    begin = 0
+    for i in range(len(ends)):
+        size = ends[i] - begin
+        slot = _hash(wanted, begin, size, seed) & mask
+        code = signed(slots[slot])
+        while code >= 0 and not (
+            offsets[code + 1] - offsets[code] == size
+            and _same(data, offsets[code], wanted, begin, size)
+        ):
+            slot = (slot + _U(1)) & mask
+            code = signed(slots[slot])
+        codes[i] = code if code >= 0 else absent
+        begin = ends[i]
+    return codes
+
+
+@inlined_device_function
+def _hash(data: Array, at: int, size: int, seed: np.uint64) -> np.uint64:
+    """The hash of the text of `size` bytes at `at`; no byte behind it is read."""
+    mixed = seed ^ _U(size) * _K1
+    if size < _WORD:
+        for j in range(size):
+            mixed = (mixed ^ _U(data[at + j])) * _K1
+    else:
+        last = at + size - _WORD
+        while at < last:
+            mixed = folded_product(word(data, at) ^ seed, mixed ^ _K2)
+            at += _WORD
+        mixed = folded_product(word(data, last) ^ seed, mixed ^ _K2)
+    return folded_product(mixed ^ _K2, _K1)
+
+
+@inlined_device_function
+def _same(a: Array, at: int, b: Array, begin: int, size: int) -> bool:
+    """Whether two texts of `size` bytes are equal; no byte behind them is read."""
+    if size < _WORD:
+        for j in range(size):
+            if a[at + j] != b[begin + j]:
+                return False
+        return True
+    for j in range(0, size - _WORD, _WORD):
+        if word(a, at + j) != word(b, begin + j):
+            return False
+    last = size - _WORD
+    return bool(word(a, at + last) == word(b, begin + last))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from itertools import repeat
+from itertools import accumulate, repeat
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -200,12 +200,12 @@ class TermColumn:
         if 2 * sum(map(len, columns)) <= thresholds.current.few_pairs:
             return _of_few([text for c in columns for text in c.texts()])
         parts = [c.compact() for c in columns]
-        unified = pa.concat_arrays([c.terms for c in parts]).dictionary_encode()
+        tables = {id(c.terms): c.terms for c in parts}
+        unified = pa.concat_arrays([*tables.values()]).dictionary_encode()
         place = np.append(unified.indices.to_numpy(), np.int32(UNBOUND))  # the last is UNBOUND's
-        begin = np.cumsum([0, *(len(c.terms) for c in parts[:-1])])
-        shifted = np.concatenate([c.codes for c in parts])
-        shifted += np.repeat(begin, [len(c) for c in parts]) * (shifted >= 0)
-        return cls(place[shifted], unified.dictionary)
+        begin = dict(zip(tables, accumulate(map(len, tables.values()), initial=0), strict=False))
+        shifted = [np.where(c.codes < 0, UNBOUND, c.codes + begin[id(c.terms)]) for c in parts]
+        return cls(place[np.concatenate(shifted)], unified.dictionary)
 
     def take(self, rows: RowSelection) -> TermColumn:
         """The rows at the given positions; `terms` stays the same object."""
