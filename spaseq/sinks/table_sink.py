@@ -17,7 +17,7 @@ from spaseq.sinks.base import Sink
 if TYPE_CHECKING:
     from spaseq.algebra.answer_batch import AnswerBatch
     from spaseq.rdf.columns.term_columns import TermColumn
-    from spaseq.sinks.text_columns import Chosen, Part, Syntax
+    from spaseq.sinks.text_columns import Part, PlacedTexts, Syntax
 
 
 TIMES: dict[str, Callable[[Answer], int]] = {
@@ -66,7 +66,7 @@ class TableSink(Sink):
         self,
         query: str,
         answers: AnswerBatch,
-        terms: Callable[[TermColumn], Chosen],
+        terms: Callable[[TermColumn], PlacedTexts],
         around: tuple[str, str],
     ) -> list[Part]:
         """The texts of the table's columns, none where a variable is unbound.
@@ -155,10 +155,10 @@ class TsvResults(TableSink):
         self._line([bindings.get(v, "") for v in self.variables])
 
     def write_batch(self, query: str, answers: AnswerBatch) -> None:
-        from spaseq.sinks.text_columns import Chosen, joined_fields
+        from spaseq.sinks.text_columns import PlacedTexts, joined_fields
 
         around = '"', f'"^^<{XSD_DATE_TIME}>'
-        columns = self.columns(query, answers, Chosen.of, around)
+        columns = self.columns(query, answers, PlacedTexts.of, around)
         self.write_lines(joined_fields(columns, "\t", "\n", len(answers)))
 
     def _line(self, fields: list[str]) -> None:

@@ -68,10 +68,10 @@ class Syntax:
     convert: Callable[[str], str]
     special: Bools
 
-    def texts(self, column: TermColumn) -> Chosen:
+    def texts(self, column: TermColumn) -> PlacedTexts:
         """The texts of a column of terms, none where it is unbound."""
         column = column.compact()
-        return Chosen(self.of_terms(column.terms), column.codes)
+        return PlacedTexts(self.of_terms(column.terms), column.codes)
 
     def of_terms(self, terms: TextArray) -> TextArray:
         """The texts of terms, none of which is null."""
@@ -137,7 +137,7 @@ def wrapped(
     texts: TextArray,
     convert: Callable[[str], str],
 ) -> list[Part]:
-    """Parts that write bodies between two texts; `convert` of the text of one with special bytes."""
+    """Parts that write bodies between two texts, or `convert` of a text with special bytes."""
     is_special = holding_any(*_bytes_of(body), special)
     if not is_special.any():
         return [head, body, tail]
@@ -148,20 +148,20 @@ def wrapped(
 
 
 @record
-class Chosen:
+class PlacedTexts:
     """Rows of texts [n]: row i is `table[places[i]]`, or no text where the place is negative."""
 
     table: TextArray
     places: Int32s
 
     @classmethod
-    def of(cls, column: TermColumn) -> Chosen:
+    def of(cls, column: TermColumn) -> PlacedTexts:
         """The terms of a column."""
         column = column.compact()
         return cls(column.terms, column.codes)
 
 
-Part: TypeAlias = "str | TextArray | Chosen"
+Part: TypeAlias = "str | TextArray | PlacedTexts"
 """What rows are joined of: a text that stands in all rows, or a text of each row."""
 
 
@@ -176,12 +176,12 @@ def joined(parts: Sequence[Part], size: int) -> TextArray:
             column.append(CONSTANT)
             continue
         for part in group:
-            if isinstance(part, Chosen):
+            if isinstance(part, PlacedTexts):
                 column.append(len(places))
                 places.append(part.places)
             else:
                 column.append(OWN)
-            tables.append(part.table if isinstance(part, Chosen) else part)
+            tables.append(part.table if isinstance(part, PlacedTexts) else part)
     data, offsets, first = _together(tables)
     rows = np.array(places, np.int32).reshape(len(places), size)
     ends, texts = joined_texts(data, offsets, first, np.array(column), rows, size)
@@ -199,7 +199,7 @@ def _together(tables: Sequence[TextArray]) -> tuple[Bytes, Int64s, Int64s]:
 
 
 def joined_where_bound(
-    fields: Sequence[tuple[str, Chosen]], separator: str, size: int
+    fields: Sequence[tuple[str, PlacedTexts]], separator: str, size: int
 ) -> list[Part]:
     """Parts that write texts, each behind the constant before it, separated where it is there."""
     parts: list[Part] = []
@@ -207,7 +207,7 @@ def joined_where_bound(
     for lead, texts in fields:
         bound = texts.places >= 0
         leads = text_array([lead, separator + lead])
-        parts += [Chosen(leads, np.where(bound, before, np.int32(UNBOUND))), texts]
+        parts += [PlacedTexts(leads, np.where(bound, before, np.int32(UNBOUND))), texts]
         before |= bound
     return parts
 
@@ -222,7 +222,7 @@ def joined_runs(texts: TextArray, runs: Runs, separator: str) -> list[Part]:
     """Parts that write the texts of each run, separated."""
     if width := runs.width:
         places = runs.places.reshape(-1, width).astype(np.int32)
-        parts = [part for own in places.T for part in (separator, Chosen(texts, own))]
+        parts = [part for own in places.T for part in (separator, PlacedTexts(texts, own))]
         return parts[1:]
     ends = np.concatenate([[0], runs.ends])
     lists = pa.LargeListArray.from_arrays(pa.array(ends), texts.take(pa.array(runs.places)))
@@ -245,7 +245,9 @@ def time_texts(times_ms: Int64s) -> TextArray:
     dates = [format_time(day * _DAY_MS)[: -len("00:00:00Z")] for day in (known + first).tolist()]
     places = day, past // 60_000, past // 1000 % 60, past % 1000
     tables = zip((text_array(dates), *_clock()), places, strict=True)
-    return joined([Chosen(table, own.astype(np.int32)) for table, own in tables], len(times_ms))
+    return joined(
+        [PlacedTexts(table, own.astype(np.int32)) for table, own in tables], len(times_ms)
+    )
 
 
 @cache
@@ -295,9 +297,9 @@ def json_lines(query: str, answers: AnswerBatch) -> TextArray:
     times = time_texts(answers.rows.time)
     parts: list[Part] = [
         f'{{"query": {quoted(query)}, "start": "',
-        Chosen(times, answers.first.astype(np.int32)),
+        PlacedTexts(times, answers.first.astype(np.int32)),
         '", "end": "',
-        Chosen(times, answers.last.astype(np.int32)),
+        PlacedTexts(times, answers.last.astype(np.int32)),
         '", "bindings": {',
         *_bindings(answers),
         '}, "trace": [',
@@ -321,7 +323,7 @@ def _items(answers: AnswerBatch, times: TextArray) -> TextArray:
     rows, names, size = answers.rows, answers.names, len(answers.rows)
     count = len(names.streams)
     steps = text_array([step_json(gpm, s) for gpm in names.gpms for s in names.streams])
-    step = Chosen(steps, rows.gpm.astype(np.int32) * count + rows.stream)
+    step = PlacedTexts(steps, rows.gpm.astype(np.int32) * count + rows.stream)
     more: list[Part] = ['", "k": ', integer_texts(rows.k), "}"]
     items = joined([step, *_events(rows), ', "time": "', times, *more], size)
     has_windows = any(":" not in name for name in names.streams)  # no IRI is without a colon

@@ -31,7 +31,7 @@ from spaseq.sinks.line_file import open_lines
 from spaseq.sinks.table_sink import TableSink, csv_syntax, csv_term
 from spaseq.sinks.text_columns import (
     JSON_SYNTAX,
-    Chosen,
+    PlacedTexts,
     encoded,
     joined,
     joined_where_bound,
@@ -276,7 +276,9 @@ def test_times(times: list[int], step: int) -> None:
 
 def test_fields_that_are_all_unbound() -> None:
     rows = ["a", None, None, "d"], [None, None, "b", "e"]
-    fields = [(lead, Chosen.of(TermColumn.of(own))) for lead, own in zip("xy", rows, strict=True)]
+    fields = [
+        (lead, PlacedTexts.of(TermColumn.of(own))) for lead, own in zip("xy", rows, strict=True)
+    ]
     lines = joined([*joined_where_bound(fields, ", ", 4), "."], 4)
     assert lines.to_pylist() == ["xa.", ".", "yb.", "xd, ye."]
 
