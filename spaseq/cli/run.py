@@ -52,6 +52,7 @@ from spaseq.runtime.live.graph_log import first_graphs
 from spaseq.scratch import ScratchDirectory
 from spaseq.sinks import open_sink
 from spaseq.sinks.line_file import open_lines, standard_lines
+from spaseq.sinks.write_behind import WriteBehind
 from spaseq.sources.base import Source
 
 
@@ -237,10 +238,11 @@ def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOut
         closing(batches_of(job, options.runtime)) as batches,
         answer_file(output.out) as out,
         open_sink(output.form, out, variables) as sink,
+        WriteBehind(sink) as writer,
     ):
         for query, answers in batches:
             found += len(answers)
-            sink.write_all(job.plans[query].identity.name, answers)
+            writer.write_all(job.plans[query].identity.name, answers)
     return found
 
 

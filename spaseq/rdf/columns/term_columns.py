@@ -156,8 +156,9 @@ class TermColumn:
         assert self._values is not None
         distinct, which = np.unique(self._values, return_inverse=True)
         unbound = int(len(distinct) > 0 and distinct[0] == NO_VALUE)
-        self._codes = (which.reshape(-1) - unbound).astype(np.int32)  # -1 is UNBOUND
         self._terms = text_array(integer_texts(distinct[unbound:]))
+        # Last, as another thread may look whether there are codes; -1 is UNBOUND.
+        self._codes = (which.reshape(-1) - unbound).astype(np.int32)
 
     def __len__(self) -> int:
         return len(self._values if self._codes is None else self._codes)  # type: ignore[arg-type]

@@ -1,0 +1,72 @@
+"""Answers that a thread writes: all of them, in order, and what goes wrong is not lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import StringIO
+from threading import Event
+
+import pytest
+
+from spaseq.algebra.answers import Answer
+from spaseq.errors import RunError
+from spaseq.sinks.base import Sink
+from spaseq.sinks.write_behind import WriteBehind
+
+GIVEN = [Answer((time, 0), (time, 0), (), (), ()) for time in range(50)]
+
+
+class Noted(Sink):
+    """Notes the times of answers; fails at one of them, and waits until it may go on."""
+
+    def __init__(self, failing: int | None = None, waiting: bool = False) -> None:
+        super().__init__(StringIO())
+        self.times: list[int] = []
+        self.may_go_on = Event()
+        self._failing = failing
+        if not waiting:
+            self.may_go_on.set()
+
+    def write(self, query: str, answer: Answer) -> None:
+        self.may_go_on.wait()
+        if answer.end[0] == self._failing:
+            raise RunError("cannot write: no space left on device")
+        self.times.append(answer.end[0])
+
+
+def write(sink: Noted, answers: Sequence[Answer] = GIVEN) -> None:
+    with WriteBehind(sink) as writer:
+        for answer in answers:
+            writer.write_all("q", [answer])
+
+
+def test_all_are_written_in_order() -> None:
+    sink = Noted()
+    write(sink)
+    assert sink.times == [*range(50)]
+
+
+@pytest.mark.parametrize("failing", [0, 20, 49])
+def test_a_failure_ends_the_run_and_nothing_is_written_behind_it(failing: int) -> None:
+    sink = Noted(failing)
+    with pytest.raises(RunError, match="no space left"):
+        write(sink)
+    assert sink.times == [*range(failing)]
+
+
+def test_what_was_given_before_an_error_is_written() -> None:
+    sink = Noted()
+    with pytest.raises(RuntimeError, match="the run"), WriteBehind(sink) as writer:
+        writer.write_all("q", GIVEN[:7])
+        raise RuntimeError("the run")
+    assert sink.times == [*range(7)]
+
+
+def test_an_interrupted_run_does_not_wait_for_a_reader_that_keeps_it_waiting() -> None:
+    sink = Noted(waiting=True)
+    with pytest.raises(KeyboardInterrupt), WriteBehind(sink) as writer:
+        for answer in GIVEN[:3]:
+            writer.write_all("q", [answer])
+        raise KeyboardInterrupt
+    assert sink.times == []
+    sink.may_go_on.set()
