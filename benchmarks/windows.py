@@ -9,8 +9,8 @@ are 100 thresholds on one average, in one run; `join` are two readings of a key 
 within 3 s. `cost` has the sliding average over ranges from a second to a day, and with 1 to 1,000
 windows at a time.
 
-A rate is million events per second of CPU time of all processes, with one thread for each of the
-others. The median and the best of the runs after a warm-up run are shown.
+A rate is million events per second of CPU time of all processes, up to an Arrow table (Polars: a
+column), with one thread for each of the others. The median and the best of the runs after a warm-up run are shown.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def in_duckdb(sql: str, path: Path, limit: float) -> int:
 def answers(queries: str | list[str], paths: dict[str, Path]) -> int:
     """The number of answers of a run over lifted Parquet."""
     given = {name: spaseq.Lifted(str(path), LIFT) for name, path in paths.items()}
-    return sum(1 for _ in spaseq.run(queries, given, runtime="local"))
+    return int(spaseq.run(queries, given, runtime="local").to_arrow().num_rows)
 
 
 def show(name: str, events: int, run: Callable[[], object], runs: int) -> float:

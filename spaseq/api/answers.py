@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from html import escape
-from itertools import islice
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING
 
+from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer
 from spaseq.api.match import Match
 from spaseq.errors import UsageError
@@ -16,6 +17,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.terms.term import Term, plain_text
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.job import Stats
+from spaseq.stages.collection_pause import collection_paused
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import rdflib
     import rdflib.query
+
+    from spaseq.sinks.answer_columns import AnswerColumns
 
 
 _COLUMNS = 20
@@ -104,24 +108,28 @@ class Answers(Iterator[Match]):
 
     def __init__(
         self,
-        matches: Generator[Match],
+        batches: Generator[tuple[str, Sequence[Answer]]],
         plans: Sequence[QueryPlan],
         stats: Stats,
         live: bool = False,
     ) -> None:
-        """Made by `spaseq.run`. If it is `live`, a notebook that shows it takes no match."""
-        self._matches, self._plans, self._live = matches, plans, live
+        """Made by `spaseq.run`, of answers with the names of their queries.
+
+        If it is `live`, a notebook that shows it takes no match.
+        """
+        self._batches, self._plans, self._live = batches, plans, live
+        self._matches = _matches(batches)
         self.stats = stats
         self._next: deque[Match] = deque()  # taken from the run, but not by the user
         self._taken = 0
         self._ended = False
-        self._kept: list[Match] | None = None
+        self._kept: list[tuple[str, Sequence[Answer]]] | None = None
         self._table: pa.Table | None = None
 
     # --- iteration --------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Match]:
-        return self._left() if self._kept is None else iter(self._kept)
+        return self._left() if self._kept is None else _matches(self._kept)
 
     def __next__(self) -> Match:
         return next(self._left())
@@ -142,6 +150,7 @@ class Answers(Iterator[Match]):
         if self._kept is None:
             self._next.clear()
         self._matches.close()
+        self._batches.close()
 
     # --- conversions ------------------------------------------------------------------------------
 
@@ -161,9 +170,7 @@ class Answers(Iterator[Match]):
 
             graphs = any(plan.answers.template is not None for plan in self._plans)
             columns = AnswerColumns(self.columns, len(self._plans) > 1, graphs)
-            rows = iter([(m.query, m.answer) for m in self._all()])
-            raw = [columns.raw(some) for some in iter(lambda: list(islice(rows, _BATCH)), [])]
-            self._table = columns.table(raw)
+            self._table = columns.table(_raw(columns, self._all()))
         return self._table
 
     def to_pandas(self) -> pd.DataFrame:
@@ -224,7 +231,7 @@ class Answers(Iterator[Match]):
         result.vars = [rdflib.Variable(name) for name in self.columns]
         result.bindings = [
             {rdflib.Variable(name): Term(text).to_rdflib() for name, text in m.answer.bindings}
-            for m in self._all()
+            for m in _matches(self._all())
         ]
         return result
 
@@ -232,7 +239,7 @@ class Answers(Iterator[Match]):
         import rdflib
 
         dataset = rdflib.Dataset()
-        for match in self._all():
+        for match in _matches(self._all()):
             graph = dataset.graph(rdflib.URIRef(str(match.event)))
             for triple in match.answer.graph or ():
                 s, p, o = (Term(text).to_rdflib() for text in triple)
@@ -243,16 +250,19 @@ class Answers(Iterator[Match]):
         """The table by Arrow's PyCapsule interface, which other libraries read."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def _all(self) -> list[Match]:
-        """All matches, which are kept from now on."""
+    def _all(self) -> list[tuple[str, Sequence[Answer]]]:
+        """All answers with the names of their queries, which are kept from now on."""
         if self._kept is None:
             if self._taken:
                 raise UsageError(
                     f"{self._taken} matches have been taken from this run, and are not kept: "
                     "convert before you iterate, or run again"
                 )
-            kept = [*self._next, *self._matches]
-            self._next, self._ended, self._kept = deque(kept), True, kept
+            kept = [*self._batches] if not self._next else []
+            begun = groupby(chain(self._next, self._matches), lambda match: match.query)
+            kept += [(name, [match.answer for match in own]) for name, own in begun]
+            self._next.clear()
+            self._kept, self._matches, self._ended = kept, _matches(kept), True
         return self._kept
 
     # --- display ----------------------------------------------------------------------------------
@@ -260,7 +270,7 @@ class Answers(Iterator[Match]):
     def __repr__(self) -> str:
         names = ", ".join(plan.identity.name for plan in self._plans)
         if self._kept is not None:
-            return f"<Answers of {names}: {len(self._kept)}>"
+            return f"<Answers of {names}: {sum(len(own) for _, own in self._kept)}>"
         state = "all taken" if self._ended else "running" if self._taken else "not begun"
         return f"<Answers of {names}: {state}, {self._taken} taken>"
 
@@ -268,6 +278,36 @@ class Answers(Iterator[Match]):
         """The next matches as a short table; it takes none from a run over generators."""
         if self._kept is None and not self._live and not self._ended:
             self._next.extend(islice(self._matches, _SHOWN + 1 - len(self._next)))
-        shown = list(islice(self._next if self._kept is None else self._kept, _SHOWN + 1))
+        matches = self._next if self._kept is None else _matches(self._kept)
+        shown = list(islice(matches, _SHOWN + 1))
         rows = [(match.query, match.answer) for match in shown[:_SHOWN]]
         return answers_html(repr(self), self.columns, rows, more=len(shown) > _SHOWN)
+
+
+def _matches(batches: Iterable[tuple[str, Sequence[Answer]]]) -> Generator[Match]:
+    """The matches one by one; no garbage is collected while those of a batch are made."""
+    for name, answers in batches:
+        if not isinstance(answers, AnswerBatch):
+            yield from (Match(name, answer) for answer in answers)
+            continue
+        for part in answers.parts():
+            with collection_paused():
+                made = part.made()
+            for answer in made:
+                yield Match(name, answer)
+
+
+def _raw(
+    columns: AnswerColumns, batches: Iterable[tuple[str, Sequence[Answer]]]
+) -> Iterator[pa.RecordBatch]:
+    """Batches of a table."""
+    kinds = groupby(batches, lambda batch: (batch[0], isinstance(batch[1], AnswerBatch)))
+    for (name, _), group in kinds:
+        rest = deque[tuple[str, Answer]]()
+        for _, own in group:
+            if isinstance(own, AnswerBatch):
+                yield from (columns.raw_of(name, part) for part in own.parts(_BATCH))
+            else:
+                rest.extend((name, answer) for answer in own)
+        while rest:
+            yield columns.raw([rest.popleft() for _ in range(min(len(rest), _BATCH))])

@@ -9,7 +9,6 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Generator,
-    Iterable,
     Iterator,
     Mapping,
     Sequence,
@@ -22,7 +21,6 @@ from itertools import chain
 from os import PathLike
 from typing import Any, Literal, TypeAlias, TypeVar, Unpack, cast
 
-from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer
 from spaseq.api.answers import Answers
 from spaseq.api.match import Match, PartialMatch
@@ -36,7 +34,6 @@ from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.graph_dumps import GraphDumps
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.sources.iterables import Event
-from spaseq.stages.collection_pause import collection_paused
 
 AsyncStreamInput: TypeAlias = StreamInput | AsyncIterable[Event]
 """What `spaseq.run` takes, or events that are awaited."""
@@ -213,8 +210,8 @@ def run(
     streaming = live and runtime == "local"
     task = prepare("run", query, streams, kb, runtime, options, pushed=streaming)
     task.listen(on_bad, stats)
-    matches = _streamed(task) if streaming else _matches(task)
-    return Answers(matches, task.job.plans, task.job.stats, live=streaming)
+    batches = _streamed(task) if streaming else _batches(task)
+    return Answers(batches, task.job.plans, task.job.stats, live=streaming)
 
 
 @dataclass(slots=True)
@@ -277,38 +274,26 @@ def prepare(
     return Task(job, bound, chosen, delay_ms)
 
 
-def _matches(task: Task) -> Generator[Match]:
+def _batches(task: Task) -> Generator[tuple[str, Sequence[Answer]]]:
+    """(name of the query, some of its answers) of streams that end."""
     job = replace(task.job, streams=bounded_sources(task.streams, task.options))
     with closing(batches_of(job, task.options.runtime)) as batches:
         for number, answers in batches:
-            name = job.plans[number].identity.name
-            for made in _pieces(answers):
-                for answer in made:
-                    yield Match(name, answer)
+            yield job.plans[number].identity.name, answers
 
 
-def _pieces(answers: Sequence[Answer]) -> Iterator[Iterable[Answer]]:
-    """All answers, in pieces for which Python's garbage is not collected."""
-    if not isinstance(answers, AnswerBatch):
-        yield answers
-        return
-    for part in answers.parts():
-        with collection_paused():
-            made = part.made()
-        yield made
-
-
-def _streamed(task: Task) -> Generator[Match]:
-    """The matches over generators of events, each as soon as it is certain."""
+def _streamed(task: Task) -> Generator[tuple[str, Sequence[Answer]]]:
+    """The answers over generators of events, each as soon as it is certain."""
     live, bounded = split_live(task.streams)
     if not live:  # they were generators of paths
-        yield from _matches(replace(task, streams=bounded))
+        yield from _batches(replace(task, streams=bounded))
         return
     run = live_run(task, list(live), bounded)
     try:
         while (iri := run.waits_for) is not None:
             event = next(live[iri], _END)
-            yield from task.named(run.end(iri) if event is _END else run.take(iri, event))
+            for number, answer in run.end(iri) if event is _END else run.take(iri, event):
+                yield task.job.plans[number].identity.name, [answer]
     finally:
         run.finish()
 

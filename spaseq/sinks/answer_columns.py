@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.algebra.window_extent import extent_of
 from spaseq.compiled.arrays import Int64s
 from spaseq.errors import RunError
+from spaseq.sinks.text_columns import split_names
 from spaseq.sinks.typed_columns import TIME, ColumnType
 
 TRACED = pa.struct(
@@ -122,7 +122,8 @@ class AnswerColumns:
 
     def table(self, raw: Iterable[pa.RecordBatch]) -> pa.Table:
         """Raw batches as a typed table."""
-        return pa.Table.from_batches([self.typed(batch) for batch in raw], self.schema)
+        seen = [*raw]  # all of them, before their types are known
+        return pa.Table.from_batches([self.typed(batch) for batch in seen], self.schema)
 
 
 def own_column(name: str, variables: Sequence[str]) -> str:
@@ -177,15 +178,17 @@ def _traces(answers: AnswerBatch, times: pa.Array) -> pa.Array:
 
 def _graph_names(names: pa.Array) -> list[pa.Array]:
     """The IRIs of events' graphs, or the begins of ranges and numbers of events of windows."""
-    has_space = pc.match_substring(names, " ")
-    if not pc.any(has_space).as_py():
+    graphs, extents = split_names(names)
+    if extents is None:
         return [names, pa.nulls(len(names), TIME), pa.nulls(len(names), pa.int32())]
-    extents = [extent_of(name) or (None, None) for name in names.to_pylist()]
-    begins = [None if begin is None else _us(begin) for begin, _ in extents]
+    begins, events = np.zeros((2, len(names)), np.int64)
+    begins[extents.rows], events[extents.rows] = _all_us(extents.begin), extents.events
+    is_graph = np.ones(len(names), np.bool_)
+    is_graph[extents.rows] = False
     return [
-        pc.if_else(has_space, pa.scalar(None, pa.string()), names),
-        pa.array(begins, TIME),
-        pa.array([events for _, events in extents], pa.int32()),
+        graphs,
+        pa.array(begins, TIME, mask=is_graph),
+        pa.array(events.astype(np.int32), mask=is_graph),
     ]
 
 

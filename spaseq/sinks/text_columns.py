@@ -15,9 +15,7 @@ import pyarrow.compute as pc
 
 from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch, Runs
-from spaseq.algebra.window_extent import extent_of
 from spaseq.compiled.arrays import Bools, Bytes, Indices, Int32s, Int64s
-from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import (
     NO_TEXTS,
     UNBOUND,
@@ -31,7 +29,7 @@ from spaseq.rdf.kernels.vectors import WIDTH
 from spaseq.rdf.terms.term import CDT_LIST
 from spaseq.rdf.terms.times import FRACTIONS, format_time
 from spaseq.records import record
-from spaseq.sinks.answer_json import item_json, quoted, step_json, term_json
+from spaseq.sinks.answer_json import quoted, step_json, term_json
 
 TEXT = pa.large_string()
 
@@ -229,7 +227,7 @@ def joined_runs(texts: TextArray, runs: Runs, separator: str) -> list[Part]:
     return [pc.binary_join(lists, pa.scalar(separator, TEXT))]
 
 
-def integer_texts(numbers: Int32s) -> TextArray:
+def integer_texts(numbers: Int32s | Int64s) -> TextArray:
     """Integers as texts."""
     return pc.cast(pa.array(numbers), TEXT)
 
@@ -324,28 +322,47 @@ def _items(answers: AnswerBatch, times: TextArray) -> TextArray:
     count = len(names.streams)
     steps = text_array([step_json(gpm, s) for gpm in names.gpms for s in names.streams])
     step = PlacedTexts(steps, rows.gpm.astype(np.int32) * count + rows.stream)
-    more: list[Part] = ['", "k": ', integer_texts(rows.k), "}"]
-    items = joined([step, *_events(rows), ', "time": "', times, *more], size)
-    has_windows = any(":" not in name for name in names.streams)  # no IRI is without a colon
-    return _of_windows(items, answers) if has_windows else items
+    graph, extents = split_names(rows.event.strings())
+    more: list[Part] = ['", "k": ', integer_texts(rows.k)]
+    if extents is not None:
+        begins, events = time_texts(extents.begin), integer_texts(extents.events)
+        parts: list[Part] = [', "from": "', begins, '", "events": ', events]
+        place = np.full(size, UNBOUND, np.int32)
+        place[extents.rows] = np.arange(len(extents.rows))
+        more.append(PlacedTexts(joined(parts, len(events)), place))
+    return joined([step, *_graphs(graph), ', "time": "', times, *more, "}"], size)
 
 
-def _of_windows(items: TextArray, answers: AnswerBatch) -> TextArray:
-    """The items, of which some may be of window events."""
-    rows, names = answers.rows, answers.names
-    texts = items.to_pylist()
-    places = rows.time.tolist(), rows.k.tolist(), rows.gpm.tolist(), rows.stream.tolist()
-    for i, (time, k, gpm, stream, name) in enumerate(zip(*places, rows.event.texts(), strict=True)):
-        if extent_of(name) is not None:
-            texts[i] = item_json(time, k, names.gpms[gpm], names.streams[stream], name)
-    return text_array(texts)
+@record
+class Extents:
+    """The extents of m window events among n events.
+
+    Attributes:
+        rows: [m] the numbers of these events.
+        begin: int64 [m], when their ranges begin (ms).
+        events: int64 [m], the numbers of events in them.
+    """
+
+    rows: Indices
+    begin: Int64s
+    events: Int64s
 
 
-def _events(rows: SolutionBatch) -> list[Part]:
-    """Parts that write the names of the rows' events as JSON."""
-    event = rows.event.strings()
-    if not event.null_count:
-        return wrapped(event, '"', '"', _SPECIAL, event, quoted)
-    named = event.fill_null(pa.scalar("", TEXT))
-    texts = joined(wrapped(named, '"', '"', _SPECIAL, named, quoted), len(rows))
-    return [pc.if_else(event.is_valid(), texts, pa.scalar("null", TEXT))]
+def split_names(names: TextArray) -> tuple[TextArray, Extents | None]:
+    """The IRIs of events' graphs, null for window events, and the extents of these, if any."""
+    is_window = pc.match_substring(names, " ")
+    rows = np.flatnonzero(is_window.fill_null(False))
+    if not len(rows):
+        return names, None
+    parts = pc.list_flatten(pc.split_pattern(names.take(pa.array(rows)), " "))
+    begin, events = parts.cast(pa.int64()).to_numpy().reshape(-1, 2).T
+    return pc.if_else(is_window, pa.scalar(None, names.type), names), Extents(rows, begin, events)
+
+
+def _graphs(names: TextArray) -> list[Part]:
+    """Parts that write the names of events' graphs as JSON."""
+    if not names.null_count:
+        return wrapped(names, '"', '"', _SPECIAL, names, quoted)
+    named = names.fill_null(pa.scalar("", TEXT))
+    texts = joined(wrapped(named, '"', '"', _SPECIAL, named, quoted), len(names))
+    return [pc.if_else(names.is_valid(), texts, pa.scalar("null", TEXT))]
