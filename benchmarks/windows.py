@@ -10,7 +10,8 @@ within 3 s. `cost` has the sliding average over ranges from a second to a day, a
 windows at a time.
 
 A rate is million events per second of CPU time of all processes, up to an Arrow table (Polars: a
-column), with one thread for each of the others. The median and the best of the runs after a warm-up run are shown.
+column), with one thread for each of the others. The median and the best of the runs after a warm-up
+run are shown.
 """
 
 from __future__ import annotations
