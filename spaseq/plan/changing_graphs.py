@@ -17,6 +17,7 @@ from spaseq.algebra.deferral import core
 from spaseq.algebra.graph_changes import changes_of
 from spaseq.algebra.nodes import mapped
 from spaseq.plan.query_plan import ChangingGraphs, QueryPlan, Signature, StageKey
+from spaseq.plan.rules.kept_groups import keeping_lasting
 from spaseq.plan.split_patterns import SplitPattern, split
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 
@@ -51,6 +52,7 @@ def _reading(plan: QueryPlan, changing: Collection[str], maintained: Collection[
         return plan
     makers = tuple(iri for iri in graphs if iri in maintained)
     streams = tuple(map(changes_of, makers))
+    plan = keeping_lasting(plan, graphs)
     inputs, patterns = plan.inputs, plan.patterns
     splits = _splits(plan, graphs)
     if splits is None:

@@ -90,14 +90,16 @@ Extent: TypeAlias = PanesExtent | EachEventExtent | SessionExtent
 
 @record
 class WindowPlan:
-    """A window. `content` is the index of what stage 1 hands on of its events.
+    """A window. `held` is what stage 2 holds of its events to evaluate GPMs at its closes.
 
-    It is None if stage 2 keeps groups for all GPMs on the window.
+    `content` is its index in the plan's contents, None if stage 2 keeps what it knows of all GPMs
+    on the window.
     """
 
     name: str
     streams: tuple[int, ...]  # indexes in the plan's streams
     extent: Extent
+    held: ContentPlan
     content: int | None
 
 

@@ -51,7 +51,7 @@ def split(pattern: n.Pattern, graphs: Collection[str]) -> SplitPattern | None:
 
 
 def _split(pattern: n.Pattern, graphs: Collection[str]) -> SplitPattern | None:
-    if not _reads(pattern, graphs):
+    if not reads(pattern, graphs):
         return SplitPattern(pattern)
     match pattern:
         case n.Join(left, right):
@@ -61,12 +61,12 @@ def _split(pattern: n.Pattern, graphs: Collection[str]) -> SplitPattern | None:
             found, read = _split(left, graphs), possible(right)
             if expr is not None:
                 read |= expression_variables(expr)
-            if found is None or _reads(right, graphs) or not _is_apart(found, read, expr):
+            if found is None or reads(right, graphs) or not _is_apart(found, read, expr):
                 return None
             return SplitPattern(n.LeftJoin(found.own, right, expr), found.triples, found.conditions)
         case n.Minus(left, right):
             found = _split(left, graphs)
-            if found is None or _reads(right, graphs) or not _is_apart(found, possible(right)):
+            if found is None or reads(right, graphs) or not _is_apart(found, possible(right)):
                 return None
             return SplitPattern(n.Minus(found.own, right), found.triples, found.conditions)
         case n.Extend(inner, variable, expr):
@@ -128,11 +128,11 @@ def _is_plain(expr: ast.Expr) -> bool:
     return not is_volatile(expr) and not exists_uses(expr)
 
 
-def _reads(pattern: n.Pattern, graphs: Collection[str]) -> bool:
+def reads(pattern: n.Pattern, graphs: Collection[str]) -> bool:
     """Whether a pattern may look into one of the graphs."""
     if isinstance(pattern, n.Graph):
         name = pattern.name
         own = not isinstance(name, str) or name[1:-1] in graphs
     else:
         own = any(map(exists_uses, expressions(pattern)))
-    return own or any(_reads(inner, graphs) for inner in n.children(pattern))
+    return own or any(reads(inner, graphs) for inner in n.children(pattern))

@@ -15,6 +15,7 @@ from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
 from spaseq.lang.variables import is_now, walk
 from spaseq.plan.query_plan import ContentPlan, GpmPlan, KeptGroups, Operand, QueryPlan
+from spaseq.plan.split_patterns import reads
 
 FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
 """The aggregates that are kept."""
@@ -36,10 +37,11 @@ def reason_for_all(plan: QueryPlan, gpm: GpmPlan) -> str | None:
         return "it stands on a stream, too"
     if gpm.correlation is not None or gpm.needed:
         return "its pattern depends on other steps, or on NOW()"
-    contents = [plan.inputs.windows[source.window].content for source in gpm.windows]
-    keys = {plan.patterns.contents[c].gpm.pattern for c in contents if c is not None}
+    keys = {plan.inputs.windows[source.window].held.gpm.pattern for source in gpm.windows}
     if plan.sequence.own_partition and len(keys) > 1:
         return "its windows have several forms of KEY"
+    if plan.changing is not None and reads(gpm.pattern, plan.changing.graphs):
+        return "it reads a graph that changes"
     return None
 
 
@@ -51,7 +53,7 @@ def reason_against(gpm: GpmPlan) -> str | None:
     if not all(_is_kept(aggregate) for _, aggregate in group.aggregates):
         return "it has COUNT(DISTINCT *), or an aggregate that is not kept"
     if events_of(group.pattern) is None:
-        return "its aggregates are not over one EVENT with triple patterns and FILTERs"
+        return "its aggregates are not over one EVENT with triple patterns, FILTERs and GRAPH"
     return None
 
 
@@ -91,8 +93,11 @@ def group_of(pattern: n.Pattern) -> n.Group | None:
 def events_of(pattern: n.Pattern) -> tuple[n.Pattern, str | None] | None:
     """(what stage 1 evaluates on each event, the stream's name of ON); None if it cannot."""
     match pattern:
+        case n.Join(n.Graph() as block, other) | n.Join(other, n.Graph() as block):
+            found = events_of(other) if is_matched(block) else None
+            return None if found is None else (n.Join(found[0], block), found[1])
         case n.EventBlock(inner, stream):
-            return (inner, stream) if _is_matched(inner) else None
+            return (inner, stream) if is_matched(inner) else None
         case n.Filter(expr, inner) if is_plain(expr):
             found = events_of(inner)
             return None if found is None else (n.Filter(expr, found[0]), found[1])
@@ -102,19 +107,20 @@ def events_of(pattern: n.Pattern) -> tuple[n.Pattern, str | None] | None:
     return None
 
 
-def _is_matched(pattern: n.Pattern) -> bool:
+def is_matched(pattern: n.Pattern) -> bool:
+    """Whether stage 1 may evaluate a pattern inside EVENT; graphs of the KB must not change."""
     match pattern:
         case n.BGP() | n.Path() | n.Table() | n.EventName():
             return True
         case n.Filter(expr, inner) | n.Extend(inner, _, expr):
-            return is_plain(expr) and _is_matched(inner)
+            return is_plain(expr) and is_matched(inner)
         case n.LeftJoin(left, right, expr):
             plain = expr is None or is_plain(expr)
-            return plain and _is_matched(left) and _is_matched(right)
+            return plain and is_matched(left) and is_matched(right)
         case n.Join(left, right) | n.Union(left, right) | n.Minus(left, right):
-            return _is_matched(left) and _is_matched(right)
-        case n.Project(inner) | n.Distinct(inner):
-            return _is_matched(inner)
+            return is_matched(left) and is_matched(right)
+        case n.Project(inner) | n.Distinct(inner) | n.Graph(_, inner):
+            return is_matched(inner)
     return False
 
 
@@ -179,9 +185,7 @@ def of_partitions(
 
     SOLVED is unbound where the event has no solution.
     """
-    content = plan.inputs.windows[gpm.windows[0].window].content
-    assert content is not None
-    key = plan.patterns.contents[content].gpm.pattern
+    key = plan.inputs.windows[gpm.windows[0].window].held.gpm.pattern
     solved = n.Extend(pattern, SOLVED, ast.Literal("true"))
     return n.LeftJoin(key, n.Project(solved, (*columns, SOLVED)))
 

@@ -1,14 +1,15 @@
 """Which GPMs on windows are a join across events that stage 2 keeps from one close to the next.
 
 Such a GPM joins EVENT blocks and triple patterns on the union graph. Stage 1 matches each of these
-parts once on each event. Everything around the join looks at one of its solutions at a time. Parts
-that have variables in common must be acyclic: they form a join tree (Beeri and others, JACM 1983).
+parts once on each event, and joins it with blocks of the KB. Everything around the join looks at
+one of its solutions at a time. Parts that have variables in common must be acyclic: they form a
+join tree (Beeri and others, JACM 1983).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.scope import certain, possible, visible
@@ -16,7 +17,7 @@ from spaseq.expr.uses import variables_of
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts
 from spaseq.plan.query_plan import ContentPlan, GpmPlan, JoinEdge, QueryPlan
-from spaseq.plan.window_groups import SOLVED, events_of, is_plain, of_partitions
+from spaseq.plan.window_groups import SOLVED, events_of, is_matched, is_plain, of_partitions
 from spaseq.records import record
 
 MOST_PARTS = 6
@@ -55,7 +56,11 @@ def reason_against(gpm: GpmPlan) -> str | None:
 
 
 def _common(one: JoinOperand, other: JoinOperand) -> frozenset[str]:
-    return possible(one.pattern) & possible(other.pattern)
+    return _shared(one.pattern, other.pattern)
+
+
+def _shared(one: n.Pattern, other: n.Pattern) -> frozenset[str]:
+    return possible(one) & possible(other)
 
 
 def _sure(parts: Sequence[JoinOperand]) -> frozenset[str]:
@@ -85,9 +90,10 @@ def _below(pattern: n.Pattern, filters: tuple[ast.Expr, ...]) -> JoinedPattern |
         case n.Distinct(inner):
             return _over(_below(inner, filters), n.Distinct)
     operands = [*_operands(pattern)]
-    if None in operands:
-        return None
     parts = list(dict.fromkeys(own for own in operands if isinstance(own, JoinOperand)))
+    if None in operands or not parts:
+        return None
+    _join_blocks(parts, [own for own in operands if isinstance(own, n.Graph)])
     above = []
     for expr in filters:
         place = next((i for i, p in enumerate(parts) if _reads(expr) <= certain(p.pattern)), None)
@@ -95,8 +101,6 @@ def _below(pattern: n.Pattern, filters: tuple[ast.Expr, ...]) -> JoinedPattern |
             above.append(expr)
         else:
             parts[place] = JoinOperand(n.Filter(expr, parts[place].pattern), parts[place].stream)
-    if not parts:
-        return None
     joined: n.Pattern = n.EventBlock(_all([part.pattern for part in parts]), None, 0)
     rest = [own for own in operands if isinstance(own, n.Table)]
     return JoinedPattern(tuple(parts), _filtered(_all([joined, *rest]), above), joined)
@@ -125,8 +129,18 @@ def _all(patterns: Sequence[n.Pattern]) -> n.Pattern:
     return joined
 
 
-def _operands(pattern: n.Pattern) -> Iterator[JoinOperand | n.Table | None]:
-    """The parts and tables of a join; None for anything else."""
+def _join_blocks(parts: list[JoinOperand], blocks: Sequence[n.Graph]) -> None:
+    """Join each block of the KB with the part that has the most variables in common with it."""
+    left = [*blocks]
+    while left:
+        pairs = product(range(len(parts)), left)
+        place, block = max(pairs, key=lambda pair: len(_shared(parts[pair[0]].pattern, pair[1])))
+        parts[place] = JoinOperand(n.Join(parts[place].pattern, block), parts[place].stream)
+        left.remove(block)
+
+
+def _operands(pattern: n.Pattern) -> Iterator[JoinOperand | n.Table | n.Graph | None]:
+    """The parts, tables and blocks of the KB of a join; None for anything else."""
     match pattern:
         case n.Join(left, right):
             yield from _operands(left)
@@ -135,6 +149,8 @@ def _operands(pattern: n.Pattern) -> Iterator[JoinOperand | n.Table | None]:
             yield from (JoinOperand(n.BGP((triple,))) for triple in triples)
         case n.Table():
             yield pattern
+        case n.Graph():
+            yield pattern if is_matched(pattern) else None
         case _:
             found = events_of(pattern)
             yield None if found is None else JoinOperand(*found)

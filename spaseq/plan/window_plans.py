@@ -123,7 +123,9 @@ def window_plans(
         places.append((own, key))
     order = list(contents)
     windows = tuple(
-        WindowPlan(window.name, place[0], extent_of(window.extent), order.index(place))
+        WindowPlan(
+            window.name, place[0], extent_of(window.extent), contents[place], order.index(place)
+        )
         for window, place in zip(query.windows, places, strict=True)
     )
     return windows, tuple(contents.values())

@@ -12,6 +12,7 @@ from spaseq.plan.query_plan import GpmPlan, KeptGroups, ProjectedVariable, Query
 from spaseq.plan.rules import NAMES
 from spaseq.plan.rules.kept_groups import reason_against
 from spaseq.plan.single_events import needs_columns
+from spaseq.plan.split_patterns import reads
 from spaseq.render.query_words import (
     QueryWords,
     duration_text,
@@ -117,12 +118,16 @@ def window_gpms(plan: QueryPlan, window: int) -> Iterator[tuple[str, str | None]
 
 def _kept_text(plan: QueryPlan, gpm: str) -> str:
     own = next(own for own in plan.patterns.kept if plan.patterns.gpms[own.gpm].name == gpm)
+    of_knowledge = reads(plan.patterns.gpms[own.gpm].pattern, plan.inputs.kbs)
+    where = " with graphs that stay as they are" if of_knowledge else ""
     if isinstance(own, KeptGroups):
-        return f"the groups of {gpm}: a close costs those that changed"
+        return f"the groups of {gpm}{where}: a close costs those that changed"
     parts = len(own.parts)
     if parts == 1:
-        return f"the solutions of {gpm}: a close costs those that come and go"
-    return f"the join of {gpm}, of {parts} parts: a close costs the solutions that come and go"
+        return f"the solutions of {gpm}{where}: a close costs those that come and go"
+    return (
+        f"the join of {gpm}, of {parts} parts{where}: a close costs the solutions that come and go"
+    )
 
 
 def _content(plan: QueryPlan, content: int, words: QueryWords) -> str:

@@ -19,6 +19,7 @@ from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.plan import families as families_module
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.rules.kept_groups import keeping_lasting
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.terms.term import Triple
@@ -68,6 +69,7 @@ class PushedQueries:
         tolerated: Tolerated = Tolerated.NONE,
     ) -> None:
         """`plans` are in reading order; `how` makes their stages."""
+        plans = [keeping_lasting(plan, plan.inputs.kbs) for plan in plans]
         self._how = how
         self._families, self._tolerated = families, tolerated
         self._counters: dict[str, InstantCounter] = {}
@@ -120,6 +122,7 @@ class PushedQueries:
             UsageError: it registers a stream that another one registers, or queries would read each
                 other's streams in a circle, or its stages cannot evaluate it. Nothing has changed.
         """
+        plan = keeping_lasting(plan, plan.inputs.kbs)
         if instead is None and not self._is_chained(plan):
             query = self._query(plan)
             self._connect_last(query, self._unit_for(query))
@@ -152,6 +155,7 @@ class PushedQueries:
         Raises:
             UsageError: as from `add`.
         """
+        plan = keeping_lasting(plan, plan.inputs.kbs)
         plans, plan = _in_order([query.plan for query in self.queries], plan)
         query = self._query(plan)
         known = {id(own.plan): own for own in [*self.queries, query]}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from spaseq.algebra.answers import Answer
 from spaseq.automaton.run.live_states import LiveStates
+from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.families import UnitPlan
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.stages.unit_sequence import UnitSequence
@@ -14,8 +15,8 @@ from spaseq.stages.unit_sequence import UnitSequence
 class SingleQuery:
     """A `UnitSequence` of one query; `unit` is that."""
 
-    def __init__(self, plan: QueryPlan) -> None:
-        self.unit = UnitSequence(UnitPlan({0: plan}))
+    def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase | None = None) -> None:
+        self.unit = UnitSequence(UnitPlan({0: plan}), knowledge=knowledge)
         self.push, self.sleeps, self.partials = self.unit.push, self.unit.sleeps, self.unit.partials
         self.live_runs, self.waits = self.unit.live_runs, self.unit.waits
         self.snapshot, self.restore = self.unit.snapshot, self.unit.restore

@@ -13,7 +13,7 @@ from tests.oracle.model import Event, Streamset
 from tests.oracle.patterns import date_time, nt
 from tests.windows.window_oracle import Case, Extent, Level, S, Solutions, T, WindowEvent
 
-_V, _R = URIRef("http://e/v"), URIRef("http://e/r")
+_V, _R, _TO = URIRef("http://e/v"), URIRef("http://e/r"), URIRef("http://e/to")
 Terms = Mapping[str, Identifier]
 Windows = Mapping[str, tuple[tuple[str, ...], Extent]]
 Found = list[dict[str, Identifier]]
@@ -170,6 +170,42 @@ def _different(event: WindowEvent, mu: Terms) -> Found:
     ]
 
 
+def _thing(number: int) -> URIRef:
+    return URIRef(f"http://e/o{number}")
+
+
+KNOWN = [
+    *(
+        (URIRef(f"http://e/o{i}"), _TO, URIRef(f"http://e/o{j}"))
+        for i, j in [(1, 2), (1, 3), (3, 3)]
+    ),
+    *((URIRef(f"http://e/o{i}"), _V, number_term(v)) for i, v in [(1, 1), (2, 1), (3, 2)]),
+]
+"""The triples of the graph KB."""
+
+
+def _of_neighbours(event: WindowEvent, mu: Terms) -> Found:
+    """The number and the sum of the values of all things from which KB leads to one."""
+    found: dict[Identifier, list[int]] = {}
+    for o, v in _pairs(event.content):
+        for p in [p for s, to, p in KNOWN if (s, to) == (o, _TO)]:
+            found.setdefault(p, []).append(_number(v))
+    return [
+        {"o": p, "c": number_term(len(vs)), "s": number_term(sum(vs))} for p, vs in found.items()
+    ]
+
+
+def _led_to(event: WindowEvent, mu: Terms) -> Found:
+    """Two things with values, from one of which KB leads to the other."""
+    pairs = _pairs(event.content)
+    return [
+        {"o": o, "v": v, "w": w}
+        for o, v in pairs
+        for p, w in pairs
+        if (o, _TO, p) in KNOWN and _number(v) <= _number(w)
+    ]
+
+
 PATTERNS: list[tuple[str, tuple[str, ...], Solutions]] = [
     ("{ { SELECT (AVG(?v) AS ?ea) { EVENT { ?o :v ?v } } } }", ("ea",), _average),
     (
@@ -213,6 +249,22 @@ PATTERNS: list[tuple[str, tuple[str, ...], Solutions]] = [
     ),
     ("{ ?o :v ?v . ?p :v ?v FILTER(?o != ?p) }", ("o", "p", "v"), _alike),
     ("{ { SELECT ?o ?v { EVENT ON S { ?o :v ?v } EVENT ON T { ?o :v ?w } } } }", ("o", "v"), _both),
+    *(
+        (
+            "{ { SELECT ?o (COUNT(*) AS ?c) (SUM(?v) AS ?s) { " + inner + " } GROUP BY ?o } }",
+            ("o", "c", "s"),
+            _of_neighbours,
+        )
+        for inner in (
+            "EVENT { ?p :v ?v GRAPH :kb { ?p :to ?o } }",
+            "GRAPH ?g { ?p :to ?o } EVENT { ?p :v ?v }",
+        )
+    ),
+    (
+        "{ { SELECT ?o ?v ?w { ?o :v ?v GRAPH :kb { ?o :to ?p } ?p :v ?w FILTER(?v <= ?w) } } }",
+        ("o", "v", "w"),
+        _led_to,
+    ),
 ]
 
 KEYED = [

@@ -7,31 +7,44 @@ import pickle
 import signal
 import traceback
 from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
+import rdflib
 
 import spaseq
 from spaseq.algebra.answers import Answer
+from spaseq.api.prepare import load_knowledge
 from spaseq.compile import compile_query
 from spaseq.gpm.pattern_stage import PatternStage
-from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.options import KnowledgeOptions
 from spaseq.rdf.in_memory.program_events import batch_of_event, triples_of
 from tests.oracle.comparison import comparable
 from tests.oracle.model import Streamset, TooBig
 from tests.oracle.patterns import nt
 from tests.stages.single_query import SingleQuery
 from tests.thresholds import forced
-from tests.windows.draw_cases import draw_case, draw_streams
-from tests.windows.window_oracle import Case, S, T, expected
+from tests.windows.draw_cases import KNOWN, draw_case, draw_streams
+from tests.windows.window_oracle import KB, Case, S, T, expected
 
 NAMES = {S: "S", T: "T"}
 
 
 def graph_text(triples: Sequence[Sequence[object]]) -> str:
     return "".join(f"{' '.join(nt(t) for t in triple)} .\n" for triple in triples)  # type: ignore[arg-type]
+
+
+def kb_of(query: str) -> dict[str, rdflib.Graph]:
+    return {KB: reduce(rdflib.Graph.add, KNOWN, rdflib.Graph())} if KB in query else {}
+
+
+def stages_of(query: str) -> tuple[PatternStage, SingleQuery]:
+    plan = compile_query(query)
+    knowledge = load_knowledge((plan,), kb_of(query), KnowledgeOptions(kb_cache="none"))
+    return PatternStage(plan, knowledge), SingleQuery(plan, knowledge)
 
 
 def bounded(
@@ -41,7 +54,7 @@ def bounded(
         NAMES[iri]: [spaseq.Event(graph_text(g), time, name) for time, name, g in events]
         for iri, events in streams.items()
     }
-    matches = spaseq.run(query, given, runtime=runtime, disable=disable)  # type: ignore[arg-type]
+    matches = spaseq.run(query, given, runtime=runtime, disable=disable, kb=kb_of(query))  # type: ignore[arg-type]
     return [m.answer for m in matches]
 
 
@@ -57,7 +70,7 @@ def in_order(streams: Streamset) -> list[tuple[int, int, str, str | None, str]]:
 
 
 def pushed(query: str, streams: Streamset) -> list[Answer]:
-    engine, found = spaseq.Engine(query), []
+    engine, found = spaseq.Engine(query, kb_of(query)), []
     for time, _, iri, name, graph in in_order(streams):
         if name is None:
             found += engine.push(NAMES[iri], graph, time)
@@ -68,15 +81,14 @@ def pushed(query: str, streams: Streamset) -> list[Answer]:
 
 def restarted(query: str, streams: Streamset) -> list[Answer]:
     """Batches of a few events, after each of which another stage goes on."""
-    plan = compile_query(query)
-    patterns, stage = PatternStage(plan, KnowledgeBase.empty()), SingleQuery(plan)
+    patterns, stage = stages_of(query)
     found: list[Answer] = []
     for number, (time, k, iri, name, graph) in enumerate(in_order(streams)):
         stage.push(patterns.match(batch_of_event(iri, time, k, name, triples_of(graph))))
         if number % 3:
             continue
         found += stage.advance(time - 1)
-        state, stage = stage.snapshot(), SingleQuery(plan)
+        state, (_, stage) = stage.snapshot(), stages_of(query)
         stage.restore(state)
     return [*found, *stage.close()]
 
@@ -109,8 +121,7 @@ def _push_on(
 ) -> None:
     """Push the events that the state does not have; the process kills itself before long."""
     done, found, snapshot = pickle.loads(state.read_bytes())
-    plan = compile_query(query)
-    patterns, stage = PatternStage(plan, KnowledgeBase.empty()), SingleQuery(plan)
+    patterns, stage = stages_of(query)
     if snapshot is not None:
         stage.restore(snapshot)
     for number in range(done, len(events) + 1):

@@ -11,14 +11,21 @@ from rdflib.term import Identifier
 
 import spaseq
 from spaseq.compile import compile_query
+from spaseq.kb.cache import NO_CACHE
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.refresh import KbWatch
+from spaseq.options import ServiceOptions
+from spaseq.plan.changing_graphs import connected
+from spaseq.plan.rules.kept_groups import reason_against
+from spaseq.runtime.job.job import Job
 from tests.oracle.model import Event, Streamset
-from tests.windows.draw_cases import draw_extent, number_term
+from tests.windows.draw_cases import KNOWN, draw_extent, number_term
 from tests.windows.test_against_oracle import check
-from tests.windows.window_oracle import Case, Level, S, T, WindowEvent
+from tests.windows.window_oracle import KB, Case, Level, S, T, WindowEvent
 
 Triple = tuple[str, str, str]
 Part = tuple[str | None, tuple[Triple, ...]]
-"""A stream's name, `any` or None for the union graph; and triple patterns."""
+"""A stream's name, `any`, None for the union graph, or KB; and triple patterns."""
 
 Found = dict[str, Identifier]
 WAYS = ["bounded", "anew", "least", "never", "pushed", "restarted"]
@@ -48,6 +55,8 @@ def matched(triples: Sequence[Triple], graph: Iterable[tuple[Identifier, ...]]) 
 
 def of_part(part: Part, content: Sequence[Event]) -> list[Found]:
     stream, triples = part
+    if stream == KB:
+        return list(matched(triples, KNOWN))
     if stream is None:
         union = {triple for event in content for triple in event.graph}
         return list(matched(triples, union))
@@ -62,7 +71,7 @@ def draw_triple(draw: Random) -> Triple:
 
 
 def draw_part(draw: Random) -> Part:
-    stream = draw.choice([None, None, "any", "S", "T"])
+    stream = draw.choice([None, None, "any", "S", "T", KB])
     most = 3 if stream is None else 2
     return stream, tuple(draw_triple(draw) for _ in range(draw.randint(1, most)))
 
@@ -74,6 +83,8 @@ def text_of(part: Part) -> str:
         return f"{inner} ."
     # a blank node of a group may stand in no other one
     inner = inner.replace("_:x", "?hidden")
+    if stream == KB:
+        return f"GRAPH <{KB}> {{ {inner} }}"
     return f"EVENT {{ {inner} }}" if stream == "any" else f"EVENT ON {stream} {{ {inner} }}"
 
 
@@ -188,13 +199,13 @@ def run(seeds: range, partition: bool = False) -> tuple[int, int]:
 
 
 def test_drawn_joins() -> None:
-    answered, kept = run(range(12))
+    answered, kept = run(range(16))
     assert answered > 2
     assert kept > 6
 
 
 def test_drawn_joins_of_partitions() -> None:
-    answered, kept = run(range(12), partition=True)
+    answered, kept = run(range(16), partition=True)
     assert answered > 2
     assert kept > 6
 
@@ -213,7 +224,8 @@ def test_many_drawn_joins(seeds: range, partition: bool) -> None:
     assert kept > len(seeds) * 2 // 5
 
 
-HEAD = "PREFIX : <http://e/> SELECT * FROM STREAM S <http://e/s> FROM WINDOW W ON S RANGE 1 HOURS"
+HEAD = """PREFIX : <http://e/> SELECT * FROM STREAM S <http://e/s> FROM NAMED :kb
+    FROM WINDOW W ON S RANGE 1 HOURS"""
 
 
 @pytest.mark.parametrize(
@@ -222,6 +234,9 @@ HEAD = "PREFIX : <http://e/> SELECT * FROM STREAM S <http://e/s> FROM WINDOW W O
         ("?o :v ?v", "keeps    the solutions of A"),
         ("?o :v ?v ; :w ?w", "keeps    the join of A, of 2 parts"),
         ("EVENT { ?o :v ?v ; :w ?w } ?o :x ?x . ?x :y ?y", "keeps    the join of A, of 3 parts"),
+        ("?o :v ?v . ?p :v ?v GRAPH :kb { ?o :to ?p }", "keeps    the join of A, of 2 parts with"),
+        ("EVENT { ?o :v ?v } GRAPH ?g { ?o :to ?p }", "keeps    the solutions of A with graphs"),
+        ("GRAPH :kb { ?o :to ?p }", "anew     A: its pattern is neither"),
         ("?a :v ?b . ?b :v ?c . ?c :v ?a", "anew     A: its join is cyclic"),
         ("?a :v ?b OPTIONAL { ?b :v ?c }", "anew     A: its pattern is neither"),
         ("EVENT { ?o :v ?v OPTIONAL { ?o :w ?w } } ?x :w ?w", "of its join may be unbound"),
@@ -249,3 +264,23 @@ def test_a_join_beyond_the_limit_has_no_solutions_until_it_is_small_again() -> N
     times = [match.answer.end[0] for match in run]
     assert [times.count(second * 1000) for second in (1, 2, 3, 4)] == [25, 25, 25, 25]
     assert len(bad) == 1
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "?o :v ?v . ?p :w ?v GRAPH :kb { ?o :to ?p }",
+        "{ SELECT ?p (SUM(?v) AS ?s) { EVENT { ?o :v ?v } GRAPH ?g { ?o :to ?p } } GROUP BY ?p }",
+    ],
+)
+def test_nothing_is_kept_of_graphs_that_may_change(pattern: str) -> None:
+    """A window event sees the graphs of its close, and not those of its events."""
+    query = f"{HEAD} WHERE {{ SEQ(A) DEFINE GPM A ON W {{ {pattern} }} }}"
+    plan = compile_query(query)
+    assert plan.patterns.kept
+    [changing] = connected([plan], [KB])
+    assert not changing.patterns.kept
+    assert changing.inputs.windows[0].content == 0
+    assert reason_against(changing, changing.patterns.gpms[0]) == "it reads a graph that changes"
+    watched = Job((plan,), (), KnowledgeBase.empty(), watch=KbWatch([], ServiceOptions(), NO_CACHE))
+    assert not watched.plans[0].patterns.kept

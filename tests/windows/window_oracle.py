@@ -20,7 +20,7 @@ from tests.oracle.patterns import terms_as_written
 Solutions = Callable[["WindowEvent", Mapping[str, Identifier]], list[dict[str, Identifier]]]
 """The solutions of a pattern on a window event, given earlier bindings."""
 
-S, T = "http://e/s", "http://e/t"
+S, T, KB = "http://e/s", "http://e/t", "http://e/kb"
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ class Case:
             for name, (streams, extent) in self.windows.items()
         ]
         gpms = [f"DEFINE GPM {g.name} ON {g.change} {g.window} {g.text}" for g in self.levels]
-        return self._text([*_STREAMS, *windows], gpms)
+        known = [f"FROM NAMED <{KB}>"] if any("GRAPH" in g.text for g in self.levels) else []
+        return self._text([*_STREAMS, *known, *windows], gpms)
 
     def for_oracle(self) -> str:
         """The same, with streams in place of windows; window events come later."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from spaseq.plan import window_groups, window_joins
@@ -15,6 +16,7 @@ from spaseq.plan.query_plan import (
     QueryPlan,
 )
 from spaseq.plan.sequencing import pattern_plan
+from spaseq.plan.split_patterns import reads
 
 
 def kept_groups(plan: QueryPlan) -> QueryPlan:
@@ -30,14 +32,17 @@ def kept_groups(plan: QueryPlan) -> QueryPlan:
     >>> [own.group.keys for own in kept_groups(plan).patterns.kept]
     [('x',)]
     """
-    patterns = plan.patterns
     chosen = [
         number
-        for number, gpm in enumerate(patterns.gpms)
+        for number, gpm in enumerate(plan.patterns.gpms)
         if gpm.windows and reason_against(plan, gpm) is None
     ]
-    if not chosen:
-        return plan
+    return keeping(plan, chosen) if chosen else plan
+
+
+def keeping(plan: QueryPlan, chosen: Sequence[int]) -> QueryPlan:
+    """The plan with nothing kept but of the chosen GPMs (indexes)."""
+    patterns = plan.patterns
     anew = {
         source.window
         for number, gpm in enumerate(patterns.gpms)
@@ -48,8 +53,8 @@ def kept_groups(plan: QueryPlan) -> QueryPlan:
     windows = []
     for number, window in enumerate(plan.inputs.windows):
         place = None
-        if number in anew and window.content is not None:
-            place = _placed(contents, patterns.contents[window.content])
+        if number in anew:
+            place = _placed(contents, window.held)
         windows.append(replace(window, content=place))
     kept = [_kept(plan, number, contents) for number in chosen]
     made = pattern_plan(patterns.gpms, patterns.memberships, tuple(contents), tuple(kept))
@@ -58,6 +63,19 @@ def kept_groups(plan: QueryPlan) -> QueryPlan:
         inputs=replace(plan.inputs, windows=tuple(windows)),
         patterns=replace(made, evaluation=patterns.evaluation),
     )
+
+
+def keeping_lasting(plan: QueryPlan, graphs: Collection[str]) -> QueryPlan:
+    """The plan with nothing kept of GPMs that read some graphs (IRIs), which may change.
+
+    What is kept of an event was joined with the graphs as they were then, not as they are at a
+    close.
+    """
+    if not (graphs and plan.inputs.windows):  # the plan of a member need not be made
+        return plan
+    kept = [own.gpm for own in plan.patterns.kept]
+    lasting = [gpm for gpm in kept if not reads(plan.patterns.gpms[gpm].pattern, graphs)]
+    return plan if lasting == kept else keeping(plan, lasting)
 
 
 def reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:

@@ -28,6 +28,7 @@ from spaseq.places.bad_geometries import BadGeometryCount
 from spaseq.plan.families import Family, UnitPlan
 from spaseq.plan.predicates import stream_patterns, stream_predicates
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.rules.kept_groups import keeping_lasting
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import BadInput, ignore, warn_once
 from spaseq.records import record
@@ -228,6 +229,8 @@ class Job:
     measures: Measures | None = None  # filled by the local runtime, if they are asked for
 
     def __post_init__(self) -> None:
+        if self.watch is not None:
+            self.plans = tuple(keeping_lasting(plan, plan.inputs.kbs) for plan in self.plans)
         larger = max(1, min(MOST_LARGER, _shapes(self.plans) // SHAPES_PER_BATCH))
         self.streams = tuple(
             source.keeping(stream_predicates(self.plans, source.iri))
