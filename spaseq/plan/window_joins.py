@@ -63,6 +63,11 @@ def _shared(one: n.Pattern, other: n.Pattern) -> frozenset[str]:
     return possible(one) & possible(other)
 
 
+def _is_sure(part: JoinOperand) -> bool:
+    """Whether all its variables are always bound: joined with itself, a part is what it was."""
+    return possible(part.pattern) <= certain(part.pattern)
+
+
 def _sure(parts: Sequence[JoinOperand]) -> frozenset[str]:
     return frozenset.intersection(*(certain(part.pattern) for part in parts))
 
@@ -90,7 +95,8 @@ def _below(pattern: n.Pattern, filters: tuple[ast.Expr, ...]) -> JoinedPattern |
         case n.Distinct(inner):
             return _over(_below(inner, filters), n.Distinct)
     operands = [*_operands(pattern)]
-    parts = list(dict.fromkeys(own for own in operands if isinstance(own, JoinOperand)))
+    every = [own for own in operands if isinstance(own, JoinOperand)]
+    parts = [own for i, own in enumerate(every) if own not in every[:i] or not _is_sure(own)]
     if None in operands or not parts:
         return None
     _join_blocks(parts, [own for own in operands if isinstance(own, n.Graph)])

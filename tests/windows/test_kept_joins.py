@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 
 import pytest
-from rdflib import URIRef
+from rdflib import Graph, URIRef
 from rdflib.term import Identifier
 
 import spaseq
@@ -245,6 +245,21 @@ HEAD = """PREFIX : <http://e/> SELECT * FROM STREAM S <http://e/s> FROM NAMED :k
 def test_explain_says_which_joins_are_kept(pattern: str, words: str) -> None:
     query = f"{HEAD} WHERE {{ SEQ(A) DEFINE GPM A ON W {{ {pattern} }} }}"
     assert words in str(spaseq.explain(query))
+
+
+@pytest.mark.parametrize("disable", [[], ["kept-groups"]])
+def test_equal_parts_with_unbound_variables_are_joined(disable: list[str]) -> None:
+    """One event has ?c, the other ?d: the join of both with both has a solution with the two."""
+    block = "EVENT { ?a :v ?b OPTIONAL { ?a :c ?c } OPTIONAL { ?a :d ?d } }"
+    query = f"{HEAD} WHERE {{ SEQ(A) DEFINE GPM A ON W {{ {block} {block} }} }}"
+    x, y = "<http://e/x>", "<http://e/y>"
+    events = [
+        spaseq.Event(f"{x} <http://e/v> {y} .\n{x} <http://e/{other}> {y} .", time)
+        for time, other in enumerate("cd")
+    ]
+    given = {"S": events}, {KB: Graph()}
+    found = spaseq.run(query, *given, runtime="local", disable=disable)
+    assert sorted("".join(sorted(m.bindings)) for m in found) == ["abc", "abcd", "abd"]
 
 
 def test_a_join_beyond_the_limit_has_no_solutions_until_it_is_small_again() -> None:
