@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -26,7 +27,15 @@ from tests.oracle.comparison import comparable
 from tests.oracle.model import Streamset, TooBig
 from tests.oracle.patterns import nt
 from tests.thresholds import forced
-from tests.windows.draw_cases import KEYED, draw_case, draw_level, draw_streams
+from tests.windows.draw_cases import (
+    KEYED,
+    KNOWN,
+    Triple,
+    draw_case,
+    draw_level,
+    draw_streams,
+    kb_of,
+)
 from tests.windows.window_oracle import Case, S, T, expected
 
 APART = 4_000_000
@@ -58,13 +67,14 @@ def write(path: Path, events: Iterable[tuple[int, str, Iterable[Sequence[Identif
             file.write(f'<{name}> {_TIME} "{time}"^^{_LONG} <{name}> .\n')
 
 
-def run(query: str, files: Mapping[str, Path], force: str) -> list[Row]:
+def run(
+    query: str, files: Mapping[str, Path], force: str, known: Iterable[Triple] = KNOWN
+) -> list[Row]:
     """The answers of a run, as `comparable` says."""
     given = {name: str(path) for name, path in files.items()}
-    if not force:
-        return [comparable(m.answer) for m in spaseq.run(query, given, runtime="local")]
-    with forced(force):
-        return [comparable(m.answer) for m in spaseq.run(query, given, runtime="local")]
+    with forced(force) if force else nullcontext():
+        matches = spaseq.run(query, given, kb_of(query, known), runtime="local")
+        return [comparable(m.answer) for m in matches]
 
 
 def how_many(streams: Streamset, events: int, answers: int) -> int:
@@ -137,7 +147,8 @@ def beside_each_other(case: Case, streams: Streamset, events: int, force: str) -
                 for copy in range(copies)
             )
             write(files[NAMES[iri]], every)
-        found = run(case.query(), files, force)
+        known = ((keyed(s, i), p, keyed(o, i)) for i in range(copies) for s, p, o in KNOWN)
+        found = run(case.query(), files, force, known)
     by_copy: dict[str, Counter[Row]] = {}
     for row in found:
         end, bindings = _told(row)

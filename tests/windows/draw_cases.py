@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import reduce
 from random import Random
 
-from rdflib import XSD, Literal, URIRef
+from rdflib import XSD, Graph, Literal, URIRef
 from rdflib.term import Identifier
 
 from tests.oracle.model import Event, Streamset
 from tests.oracle.patterns import date_time, nt
-from tests.windows.window_oracle import Case, Extent, Level, S, Solutions, T, WindowEvent
+from tests.windows.window_oracle import KB, Case, Extent, Level, S, Solutions, T, WindowEvent
 
 _V, _R, _TO = URIRef("http://e/v"), URIRef("http://e/r"), URIRef("http://e/to")
 Terms = Mapping[str, Identifier]
 Windows = Mapping[str, tuple[tuple[str, ...], Extent]]
+Triple = tuple[Identifier, Identifier, Identifier]
 Found = list[dict[str, Identifier]]
 
 
@@ -174,7 +176,7 @@ def _thing(number: int) -> URIRef:
     return URIRef(f"http://e/o{number}")
 
 
-KNOWN = [
+KNOWN: list[Triple] = [
     *(
         (URIRef(f"http://e/o{i}"), _TO, URIRef(f"http://e/o{j}"))
         for i, j in [(1, 2), (1, 3), (3, 3)]
@@ -182,6 +184,11 @@ KNOWN = [
     *((URIRef(f"http://e/o{i}"), _V, number_term(v)) for i, v in [(1, 1), (2, 1), (3, 2)]),
 ]
 """The triples of the graph KB."""
+
+
+def kb_of(query: str, triples: Iterable[Triple] = KNOWN) -> dict[str, Graph]:
+    """The knowledge base for a query."""
+    return {KB: reduce(Graph.add, triples, Graph())} if KB in query else {}
 
 
 def _of_neighbours(event: WindowEvent, mu: Terms) -> Found:
@@ -279,6 +286,8 @@ KEYED = [
         _missing,
         _both,
         _different,
+        _of_neighbours,
+        _led_to,
     )
 ]
 """Patterns whose solutions are about one ?o each."""

@@ -7,13 +7,11 @@ import pickle
 import signal
 import traceback
 from collections.abc import Callable, Sequence
-from functools import reduce
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-import rdflib
 
 import spaseq
 from spaseq.algebra.answers import Answer
@@ -27,18 +25,14 @@ from tests.oracle.model import Streamset, TooBig
 from tests.oracle.patterns import nt
 from tests.stages.single_query import SingleQuery
 from tests.thresholds import forced
-from tests.windows.draw_cases import KNOWN, draw_case, draw_streams
-from tests.windows.window_oracle import KB, Case, S, T, expected
+from tests.windows.draw_cases import draw_case, draw_streams, kb_of
+from tests.windows.window_oracle import Case, S, T, expected
 
 NAMES = {S: "S", T: "T"}
 
 
 def graph_text(triples: Sequence[Sequence[object]]) -> str:
     return "".join(f"{' '.join(nt(t) for t in triple)} .\n" for triple in triples)  # type: ignore[arg-type]
-
-
-def kb_of(query: str) -> dict[str, rdflib.Graph]:
-    return {KB: reduce(rdflib.Graph.add, KNOWN, rdflib.Graph())} if KB in query else {}
 
 
 def stages_of(query: str) -> tuple[PatternStage, SingleQuery]:
