@@ -158,6 +158,11 @@ class StageOptions:
         if self.limit_per_event is not None and self.limit_per_event < 1:
             raise UsageError(f"limit_per_event is {self.limit_per_event}; it must be at least 1")
 
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether no limit counts the answers or the partial matches of a query."""
+        return self.limit_per_event is None and self.most_waiting is None
+
 
 @record
 class FileSourceSettings:

@@ -182,8 +182,8 @@ def row_of(term: str) -> int:
 def families_of(plans: Sequence[QueryPlan], begun: bool = False) -> tuple[Family, ...]:
     """The families of enough queries each, in order of their first members.
 
-    Families may begin with the member only if `begun`: the run is a bounded one in one process, and
-    no limit counts what a member has.
+    Families may begin with the member only if `begun`: both stages are in this process, no limit
+    counts what a member has, and nobody asks for its partial matches.
     """
     alike: dict[object, list[int]] = {}
     known: dict[tuple[int, tuple[str, ...]], list[int]] = {}  # by the identity of a shape
@@ -209,13 +209,15 @@ def are_alike(plan: QueryPlan, other: QueryPlan) -> bool:
     return plan.is_member and other.is_member and plan.shape == other.shape
 
 
-def family_begun_by(plan: QueryPlan) -> Family | None:
-    """A family with one member, number 0, which others may join whatever their constants are."""
+def family_begun_by(plan: QueryPlan, begun: bool = False) -> Family | None:
+    """A family with one member, number 0, which others may join whatever their constants are.
+
+    `begun` is as for `families_of`.
+    """
     if plan.shaped is None or not plan.is_member or plan.inputs.windows:
         return None  # what a window holds is that of its first members
-    constants = plan.shaped.constants
-    places = tuple(range(len(constants)))
-    own = _plan(plan, plan.shaped.shape, constants, _Table(frozenset(places)))
+    places = tuple(range(len(plan.shaped.constants)))
+    own = _FamilyPlans(begun).plan(plan, places)
     if own is None or not places:
         return None
     own = _titled(own, f"the family of {plan.identity.title}")

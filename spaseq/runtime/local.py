@@ -67,7 +67,8 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
 
 def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
     with collection_paused():
-        families = () if job.measures is not None else _families(job)
+        begun = job.options.is_unlimited
+        families = () if job.measures is not None else families_of(job.plans, begun)
         joint = JointPatterns()
         inputs = _inputs(job, families, joint)
     held = HeldAnswers()
@@ -85,12 +86,6 @@ def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
                 yield from _sequence(job, number, own, inputs, end)
     finally:
         held.close()
-
-
-def _families(job: Job) -> tuple[Family, ...]:
-    options = job.options
-    unlimited = options.limit_per_event is None and options.most_waiting is None
-    return families_of(job.plans, begun=unlimited)
 
 
 class UnitInput:

@@ -83,7 +83,8 @@ class PushedQueries:
         self._failure: str | None = None  # why the state cannot be used any more
         queries = [self._query(plan) for plan in plans]
         self._unit_of: dict[PushedQuery, PushedUnit] = {}
-        for family in families_module.families_of(plans) if families else ():
+        found = families_module.families_of(plans, how.options.is_unlimited) if families else ()
+        for family in found:
             if not may_fail(family.first):
                 unit = PushedUnit({n: queries[n] for n in family.members}, self._how, family)
                 self._unit_of.update((query, unit) for query in unit.queries)
@@ -169,7 +170,7 @@ class PushedQueries:
         few = len(alike) < thresholds.current.family_queries - 1
         if few or not self._families or may_fail(query.plan):
             return None
-        family = families_module.family_begun_by(query.plan)
+        family = families_module.family_begun_by(query.plan, self._how.options.is_unlimited)
         return None if family is None else PushedUnit({0: query}, self._how, family)
 
     def remove(self, query: PushedQuery) -> None:

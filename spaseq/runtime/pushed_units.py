@@ -189,7 +189,10 @@ class PushedUnit:
     def match_batch(
         self, events: EventBatch, index: VerticalPartition | None = None
     ) -> SolutionBatch:
-        """The solutions of many events; units share `index`."""
+        """The solutions of many events; units share `index`.
+
+        Those that members have in common may come twice; stage 2 takes each once.
+        """
         first, *others = [table.match(events, index) for table in self.tables()]
         if self._family is None or not others:
             return first
@@ -253,6 +256,7 @@ class PushedUnit:
             self._set_rows()
         if self._family is None:
             return dump_plain([self.sequence.snapshot()])
+        assert not self._family.begins_with_member  # limits hold wherever snapshots are written
         owners = self._family.owners
         row = {number: row for row, some in enumerate(owners) for number in some}
         members = [(n, row[n], plan.signature.canonical) for n, plan in self._plans.items()]

@@ -14,7 +14,7 @@ from spaseq.lang.format import format_query
 from spaseq.lang.parser import parse
 from spaseq.plan.families import families_of
 from tests.oracle.choices import Choices, seeded
-from tests.oracle.query_sets import answers, expected, number, values_of, variation
+from tests.oracle.query_sets import answers, expected, number, pushed_answers, values_of, variation
 from tests.oracle.strategies import EVERYTHING, Case, case
 from tests.sizes import sizes
 from tests.thresholds import forced
@@ -76,9 +76,13 @@ def check(number: int) -> tuple[bool, bool]:
         if len(texts) < 2 or not begins(texts):
             return False, False
         alone = [expected(text, example) for text in texts]
-        together = answers(texts, example)
-    wrong = [i for i in range(len(texts)) if alone[i] != together[i]]
-    assert not wrong, f"set {number}\n" + "\n\n".join(texts[i] for i in wrong[:2])
+        ways = {
+            "bounded": answers(texts, example),
+            "pushed": pushed_answers(texts, example, seeded(f"members:pushed:{number}")),
+        }
+    for way, together in ways.items():
+        wrong = [i for i in range(len(texts)) if alone[i] != together[i]]
+        assert not wrong, f"set {number}, {way}\n" + "\n\n".join(texts[i] for i in wrong[:2])
     return True, any(alone)
 
 

@@ -129,6 +129,18 @@ def test_a_member_comes_and_goes() -> None:
     assert units(own) == ["query"]
 
 
+@pytest.mark.parametrize("limit", [None, 1])
+def test_a_family_begins_with_the_member_unless_a_limit_counts_its_answers(
+    limit: int | None,
+) -> None:
+    options = {} if limit is None else {"limit_per_event": limit}
+    early, late = engine(texts(), **options), engine([], **options)
+    for number, text in enumerate(texts()):
+        late.add(text, name=f"q{number}")
+    own = [each._queries._units[-1]._family for each in (early, late)]
+    assert [f is not None and f.begins_with_member for f in own] == [limit is None] * 2
+
+
 def test_queries_that_are_added_become_a_family() -> None:
     own = engine([])
     for i in range(12):
