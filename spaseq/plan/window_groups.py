@@ -81,13 +81,40 @@ def group_of(pattern: n.Pattern) -> n.Group | None:
         match inner:
             case n.Filter(expr, below) | n.Extend(below, _, expr) if is_plain(expr):
                 inner = below
-            case n.Project(below) | n.Distinct(below) | n.Join(below, n.Table()):
+            case n.Project(below) | n.Distinct(below):
                 inner = below
             case _:
-                return None
+                found = beside_knowledge(inner)
+                if found is None:
+                    return None
+                inner = found
     shown = possible(pattern)
     keys_shown = shown.issuperset(inner.keys) and not any(map(n.is_reserved, inner.keys))
     return inner if keys_shown else None
+
+
+def beside_knowledge(pattern: n.Pattern) -> n.Pattern | None:
+    """The operand whose solutions a pattern joins one by one with the KB or with tables, if any."""
+    match pattern:
+        case n.Join(inner, other) | n.Minus(inner, other) if _is_known(other):
+            return inner
+        case n.LeftJoin(inner, other, expr) if expr is None or is_plain(expr):
+            return inner if _is_known(other) else None
+        case n.Join(other, inner) if _is_known(other):
+            return inner
+    return None
+
+
+def _is_known(pattern: n.Pattern) -> bool:
+    """Whether a pattern has the same solutions on all events; graphs of the KB must not change."""
+    match pattern:
+        case n.Table():
+            return True
+        case n.BGP() | n.Path() | n.EventName():
+            return False
+    return is_matched(pattern) and (
+        isinstance(pattern, n.Graph) or all(map(_is_known, n.children(pattern)))
+    )
 
 
 def events_of(pattern: n.Pattern) -> tuple[n.Pattern, str | None] | None:

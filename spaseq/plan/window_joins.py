@@ -17,7 +17,14 @@ from spaseq.expr.uses import variables_of
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts
 from spaseq.plan.query_plan import ContentPlan, GpmPlan, JoinEdge, QueryPlan
-from spaseq.plan.window_groups import SOLVED, events_of, is_matched, is_plain, of_partitions
+from spaseq.plan.window_groups import (
+    SOLVED,
+    beside_knowledge,
+    events_of,
+    is_matched,
+    is_plain,
+    of_partitions,
+)
 from spaseq.records import record
 
 MOST_PARTS = 6
@@ -98,7 +105,15 @@ def _below(pattern: n.Pattern, filters: tuple[ast.Expr, ...]) -> JoinedPattern |
     every = [own for own in operands if isinstance(own, JoinOperand)]
     parts = [own for i, own in enumerate(every) if own not in every[:i] or not _is_sure(own)]
     if None in operands or not parts:
-        return None
+        beside = beside_knowledge(pattern)
+        if beside is None:
+            return None
+        return _over(
+            _below(beside, ()),
+            lambda below: _filtered(
+                n.mapped(pattern, lambda own: below if own is beside else own), filters
+            ),
+        )
     _join_blocks(parts, [own for own in operands if isinstance(own, n.Graph)])
     above = []
     for expr in filters:
@@ -209,8 +224,8 @@ def _read_outside(pattern: n.Pattern, joined: n.Pattern) -> frozenset[str]:
         return frozenset()
     own = (variables_of(expr) for expr in n.expressions(pattern))
     inner = (_read_outside(child, joined) for child in n.children(pattern))
-    table = pattern.variables if isinstance(pattern, n.Table) else ()
-    return frozenset(table).union(*own, *inner)
+    known = possible(pattern) if isinstance(pattern, n.Table | n.Graph) else frozenset[str]()
+    return known.union(*own, *inner)
 
 
 def contents_of(plan: QueryPlan, gpm: GpmPlan, join: JoinedPattern) -> Iterator[ContentPlan]:

@@ -213,6 +213,40 @@ def _led_to(event: WindowEvent, mu: Terms) -> Found:
     ]
 
 
+def _of_known(event: WindowEvent, mu: Terms) -> Found:
+    """The sum of the values of each thing from which KB leads to ?o."""
+    found: dict[Identifier, int] = {}
+    for p, v in _pairs(event.content):
+        found[p] = found.get(p, 0) + _number(v)
+    return [
+        {"p": p, "s": number_term(total), "o": o}
+        for p, total in found.items()
+        if total >= 3
+        for s, to, o in KNOWN
+        if (s, to) == (p, _TO)
+    ]
+
+
+def _perhaps_led_to(event: WindowEvent, mu: Terms) -> Found:
+    """The values in the union, and to what KB leads from their things."""
+    found: Found = []
+    for o, v in set(_pairs(event.content)):
+        to = [h for s, p, h in KNOWN if (s, p) == (o, _TO)]
+        found += [{"v": v, "h": h} for h in to] or [{"v": v}]
+    return found
+
+
+def _led_nowhere(event: WindowEvent, mu: Terms) -> Found:
+    """Two things with a value in common, of which KB leads from the first one nowhere."""
+    return [found for found in _alike(event, mu) if not _leads(found["o"])]
+
+
+def _leads(thing: Identifier) -> bool:
+    return any((s, p) == (thing, _TO) for s, p, _ in KNOWN)
+
+
+_SUMS = "{ SELECT ?p (SUM(?v) AS ?s) { EVENT { ?p :v ?v } } GROUP BY ?p HAVING (SUM(?v) >= 3) }"
+
 PATTERNS: list[tuple[str, tuple[str, ...], Solutions]] = [
     ("{ { SELECT (AVG(?v) AS ?ea) { EVENT { ?o :v ?v } } } }", ("ea",), _average),
     (
@@ -271,6 +305,18 @@ PATTERNS: list[tuple[str, tuple[str, ...], Solutions]] = [
         "{ { SELECT ?o ?v ?w { ?o :v ?v GRAPH :kb { ?o :to ?p } ?p :v ?w FILTER(?v <= ?w) } } }",
         ("o", "v", "w"),
         _led_to,
+    ),
+    (f"{{ {_SUMS} GRAPH :kb {{ ?p :to ?o }} }}", ("p", "s", "o"), _of_known),
+    (f"{{ GRAPH :kb {{ ?p :to ?o }} {_SUMS} }}", ("p", "s", "o"), _of_known),
+    (
+        "{ { SELECT ?v ?h { ?o :v ?v OPTIONAL { GRAPH :kb { ?o :to ?h } } } } }",
+        ("v", "h"),
+        _perhaps_led_to,
+    ),
+    (
+        "{ ?o :v ?v . ?p :v ?v MINUS { GRAPH :kb { ?o :to ?to } } FILTER(?o != ?p) }",
+        ("o", "p", "v"),
+        _led_nowhere,
     ),
 ]
 
