@@ -10,12 +10,13 @@ A variable replaces each call in the expression, and the result of the call is b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from functools import lru_cache
 from itertools import islice
 from typing import Generic, TypeVar, cast
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from spaseq import thresholds
 from spaseq.algebra.constants import constant_text
@@ -24,9 +25,12 @@ from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.doubles import (
     COMPARE,
+    DECIMAL_PLACES,
+    DECIMAL_TYPE,
     decided,
     doubles_of,
     doubles_of_constant,
+    of_decimals,
     sum_of,
     whole_numbers,
 )
@@ -34,11 +38,11 @@ from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.extension import Function
 from spaseq.expr.leaves import TermOrNone
 from spaseq.expr.uses import is_volatile, variables_of
-from spaseq.expr.values import Value, decode, encode
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts, rewritten
 from spaseq.rdf.columns.term_columns import NumberColumn, distinct_codes, integer_texts
 from spaseq.rdf.columns.term_tables import TermTable
+from spaseq.rdf.terms.number_kinds import EXACT, SHORT
 from spaseq.records import record
 
 _PREFIX = "_:call"  # no variable of a query has such a name
@@ -228,48 +232,39 @@ def _whole_sums(total: ast.Arithmetic, rows: TermRows) -> tuple[Bools, Int64s]:
 
 
 def _decimal_sums(total: ast.Arithmetic, rows: TermRows) -> tuple[Bools, Int64s]:
-    """(the rows where a sum of short numbers is an xsd:decimal, the sums times `_SCALE`)."""
-    (left, some), (right, others) = _scaled(total.left, rows), _scaled(total.right, rows)
-    is_known = (left < _MOST_SCALED) & (right < _MOST_SCALED) & (some | others)
-    return is_known, left + right if total.op == "+" else left - right
+    """(the rows where a sum of short numbers is a decimal, the sums times 10**DECIMAL_PLACES)."""
+    (left, is_left, some), (right, is_right, others) = (
+        _scaled(operand, rows) for operand in (total.left, total.right)
+    )
+    return is_left & is_right & (some | others), left + right if total.op == "+" else left - right
 
 
-_PLACES = 6
-_SCALE = 10**_PLACES
-_MOST_SCALED = 2**60
-"""A decimal is added as a whole number if it has at most `_PLACES` digits behind the point, and is
-less than `_MOST_SCALED` when multiplied by `_SCALE`."""
+def _scaled(operand: ast.Expr, rows: TermRows) -> tuple[Int64s, Bools, Bools]:
+    """(values times 10**DECIMAL_PLACES, where they are known, where of xsd:decimal), each [size].
 
-
-def _scaled(operand: ast.Expr, rows: TermRows) -> tuple[Int64s, Bools]:
-    """(the values [size] of a variable times `_SCALE`, which of them are of type xsd:decimal).
-
-    A value is `_MOST_SCALED` if it is no short decimal or whole number.
+    A value is known if it is a short decimal or a whole number.
     """
     column = rows.columns.get(operand.name) if isinstance(operand, ast.Var) else None
     if column is None:
-        return np.full(rows.size, _MOST_SCALED), np.zeros(rows.size, np.bool_)
+        return np.zeros(rows.size, np.int64), *np.zeros((2, rows.size), np.bool_)
     bound = np.where(column < 0, column.max(initial=0), column)
     used, where = distinct_codes(bound, len(rows.terms))
-    known = [decode(rows.terms[code]) for code in used.tolist()]
-    values = np.array([*map(_scaled_value, known)], np.int64)[where]
-    values[column < 0] = _MOST_SCALED
-    return values, np.array([isinstance(value, Decimal) for value in known])[where]
-
-
-def _scaled_value(value: Value) -> int:
-    """A short number times `_SCALE`; `_MOST_SCALED` if it is no such number."""
-    if not isinstance(value, int | Decimal) or isinstance(value, bool):
-        return _MOST_SCALED
-    if not abs(value) < _MOST_SCALED // _SCALE:
-        return _MOST_SCALED
-    scaled = Decimal(value).scaleb(_PLACES)
-    return int(scaled) if scaled == int(scaled) else _MOST_SCALED
+    number = doubles_of(used.astype(np.int32), rows.terms)
+    values, is_known = of_decimals(number.value)
+    is_known &= (number.kind == EXACT) | (number.kind == SHORT)
+    is_decimal = values % 10**DECIMAL_PLACES != 0
+    for i in np.flatnonzero(is_known & ~is_decimal).tolist():
+        is_decimal[i] = rows.terms[int(used[i])].endswith(DECIMAL_TYPE)
+    return values[where], is_known[where] & (column >= 0), is_decimal[where]
 
 
 def _decimal_texts(values: Int64s) -> list[str]:
-    """The canonical terms of decimals, given times `_SCALE`."""
-    return [encode(Decimal(value).scaleb(-_PLACES)) for value in values.tolist()]
+    """The canonical terms of decimals, given times 10**DECIMAL_PLACES."""
+    words = pa.py_buffer(np.column_stack([values, values >> 63]))  # of 128 bits
+    numbers = pa.Array.from_buffers(pa.decimal128(18, DECIMAL_PLACES), len(values), [None, words])
+    digits = pc.utf8_rtrim(pc.utf8_rtrim(numbers.cast(pa.string()), "0"), ".")
+    texts: list[str] = pc.binary_join_element_wise('"', digits, f'"{DECIMAL_TYPE}', "").to_pylist()
+    return texts
 
 
 def _whole(operand: ast.Expr, rows: TermRows) -> tuple[Bools, Int64s]:

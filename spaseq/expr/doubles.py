@@ -42,16 +42,46 @@ _DIGITS = 15
 
 _SMALL = rf'^"-?[0-9]{{1,{_DIGITS}}}"\^\^<{XSD}integer>$'
 
+DECIMAL_PLACES = 6
+DECIMAL_TYPE = f"^^<{XSD}decimal>"
+_WHOLE_DIGITS = _DIGITS - DECIMAL_PLACES
+_SHORT = rf'^"-?[0-9]{{1,{_WHOLE_DIGITS}}}(\.[0-9]{{1,{DECIMAL_PLACES}}})?"\^\^<{XSD}decimal>$'
+"""A decimal of at most `_DIGITS` digits, at most `DECIMAL_PLACES` of them behind the point."""
+
 
 def whole_numbers(texts: Sequence[str | None]) -> tuple[Bools, Int64s]:
     """(which texts [n] are small xsd:integers, their values [n], 0 for the others)."""
+    is_small, values = _read(texts, _SMALL, INTEGER_TYPE, pa.int64())
+    found = np.zeros(len(texts), np.int64)
+    found[is_small] = values
+    return is_small, found
+
+
+def _read(
+    texts: Sequence[str | None], form: str, datatype: str, kind: pa.DataType
+) -> tuple[Bools, Any]:
+    """(which texts [n] have a form, their values, as an array of an Arrow type)."""
     array = pa.array(texts, pa.large_string())
-    small = pc.fill_null(pc.match_substring_regex(array, _SMALL), False)
-    is_small: Bools = small.to_numpy(zero_copy_only=False)
-    values = np.zeros(len(texts), np.int64)
-    digits = pc.utf8_slice_codeunits(array.filter(small), 1, -len(INTEGER_TYPE) - 1)
-    values[is_small] = pc.cast(digits, pa.int64()).to_numpy(zero_copy_only=False)
-    return is_small, values
+    has_form = pc.fill_null(pc.match_substring_regex(array, form), False)
+    digits = pc.utf8_slice_codeunits(array.filter(has_form), 1, -len(datatype) - 1)
+    values = pc.cast(digits, kind).to_numpy(zero_copy_only=False)
+    return has_form.to_numpy(zero_copy_only=False), values
+
+
+def of_decimals(values: Float64s, places: int = DECIMAL_PLACES) -> tuple[Int64s, Bools]:
+    """(m, whether m / 10**places is the decimal), each [n], of decimals of at most 15 digits.
+
+    The float64 nearest to such a decimal is that of no other one. So m is right if m / 10**places,
+    which has at most 15 digits, too, has the same float64.
+
+    >>> m, fits = of_decimals(np.array([0.1, -2.5, 1e-10]))
+    >>> m[:2].tolist(), fits.tolist()
+    ([100000, -2500000], [True, True, False])
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        m = np.rint(values * 10**places)
+        fits: Bools = (np.abs(m) < 10**_DIGITS) & (m / 10**places == values)
+        return np.where(fits, m, 0).astype(np.int64), fits
 
 
 def sum_of(expr: ast.Expr) -> ast.Arithmetic | None:
@@ -133,7 +163,10 @@ def _decoded(texts: Sequence[str]) -> tuple[Float64s, Int8s]:
     rest: Sequence[int] = range(len(texts))
     if len(texts) >= thresholds.current.summed_rows:
         is_whole, value[:] = whole_numbers(texts)
-        rest = np.flatnonzero(~is_whole).tolist()
+        is_short, values = _read(texts, _SHORT, DECIMAL_TYPE, pa.float64())
+        value[is_short] = values + 0.0  # no decimal is -0.0
+        kind[is_short] = np.where(of_decimals(values)[0] % 5**DECIMAL_PLACES == 0, EXACT, SHORT)
+        rest = np.flatnonzero(~(is_whole | is_short)).tolist()
     for i in rest:
         value[i], kind[i] = double_of(texts[i])
     return value, kind

@@ -13,7 +13,6 @@ from spaseq.windows.kernels.group_runs import DIGIT, LIMBS, PLACES, SCALE, quoti
 # A sum of 2**31 rows stays below 2**(DIGIT * LIMBS - 1).
 _LAST_SHIFT = DIGIT * LIMBS - 1 - 31 - 53
 _WHOLE_END = 2**60
-_DECIMAL_END = 10**15
 
 
 def of_doubles(values: Float64s) -> tuple[Int64s, Int16s, Bools]:
@@ -37,22 +36,6 @@ def fits_whole(values: Int64s) -> Bools:
     """Which integers [n] a sum has room for: their m is the integer, their shift SCALE."""
     found: Bools = np.abs(values) < _WHOLE_END
     return found
-
-
-def of_decimals(values: Float64s) -> tuple[Int64s, Bools]:
-    """(m, whether a sum has room for it), each [n], of decimals of at most 15 digits.
-
-    The float64 nearest to such a decimal is that of no other one. So m is right if m / 10**PLACES,
-    which has at most 15 digits, too, has the same float64.
-
-    >>> m, fits = of_decimals(np.array([0.1, -2.5, 1e-10]))
-    >>> m[:2].tolist(), fits.tolist()
-    ([100000000, -2500000000], [True, True, False])
-    """
-    with np.errstate(invalid="ignore", over="ignore"):
-        m = np.rint(values * 10**PLACES)
-        fits: Bools = (np.abs(m) < _DECIMAL_END) & (m / 10**PLACES == values)
-        return np.where(fits, m, 0).astype(np.int64), fits
 
 
 def rounded_quotients(sums: Int64s, divisors: Int64s) -> Float64s:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from spaseq.compiled.arrays import Array, Bools, Int8s, Int32s, Int64s
-from spaseq.expr.doubles import whole_numbers
+from spaseq.expr.doubles import DECIMAL_TYPE, of_decimals, whole_numbers
 from spaseq.plan.query_plan import KeptGroups, Operand, QueryPlan
 from spaseq.plan.window_groups import SOLVED
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -17,10 +17,10 @@ from spaseq.rdf.terms import number_kinds
 from spaseq.rdf.terms.term import XSD
 from spaseq.windows.canonical_doubles import double_strings
 from spaseq.windows.event_order import EventOrder
-from spaseq.windows.exact_sums import fits_whole, of_decimals, of_doubles
+from spaseq.windows.exact_sums import fits_whole, of_doubles
 from spaseq.windows.group_tables import GroupTable
 from spaseq.windows.kept_rows import EVENT_COLUMNS, LINKS, Form, KeptRows
-from spaseq.windows.kernels.group_runs import DECIMAL, DOUBLE, NONE, OTHER, SCALE, WHOLE
+from spaseq.windows.kernels.group_runs import DECIMAL, DOUBLE, NONE, OTHER, PLACES, SCALE, WHOLE
 from spaseq.windows.tracked_operands import TrackedOperands
 from spaseq.windows.twin_rows import TwinRows
 
@@ -148,7 +148,7 @@ def _values(rows: SolutionBatch, operand: Operand, is_ordered: bool) -> dict[str
         text = terms.objects()
         kind[(number.kind == number_kinds.OTHER) & (terms.codes < 0)] = NONE
         is_decimal = _are_decimals(terms) & np.isin(number.kind, _DECIMAL_KINDS)
-        values, fits = of_decimals(number.value)
+        values, fits = of_decimals(number.value, PLACES)
         is_decimal &= fits
         kind[is_decimal], whole[is_decimal], shift[is_decimal] = DECIMAL, values[is_decimal], 0
         is_whole, values = _wholes(terms)
@@ -177,7 +177,7 @@ def _are_canonical(terms: TermColumn, number: NumberColumn, kind: Int8s) -> Bool
 def _are_decimals(terms: TermColumn) -> Bools:
     """Which rows [n] have an xsd:decimal."""
     found = np.zeros(len(terms.terms) + 1, np.bool_)  # the last is UNBOUND's
-    ends = pc.ends_with(terms.terms, f"^^<{XSD}decimal>")
+    ends = pc.ends_with(terms.terms, DECIMAL_TYPE)
     found[:-1] = ends.to_numpy(zero_copy_only=False)
     return found[terms.codes]
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from spaseq.expr.columns import TermRows, extend_column, filter_rows
 from spaseq.expr.compile import compile_filter, compile_term
+from spaseq.expr.doubles import double_of, doubles_of
 from spaseq.expr.env import DictEnv
 from tests.expr.sparql import expression, ntriples
 from tests.thresholds import forced
@@ -82,7 +83,8 @@ NUMBERS = [
     for kind in ("integer", "decimal", "int", "double")
 ]
 NUMBERS += [
-    f'"{2**60 // 10**6 + n}.25"^^<http://www.w3.org/2001/XMLSchema#decimal>' for n in (-1, 0)
+    f'"{text}"^^<http://www.w3.org/2001/XMLSchema#decimal>'
+    for text in ("999999999.999999", "-999999999.999999", "1000000000.5", "1234567.1234567", "-0.1")
 ]
 ANY_NUMBER = st.integers(-1, len(NUMBERS) - 1)
 
@@ -101,6 +103,14 @@ def test_sums_of_numbers_of_any_kind(sum_of: str, rows: list[tuple[int, int]]) -
         term(DictEnv({v: NUMBERS[c] for v, c in zip("ab", row, strict=True) if c >= 0}))
         for row in rows
     ]
+
+
+def test_numbers_that_are_read_together_are_those_of_each_by_itself() -> None:
+    codes = np.arange(len(NUMBERS), dtype=np.int32)
+    with forced("summed_rows=1"):
+        together = doubles_of(codes, NUMBERS)
+    found = zip(together.value.tolist(), together.kind.tolist(), strict=True)
+    assert [*map(str, found)] == [str(double_of(number)) for number in NUMBERS]  # NaN is not NaN
 
 
 def test_rows_without_columns() -> None:
