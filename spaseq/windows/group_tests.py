@@ -14,6 +14,7 @@ from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts
 from spaseq.plan.query_plan import KeptGroups
+from spaseq.plan.window_groups import beside_knowledge
 from spaseq.windows.kernels.group_runs import AVERAGE, COUNT, DISTINCT, EXTREME, SUM, VALUES
 from spaseq.windows.tracked_operands import TrackedOperands
 
@@ -50,8 +51,12 @@ def _tests(
                 tables += [table]
             case n.Extend(below) | n.Project(below) | n.Distinct(below):
                 pass
-            case _:
-                return
+            case _:  # what stands further out may be about values of the KB
+                beside = beside_knowledge(inner)
+                if beside is None:
+                    return
+                below = beside
+                names, filters, tables = {}, [], []
         inner = below
     aggregates = {name: i for i, (name, _) in enumerate(inner.aggregates)}
     for expr in filters:

@@ -116,7 +116,7 @@ def test_levels(run: Run) -> None:
         assert " ".join(shown) == expected, (sequence, gpm)
 
 
-@pytest.mark.parametrize("run", RUNS[:4])
+@pytest.mark.parametrize("run", RUNS)
 def test_a_level_is_a_step_of_a_sequence(run: Run) -> None:
     gpms = f"DEFINE GPM H ON W1 {HIGH} DEFINE GPM B ON S {{ ?o :v ?v }}"
     for sequence, expected in PAIRS:

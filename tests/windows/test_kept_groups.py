@@ -8,6 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
+import rdflib
 
 import spaseq
 from spaseq.algebra.answers import Answer
@@ -121,6 +122,23 @@ def check(seed: int) -> int:
 
 def test_drawn_queries() -> None:
     assert sum(map(check, range(40))) > 200
+
+
+@pytest.mark.parametrize("disable", [[], ["kept-groups"]])
+def test_the_knowledge_base_may_bind_what_an_aggregate_leaves_unbound(disable: list[str]) -> None:
+    """MAX of nothing is unbound for :o1, so OPTIONAL binds ?m; for :o2 it is 2, which fails."""
+    query = """PREFIX : <http://e/> SELECT ?o ?m FROM STREAM S <http://e/s> FROM NAMED :kb
+        FROM WINDOW W ON S RANGE 1 HOURS WHERE { SEQ(A) DEFINE GPM A ON W {
+        { SELECT ?o (MAX(?v) AS ?m) { EVENT { ?o :w ?x OPTIONAL { ?o :v ?v } } } GROUP BY ?o }
+        OPTIONAL { GRAPH :kb { ?o :most ?m } } FILTER(?m > 5) } }"""
+    lines = [f'<http://e/o{i}> <http://e/w> "a" .' for i in (1, 2)]
+    lines.append(f'<http://e/o2> <http://e/v> "2"^^<{XSD}integer> .')
+    known = rdflib.Graph().parse(data="@prefix : <http://e/> . :o1 :most 9 . :o2 :most 9 .")
+    given = {"S": [spaseq.Event("\n".join(lines), 0)]}, {"http://e/kb": known}
+    found = spaseq.run(query, *given, runtime="local", disable=disable)
+    assert [(m.bindings["o"].n3(), m.bindings["m"].to_python()) for m in found] == [
+        ("<http://e/o1>", 9)
+    ]
 
 
 @pytest.mark.parametrize(
