@@ -17,6 +17,7 @@ from pyarrow import feather
 
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer
+from spaseq.algebra.window_extent import extent_text
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.plan.query_plan import EvaluatorName, QueryPlan
 from spaseq.rdf.columns.event_batch import EventNames
@@ -26,7 +27,8 @@ from spaseq.rdf.terms.term import CDT_LIST, XSD
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.spark.rows.stage_rows import answers_of, blocks
 from spaseq.sinks import FORMATS, SINKS, arrow_files, open_sink
-from spaseq.sinks.answer_json import term_json
+from spaseq.sinks.answer_columns import AnswerColumns
+from spaseq.sinks.answer_json import answer_json, term_json
 from spaseq.sinks.line_file import open_lines
 from spaseq.sinks.table_sink import TableSink, csv_syntax, csv_term
 from spaseq.sinks.text_columns import (
@@ -35,6 +37,7 @@ from spaseq.sinks.text_columns import (
     encoded,
     joined,
     joined_where_bound,
+    json_lines,
     time_texts,
 )
 from spaseq.sinks.typed_columns import ColumnType, value_of
@@ -160,6 +163,31 @@ def test_all_formats(
             both = [written(form, found, tmp_path / form, plan) for found in (singly, columns)]
             assert both[0] == both[1], form
     assert made > 15 * examples
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.none(),
+            st.sampled_from(["http://e/a", "http://e/é", "urn:x"]),
+            st.builds(extent_text, st.integers(-(10**13), 10**13), st.integers(0, 10**6)),
+        ),
+        min_size=5,
+        max_size=5,
+    )
+)
+def test_names_of_graphs_beside_extents_of_windows(names: list[str | None]) -> None:
+    _, _, columns = numbered()
+    rows = columns.rows
+    own = EventNames.of([names[number % 5] for number in range(len(rows))])
+    answers = replace(columns, rows=replace(rows, event=own))
+    lines = json_lines("q", answers).to_pylist()
+    assert lines == [answer_json("q", answer) + "\n" for answer in answers]
+    singly, made = AnswerColumns(["n"]), AnswerColumns(["n"])
+    assert (
+        made.raw_of("q", answers).to_pylist()
+        == singly.raw([("q", answer) for answer in answers]).to_pylist()
+    )
 
 
 def in_encodings(answers: AnswerBatch, names: str, terms: str) -> AnswerBatch:
