@@ -182,8 +182,8 @@ def row_of(term: str) -> int:
 def families_of(plans: Sequence[QueryPlan], begun: bool = False) -> tuple[Family, ...]:
     """The families of enough queries each, in order of their first members.
 
-    Families may begin with the member only if `begun`: both stages are in this process, no limit
-    counts what a member has, and nobody asks for its partial matches.
+    Families may begin with the member only if `begun`: no limit counts what a member has, and
+    nobody asks for its partial matches.
     """
     alike: dict[object, list[int]] = {}
     known: dict[tuple[int, tuple[str, ...]], list[int]] = {}  # by the identity of a shape

@@ -35,7 +35,7 @@ def together_text(plans: Sequence[QueryPlan], words: Sequence[QueryWords]) -> st
             _, *later = family.plan.patterns.gpms
             lines.append(
                 f"  {', '.join(gpm.name for gpm in later)}: solutions are made once for all "
-                "members, in an Engine and in a bounded run of the local runtime"
+                "members, in an Engine and in bounded runs"
             )
     lines += map(_joined, joint_plans(families))
     members = {number for family in families for number in family.members}
