@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import spaseq
 from spaseq.compile import check_query
@@ -106,14 +106,19 @@ def expected(text: str, case: Case) -> list[Any]:
         return answers([text], case)[0]
 
 
-def answers(texts: list[str], case: Case, disable: tuple[str, ...] = ()) -> list[list[Any]]:
+def answers(
+    texts: list[str],
+    case: Case,
+    disable: tuple[str, ...] = (),
+    runtime: Literal["local", "spark"] = "local",
+) -> list[list[Any]]:
     """The engine's answers to queries that run together, query by query."""
     read = {iri: events(case, iri) for iri in case.streams}
     named = {f"query{i}": i for i in range(1, len(texts) + 1)} if len(texts) > 1 else {"query": 1}
     used = {iri for text in texts for iri in read if f"<{iri}>" in text}
     given = {iri: own for iri, own in read.items() if iri in used}
     found: list[list[Any]] = [[] for _ in texts]
-    for match in spaseq.run(texts, given, case.kb, runtime="local", disable=disable):
+    for match in spaseq.run(texts, given, case.kb, runtime=runtime, disable=disable):
         found[named[match.query] - 1].append(match.answer)
     return [comparables(own) for own in found]
 

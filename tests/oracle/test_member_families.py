@@ -1,12 +1,16 @@
 """Families that begin with the member: each query has the answers that it has by itself.
 
-`python -m tests.oracle.test_member_families --cases N --first SEED` tries more sets, by number.
+`python -m tests.oracle.test_member_families --cases N --first SEED` tries more sets, by number, and
+with `--spark` those with answers on Spark, too.
 """
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from spaseq.compile import CompileOptions, check_query, compile_query
 from spaseq.lang import ast
@@ -69,8 +73,11 @@ def begins(texts: list[str]) -> bool:
     return any(family.begins_with_member for family in families_of(plans, begun=True))
 
 
-def check(number: int) -> tuple[bool, bool]:
-    """Compare one set; gives whether it is such a family, and whether it has answers."""
+def check(number: int, spark: bool = False) -> tuple[bool, bool]:
+    """Compare one set; gives whether it is such a family, and whether it has answers.
+
+    Sets with answers run on Spark, too, if `spark`.
+    """
     with forced(FORCED):
         example, texts = drawn(seeded(f"members:{number}"))
         if len(texts) < 2 or not begins(texts):
@@ -80,6 +87,8 @@ def check(number: int) -> tuple[bool, bool]:
             "bounded": answers(texts, example),
             "pushed": pushed_answers(texts, example, seeded(f"members:pushed:{number}")),
         }
+        if spark and any(alone):
+            ways["Spark"] = answers(texts, example, runtime="spark")
     for way, together in ways.items():
         wrong = [i for i in range(len(texts)) if alone[i] != together[i]]
         assert not wrong, f"set {number}, {way}\n" + "\n\n".join(texts[i] for i in wrong[:2])
@@ -93,15 +102,22 @@ def test_each_member_has_its_own_answers(examples: int) -> None:
     assert sum(answered for _, answered in found) > examples // 16
 
 
+@pytest.mark.spark
+@pytest.mark.thorough
+def test_each_member_has_its_own_answers_on_spark(spark: Any) -> None:
+    assert sum(answered for _, answered in (check(number, spark=True) for number in range(60))) > 5
+
+
 if __name__ == "__main__":
     parser = ArgumentParser()
+    parser.add_argument("--spark", action="store_true")
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
     chosen = parser.parse_args()
     tried = answered = differ = 0
     for n in range(chosen.first, chosen.first + chosen.cases):
         try:
-            begun, some = check(n)
+            begun, some = check(n, chosen.spark)
         except AssertionError as error:
             differ += 1
             print(error, flush=True)
