@@ -106,7 +106,8 @@ class ChangeBatch(Sequence[Answer]):
         s, p, o = (codes[:, place].T[kept.T] for place in range(3))
         start = np.zeros(n + 1, np.int64)
         np.cumsum(kept.sum(axis=0), out=start[1:])
-        time, names = self.answers.end_times, EventNames.of([self.query] * n)
+        time = self.answers.end_times
+        names = EventNames(pa.repeat(pa.scalar(self.query, pa.large_string()), n))
         terms = ArrayTerms(whole.terms)
         return EventBatch(stream, time, counter.assign(time), names, start, s, p, o, terms)
 

@@ -268,6 +268,7 @@ def _bytes_of(texts: TextArray) -> tuple[Bytes, Int64s]:
     _, offsets, data = texts.buffers()
     ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     whole = np.frombuffer(data or b"", np.uint8)
+    whole.setflags(write=False)  # one type, so one kernel
     return whole[ends[0] : ends[-1]], ends - ends[0]
 
 
