@@ -14,15 +14,15 @@ from spaseq.sinks.base import Sink
 _WAITING = 2
 """So many batches wait at most, so memory does not grow where writing is slow."""
 
-_JOIN_SECONDS = 1.0
+_JOIN_SECONDS = 5.0
 
 
 class WriteBehind:
     """Writes answers in another thread, in order.
 
     Answers of many rows become text without Python's lock, so the run goes on meanwhile. What the
-    sink raises is raised by the next call, or at the end. If the run fails or is interrupted, the
-    answers so far are written, unless their reader keeps them waiting for a second.
+    sink raises is raised by the next call, or at the end. If the run fails, the answers so far are
+    written; so they are if it is interrupted, unless their reader keeps them waiting for seconds.
     """
 
     def __init__(self, sink: Sink) -> None:
@@ -54,11 +54,12 @@ class WriteBehind:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: object, error: object, at: object) -> None:
-        if kind is None:
+    def __exit__(self, kind: type[BaseException] | None, error: object, at: object) -> None:
+        if kind is None or issubclass(kind, Exception):
             self._waiting.put(None)
             self._thread.join()
-            self._raise()
+            if kind is None:
+                self._raise()
             return
         with suppress(Full):
             self._waiting.put(None, timeout=_JOIN_SECONDS)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from io import StringIO
-from threading import Event
+from threading import Event, Timer
 
 import pytest
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError
+from spaseq.sinks import write_behind
 from spaseq.sinks.base import Sink
 from spaseq.sinks.write_behind import WriteBehind
 
@@ -54,15 +55,23 @@ def test_a_failure_ends_the_run_and_nothing_is_written_behind_it(failing: int) -
     assert sink.times == [*range(failing)]
 
 
-def test_what_was_given_before_an_error_is_written() -> None:
-    sink = Noted()
+def test_what_was_given_before_an_error_is_written_however_long_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(write_behind, "_JOIN_SECONDS", 0.01)
+    sink = Noted(waiting=True)
+    later = Timer(0.2, sink.may_go_on.set)
     with pytest.raises(RuntimeError, match="the run"), WriteBehind(sink) as writer:
         writer.write_all("q", GIVEN[:7])
+        later.start()
         raise RuntimeError("the run")
     assert sink.times == [*range(7)]
 
 
-def test_an_interrupted_run_does_not_wait_for_a_reader_that_keeps_it_waiting() -> None:
+def test_an_interrupted_run_does_not_wait_for_a_reader_that_keeps_it_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(write_behind, "_JOIN_SECONDS", 0.01)
     sink = Noted(waiting=True)
     with pytest.raises(KeyboardInterrupt), WriteBehind(sink) as writer:
         for answer in GIVEN[:3]:
