@@ -54,6 +54,7 @@ def hand_on(own: Served, first: int, end: int) -> None:
         wait(lambda number=number: len(owners(own)) >= number)  # the last one is not certain yet
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("_eager")
 def test_what_went_before_the_base_is_not_known(tmp_path: Path) -> None:
     with serving(tmp_path, SHORT) as own:

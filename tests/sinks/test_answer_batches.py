@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -196,6 +197,7 @@ def in_encodings(answers: AnswerBatch, names: str, terms: str) -> AnswerBatch:
     return replace(answers, rows=rows_encoded(rows, names, terms))
 
 
+@cache
 def numbered() -> tuple[QueryPlan, list[Answer], AnswerBatch]:
     """A plan, and its answers on events that have the names `http://example/NUMBER#it`."""
     plan = compile_query(query("A: B", GPMS, select="?n ?x ?v ?y"))

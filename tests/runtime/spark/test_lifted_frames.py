@@ -113,6 +113,7 @@ def several_events() -> pa.Table:
     return pa.Table.from_pylist(rows[::-1])
 
 
+@pytest.mark.thorough
 def test_rows_of_several_events(spark: Any, tmp_path: Path) -> None:
     table = several_events()
     ordered = {"S": spaseq.Lifted(table.sort_by("id"), SEVERAL)}

@@ -62,7 +62,8 @@ def in_process(path: Path) -> list[Event]:
     return sorted(events, key=str)
 
 
-@pytest.mark.parametrize("size", [2000, pytest.param(10**6, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("size", [2000, 10**6])
 def test_a_file_is_the_same_events_however_it_is_divided(
     rdf: Any, tmp_path: Path, size: int
 ) -> None:
@@ -90,7 +91,10 @@ JSONLD = json.dumps(
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [pytest.param("1.trig", TRIG, id="trig"), pytest.param("1.jsonld", JSONLD, id="jsonld")],
+    [
+        pytest.param("1.trig", TRIG, id="trig"),
+        pytest.param("1.jsonld", JSONLD, id="jsonld", marks=pytest.mark.thorough),
+    ],
 )
 def test_documents_that_arrive(rdf: Any, tmp_path: Path, name: str, text: str) -> None:
     incoming = tmp_path / "incoming"

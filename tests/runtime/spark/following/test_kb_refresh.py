@@ -142,6 +142,7 @@ def test_the_next_batch_is_read_with_the_new_one_and_a_broken_one_is_not_used(
     assert 1 <= len(kept) <= 2
 
 
+@pytest.mark.thorough
 def test_a_pattern_that_waits_for_earlier_bindings_reads_the_new_one(
     spark: Any, tmp_path: Path
 ) -> None:
