@@ -56,7 +56,10 @@ def test_kernels_are_in_kernels_folders_only() -> None:
 
 def uses_decorators(file: Path) -> bool:
     """Whether a module imports numba or a decorator of kernels."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    text = file.read_text(encoding="utf-8")
+    if "numba" not in text and "decorators" not in text:
+        return False
+    for node in ast.walk(ast.parse(text)):
         match node:
             case ast.ImportFrom(module="spaseq.compiled.decorators", names=names):
                 if any(n.name in DECORATORS for n in names):

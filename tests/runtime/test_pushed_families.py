@@ -238,7 +238,7 @@ CHANGES: list[dict[str, str]] = [
 ]
 
 
-@sizes(4, 20, 500)
+@sizes(2, 20, 500)
 def test_a_family_goes_on_from_its_snapshot(examples: int) -> None:
     """Members come and go; each member's answers are those of a family that was never stopped."""
     restarts = 0

@@ -132,7 +132,8 @@ def test_many_keys_go_on_after_restarts(tmp_path: Path, server: NatsServer, quer
     assert found == {f"http://example/x{key}": 2 for key in range(KEYS)}, run.told()
 
 
-@pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=ON_SPARK)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=pytest.mark.spark)])
 def test_a_query_over_a_broker_that_only_logs_can_read(
     tmp_path: Path, server: NatsServer, runtime: str
 ) -> None:

@@ -260,7 +260,8 @@ def test_what_is_refused(spark: Any, tmp_path: Path) -> None:
         answers(spark, RISE, frame, lifts={"S": LIFT})
 
 
-@pytest.mark.parametrize("idle_ms", [None, pytest.param(3_600_000, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("idle_ms", [None, 3_600_000])
 def test_streaming_dataframes(spark: Any, tmp_path: Path, idle_ms: int | None) -> None:
     table = rows_of(1, 3, 2, 5, 0, 4)
     (tmp_path / "rows").mkdir()

@@ -155,6 +155,7 @@ def test_a_manifest_of_an_earlier_version_has_no_checksum(tmp_path: Path) -> Non
     assert Checkpoint.open(tmp_path, job_of(), 0).id == first.id
 
 
+@pytest.mark.thorough
 def test_a_damaged_manifest_is_named_and_refused(tmp_path: Path) -> None:
     Checkpoint.open(tmp_path, job_of(), 0, 8)
     manifest = tmp_path / "spaseq.json"
