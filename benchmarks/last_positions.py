@@ -1,9 +1,9 @@
 """Graphs that change with every event, and large ones of which a little changes.
 
 `python benchmarks/last_positions.py` prints events per second of `spaseq run` in the local runtime,
-from N-Quads to JSON lines, an answer for each event, and what they cost in comparison with a graph
-that does not change. The times are those of whole processes, start and knowledge base included. An
-event is a millisecond of the stream, so every tenth one is 100 changes a second.
+from N-Quads to JSON lines. Each event gives an answer. Beside it stands a graph that does not
+change. The times are those of whole processes: they include the start, and the loading of the
+knowledge base. An event is a millisecond of the stream, so every tenth one is 100 changes a second.
 """
 
 from __future__ import annotations

@@ -285,7 +285,7 @@ class Answers(Iterator[Match]):
 
 
 def _matches(batches: Iterable[tuple[str, Sequence[Answer]]]) -> Generator[Match]:
-    """The matches one by one; no garbage is collected while those of a batch are made."""
+    """The matches one by one. Python collects no garbage while those of a batch are made."""
     for name, answers in batches:
         if not isinstance(answers, AnswerBatch):
             yield from (Match(name, answer) for answer in answers)

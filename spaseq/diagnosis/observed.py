@@ -74,14 +74,18 @@ class StreamSeen:
 class Observed:
     """What one reading of all streams of a question shows.
 
-    `streams` are in the order of the query. `rows` are what stage 1 hands on with the plan
-    `question.watched`, in order of instant and stream: the solutions of all GPMs, and bare rows
-    (`gpm` is BARE). Without PARTITION BY every event without a solution has one bare row. With
-    PARTITION BY every event has a bare row for each of its partitions. `windows` are those of the
-    query, if it has some. Then `rows` have the solutions on window events, and not the contents of
-    windows. `failed` counts, by reason, the events that exceed a limit or lack an endpoint's
-    answer. `values` are the knowledge base's values. `needed` are the numbers of those that GPMs
-    see, from the first event, or window event, to the last one.
+    Attributes:
+        question: what was asked.
+        streams: in the order of the query.
+        rows: what stage 1 hands on with the plan `question.watched`, in order of instant and
+            stream: the solutions of all GPMs, and bare rows (`gpm` is BARE). Without PARTITION BY,
+            an event without a solution has one bare row. With it, each event has a bare row for
+            each of its partitions. On windows, these are the solutions on window events.
+        values: of the knowledge base.
+        needed: the numbers of the values that GPMs see, from the first event to the last one.
+        limits: of the evaluation.
+        failed: by reason, how many events exceed a limit or lack an endpoint's answer.
+        windows: those of the query, if it has some.
     """
 
     question: Question

@@ -22,9 +22,9 @@ __all__ = ["ABSENT", "KbTerms"]
 class KbTerms(TermTable):
     """Distinct N-Triples texts in order of code points. The code of a text is its position.
 
-    Lookup is a binary search in the texts, so a dictionary in a memory-mapped file stays there. If
-    many texts are looked for, a hash table of their codes is made. There is no Python object per
-    text.
+    Lookup is a binary search in the texts, so a dictionary in a memory-mapped file stays there.
+    Once many texts were sought, it goes by a hash table of their codes. There is no Python object
+    per text.
     """
 
     def __init__(self, texts: TextArray) -> None:
@@ -92,7 +92,7 @@ class KbTerms(TermTable):
 
     @cached_property
     def _hashed(self) -> tuple[np.uint64, Int32s]:
-        """(seed, slots) of a hash table; a random seed, so that nobody can choose equal hashes."""
+        """(seed, slots) of a hash table. As the seed is random, nobody can choose equal hashes."""
         seed = np.uint64(secrets.randbits(64))
         slots = np.full(2 << len(self).bit_length(), -1, np.int32)
         hash_slots(*self.buffers, seed, slots)

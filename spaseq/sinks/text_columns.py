@@ -187,19 +187,26 @@ def joined(parts: Sequence[Part], size: int) -> TextArray:
 
 
 def _together(tables: Sequence[TextArray]) -> tuple[Bytes, Int64s, Int64s]:
-    """(bytes, offsets, the number of the first text of each table) of all texts of some tables."""
-    texts = [_bytes_of(table) for table in tables]
+    """(bytes, offsets, the number of the first text of each table) of all texts of some tables.
+
+    A table that stands there several times is copied once.
+    """
+    different = {id(table): table for table in tables}
+    texts = [_bytes_of(table) for table in different.values()]
     begins = np.cumsum([0, *(len(data) for data, _ in texts)])
     offsets = [own + begin for (_, own), begin in zip(texts, begins, strict=False)]
-    first = np.cumsum([0, *map(len, offsets[:-1])])
+    first = dict(zip(different, np.cumsum([0, *map(len, offsets)]), strict=False))
     data = np.concatenate([*(data for data, _ in texts), np.zeros(WIDTH, np.uint8)])
-    return data, np.concatenate(offsets), first
+    return data, np.concatenate(offsets), np.array([first[id(table)] for table in tables])
 
 
 def joined_where_bound(
     fields: Sequence[tuple[str, PlacedTexts]], separator: str, size: int
 ) -> list[Part]:
-    """Parts that write texts, each behind the constant before it, separated where it is there."""
+    """Parts that write fields: a constant and a text, nothing where the text is unbound.
+
+    The separator stands between the fields that are written.
+    """
     parts: list[Part] = []
     before = np.zeros(size, np.int32)  # whether a text stands before
     for lead, texts in fields:

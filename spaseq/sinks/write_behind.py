@@ -12,7 +12,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.sinks.base import Sink
 
 _WAITING = 2
-"""So many batches wait at most, so memory does not grow where writing is slow."""
+"""The most batches that wait. More would need memory where writing is slow."""
 
 _JOIN_SECONDS = 5.0
 
@@ -20,9 +20,9 @@ _JOIN_SECONDS = 5.0
 class WriteBehind:
     """Writes answers in another thread, in order.
 
-    Answers of many rows become text without Python's lock, so the run goes on meanwhile. What the
-    sink raises is raised by the next call, or at the end. If the run fails, the answers so far are
-    written; so they are if it is interrupted, unless their reader keeps them waiting for seconds.
+    Most of that work does not hold Python's lock, so the run goes on meanwhile. The next call, or
+    the end, raises what the sink has raised. If the run fails, the answers so far are written. If
+    it is interrupted, they are written, too, unless nobody reads them for some seconds.
     """
 
     def __init__(self, sink: Sink) -> None:

@@ -138,9 +138,9 @@ class ChangingKnowledge:
         names = rows.event.take(changes).strings().dictionary_encode()
         rank = np.argsort(np.argsort(names.dictionary.to_pylist()))
         makers[changes] = rank[names.indices.to_numpy()]
-        of_stream = rows.stream * np.int64(len(rank) + 1) + makers
-        at_a_time = np.where(is_event, of_stream + 2**32, of_stream)
-        order = np.lexsort((rows.k, at_a_time, rows.time))
+        # At one time: changes before events, then by stream, then by the query's name.
+        place = rows.stream * np.int64(len(rank) + 1) + makers
+        order = np.lexsort((rows.k, np.where(is_event, place + 2**32, place), rows.time))
         rows, makers = rows.take(order), makers[order]
         first = begins(rows)
         first[1:] |= makers[1:] != makers[:-1]

@@ -292,7 +292,7 @@ def test_a_join_beyond_the_limit_has_no_solutions_until_it_is_small_again() -> N
     ],
 )
 def test_nothing_is_kept_of_graphs_that_may_change(pattern: str) -> None:
-    """A window event sees the graphs of its close, and not those of its events."""
+    """A window event sees the graphs as they are at its close."""
     query = f"{HEAD} WHERE {{ SEQ(A) DEFINE GPM A ON W {{ {pattern} }} }}"
     plan = compile_query(query)
     assert plan.patterns.kept

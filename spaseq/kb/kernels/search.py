@@ -12,12 +12,13 @@ import numpy as np
 
 from spaseq.compiled.arrays import Int32s
 from spaseq.compiled.decorators import inlined_device_function, kernel
+from spaseq.rdf.kernels.tables import text_hash
 from spaseq.rdf.kernels.vectors import folded_product, signed, word
 
 Array = Any  # numba tells writable arrays from others, mypy does not
 
 _U = np.uint64
-_K1, _K2 = _U(0x9E3779B97F4A7C15), _U(0xD6E8FEB86659FD93)
+_ODD = _U(0x9E3779B97F4A7C15)
 _WORD = 8
 
 
@@ -111,17 +112,12 @@ def find_hashed(
 @inlined_device_function
 def _hash(data: Array, at: int, size: int, seed: np.uint64) -> np.uint64:
     """The hash of the text of `size` bytes at `at`; no byte behind it is read."""
-    mixed = seed ^ _U(size) * _K1
-    if size < _WORD:
-        for j in range(size):
-            mixed = (mixed ^ _U(data[at + j])) * _K1
-    else:
-        last = at + size - _WORD
-        while at < last:
-            mixed = folded_product(word(data, at) ^ seed, mixed ^ _K2)
-            at += _WORD
-        mixed = folded_product(word(data, last) ^ seed, mixed ^ _K2)
-    return folded_product(mixed ^ _K2, _K1)
+    if size >= _WORD:
+        return text_hash(data, at, size, seed)
+    mixed = seed
+    for j in range(size):
+        mixed = (mixed ^ _U(data[at + j])) * _ODD
+    return folded_product(mixed, _ODD)
 
 
 @inlined_device_function

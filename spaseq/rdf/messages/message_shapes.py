@@ -72,8 +72,8 @@ class MessageShape:
     """What lines have in common, and how their quads are made.
 
     `pattern` has a group for each value that varies. `writers` have the place of a group, and what
-    makes a literal of its text. `form` has `%b` wherever a value stands; `pick` takes the texts of
-    all groups and gives those of `form`, in order.
+    makes a literal of its text. `form` has `%b` wherever a value stands. `pick` gives the texts
+    for these places, in order, from the texts of all groups.
     """
 
     pattern: re.Pattern[bytes]

@@ -4,9 +4,9 @@ A change counts once it is in the log. Its time says which events see it, so a r
 a replay, read all changes first. `base` is the knowledge base before the first change, and
 `files.json` the checksums of its files.
 
-Old changes that nothing needs go into a new base. It is a file of its own, and its name has the
-number of changes in it. It counts once `folded.json` names it. Then the old base is removed, with
-the segments of the log that have these changes. A process that is killed leaves one of the two.
+A new base takes in the old changes that nothing needs. The base is a file whose name has the number
+of its changes. It counts once `folded.json` names it. Then the old base is removed, and so are the
+segments of the log with these changes. A process that is killed leaves one base that counts.
 """
 
 from __future__ import annotations
