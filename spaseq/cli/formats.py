@@ -18,18 +18,23 @@ def check_format(form: str, plans: Sequence[QueryPlan]) -> None:
     Raises:
         UsageError: it cannot; the message names formats that can.
     """
-    sink = SINKS[form]
-    if sink.one_query and len(plans) > 1:
+    sink, answering = SINKS[form], _answering(plans)
+    if sink.one_query and len(answering) > 1:
         raise UsageError(f"--format {form} holds the answers of one query; use jsonl for several")
-    for plan in plans:
+    for plan in answering:
         title = plan.identity.title
         makes = "solutions" if plan.answers.template is None else "graphs"
         if sink.holds not in (makes, "all"):
             kind = "SELECT" if plan.answers.template is None else "CONSTRUCT"
             raise UsageError(
                 f"--format {form} holds {sink.holds}, and the answers of {title} are {makes} "
-                f"({kind}): use {', '.join(_suited(makes, len(plans)))}"
+                f"({kind}): use {', '.join(_suited(makes, len(answering)))}"
             )
+
+
+def _answering(plans: Sequence[QueryPlan]) -> list[QueryPlan]:
+    """The queries that give answers: those that maintain graphs do not."""
+    return [plan for plan in plans if plan.maintained is None]
 
 
 def _suited(makes: str, queries: int) -> list[str]:
@@ -52,16 +57,18 @@ def check_columns(output: OutputOptions, plans: Sequence[QueryPlan]) -> None:
     if not issubclass(SINKS[output.form], TableSink):
         tables = ", ".join(form for form, sink in SINKS.items() if issubclass(sink, TableSink))
         raise UsageError(f"--columns goes with --format {tables}, not with {output.form}")
-    columns_of(plans[0], output.columns)
+    columns_of(plans, output.columns)
 
 
-def columns_of(plan: QueryPlan, chosen: str | None) -> list[str]:
-    """The columns of a query's table: its variables, or those that --columns chooses.
+def columns_of(plans: Sequence[QueryPlan], chosen: str | None) -> list[str]:
+    """The columns of a table of answers: the variables of the first query that gives some, or those
+    that --columns chooses.
 
     Raises:
         UsageError: there is no such column, or it is chosen twice.
     """
-    variables = [item.name for item in plan.answers.projection]
+    projected = [plan.answers.projection for plan in _answering(plans)[:1]]
+    variables = [item.name for items in projected for item in items]
     if chosen is None:
         return variables
     columns = [name.strip().removeprefix("?") for name in chosen.split(",")]

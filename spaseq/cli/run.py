@@ -221,7 +221,7 @@ def _streams(
 
 def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOutputs) -> int:
     """Write the answers of a job, to its end or until it is interrupted; their number."""
-    variables = columns_of(job.plans[0], output.columns)
+    variables = columns_of(job.plans, output.columns)
     if options.follow is not None:
         follow = _follower(options, job.streams)
         follow(

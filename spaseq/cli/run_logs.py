@@ -60,7 +60,7 @@ def run_logs(
         named = {iri for iri, _ in (kb_source(text, plans) for text in chosen[InputTexts].kbs)}
         how = engine_of(options.runtime), planner, {iri for iri in named if iri is not None}
         answers = replayed(data, scratch, job, known.streams, *how)
-        variables = columns_of(plans[0], output.columns) if plans else []
+        variables = columns_of(plans, output.columns)
         out = stack.enter_context(answer_file(output.out))
         sink = stack.enter_context(open_sink(output.form, out, variables))
         for logged in answers:

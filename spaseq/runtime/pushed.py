@@ -27,12 +27,16 @@ from spaseq.runtime.arrivals.passing_time import Watched
 from spaseq.runtime.job.chaining import RegisteredStream, reading_order
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, may_fail, restored_unit
 from spaseq.runtime.unit_stages import Rows, StageFactory
+from spaseq.stages.maintained_graphs import MaintainedGraphs, MaintainedState
 
 Found: TypeAlias = "list[tuple[PushedUnit, Rows]]"
 """Solutions with the queries that they belong to."""
 
-PushedState: TypeAlias = "tuple[list[tuple[list[str], bytes]], dict[str, str]]"
-"""The titles and the snapshot of each unit, and the failures of queries by title."""
+PushedState: TypeAlias = (
+    "tuple[list[tuple[list[str], bytes]], dict[str, str], dict[str, MaintainedState]]"
+)
+"""The titles and the snapshot of each unit, the failures of queries by title, and the maintained
+graphs by IRI."""
 
 _LOG = logging.getLogger("spaseq")
 
@@ -59,6 +63,7 @@ class PushedQueries:
     Attributes:
         queries: all queries, in reading order.
         maintained: the graphs that they keep.
+        graphs: what these are, and those that a query still reads.
     """
 
     def __init__(
@@ -81,6 +86,7 @@ class PushedQueries:
         self._sources: dict[PushedUnit, frozenset[str]] | None = None  # see `sources`
         self._groups: dict[frozenset[str], list[PushedUnit]] | None = None  # see `groups`
         self._failure: str | None = None  # why the state cannot be used any more
+        self.graphs = MaintainedGraphs(how.versions, how.knowledge)
         queries = [self._query(plan) for plan in plans]
         self._unit_of: dict[PushedQuery, PushedUnit] = {}
         found = families_module.families_of(plans, how.options.is_unlimited) if families else ()
@@ -133,9 +139,10 @@ class PushedQueries:
         query = self._query(plan)
         known = {id(own.plan): own for own in [*others, query]}
         if instead is not None:
-            self.remove(instead)
+            self._remove(instead)
         self._unit_of[query] = self._unit_for(query)
         self._connect([known[id(own)] for own in plans])
+        self.graphs.forget_others(query.plan for query in self.queries)
 
     def _is_chained(self, plan: QueryPlan) -> bool:
         """Whether a query makes a stream, or reads one that another makes."""
@@ -148,20 +155,33 @@ class PushedQueries:
         family = next((unit for unit in self._units if unit.takes(query.plan)), None)
         if family is not None:
             family.add(query)
-        return family or self._begun(query) or PushedUnit({0: query}, self._how)
+        return family or self._begun(query) or self._alone(query)
 
-    def adopt(self, plan: QueryPlan, snapshot: bytes) -> None:
-        """Take another query with its state, the snapshot of a unit that had it alone.
+    def _alone(self, query: PushedQuery) -> PushedUnit:
+        """A query by itself, which learns what the graphs are that others maintain."""
+        unit = PushedUnit({0: query}, self._how)
+        self.graphs.tell(unit, query.plan)
+        return unit
+
+    def adopt(self, plan: QueryPlan, other: PushedQueries) -> None:
+        """Take another query with its state, from those that have it alone.
+
+        What it has made of a graph counts if no other query has changed the graph.
 
         Raises:
             UsageError: as from `add`.
         """
+        (own,) = other.queries
+        snapshot = other.unit(own).snapshot()
         plan = keeping_lasting(plan, plan.inputs.kbs)
         plans, plan = _in_order([query.plan for query in self.queries], plan)
-        query = self._query(plan)
+        query, new = self._query(plan), self.graphs.adopt(other.graphs)
         known = {id(own.plan): own for own in [*self.queries, query]}
         self._unit_of[query] = restored_unit(snapshot, [query], self._how)
         self._connect([known[id(own)] for own in plans])
+        for iri in new:
+            for unit in self._readers.get(changes_of(iri), ()):
+                self.graphs[iri].tell(unit)
 
     def _begun(self, query: PushedQuery) -> PushedUnit | None:
         """A new family for a query that is added, if enough others of its shape run alone."""
@@ -174,7 +194,15 @@ class PushedQueries:
         return None if family is None else PushedUnit({0: query}, self._how, family)
 
     def remove(self, query: PushedQuery) -> None:
-        """Forget a query with its state. A stream that it registers has no further events."""
+        """Forget a query with its state.
+
+        A stream that it registers has no further events. A graph that it maintains stays as it is
+        as long as a query reads it.
+        """
+        self._remove(query)
+        self.graphs.forget_others(query.plan for query in self.queries)
+
+    def _remove(self, query: PushedQuery) -> None:
         unit = self._unit_of.pop(query)
         unit.remove(query)
         if unit not in self._unit_of.values():
@@ -213,6 +241,8 @@ class PushedQueries:
         for query in self._running:
             if query.plan.identity.register is not None:
                 query.readers = self._readers.get(query.plan.identity.register, [])
+                if query.plan.maintained is not None:
+                    query.readers = [self.graphs.of(query.plan.maintained), *query.readers]
                 self._made.setdefault(self._unit_of[query], []).append(query.plan.identity.register)
 
     def _query(self, plan: QueryPlan) -> PushedQuery:
@@ -303,6 +333,7 @@ class PushedQueries:
 
     def drop_values(self, before: int) -> None:
         """Forget the values of graphs that no event after a time (ms) needs."""
+        self.graphs.settle(before)
         versions = self._how.versions
         if versions.changed and versions.drop(before):
             for unit in self._units:
@@ -458,7 +489,8 @@ class PushedQueries:
     def snapshot(self) -> PushedState:
         """The state; all answers so far were certain."""
         units = [([_title(q) for q in unit.queries], unit.snapshot()) for unit in self._units]
-        return units, {_title(q): q.failure for q in self.queries if q.failure is not None}
+        failures = {_title(q): q.failure for q in self.queries if q.failure is not None}
+        return units, failures, self.graphs.snapshot()
 
     def restore(self, state: PushedState) -> None:
         """Go on from a snapshot of the same queries.
@@ -466,7 +498,7 @@ class PushedQueries:
         Raises:
             RunError: it is of other queries, of another version, or damaged.
         """
-        units, failures = state
+        units, failures, graphs = state
         known = {_title(query): query for query in self.queries}
         titles = [title for some, _ in units for title in some]
         if sorted([*titles, *failures]) != sorted(known):
@@ -477,6 +509,7 @@ class PushedQueries:
             queries = [known[title] for title in some]
             unit = restored_unit(snapshot, queries, self._how)
             self._unit_of.update(dict.fromkeys(queries, unit))
+        self.graphs.restore(graphs)
         self._connect(self.queries)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from spaseq.algebra.answers import Answer
 from spaseq.automaton.run.live_states import LiveStates
@@ -24,17 +24,8 @@ from spaseq.rdf.in_memory.program_events import batch_of_event
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.runtime.unit_stages import MatchingStage, Rows, StageFactory
+from spaseq.stages.maintained_graphs import EventReader
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
-
-
-class EventReader(Protocol):
-    """What reads the events of a registered stream."""
-
-    def match_batch(self, events: EventBatch) -> SolutionBatch:
-        """The solutions of many events."""
-
-    def push(self, rows: SolutionBatch) -> None:
-        """Take solutions."""
 
 
 @dataclass(slots=True, eq=False)

@@ -76,7 +76,6 @@ class UsedKnowledge:
 
     def _triple(self, graph: str, triple: Triple, time: int) -> dict[str, Any]:
         """A triple that held at a time (ms); `until` says when it went."""
-        graphs = self.run.graphs
-        until = None if graphs is None else graphs.held_until(graph, triple, time)
+        until = self.run.graphs.held_until(graph, triple, time)
         found = triple_json(triple)
         return found if until is None else {**found, "until": format_time(until)}

@@ -188,6 +188,9 @@ class Thresholds:
     graph_values: int = _of(
         64, "values", "of a subject's predicate that come before a changing graph is read again", 0
     )
+    kept_changes: int = _of(
+        10_000, "triples", "of the last changes of a maintained graph, which say what it was", 0
+    )
     event_pairs: int = _of(100_000, "pairs", "compared for one event before arrays do it", 0)
     remembered_results: int = _of(4096, "results", "of events that come again")
     remembered_bytes: int = _of(

@@ -95,10 +95,14 @@ class Case:
             f"WHERE {{ SEQ({steps}) {gpms} }}"
         )
 
+    def values(self) -> Values:
+        """The graph at all times."""
+        named = [replace(m, name=f"query{n}") for n, m in enumerate(self.maintainers, 2)]
+        return Values(self.before, self.replaced, named, self.events)
+
     def last(self) -> frozenset[Triple]:
         """The graph after all changes."""
-        named = [replace(m, name=f"query{n}") for n, m in enumerate(self.maintainers, 2)]
-        return Values(self.before, self.replaced, named, self.events).at(10**6)
+        return self.values().at(10**6)
 
     def expected(self) -> Counter[tuple[tuple[int, ...], frozenset[tuple[str, str]]]]:
         """The answers, by the times of their events and their bindings."""
@@ -110,8 +114,7 @@ class Case:
 
     def _matches(self) -> Counter[tuple[tuple[int, ...], frozenset[tuple[str, str]]]]:
         """The matches, by the times of their events and their bindings."""
-        named = [replace(m, name=f"query{n}") for n, m in enumerate(self.maintainers, 2)]
-        values = Values(self.before, self.replaced, named, self.events)
+        values = self.values()
         rows = [
             [
                 (place, event.time, found)

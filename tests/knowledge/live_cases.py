@@ -84,16 +84,26 @@ class Part:
         else:
             at_ms, triples = item
             new = [tuple(f"<{E}{term}>" for term in triple) for triple in triples]
-            graphs = self.run.graphs
-            assert graphs is not None
-            graphs.change(GRAPH, lambda now: replacing(now.triples(), new), since=at_ms * 1000)
+            self.run.graphs.change(
+                GRAPH, lambda now: replacing(now.triples(), new), since=at_ms * 1000
+            )
 
     def end(self) -> None:
         """Let all answers be final, and end as a run does."""
         for name in STREAMS:
             self.run.heartbeat(name, _END_MS)
         self.run.enable("query1", False)  # it takes effect after all that is logged
+        self._check_graph()
         self.run.stop()
+
+    def _check_graph(self) -> None:
+        """What the graph is and was is known, if queries maintain it."""
+        if self.case.maintainers:
+            values = self.case.values()
+            for time in {0, *(event.time for event in self.case.events)}:
+                then = self.run.graphs.at(GRAPH, time * 1000, 0)
+                found = {tuple(term[len(E) + 1 : -1] for term in t) for t in then.triples()}
+                assert found == values.at(time), (time, self.case)
 
 
 def items_of(case: Case) -> list[Given | tuple[int, frozenset[Triple]]]:

@@ -117,6 +117,7 @@ CROSSINGS: dict[str, Crossing] = {
     "computed_rows": Crossing(larger.document, "few_rows=least"),
     "known_pairs": Crossing(example(121)),
     "graph_values": Crossing(larger.changes_of_a_graph),
+    "kept_changes": Crossing(larger.a_late_reader),
     "event_pairs": Crossing(example(63)),
     "remembered_results": Crossing(
         example(121), counted="a cache has it; values of several solutions are joined"

@@ -20,6 +20,7 @@ from tests.gpm.graphs import Row, solutions
 from tests.knowledge.cases import MAINTAINERS, Case
 from tests.knowledge.reference import Given
 from tests.knowledge.test_changing_graphs import of_local
+from tests.knowledge.test_maintained_graphs import from_place, of_late_reader
 from tests.lift import test_lifted_messages as messages
 from tests.lift.lifting import lift_of, lifted
 from tests.oracle.test_partial import run as partial_matches
@@ -254,9 +255,9 @@ def merged_blocks(directory: Path) -> None:
     blocks.test_blocks_of_several_tasks_are_merged(*blocks.CASES[0], 1, _as_they_are)
 
 
-def changes_of_a_graph(directory: Path) -> None:
+def a_graph_that_changes() -> Case:
     """A graph that changes with every event, which the next one reads."""
-    case = Case(
+    return Case(
         tuple(
             Given(
                 "SM"[number % 2], number, (("d1", ("alarm", "to")[number % 2], f"d{number % 3}"),)
@@ -269,5 +270,18 @@ def changes_of_a_graph(directory: Path) -> None:
         ("?d :alarm ?x GRAPH <http://example/graph> { ?d :owner ?o }",),
         False,
     )
+
+
+def changes_of_a_graph(directory: Path) -> None:
+    """A graph that changes with every event, which the next one reads."""
+    case = a_graph_that_changes()
     assert of_local(case) == case.expected()
     assert case.expected()
+
+
+def a_late_reader(directory: Path) -> None:
+    """A query that comes when a graph has changed 75 times."""
+    case = a_graph_that_changes()
+    expected = from_place(case, 150).expected()
+    assert of_late_reader(case, 150) == expected
+    assert expected

@@ -104,11 +104,6 @@ class CatchUp:
         """The events that it has read."""
         return LoggedBefore.of(self.engine.streams_read(self.plan.inputs.streams))
 
-    def snapshot(self) -> bytes:
-        """The state of the query, after `advance`."""
-        queries = self.engine.queries
-        return queries.unit(queries.queries[0]).snapshot()
-
     def close(self) -> None:
         """Close the files."""
         for reader in self._readers.values():
@@ -403,7 +398,7 @@ class ChangingQueries:
         while own.failure is None and own.places != {**own.places, **places}:
             self.read_on(own, places)
         if own.failure is None:
-            self._engine.adopt(own.plan, own.snapshot())
+            self._engine.adopt(own.plan, own.engine.queries)
         own.close()
 
     def close(self) -> None:

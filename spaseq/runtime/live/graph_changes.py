@@ -10,24 +10,27 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from spaseq.algebra.graph_changes import GraphChange
 from spaseq.errors import RunError, SpaseqError, UsageError
+from spaseq.kb.changing_graph import ChangingGraph
 from spaseq.kb.graph_updates import graph_triples, replacing
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
-from spaseq.kb.knowledge_versions import EARLIEST, KnowledgeVersions, TimedChange
+from spaseq.kb.knowledge_versions import EARLIEST, LATEST, KnowledgeVersions, TimedChange
 from spaseq.kb.watched_graphs import KeptGraph, WatchedGraph, checksum_of, watched_graphs
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.rdf.columns.term_tables import TermsSoFar
+from spaseq.rdf.columns.term_tables import ExtendedTerms, TermTable
 from spaseq.rdf.inputs.stream_options import ignore
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.graph_log import FoldedChanges, GraphLog, LoggedChange
+from spaseq.runtime.live.live_engine import LiveEngine
 from spaseq.runtime.live.loop_requests import LoopRequests
+from spaseq.stages.maintained_graphs import GraphPast, GraphThen
 
 MOST_BYTES = 10**9
 """How large the files of a graph may be, unless somebody says so."""
@@ -59,7 +62,7 @@ class GraphView:
     version: int
     since: int | None
     graph: KbGraph = field(repr=False)
-    terms: TermsSoFar = field(repr=False)
+    terms: TermTable = field(repr=False)
 
     def __len__(self) -> int:
         return sum(map(len, self.graph.values()))
@@ -144,6 +147,10 @@ class _Kept(NamedTuple):
         return found
 
 
+def _view_of(iri: str, then: GraphThen) -> GraphView:
+    return GraphView(iri, then.count - 1, then.since, then.graph, then.terms)
+
+
 Accepting = Callable[[str, GraphChange, "str | None", "int | None"], LoggedChange]
 """Logs a change of a graph, with the checksum of its files, and from which time (ms) on."""
 
@@ -152,10 +159,10 @@ class GraphChanges:
     """The graphs of a run; any thread may call the methods.
 
     Args:
-        kept: what the run keeps.
+        kept: what the run keeps of graphs that change from outside; None if there are none.
+        engine: evaluates the queries; it knows the values, and the graphs that queries maintain.
         requests: to the run's thread.
         accept: called in the run's thread.
-        versions: gives the values that the engine has.
         is_maintained: whether a query keeps a graph.
         wall: what the clock shows, ms.
         note: tells the user something.
@@ -163,37 +170,54 @@ class GraphChanges:
 
     def __init__(
         self,
-        kept: KeptGraphs,
+        kept: KeptGraphs | None,
+        engine: LiveEngine,
         requests: LoopRequests,
         accept: Accepting,
-        versions: Callable[[], KnowledgeVersions],
         is_maintained: Callable[[str], bool],
         wall: Callable[[], int],
         note: Callable[[str], None],
     ) -> None:
-        self._kept, self._requests, self._accept = kept, requests, accept
-        self._versions, self._is_maintained = versions, is_maintained
-        self._wall, self._note, self._changed = wall, note, kept.on_files
+        self._kept, self._engine = kept, engine
+        self._requests, self._accept = requests, accept
+        self._is_maintained, self._wall, self._note = is_maintained, wall, note
+        self._changed = ignore if kept is None else kept.on_files
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        log, given = kept.log, (kept.most_bytes, kept.limits)
-        self._watched = [*watched_graphs(kept.graphs, log.files, *given, self._may_change)]
+        self._watched: list[WatchedGraph] = []
+        if kept is not None:
+            log, given = kept.log, (kept.most_bytes, kept.limits)
+            self._watched += watched_graphs(kept.graphs, log.files, *given, self._may_change)
         self._end = threading.Event()
         self._then: tuple[tuple[int, ...], KnowledgeBase] | None = None  # the last value asked for
 
     def _may_change(self, iri: str) -> bool:
-        return iri in self._kept.base.graphs and iri not in self._kept.base.endpoints
+        kept = self._kept
+        return kept is not None and iri in kept.base.graphs and iri not in kept.base.endpoints
 
     # --- looking ----------------------------------------------------------------------------------
 
     def names(self) -> list[str]:
         """The graphs of the run."""
-        return sorted(iri for iri in self._kept.base.graphs if self._may_change(iri))
+        maintained = self._requests.look(lambda: {*self._engine.queries.graphs})
+        others = () if self._kept is None else self._kept.base.graphs
+        return sorted(maintained.union(filter(self._may_change, others)))
 
     def how(self, iri: str) -> KeptGraph:
         """How a graph is kept; NoSuchGraph if there is none of this name."""
-        if not self._may_change(iri):
-            raise NoSuchGraph(f"there is no graph <{iri}>")
-        return self._kept.graphs.get(iri, KeptGraph(watched=False))
+        if self._kept is not None and self._may_change(iri):
+            return self._kept.graphs.get(iri, KeptGraph(watched=False))
+        if self._requests.look(lambda: iri in self._engine.queries.graphs):
+            return KeptGraph(watched=False)
+        raise NoSuchGraph(f"there is no graph <{iri}>")
+
+    def _past(self, iri: str) -> GraphPast | None:
+        """What a graph was that queries maintain; None for others."""
+
+        def past() -> GraphPast | None:
+            found = self._engine.queries.graphs.get(iri)
+            return None if found is None else found.past()
+
+        return self._requests.look(past)
 
     def is_maintained(self, iri: str) -> bool:
         """Whether a query keeps a graph."""
@@ -202,11 +226,16 @@ class GraphChanges:
     def view(self, iri: str) -> GraphView:
         """A graph after all its changes; NoSuchGraph if there is none of this name."""
         self.how(iri)
+        past = self._past(iri)
+        then = None if past is None else past.at(LATEST)
+        if then is not None:
+            return _view_of(iri, then)
         return self._requests.look(lambda: self._view(iri))
 
     def _view(self, iri: str) -> GraphView:
+        assert self._kept is not None
         last = self._kept.log.last_of(iri)
-        graph = self._versions().last(iri)
+        graph = self._engine.versions.last(iri)
         if last is None:
             return GraphView(iri, -1, None, *graph)
         return GraphView(iri, last.number, last.timed.time, *graph)
@@ -219,12 +248,19 @@ class GraphChanges:
             GraphGone: it was replaced longer ago than `retain_ms`.
         """
         self.how(iri)
+        gone = f"what <{iri}> was at {format_time(time)} is not kept any more"
+        past = self._past(iri)
+        if past is not None:
+            of_then = past.at(time)
+            if of_then is None:
+                raise GraphGone(gone)
+            return _view_of(iri, of_then)
         kept = self._requests.look(self._all)
         own, last = [e for e in kept.changes if e.timed.graph == iri], kept.folded.last.get(iri)
         number = sum(change.timed.time <= time for change in own)
         is_gone = number < len(own) and own[number].accepted < self._wall() - retain_ms
         if is_gone or (last is not None and time < last.timed.time):
-            raise GraphGone(f"what <{iri}> was at {format_time(time)} is not kept any more")
+            raise GraphGone(gone)
         then = kept.versions(time).last(iri)
         last = own[number - 1] if number else last
         if last is None:
@@ -233,17 +269,31 @@ class GraphChanges:
 
     def knowledge_at(self, time: int) -> KnowledgeBase:
         """The knowledge base at a time (ms); GraphGone if it is not kept any more."""
-        kept = self._requests.look(self._all)
-        if time < kept.folded.until:
+        kept, pasts = self._requests.look(lambda: (self._all(), self._pasts()))
+        maintained = {iri: past.at(time) for iri, past in pasts.items()}
+        if time < kept.folded.until or None in maintained.values():
             raise GraphGone(f"what the graphs were at {format_time(time)} is not kept any more")
         count = sum(own.timed.time <= time for own in kept.changes)
         then = kept.folded.count, len(kept.changes), count
         if self._then is None or self._then[0] != then:
             self._then = then, kept.versions(time).at(time)
-        return self._then[1]
+        found = self._then[1]
+        terms, graphs = ExtendedTerms(found.terms), {**found.graphs}
+        for iri, own in maintained.items():
+            assert own is not None
+            graph = ChangingGraph(terms, {})
+            graph.restore([*graph_triples(own.graph, own.terms)])
+            graphs[iri] = graph.relations()
+        return replace(found, terms=terms, graphs=graphs)
+
+    def _pasts(self) -> dict[str, GraphPast]:
+        return {iri: graph.past() for iri, graph in self._engine.queries.graphs.items()}
 
     def held_until(self, iri: str, triple: Triple, time: int) -> int | None:
         """When (ms) a triple went that was in a graph at a time; None if it did not."""
+        past = self._past(iri)
+        if past is not None:
+            return past.held_until(triple, time)
         for change in self._requests.look(self._all).changes:
             own = change.timed
             if own.graph == iri and own.time > time and triple in own.change.deleted:
@@ -251,6 +301,8 @@ class GraphChanges:
         return None
 
     def _all(self) -> _Kept:
+        if self._kept is None:
+            return _Kept(self._engine.versions.at(EARLIEST), [], FoldedChanges(0, "", {}, {}))
         log = self._kept.log
         return _Kept(log.base, [*log.changes], log.folded)
 
@@ -359,7 +411,8 @@ class GraphChanges:
     def problems(self) -> list[str]:
         """Which files cannot be read, and which changes are far ahead of the clock."""
         found = [f"graph <{own.iri}>: {own.problem}" for own in self._watched if own.problem]
-        changed = (iri for iri in self._kept.log.changed() if self._may_change(iri))
+        logged = () if self._kept is None else self._kept.log.changed()
+        changed = (iri for iri in logged if self._may_change(iri))
         ahead = (self.far_ahead(self.view(iri)) for iri in changed)
         return [*found, *filter(None, ahead)]
 

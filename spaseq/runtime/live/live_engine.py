@@ -131,9 +131,9 @@ class LiveEngine:
         self.queries.add(plan, self.queries.query_of(plan.identity.title))
         self._read()
 
-    def adopt(self, plan: QueryPlan, snapshot: bytes) -> None:
-        """Take a query with its state from another engine; see `PushedQueries.adopt`."""
-        self.queries.adopt(plan, snapshot)
+    def adopt(self, plan: QueryPlan, other: PushedQueries) -> None:
+        """Take a query with its state from those that have it alone."""
+        self.queries.adopt(plan, other)
         self._read()
 
     def remove(self, query: PushedQuery) -> None:

@@ -121,16 +121,13 @@ class LiveLoop:
         self.graphs = self._graphs()
         self._readers = self._resumed()
 
-    def _graphs(self) -> GraphChanges | None:
-        kept = self._keeping.graphs
-        if kept is None:
-            return None
+    def _graphs(self) -> GraphChanges:
         queries = self.queries
         return GraphChanges(
-            kept,
+            self._keeping.graphs,
+            self.engine,
             self.requests,
             self._change_graph,
-            lambda: self.engine.versions,
             lambda iri: iri in queries.maintained,
             self.clock.wall,
             self.note,
@@ -287,7 +284,7 @@ class LiveLoop:
             if self.queries.log is not None and not stop.is_set():
                 self.engine.use_settings()
                 self._save()  # so that a later run knows the knowledge base and the settings
-            if self.graphs is not None and not stop.is_set():
+            if not stop.is_set():
                 self.graphs.look_at_files(self._change_graph)
                 stack.enter_context(self.graphs.watching())
             self.acceptance.judge_from(self.engine.streams_as_json())

@@ -368,13 +368,13 @@ class StandingRun:
         return self._loop.knowledge_since
 
     @property
-    def graphs(self) -> GraphChanges | None:
-        """The graphs that may change from outside; None if there are none."""
+    def graphs(self) -> GraphChanges:
+        """The graphs that may change."""
         return self._loop.graphs
 
     def knowledge_at(self, time: int) -> KnowledgeBase:
         """The knowledge base at a time (ms), as changes from outside have made it."""
-        return self._job.knowledge if self.graphs is None else self.graphs.knowledge_at(time)
+        return self.graphs.knowledge_at(time)
 
     # --- streams ----------------------------------------------------------------------------------
 
@@ -484,7 +484,7 @@ class StandingRun:
             return [f"the run has ended: {self._failure}"]
         found = [f"{what}: {reason}" for what, reason in [*self._loop.problems.items()]]
         found += [f"stream {name}: {why}" for name, why in self._loop.acceptance.problems().items()]
-        found += [] if self.graphs is None else self.graphs.problems()
+        found += self.graphs.problems()
         clock = self._loop.clock.problem()
         found += [f"clock: {clock}"] if clock else []
         found += [f"sink {view.name}: {view.problem}" for view in self.sinks() if view.problem]

@@ -26,7 +26,7 @@ export function graphsView() {
   function show(graphs) {
     words.textContent = graphs.length
       ? "Each event sees a graph as it was at the event\u2019s own time."
-      : "The configuration has no graphs that may change.";
+      : "There are no graphs that may change.";
     table.hidden = !graphs.length;
     body.replaceChildren(...graphs.map((graph) => el("tr", {},
       el("th", { scope: "row" }, data(graph.graph, 160)),

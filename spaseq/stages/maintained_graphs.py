@@ -1,0 +1,336 @@
+"""A graph that queries maintain: what it is now, and what it was lately.
+
+It reads the changes as the graph's readers do, and tells those that come later what it is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from spaseq import thresholds
+from spaseq.algebra.graph_changes import (
+    GraphChange,
+    change_of,
+    changes_of,
+    deletion,
+    fits,
+    insertion,
+    wildcard,
+)
+from spaseq.compiled.arrays import Bools, Int64s
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.handed_on import begins, events_of, handed_on
+from spaseq.kb.changing_graph import ChangingGraph
+from spaseq.kb.knowledge import KbGraph, KnowledgeBase
+from spaseq.kb.knowledge_versions import KnowledgeVersions
+from spaseq.kb.versions import versions_of
+from spaseq.plan.changing_graphs import HANDED_ON
+from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.event_batch import EventBatch, EventNames
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.rdf.columns.term_columns import TermColumn
+from spaseq.rdf.columns.term_tables import ExtendedTerms, TermsSoFar, TermTable
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.terms.term import Triple
+from spaseq.records import record
+from spaseq.stages.timed_graphs import CodedRows, PlacedChanges, TimedGraph
+
+MaintainedState: TypeAlias = "tuple[int, int | None, list[Triple] | None, list[Any]]"
+"""How many changes there were, the time (ms) of the last, the triples; then the changes since."""
+
+_COLUMNS = SolutionColumns(HANDED_ON, ())
+
+
+class EventReader(Protocol):
+    """What reads the events of a registered stream, or the changes of a graph."""
+
+    def match_batch(self, events: EventBatch) -> SolutionBatch:
+        """The solutions of many events."""
+
+    def push(self, rows: SolutionBatch) -> None:
+        """Take solutions."""
+
+
+@record
+class GraphThen:
+    """A graph at some time.
+
+    Attributes:
+        count: how many changes it has had.
+        since: the time (ms) of the last one; None if there was none.
+        graph, terms: its triples.
+    """
+
+    count: int
+    since: int | None
+    graph: KbGraph
+    terms: TermTable
+
+
+@record
+class GraphPast:
+    """What a graph was from some time on. It does not change, so other threads may read it.
+
+    Attributes:
+        first: what it was then.
+        changes: those that came since, as rows in order.
+    """
+
+    first: GraphThen
+    changes: SolutionBatch
+
+    @property
+    def count(self) -> int:
+        """How many changes there were."""
+        return self.first.count + int(np.count_nonzero(_begins(self.changes)))
+
+    def at(self, time: int) -> GraphThen | None:
+        """The graph at a time (ms); None if that is not known any more."""
+        first = self.first
+        if first.since is not None and time < first.since:
+            return None
+        rows = self.changes.take(slice(0, int(bisect_right(self.changes.time, time))))
+        terms = ExtendedTerms(first.terms)
+        graph = ChangingGraph(terms, first.graph)
+        count = first.count + _make(graph, terms, rows)
+        since = int(rows.time[-1]) if len(rows) else first.since
+        return GraphThen(count, since, graph.relations(), TermsSoFar(terms))
+
+    def held_until(self, triple: Triple, time: int) -> int | None:
+        """When (ms) a triple went that was in the graph at a time; None if it did not."""
+        rows = self.changes
+        rows = rows.take(slice(int(bisect_right(rows.time, time)), len(rows)))
+        for at, change in _changes(rows):
+            gone = any(fits(pattern, triple, {}) for pattern in change.deleted)
+            if gone and triple not in change.inserted:
+                return at
+        return None
+
+
+class MaintainedGraph:
+    """Takes the changes of a graph, from all queries that maintain it.
+
+    Args:
+        iri: the graph.
+        first: what it is before the first change.
+        terms: of its codes.
+        versions: what it is from some times (ms) on, by the changes that are known from the start.
+    """
+
+    def __init__(
+        self, iri: str, first: KbGraph, terms: TermTable, versions: Iterable[tuple[int, KbGraph]]
+    ) -> None:
+        self._versions = deque(versions)
+        self.iri, self._stream = iri, changes_of(iri)
+        self._terms = ExtendedTerms(terms)
+        self._graph = ChangingGraph(self._terms, first)
+        self._count = 0
+        self._since: int | None = None
+        self._coming: list[SolutionBatch] = []
+        self._size = self._room = 0  # rows of changes to come: now, and before the next look
+
+    # --- changes ----------------------------------------------------------------------------------
+
+    def match_batch(self, events: EventBatch) -> SolutionBatch:
+        """Changes, as rows."""
+        index = VerticalPartition(events)
+        return handed_on(index, np.arange(len(events)), 0, _COLUMNS)
+
+    def push(self, rows: SolutionBatch) -> None:
+        """Take changes."""
+        self._coming.append(rows)
+        self._size += len(rows)
+
+    def settle(self, until: int) -> None:
+        """Make old changes; of those that are to come none is at or before `until` (ms).
+
+        The last ones are kept as changes, so that it is known what the graph was before them.
+        """
+        kept = thresholds.current.kept_changes
+        if self._size <= max(2 * kept, self._room):
+            return
+        rows = self._in_order()
+        starts = np.append(np.flatnonzero(_begins(rows)), len(rows))
+        most = min(len(rows) - kept, int(bisect_right(rows.time, until)))
+        end = int(starts[bisect_right(starts, most) - 1])
+        old = rows.take(slice(0, end))
+        if len(old):
+            self._make(old)
+        self._keep(rows.take(slice(end, len(rows))).compact())
+        self._room = 2 * self._size
+
+    def _make(self, rows: SolutionBatch) -> None:
+        """Make changes, given as rows in order, and let the versions of their times come."""
+        self._since = int(rows.time[-1])
+        while self._versions and self._versions[0][0] <= self._since:
+            time, version = self._versions.popleft()
+            before = int(bisect_left(rows.time, time))
+            self._count += _make(self._graph, self._terms, rows.take(slice(0, before)))
+            self._graph.replace(version)
+            rows = rows.take(slice(before, len(rows)))
+        self._count += _make(self._graph, self._terms, rows)
+
+    def _keep(self, rows: SolutionBatch) -> None:
+        self._coming, self._size = [rows], len(rows)
+
+    def _in_order(self) -> SolutionBatch:
+        """The changes to come: by time, then by the query's name, then as they came."""
+        rows = SolutionBatch.concat(self._coming, _COLUMNS)
+        names = rows.event.strings().dictionary_encode()
+        rank = np.argsort(np.argsort(names.dictionary.to_pylist()))
+        order = np.lexsort((rows.k, rank[names.indices.to_numpy()], rows.time))
+        rows = rows if (order[1:] > order[:-1]).all() else rows.take(order)
+        self._keep(rows)
+        return rows
+
+    # --- what it is -------------------------------------------------------------------------------
+
+    def past(self) -> GraphPast:
+        """What it is and was."""
+        first = self._count, self._since, self._graph.relations(), TermsSoFar(self._terms)
+        return GraphPast(GraphThen(*first), self._in_order())
+
+    def tell(self, reader: EventReader) -> None:
+        """Let a reader know what the graph is that knows what it was at first."""
+        for events in self._events():
+            reader.push(reader.match_batch(events))
+
+    def _events(self) -> Iterator[EventBatch]:
+        if self._since is not None:
+            everything = deletion(*map(wildcard, "spo"))
+            triples = [everything, *(insertion(*triple) for triple in self._graph.triples())]
+            # The changes of its time that are to come have names, which stand behind this one.
+            yield batch_from_events(self._stream, [(self._since, "", triples)], InstantCounter())
+        rows = self._in_order()
+        if len(rows):
+            yield events_of(rows, self._stream)
+
+    # --- state ------------------------------------------------------------------------------------
+
+    def snapshot(self) -> MaintainedState:
+        """The state, for `restore`."""
+        triples = None if self._since is None else self._graph.triples()
+        rows = self._in_order()
+        terms = [rows.texts(name) for name in HANDED_ON]
+        columns = [rows.time.tolist(), rows.k.tolist(), rows.event.texts(), *terms]
+        return self._count, self._since, triples, columns
+
+    def restore(self, state: MaintainedState) -> None:
+        """Go on from a snapshot."""
+        self._count, self._since, triples, (time, k, names, *terms) = state
+        if triples is not None and self._since is not None:
+            self._graph.restore([(s, p, o) for s, p, o in triples])
+            while self._versions and self._versions[0][0] <= self._since:
+                self._versions.popleft()
+        n = len(time)
+        columns = (TermColumn.of(texts) for texts in terms)
+        self._keep(
+            SolutionBatch(
+                np.zeros(n, np.int32),
+                np.array(time, np.int64),
+                np.array(k, np.int32),
+                np.full(n, BARE, np.int32),
+                EventNames.of(names),
+                dict(zip(HANDED_ON, columns, strict=True)),
+            )
+        )
+
+
+class MaintainedGraphs(dict[str, MaintainedGraph]):
+    """The graphs that the queries of a run maintain, by IRI.
+
+    Args:
+        first: what they are before their first changes.
+        knowledge: has the versions that they have from some times on.
+    """
+
+    def __init__(self, first: KnowledgeVersions, knowledge: KnowledgeBase) -> None:
+        self._first, self._knowledge = first, knowledge
+
+    def of(self, iri: str) -> MaintainedGraph:
+        """A graph, which is new if no query has changed it."""
+        if iri not in self:
+            known = self._knowledge
+            versions = ((time, known.graphs[own]) for time, own in sorted(versions_of(known, iri)))
+            self[iri] = MaintainedGraph(iri, *self._first.last(iri), versions)
+        return self[iri]
+
+    def adopt(self, others: MaintainedGraphs) -> list[str]:
+        """Take over other graphs that are not among these; their IRIs."""
+        new = [iri for iri in others if iri not in self]
+        self.update((iri, others[iri]) for iri in new)
+        return new
+
+    def tell(self, reader: EventReader, plan: QueryPlan) -> None:
+        """Let what evaluates a query know what the graphs are that it reads."""
+        for iri in _read(plan):
+            if iri in self:
+                self[iri].tell(reader)
+
+    def forget_others(self, plans: Iterable[QueryPlan]) -> None:
+        """Forget the graphs that none of some queries maintains or reads."""
+        used = {iri for plan in plans for iri in (plan.maintained, *_read(plan))}
+        for iri in self.keys() - used:
+            del self[iri]
+
+    def settle(self, until: int) -> None:
+        """See `MaintainedGraph.settle`."""
+        for graph in self.values():
+            graph.settle(until)
+
+    def snapshot(self) -> dict[str, MaintainedState]:
+        """The states, for `restore`."""
+        return {iri: graph.snapshot() for iri, graph in self.items()}
+
+    def restore(self, states: Mapping[str, MaintainedState]) -> None:
+        """Go on from a snapshot."""
+        for iri, state in states.items():
+            self.of(iri).restore(state)
+
+
+def _read(plan: QueryPlan) -> tuple[str, ...]:
+    """The maintained graphs that a query reads."""
+    return () if plan.changing is None else plan.changing.makers
+
+
+def _begins(rows: SolutionBatch) -> Bools:
+    """Which rows are the first of a change; rows stand in order."""
+    found = begins(rows)
+    names = rows.event.strings().dictionary_encode().indices.to_numpy()
+    found[1:] |= names[1:] != names[:-1]
+    return found
+
+
+def _changes(rows: SolutionBatch) -> Iterator[tuple[int, GraphChange]]:
+    """(time in ms, change) of rows in order."""
+    triples: Sequence[Any] = [*zip(*(rows.texts(name) for name in HANDED_ON), strict=True)]
+    starts = np.flatnonzero(_begins(rows)).tolist()
+    for first, end in pairwise([*starts, len(rows)]) if starts else ():
+        own = [triple for triple in triples[first:end] if triple[0] is not None]
+        yield int(rows.time[first]), change_of(own)
+
+
+def _make(graph: ChangingGraph, terms: ExtendedTerms, rows: SolutionBatch) -> int:
+    """Make changes, given as rows in order; how many there are."""
+    if not len(rows):
+        return 0
+    number: Int64s = np.cumsum(_begins(rows)) - 1
+    coded = CodedRows.of(rows, (), terms)
+    changes = PlacedChanges.of(rows, coded, number, np.zeros(len(rows), np.int64))
+    count, first = int(number[-1]) + 1, 0
+    for place in [*changes.cuts(thresholds.current.graph_values), count]:
+        TimedGraph(graph, changes.between(first, place)).finish()
+        if place < count:  # it has to be made by itself
+            own = rows.take(slice(*np.searchsorted(number, [place, place + 1]).tolist()))
+            for _, change in _changes(own):
+                graph.apply(change)
+        first = place + 1
+    return count
