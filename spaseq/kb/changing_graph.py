@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.algebra.graph_changes import GraphChange, fits, is_wildcard, looks_inside
 from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.kb.knowledge import KbGraph, KbRelation
@@ -16,6 +18,10 @@ from spaseq.rdf.terms.triple_terms import is_triple_term
 
 _BITS = 32
 _LOW = 2**_BITS - 1
+
+
+Recoded: TypeAlias = "Callable[[Int64s], Int64s]"
+"""Gives the codes in another table."""
 
 
 class ChangingGraph:
@@ -41,8 +47,7 @@ class ChangingGraph:
         """The graph as patterns are evaluated on it."""
         for predicate, keys in self._keys.items():
             if predicate not in self._made and len(keys):
-                s, o = (keys >> _BITS).astype(np.int32), (keys & _LOW).astype(np.int32)
-                self._made[predicate] = KbRelation(s, o)
+                self._made[predicate] = _relation(keys)
         return KbGraph(self._made)
 
     def add(self, s: Int64s, p: Int64s, o: Int64s) -> int:
@@ -116,6 +121,20 @@ class ChangingGraph:
         found = [coded([t[i] for t in triples]).astype(np.int64) for i in range(3)]
         known = np.logical_and.reduce([codes >= 0 for codes in found])
         return [codes[known] for codes in found]
+
+    def codes(self) -> Iterator[Int64s]:
+        """The codes of its terms; one may stand several times."""
+        yield np.array(self.predicates(), np.int64)
+        for keys in map(self.keys, self.predicates()):
+            yield keys >> _BITS
+            yield keys & _LOW
+
+    def use(self, terms: ExtendedTerms, recoded: Recoded) -> None:
+        """Go on with another table of terms."""
+        self._terms, keys = terms, {p: self.keys(p) for p in self.predicates()}
+        self._by_object, self._made = {}, {}
+        again = (recoded(np.array([*keys], np.int64)).tolist(), keys.values())
+        self._keys = {p: recoded_keys(own, recoded) for p, own in zip(*again, strict=True)}
 
     def predicates(self) -> list[int]:
         """The predicates that triples may have."""
@@ -197,6 +216,63 @@ class ChangingGraph:
         if count:
             self._set(predicate, np.concatenate([keys[:low], part[~out], keys[high:]]))
         return count
+
+
+def without_unused(
+    terms: ExtendedTerms, used: Callable[[], Iterable[Int64s]]
+) -> tuple[ExtendedTerms, Recoded] | None:
+    """A table without the terms that are not used, and how codes change; None if these are few.
+
+    It is looked through when as many texts were appended as it has had then.
+    """
+    if terms.added <= 2 * terms.looked_through + thresholds.current.unused_terms:
+        return None
+    first, none = len(terms.base), np.empty(0, np.int64)
+    codes = distinct(np.concatenate([none, *(own[own >= first] for own in used())]))
+    terms.looked_through = terms.added
+    if 2 * len(codes) > terms.added:
+        return None
+    places = np.zeros(terms.added, np.int64)
+    places[codes - first] = first + np.arange(len(codes))
+
+    def recoded(codes: Int64s) -> Int64s:
+        ours, again = codes >= first, codes.copy()
+        again[ours] = places[codes[ours] - first]
+        return again
+
+    return terms.with_only(codes.astype(np.int32)), recoded
+
+
+def recoded_keys(keys: Int64s, recoded: Recoded) -> Int64s:
+    """Triples with a predicate, ascending, with the codes of another table."""
+    again = (recoded(keys >> _BITS) << _BITS) | recoded(keys & _LOW)
+    return np.sort(again)
+
+
+def recoded_graph(graph: KbGraph, recoded: Recoded) -> KbGraph:
+    """A graph with the codes of another table."""
+    found = {}
+    for predicate, own in graph.items():
+        s, o = own.s.astype(np.int64), own.o.astype(np.int64)
+        code = int(recoded(np.array([predicate]))[0])
+        if code == predicate and (recoded(s) == s).all() and (recoded(o) == o).all():
+            found[code] = own
+        else:
+            keys = recoded_keys(s << _BITS | o, recoded)
+            found[code] = _relation(keys)
+    return KbGraph(found)
+
+
+def graph_codes(graph: KbGraph) -> Iterator[Int64s]:
+    """The codes of a graph's terms; one may stand several times."""
+    yield np.array([*graph], np.int64)
+    for own in graph.values():
+        yield own.s.astype(np.int64)
+        yield own.o.astype(np.int64)
+
+
+def _relation(keys: Int64s) -> KbRelation:
+    return KbRelation((keys >> _BITS).astype(np.int32), (keys & _LOW).astype(np.int32))
 
 
 def _is_triple(pattern: Triple) -> bool:

@@ -8,16 +8,22 @@ order, and old values go when no event can need them.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import TypeAlias
 
 import numpy as np
 
 from spaseq.algebra.graph_changes import GraphChange, together
-from spaseq.compiled.arrays import Int32s
-from spaseq.kb.changing_graph import ChangingGraph
+from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.kb.changing_graph import (
+    ChangingGraph,
+    graph_codes,
+    recoded_graph,
+    without_unused,
+)
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.columns.term_tables import ExtendedTerms, TermsSoFar
@@ -152,7 +158,26 @@ class KnowledgeVersions:
             if needed > 0:
                 values[: needed + 1] = [(EARLIEST, values[needed][1])]
                 dropped = True
+        dropped |= self._forget_terms()
         if dropped:
             kept = {id(graph) for values in self._values.values() for _, graph in values}
             self._made = {key: own for key, own in self._made.items() if kept.issuperset(key)}
         return dropped
+
+    def _forget_terms(self) -> bool:
+        """Forget terms that no value has; whether the values have other codes now."""
+        values = [graph for own in self._values.values() for _, graph in own]
+        graphs = self._now.values()
+
+        def used() -> Iterator[Int64s]:
+            yield from chain(*(graph.codes() for graph in graphs), *map(graph_codes, values))
+
+        again = without_unused(self._terms, used)
+        if again is None:
+            return False
+        self._terms, recoded = again
+        for graph in graphs:
+            graph.use(*again)
+        for own in self._values.values():
+            own[:] = [(time, recoded_graph(graph, recoded)) for time, graph in own]
+        return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -20,7 +20,7 @@ from spaseq.budget import LimitExceeded
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.handed_on import begins, events_of
 from spaseq.gpm.pattern_stage import PatternStage
-from spaseq.kb.changing_graph import ChangingGraph
+from spaseq.kb.changing_graph import ChangingGraph, without_unused
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.kb.versions import versions_of
 from spaseq.limits import Limits
@@ -103,6 +103,7 @@ class ChangingKnowledge:
 
     def matched(self, rows: SolutionBatch) -> SolutionBatch:
         """The solutions on the events among some rows; rows come after all rows before."""
+        self._forget_terms()
         parts = [*(self.steps(rows) if self._changing.splits is None else self._together(rows))]
         return SolutionBatch.concat(parts, self._plan.patterns.columns)
 
@@ -120,10 +121,20 @@ class ChangingKnowledge:
             until: in the end the graphs are as they are at this time (ms).
         """
         self._before = before or _nothing
+        self._forget_terms()
         for come, own, number in self._runs(rows):
             self._catch_up(come)
             yield from self._one_by_one(own, number)
         self._catch_up(int(np.searchsorted(self._times, until, side="right")))
+
+    def _forget_terms(self) -> None:
+        """Forget terms that no graph has any more."""
+        graphs = self._graphs.values()
+        again = without_unused(self._terms, lambda: chain(*(graph.codes() for graph in graphs)))
+        if again is not None:
+            self._terms, self._stage = again[0], None
+            for graph in graphs:
+                graph.use(*again)
 
     def _runs(self, rows: SolutionBatch) -> Iterator[tuple[int, SolutionBatch, Int64s]]:
         """The rows in order, cut where versions from outside come.

@@ -26,7 +26,7 @@ from spaseq.algebra.graph_changes import (
 from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.handed_on import begins, events_of, handed_on
-from spaseq.kb.changing_graph import ChangingGraph
+from spaseq.kb.changing_graph import ChangingGraph, without_unused
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.kb.knowledge_versions import KnowledgeVersions
 from spaseq.kb.versions import versions_of
@@ -164,6 +164,10 @@ class MaintainedGraph:
         old = rows.take(slice(0, end))
         if len(old):
             self._make(old)
+        again = without_unused(self._terms, self._graph.codes)
+        if again is not None:
+            self._terms = again[0]
+            self._graph.use(*again)
         self._keep(rows.take(slice(end, len(rows))).compact())
         self._room = 2 * self._size
 

@@ -98,6 +98,13 @@ def test_changes_in_columns_agree(case: Case, values: int) -> None:
         assert of_local(case) == case.expected(), case.query()
 
 
+@settings(max_examples=40, deadline=None)
+@given(cases())
+def test_terms_of_values_that_have_gone_are_forgotten(case: Case) -> None:
+    with forced("unused_terms=0"):
+        agrees(case)
+
+
 @pytest.mark.slow
 @settings(max_examples=5000, deadline=None)
 @given(cases(), st.sampled_from([0, 1, 2, 8]))

@@ -16,6 +16,7 @@ import spaseq
 from spaseq.errors import InputError, UsageError
 from tests.knowledge.cases import Case, cases, graph_of, knowledge, nt, queries, shown, streams_of
 from tests.knowledge.reference import GRAPH
+from tests.thresholds import forced
 
 OWNERS = "http://example/owners"
 PROLOGUE = "PREFIX : <http://example/>\n"
@@ -38,14 +39,14 @@ def owners(matches: list[spaseq.Match]) -> list[tuple[int, str]]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(cases(), st.booleans(), st.booleans())
+@given(cases(), st.booleans(), st.booleans(), st.sampled_from(["least", "never"]))
 def test_updates_agree_with_an_evaluation_event_by_event(
-    drawn: Case, early: bool, as_text: bool
+    drawn: Case, early: bool, as_text: bool, terms: str
 ) -> None:
     """`early`: changes are told long before they hold."""
     case, found = replace(drawn, maintainers=()), list[spaseq.Match]()
     due = sorted(case.replaced, key=lambda change: change[0])
-    with spaseq.Engine(queries(case), knowledge(case)) as engine:
+    with forced(f"unused_terms={terms}"), spaseq.Engine(queries(case), knowledge(case)) as engine:
 
         def update(until: int) -> None:
             while due and due[0][0] <= until:

@@ -118,6 +118,7 @@ CROSSINGS: dict[str, Crossing] = {
     "known_pairs": Crossing(example(121)),
     "graph_values": Crossing(larger.changes_of_a_graph),
     "kept_changes": Crossing(larger.a_late_reader),
+    "unused_terms": Crossing(larger.a_late_reader),
     "event_pairs": Crossing(example(63)),
     "remembered_results": Crossing(
         example(121), counted="a cache has it; values of several solutions are joined"

@@ -180,10 +180,15 @@ class ArrayTerms(ListedTerms):
 
 
 class ExtendedTerms(TermTable):
-    """A term table that appends texts to another one, which stays unchanged."""
+    """A term table that appends texts to another one, which stays unchanged.
+
+    Attributes:
+        base: the other one.
+        looked_through: how many texts were appended when somebody last looked which are needed.
+    """
 
     def __init__(self, base: TermTable) -> None:
-        self.base = base
+        self.base, self.looked_through = base, 0
         self._size = len(base)
         self._added: list[str] = []
         # Codes of texts that were appended or looked up; None until somebody looks for one.
@@ -191,6 +196,18 @@ class ExtendedTerms(TermTable):
 
     def __len__(self) -> int:
         return self._size + len(self._added)
+
+    @property
+    def added(self) -> int:
+        """How many texts were appended."""
+        return len(self._added)
+
+    def with_only(self, codes: Int32s) -> ExtendedTerms:
+        """Another table that has of the appended texts those with some codes, in their order."""
+        found = ExtendedTerms(self.base)
+        found.encode(self.take(codes))
+        found.looked_through = found.added
+        return found
 
     @property
     def _known(self) -> dict[str, int]:
