@@ -27,8 +27,9 @@ from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.handed_on import begins, events_of, handed_on
 from spaseq.kb.changing_graph import ChangingGraph, without_unused
+from spaseq.kb.graph_updates import graph_triples
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
-from spaseq.kb.knowledge_versions import KnowledgeVersions
+from spaseq.kb.knowledge_versions import LATEST, KnowledgeVersions
 from spaseq.kb.versions import versions_of
 from spaseq.plan.changing_graphs import HANDED_ON
 from spaseq.plan.query_plan import QueryPlan
@@ -82,15 +83,16 @@ class GraphPast:
     Attributes:
         first: what it was then.
         changes: those that came since, as rows in order.
+        versions: what it is from some times (ms) on, by changes from outside.
     """
 
     first: GraphThen
     changes: SolutionBatch
+    versions: Sequence[tuple[int, KbGraph]]
 
-    @property
-    def count(self) -> int:
-        """How many changes there were."""
-        return self.first.count + int(np.count_nonzero(_begins(self.changes)))
+    def times(self) -> list[int]:
+        """The times (ms) of the changes of queries, ascending."""
+        return [*map(int, np.unique(self.changes.time))]
 
     def at(self, time: int) -> GraphThen | None:
         """The graph at a time (ms); None if that is not known any more."""
@@ -98,11 +100,16 @@ class GraphPast:
         if first.since is not None and time < first.since:
             return None
         rows = self.changes.take(slice(0, int(bisect_right(self.changes.time, time))))
-        terms = ExtendedTerms(first.terms)
-        graph = ChangingGraph(terms, first.graph)
-        count = first.count + _make(graph, terms, rows)
-        since = int(rows.time[-1]) if len(rows) else first.since
-        return GraphThen(count, since, graph.relations(), TermsSoFar(terms))
+        playing = _Playing(first, self.versions)
+        playing.make(rows)
+        playing.come(time)
+        return playing.now()
+
+    def triples(self, time: int) -> list[Triple]:
+        """The triples at a time (ms) that is known."""
+        then = self.at(time)
+        assert then is not None
+        return [*graph_triples(then.graph, then.terms)]
 
     def held_until(self, triple: Triple, time: int) -> int | None:
         """When (ms) a triple went that was in the graph at a time; None if it did not."""
@@ -128,12 +135,8 @@ class MaintainedGraph:
     def __init__(
         self, iri: str, first: KbGraph, terms: TermTable, versions: Iterable[tuple[int, KbGraph]]
     ) -> None:
-        self._versions = deque(versions)
         self.iri, self._stream = iri, changes_of(iri)
-        self._terms = ExtendedTerms(terms)
-        self._graph = ChangingGraph(self._terms, first)
-        self._count = 0
-        self._since: int | None = None
+        self._settled = _Playing(GraphThen(0, None, first, terms), versions)
         self._coming: list[SolutionBatch] = []
         self._size = self._room = 0  # rows of changes to come: now, and before the next look
 
@@ -162,25 +165,10 @@ class MaintainedGraph:
         most = min(len(rows) - kept, int(bisect_right(rows.time, until)))
         end = int(starts[bisect_right(starts, most) - 1])
         old = rows.take(slice(0, end))
-        if len(old):
-            self._make(old)
-        again = without_unused(self._terms, self._graph.codes)
-        if again is not None:
-            self._terms = again[0]
-            self._graph.use(*again)
+        self._settled.make(old)
+        self._settled.forget_terms()
         self._keep(rows.take(slice(end, len(rows))).compact())
         self._room = 2 * self._size
-
-    def _make(self, rows: SolutionBatch) -> None:
-        """Make changes, given as rows in order, and let the versions of their times come."""
-        self._since = int(rows.time[-1])
-        while self._versions and self._versions[0][0] <= self._since:
-            time, version = self._versions.popleft()
-            before = int(bisect_left(rows.time, time))
-            self._count += _make(self._graph, self._terms, rows.take(slice(0, before)))
-            self._graph.replace(version)
-            rows = rows.take(slice(before, len(rows)))
-        self._count += _make(self._graph, self._terms, rows)
 
     def _keep(self, rows: SolutionBatch) -> None:
         self._coming, self._size = [rows], len(rows)
@@ -199,8 +187,7 @@ class MaintainedGraph:
 
     def past(self) -> GraphPast:
         """What it is and was."""
-        first = self._count, self._since, self._graph.relations(), TermsSoFar(self._terms)
-        return GraphPast(GraphThen(*first), self._in_order())
+        return GraphPast(self._settled.now(), self._in_order(), (*self._settled.versions,))
 
     def tell(self, reader: EventReader) -> None:
         """Let a reader know what the graph is that knows what it was at first."""
@@ -208,11 +195,12 @@ class MaintainedGraph:
             reader.push(reader.match_batch(events))
 
     def _events(self) -> Iterator[EventBatch]:
-        if self._since is not None:
+        settled = self._settled
+        if settled.since is not None:
             everything = deletion(*map(wildcard, "spo"))
-            triples = [everything, *(insertion(*triple) for triple in self._graph.triples())]
+            triples = [everything, *(insertion(*triple) for triple in settled.graph.triples())]
             # The changes of its time that are to come have names, which stand behind this one.
-            yield batch_from_events(self._stream, [(self._since, "", triples)], InstantCounter())
+            yield batch_from_events(self._stream, [(settled.since, "", triples)], InstantCounter())
         rows = self._in_order()
         if len(rows):
             yield events_of(rows, self._stream)
@@ -221,19 +209,17 @@ class MaintainedGraph:
 
     def snapshot(self) -> MaintainedState:
         """The state, for `restore`."""
-        triples = None if self._since is None else self._graph.triples()
-        rows = self._in_order()
+        settled, rows = self._settled, self._in_order()
+        triples = None if settled.since is None else settled.graph.triples()
         terms = [rows.texts(name) for name in HANDED_ON]
         columns = [rows.time.tolist(), rows.k.tolist(), rows.event.texts(), *terms]
-        return self._count, self._since, triples, columns
+        return settled.count, settled.since, triples, columns
 
     def restore(self, state: MaintainedState) -> None:
         """Go on from a snapshot."""
-        self._count, self._since, triples, (time, k, names, *terms) = state
-        if triples is not None and self._since is not None:
-            self._graph.restore([(s, p, o) for s, p, o in triples])
-            while self._versions and self._versions[0][0] <= self._since:
-                self._versions.popleft()
+        count, since, triples, (time, k, names, *terms) = state
+        if triples is not None and since is not None:
+            self._settled.restore(count, since, [(s, p, o) for s, p, o in triples])
         n = len(time)
         columns = (TermColumn.of(texts) for texts in terms)
         self._keep(
@@ -322,19 +308,63 @@ def _changes(rows: SolutionBatch) -> Iterator[tuple[int, GraphChange]]:
         yield int(rows.time[first]), change_of(own)
 
 
-def _make(graph: ChangingGraph, terms: ExtendedTerms, rows: SolutionBatch) -> int:
-    """Make changes, given as rows in order; how many there are."""
-    if not len(rows):
-        return 0
-    number: Int64s = np.cumsum(_begins(rows)) - 1
-    coded = CodedRows.of(rows, (), terms)
-    changes = PlacedChanges.of(rows, coded, number, np.zeros(len(rows), np.int64))
-    count, first = int(number[-1]) + 1, 0
-    for place in [*changes.cuts(thresholds.current.graph_values), count]:
-        TimedGraph(graph, changes.between(first, place)).finish()
-        if place < count:  # it has to be made by itself
-            own = rows.take(slice(*np.searchsorted(number, [place, place + 1]).tolist()))
-            for _, change in _changes(own):
-                graph.apply(change)
-        first = place + 1
-    return count
+class _Playing:
+    """A graph that changes are made in, one after the other.
+
+    Args:
+        first: what it is at first.
+        versions: what it is from some times (ms) on; ascend.
+    """
+
+    def __init__(self, first: GraphThen, versions: Iterable[tuple[int, KbGraph]]) -> None:
+        self.count, self.since = first.count, first.since
+        self.versions = deque(versions)
+        self._terms = ExtendedTerms(first.terms)
+        self.graph = ChangingGraph(self._terms, first.graph)
+
+    def now(self) -> GraphThen:
+        """What it is."""
+        terms = TermsSoFar(self._terms)
+        return GraphThen(self.count, self.since, self.graph.relations(), terms)
+
+    def make(self, rows: SolutionBatch) -> None:
+        """Make changes, given as rows in order, and let the versions of their times come."""
+        while len(rows):
+            self.come(int(rows.time[0]))
+            next_time = self.versions[0][0] if self.versions else LATEST
+            end = int(bisect_left(rows.time, next_time))
+            self._make(rows.take(slice(0, end)))
+            rows = rows.take(slice(end, len(rows)))
+
+    def come(self, time: int) -> None:
+        """Let the versions up to a time (ms) come."""
+        while self.versions and self.versions[0][0] <= time:
+            self.graph.replace(self.versions.popleft()[1])
+
+    def _make(self, rows: SolutionBatch) -> None:
+        """Make changes, given as rows in order, at least one."""
+        number: Int64s = np.cumsum(_begins(rows)) - 1
+        coded = CodedRows.of(rows, (), self._terms)
+        changes = PlacedChanges.of(rows, coded, number, np.zeros(len(rows), np.int64))
+        count, first = int(number[-1]) + 1, 0
+        for place in [*changes.cuts(thresholds.current.graph_values), count]:
+            TimedGraph(self.graph, changes.between(first, place)).finish()
+            if place < count:  # it has to be made by itself
+                own = rows.take(slice(*np.searchsorted(number, [place, place + 1]).tolist()))
+                for _, change in _changes(own):
+                    self.graph.apply(change)
+            first = place + 1
+        self.count, self.since = self.count + count, int(rows.time[-1])
+
+    def forget_terms(self) -> None:
+        """Forget terms that the graph has no more."""
+        again = without_unused(self._terms, self.graph.codes)
+        if again is not None:
+            self._terms = again[0]
+            self.graph.use(*again)
+
+    def restore(self, count: int, since: int, triples: Sequence[Triple]) -> None:
+        """Go on with these triples."""
+        self.count, self.since = count, since
+        self.come(since)
+        self.graph.restore(triples)

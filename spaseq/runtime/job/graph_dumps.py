@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from operator import itemgetter
 from os import PathLike, fspath
 from pathlib import Path
 
 import pyoxigraph as ox
 
 from spaseq.algebra.answers import Answer
-from spaseq.algebra.graph_changes import change_of
+from spaseq.algebra.graph_changes import changes_of
 from spaseq.errors import RunError, UsageError
 from spaseq.kb.changing_graph import ChangingGraph
-from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.kb.versions import version_name, versions_of
+from spaseq.kb.knowledge import KbGraph, KnowledgeBase
+from spaseq.kb.knowledge_versions import LATEST, KnowledgeVersions
+from spaseq.kb.versions import version_name
 from spaseq.lang.spelling import suggested
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.term_tables import ExtendedTerms
-from spaseq.rdf.terms.term import Triple
+from spaseq.runtime.job.chaining import RegisteredStream
+from spaseq.stages.maintained_graphs import GraphPast, MaintainedGraphs
 
 MOST_VERSIONS = 1000
 """The most times of changes after each of which a graph is kept."""
@@ -46,14 +47,13 @@ class GraphDumps:
                 near = suggested(iri, made)
                 meant = f", did you mean <{near}>?" if near else ""
                 raise UsageError(f"no query maintains the graph <{iri}>{meant}")
-        self._changes: list[tuple[int, str, str, Sequence[Triple]]] = []
+        self._plans = {plan.identity.title: plan for plan in plans}
+        self._changes: dict[str, list[Sequence[Answer]]] = {}  # by the query's title
 
     def take(self, plan: QueryPlan, answers: Sequence[Answer]) -> None:
         """Take answers of a query that maintains a graph, in their order."""
-        iri = plan.maintained
-        if iri is not None and iri in self._files:
-            title = plan.identity.title
-            self._changes += ((a.end[0], title, iri, a.graph or ()) for a in answers)
+        if plan.maintained in self._files:
+            self._changes.setdefault(plan.identity.title, []).append(answers)
 
     def with_versions(self, knowledge: KnowledgeBase) -> KnowledgeBase:
         """A knowledge base that has a version of each graph after each of its changes.
@@ -61,14 +61,15 @@ class GraphDumps:
         Raises:
             RunError: these are more than `MOST_VERSIONS`.
         """
-        self._changes.sort(key=itemgetter(0, 1))
-        terms, graphs = ExtendedTerms(knowledge.terms), dict(knowledge.graphs)
-        if len({(iri, time) for time, _, iri, _ in self._changes}) > MOST_VERSIONS:
+        pasts = {iri: self._past(iri, knowledge) for iri in self._files}
+        if sum(len(past.times()) for past in pasts.values()) > MOST_VERSIONS:
             raise RunError(f"graphs change at more than {MOST_VERSIONS:,} times: give fewer events")
-        for iri in self._files:
-            for time, graph in self._values(iri, knowledge, terms):
-                if time is not None:
-                    graphs[version_name(time, iri)] = graph.relations()
+        terms, graphs = ExtendedTerms(knowledge.terms), dict(knowledge.graphs)
+        for iri, past in pasts.items():
+            for time in past.times():
+                graph = ChangingGraph(terms, KbGraph())
+                graph.restore(past.triples(time))
+                graphs[version_name(time, iri)] = graph.relations()
         return replace(knowledge, terms=terms, graphs=graphs)
 
     def write(self, knowledge: KnowledgeBase) -> None:
@@ -77,9 +78,9 @@ class GraphDumps:
         Raises:
             RunError: a file cannot be written.
         """
-        self._changes.sort(key=itemgetter(0, 1))  # those of one query stay in order
         for iri, (path, form) in self._files.items():
-            lines = [f"{s} {p} {o} .\n" for s, p, o in sorted(self._last(iri, knowledge))]
+            triples = self._past(iri, knowledge).triples(LATEST)
+            lines = [f"{s} {p} {o} .\n" for s, p, o in sorted(triples)]
             quads = ox.parse("".join(lines).encode(), ox.RdfFormat.N_TRIPLES)
             name = ox.NamedNode(iri) if form.supports_datasets else ox.DefaultGraph()
             named = (ox.Quad(quad.subject, quad.predicate, quad.object, name) for quad in quads)
@@ -88,29 +89,15 @@ class GraphDumps:
             except OSError as error:
                 raise RunError(f"cannot write {path}: {error.strerror}") from error
 
-    def _last(self, iri: str, knowledge: KnowledgeBase) -> list[Triple]:
-        """The triples of a graph at the end."""
-        *_, (_, graph) = self._values(iri, knowledge, ExtendedTerms(knowledge.terms))
-        return graph.triples()
-
-    def _values(
-        self, iri: str, knowledge: KnowledgeBase, terms: ExtendedTerms
-    ) -> Iterator[tuple[int | None, ChangingGraph]]:
-        """(time in ms, the graph after a change of a query), and at last (None, the graph).
-
-        It is one object, which goes on changing.
-        """
-        graph = ChangingGraph(terms, knowledge.graphs.get(iri, {}))
-        versions = sorted(versions_of(knowledge, iri))
-        for time, _, of, event in self._changes:
-            while versions and versions[0][0] <= time:
-                graph.replace(knowledge.graphs[versions.pop(0)[1]])
-            if of == iri:
-                graph.apply(change_of(event))
-                yield time, graph
-        for _, name in versions:
-            graph.replace(knowledge.graphs[name])
-        yield None, graph
+    def _past(self, iri: str, knowledge: KnowledgeBase) -> GraphPast:
+        """What a graph was and is."""
+        graph = MaintainedGraphs(KnowledgeVersions(knowledge), knowledge).of(iri)
+        for title, given in self._changes.items():
+            if self._plans[title].maintained == iri:
+                stream = RegisteredStream(changes_of(iri))
+                for answers in given:
+                    graph.push(graph.match_batch(stream.events(answers)))
+        return graph.past()
 
 
 def _format(path: str | PathLike[str]) -> ox.RdfFormat:
