@@ -96,7 +96,8 @@ def _splits(plan: QueryPlan, graphs: Collection[str]) -> tuple[SplitPattern, ...
     """The GPMs, split; None unless that is right for each."""
     if _looks_at_every_event(plan) or any(gpm.correlation for gpm in plan.patterns.gpms):
         return None
-    found = [split(gpm.pattern, graphs) for gpm in plan.patterns.gpms]
+    schema = plan.expressions.schema
+    found = [split(gpm.pattern, graphs, schema) for gpm in plan.patterns.gpms]
     return None if None in found else tuple(own for own in found if own is not None)
 
 

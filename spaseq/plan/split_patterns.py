@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
+from typing import Literal, TypeAlias
 
 from spaseq.algebra import nodes as n
+from spaseq.algebra.entailment import entailed
+from spaseq.algebra.groups import translate_group
 from spaseq.algebra.nodes import expressions
-from spaseq.algebra.scope import certain, possible, triple_variables
+from spaseq.algebra.schema import Schema
+from spaseq.algebra.scope import certain, possible, triple_variables, visible
 from spaseq.algebra.triple_terms import PARTS
 from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
@@ -16,78 +21,181 @@ from spaseq.records import record
 Names = frozenset[str]
 
 
+GraphTriples: TypeAlias = "tuple[tuple[str, n.TriplePattern], ...]"
+"""Triple patterns, each with the IRI of its graph."""
+
+
+def _variables(triples: GraphTriples) -> Names:
+    return frozenset[str]().union(*(triple_variables(triple) for _, triple in triples))
+
+
+@record
+class GraphStep:
+    """What the rows of a join look for in graphs, after it is made.
+
+    Attributes:
+        kind: rows without a match stay, with unbound variables; or they go; or the others go. Of a
+            filter there are conditions alone.
+        triples: they share variables with the join that it certainly binds, and no others.
+        conditions: of a match.
+    """
+
+    kind: Literal["optional", "exists", "not exists", "filter"]
+    triples: GraphTriples
+    conditions: tuple[ast.Expr, ...]
+
+    @property
+    def read(self) -> Names:
+        """The variables of its triple patterns and conditions."""
+        return _variables(self.triples).union(*map(expression_variables, self.conditions))
+
+
 @record
 class SplitPattern:
-    """A pattern as a join, with conditions on it.
+    """A pattern as a join, with conditions on it, and steps after it.
 
     Attributes:
         own: the part that reads none of the graphs.
         triples: triple patterns, each with the IRI of its graph.
         conditions: they read variables that this join certainly binds.
+        steps: OPTIONAL, EXISTS and NOT EXISTS, in order.
     """
 
     own: n.Pattern
-    triples: tuple[tuple[str, n.TriplePattern], ...] = ()
+    triples: GraphTriples = ()
     conditions: tuple[ast.Expr, ...] = ()
+    steps: tuple[GraphStep, ...] = ()
 
     @property
     def joined(self) -> Names:
         """The variables of the triple patterns."""
-        return frozenset[str]().union(*(triple_variables(triple) for _, triple in self.triples))
+        return _variables(self.triples)
+
+    @property
+    def bound(self) -> Names:
+        """The variables that the join certainly binds."""
+        return certain(self.own) | self.joined
+
+    @property
+    def added(self) -> Names:
+        """The variables that only steps have."""
+        return (
+            frozenset[str]().union(*(_variables(step.triples) for step in self.steps)) - self.bound
+        )
 
     @property
     def handed_on(self) -> Names:
         """The variables of `own` that are needed to join and to test."""
         read = self.joined.union(*map(expression_variables, self.conditions))
-        return read & possible(self.own)
+        return read.union(*(step.read for step in self.steps)) & possible(self.own)
 
 
-def split(pattern: n.Pattern, graphs: Collection[str]) -> SplitPattern | None:
-    """A pattern that reads some graphs, split; None if it is no such join."""
-    found = _split(pattern, graphs)
+def split(
+    pattern: n.Pattern, graphs: Collection[str], schema: Schema | None = None
+) -> SplitPattern | None:
+    """A pattern that reads some graphs, split; None if it is no such join.
+
+    EXISTS is entailed by `schema`, as the rest of the pattern is already.
+    """
+    found = _Splitting(graphs, schema).split(pattern)
     if found is None or not found.joined & possible(found.own) <= certain(found.own):
         return None
     return found
 
 
-def _split(pattern: n.Pattern, graphs: Collection[str]) -> SplitPattern | None:
-    if not reads(pattern, graphs):
-        return SplitPattern(pattern)
-    match pattern:
-        case n.Join(left, right):
-            one, other = _split(left, graphs), _split(right, graphs)
-            return None if one is None or other is None else _both(one, other)
-        case n.LeftJoin(left, right, expr):
-            found, read = _split(left, graphs), possible(right)
-            if expr is not None:
-                read |= expression_variables(expr)
-            if found is None or reads(right, graphs) or not _is_apart(found, read, expr):
-                return None
-            return SplitPattern(n.LeftJoin(found.own, right, expr), found.triples, found.conditions)
-        case n.Minus(left, right):
-            found = _split(left, graphs)
-            if found is None or reads(right, graphs) or not _is_apart(found, possible(right)):
-                return None
-            return SplitPattern(n.Minus(found.own, right), found.triples, found.conditions)
-        case n.Extend(inner, variable, expr):
-            found = _split(inner, graphs)
-            if found is None or not _is_apart(found, expression_variables(expr), expr):
-                return None
-            own = n.Extend(found.own, variable, expr)
-            return SplitPattern(own, found.triples, found.conditions)
-        case n.Filter(expr, inner):
-            found = _split(inner, graphs)
-            return None if found is None else _filtered(found, expr)
-        case n.Graph(str() as name, inner) if name[1:-1] in graphs:
-            return _of_graph(name[1:-1], inner)
-    return None
+@record
+class _Splitting:
+    """Splits patterns that read some graphs."""
+
+    graphs: Collection[str]
+    schema: Schema | None
+
+    def split(self, pattern: n.Pattern) -> SplitPattern | None:
+        """A pattern, split; None if that is not known to be right."""
+        if not reads(pattern, self.graphs):
+            return SplitPattern(pattern)
+        match pattern:
+            case n.Join(left, right):
+                one, other = self.split(left), self.split(right)
+                return None if one is None or other is None else _both(one, other)
+            case n.LeftJoin(left, right, expr):
+                found = self.split(left)
+                return None if found is None else self._optional(found, right, expr)
+            case n.Minus(left, right):
+                found = self.split(left)
+                if found is None or reads(right, self.graphs):
+                    return None
+                if not _is_apart(found, possible(right)):
+                    return None
+                return replace(found, own=n.Minus(found.own, right))
+            case n.Extend(inner, variable, expr):
+                found = self.split(inner)
+                read = expression_variables(expr) | {variable}
+                if found is None or not _is_apart(found, read, expr):
+                    return None
+                return replace(found, own=n.Extend(found.own, variable, expr))
+            case n.Filter(expr, inner):
+                found = self.split(inner)
+                for part in conjuncts([expr]):
+                    if found is not None:
+                        found = self._filtered(found, part)
+                return found
+            case n.Graph(str() as name, inner) if name[1:-1] in self.graphs:
+                return _of_graph(name[1:-1], inner)
+        return None
+
+    def _optional(
+        self, found: SplitPattern, right: n.Pattern, expr: ast.Expr | None
+    ) -> SplitPattern | None:
+        """The pattern with OPTIONAL after it."""
+        if reads(right, self.graphs):
+            conditions = () if expr is None else tuple(conjuncts([expr]))
+            return _with_step(found, "optional", self.split(right), conditions)
+        read = possible(right)
+        if expr is not None:
+            read |= expression_variables(expr)
+        if not _is_apart(found, read, expr):
+            return None
+        return replace(found, own=n.LeftJoin(found.own, right, expr))
+
+    def _filtered(self, found: SplitPattern, part: ast.Expr) -> SplitPattern | None:
+        """The pattern under a FILTER that is no conjunction."""
+        if isinstance(part, ast.Exists):
+            inner = self.split(entailed(translate_group(part.pattern), self.schema))
+            return _with_step(found, "not exists" if part.negated else "exists", inner, ())
+        early = _filtered(found, part)
+        read = expression_variables(part)
+        if early is None and read <= found.bound | found.added and _is_plain(part):
+            return replace(found, steps=(*found.steps, GraphStep("filter", (), (part,))))
+        return early
 
 
-def _both(one: SplitPattern, other: SplitPattern) -> SplitPattern:
+def _with_step(
+    found: SplitPattern,
+    kind: Literal["optional", "exists", "not exists"],
+    inner: SplitPattern | None,
+    conditions: tuple[ast.Expr, ...],
+) -> SplitPattern | None:
+    """The pattern with another step, if what is looked for stands in graphs alone."""
+    if inner is None or inner.own != n.UNIT or inner.steps or not all(map(_is_plain, conditions)):
+        return None
+    step = GraphStep(kind, inner.triples, (*inner.conditions, *conditions))
+    own = _variables(step.triples)
+    known = own & (possible(found.own) | found.bound | found.added)
+    if not (known <= found.bound and step.read <= found.bound | own and known == visible(known)):
+        return None
+    return replace(found, steps=(*found.steps, step))
+
+
+def _both(one: SplitPattern, other: SplitPattern) -> SplitPattern | None:
+    for first, second in ((one, other), (other, one)):
+        if not first.added.isdisjoint(possible(second.own) | second.bound | second.added):
+            return None
     own: n.Pattern = n.Join(one.own, other.own)
     if n.UNIT in (one.own, other.own):
         own = other.own if one.own == n.UNIT else one.own
-    return SplitPattern(own, one.triples + other.triples, one.conditions + other.conditions)
+    conditions, steps = one.conditions + other.conditions, one.steps + other.steps
+    return SplitPattern(own, one.triples + other.triples, conditions, steps)
 
 
 def _of_graph(graph: str, pattern: n.Pattern) -> SplitPattern | None:
@@ -100,28 +208,26 @@ def _of_graph(graph: str, pattern: n.Pattern) -> SplitPattern | None:
             return None if one is None or other is None else _both(one, other)
         case n.Filter(expr, inner):
             found = _of_graph(graph, inner)
-            return None if found is None else _filtered(found, expr)
+            for part in conjuncts([expr]):
+                found = None if found is None else _filtered(found, part)
+            return found
     return None
 
 
-def _filtered(found: SplitPattern, expr: ast.Expr) -> SplitPattern | None:
+def _filtered(found: SplitPattern, part: ast.Expr) -> SplitPattern | None:
     """The pattern under a FILTER; what looks at no graph is tested before the join."""
-    own, conditions = found.own, list(found.conditions)
-    for part in conjuncts([expr]):
-        read = expression_variables(part)
-        if _is_apart(found, read, part):
-            own = n.Filter(part, own)
-        elif read <= certain(found.own) | found.joined and _is_plain(part):
-            conditions.append(part)
-        else:
-            return None
-    return SplitPattern(own, found.triples, tuple(conditions))
+    read = expression_variables(part)
+    if _is_apart(found, read, part):
+        return replace(found, own=n.Filter(part, found.own))
+    if read <= found.bound and _is_plain(part):
+        return replace(found, conditions=(*found.conditions, part))
+    return None
 
 
 def _is_apart(found: SplitPattern, read: Names, expr: ast.Expr | None = None) -> bool:
     """Whether something that reads variables has the same result before the join with triples."""
-    own = certain(found.own)
-    return read.isdisjoint(found.joined - own) and (expr is None or _is_plain(expr))
+    made = (found.joined | found.added) - certain(found.own)
+    return read.isdisjoint(made) and (expr is None or _is_plain(expr))
 
 
 def _is_plain(expr: ast.Expr) -> bool:

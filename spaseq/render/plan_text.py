@@ -79,14 +79,19 @@ def _inputs(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
         yield f"answers    {identity.name}{registered if identity.register else ''}"
     else:
         yield f"maintains  <{plan.maintained}>, and has no answers"
-    streams = zip(inputs.stream_names, inputs.streams, inputs.predicates, strict=True)
-    for name, iri, predicates in streams:
+    names = inputs.stream_names, plan.outer_streams, inputs.predicates
+    for name, iri, predicates in zip(*names, strict=False):  # without those of changes
         yield f"stream     {name} <{iri}>"
         yield f"  reads    {_predicates(predicates, words)}"
-    changing = () if plan.changing is None else plan.changing.graphs
+    changing = plan.changing
     for kb in inputs.kbs:
-        late = ", as it is at each event's time: matched when events stand in order"
-        yield f"knowledge  <{kb}>{late if kb in changing else ''}"
+        late = ", as it is at each event's time: "
+        if changing is not None and changing.splits is None:
+            late += "GPMs are evaluated anew after each change, which takes a millisecond and more"
+        else:
+            late += "joined with many events at once"
+        is_changing = changing is not None and kb in changing.graphs
+        yield f"knowledge  <{kb}>{late if is_changing else ''}"
     for service in inputs.services:
         yield f"endpoint   <{public_address(service)}>"
     schema = plan.expressions.schema
@@ -179,6 +184,8 @@ def pushed_text(plan: QueryPlan) -> str:
             reasons.append(f"{gpm.name} ({reason})")
     if plan.inputs.windows:
         return "in columns, as windows hold the events"
+    if plan.changing is not None:
+        return "in columns, as graphs change"
     if not reasons:
         return "without columns"
     return f"in columns where an event may match {', '.join(reasons)}; else without"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,14 +18,14 @@ from spaseq.lang import ast
 from spaseq.lang.variables import expression_variables
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.plan.split_patterns import SplitPattern
+from spaseq.plan.split_patterns import GraphStep, GraphTriples
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import RowSelection, TermColumn, distinct
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.rdf.inputs.stream_options import OnBad, over_limit
 from spaseq.rdf.terms.times import format_time
 from spaseq.records import record
-from spaseq.stages.timed_graphs import TimedGraph
+from spaseq.stages.timed_graphs import ANY, TimedGraph
 
 
 @record
@@ -83,7 +83,7 @@ class GraphJoins:
         with spending(Budget.of_events(self._limits, len(distinct(placed.at)))):
             for gpm in distinct(gpms).tolist():
                 part = placed if (gpms == gpm).all() else placed.take(np.flatnonzero(gpms == gpm))
-                joins = bool(self._splits[gpm].triples)
+                joins = self._splits[gpm].triples or self._splits[gpm].steps
                 found.append(self._joined(gpm, part) if joins else part.rows)
         return SolutionBatch.concat(found, self._plan.patterns.columns)
 
@@ -116,7 +116,9 @@ class GraphJoins:
         """The solutions of a GPM."""
         split, plan, at = self._splits[gpm], self._plan.patterns.gpms[gpm], placed.at
         codes = {v: placed.codes[v] for v in split.handed_on}
-        row, found = self._matches(split, codes, at)
+        row, found = self._matches(split.triples, split.conditions, codes, at)
+        for step in split.steps:
+            row, found = self._after(step, row, found, at)
         made = visible(frozenset(found) - split.handed_on)
         if len(made) + len(split.handed_on) < len(found):  # a blank node in a pattern
             row, found = _distinct(row, {v: found[v] for v in made})
@@ -137,12 +139,40 @@ class GraphJoins:
             whole, values={**whole.values, **values}, numbers={**whole.numbers, **numbers}
         )
 
+    def _after(
+        self, step: GraphStep, row: Indices, codes: dict[str, Int64s], at: Int64s
+    ) -> tuple[Indices, dict[str, Int64s]]:
+        """Rows and their codes, as `_matches` gives them, after a step."""
+        read = {v: own for v, own in codes.items() if v in step.read}
+        if step.kind == "filter":
+            passing = np.logical_and.reduce(
+                [self._passes(condition, read, len(row)) for condition in step.conditions]
+            )
+            return row[passing], {v: some[passing] for v, some in codes.items()}
+        own, matched = self._matches(step.triples, step.conditions, read, at[row])
+        lone: Bools = np.ones(len(row), np.bool_)
+        lone[own] = False
+        if step.kind != "optional":
+            kept = lone if step.kind == "not exists" else ~lone
+            return row[kept], {v: some[kept] for v, some in codes.items()}
+        rest = np.flatnonzero(lone)
+        own = np.concatenate([own, rest])
+        order = np.argsort(own, kind="stable")
+        unbound = np.full(len(rest), ANY)
+        new = {v: np.concatenate([matched[v], unbound])[order] for v in matched.keys() - codes}
+        own = own[order]
+        return row[own], {v: some[own] for v, some in codes.items()} | new
+
     def _matches(
-        self, split: SplitPattern, codes: dict[str, Int64s], at: Int64s
+        self,
+        triples: GraphTriples,
+        conditions: Sequence[ast.Expr],
+        codes: dict[str, Int64s],
+        at: Int64s,
     ) -> tuple[Indices, dict[str, Int64s]]:
         """The join of n rows with triple patterns: the row of each solution, and its codes."""
         row: Indices = np.arange(len(at))
-        left, conditions, most = [*split.triples], [*split.conditions], self._limits.solutions
+        left, conditions, most = [*triples], [*conditions], self._limits.solutions
         while left:
             current_budget().check()
             graph, triple = next_ = max(left, key=lambda each: _rank(each[1], codes))

@@ -28,6 +28,20 @@ PATTERNS = (
     "?d :alarm ?x OPTIONAL {{ GRAPH <{g}> {{ ?d :owner ?o{n} }} }}",
     "?d :alarm ?x FILTER NOT EXISTS {{ GRAPH <{g}> {{ ?d :owner ?h{n} }} }}",
     "?d :alarm ?x FILTER EXISTS {{ GRAPH <{g}> {{ ?d :owner ?x }} }}",
+    "?d :alarm ?x OPTIONAL {{ GRAPH <{g}> {{ ?d :owner ?o{n} FILTER (?o{n} != :d1) }} }}",
+    "?d :alarm ?x OPTIONAL {{ GRAPH <{g}> {{ ?d :owner ?o{n} }} FILTER (?o{n} != ?x) }}",
+    "?d :alarm ?x OPTIONAL {{ GRAPH <{g}> {{ ?d :owner ?o{n} }} }} "
+    "OPTIONAL {{ GRAPH <{g}> {{ ?x :seen ?p{n} . ?p{n} :owner [] }} }}",
+    "?d :alarm ?x OPTIONAL {{ GRAPH <{g}> {{ ?d :owner ?o{n} }} }} FILTER (!BOUND(?o{n}))",
+    "?d :alarm ?x GRAPH <{g}> {{ ?d :owner ?o{n} }} "
+    "FILTER NOT EXISTS {{ GRAPH <{g}> {{ ?o{n} :seen ?h{n} FILTER (?h{n} != ?d) }} }}",
+    "?d :alarm ?x FILTER EXISTS {{ GRAPH <{g}> {{ ?d :seen ?h{n} . ?h{n} ?any ?x }} }}",
+    "?d :alarm ?x OPTIONAL {{ GRAPH <{g}> {{ ?d :owner ?o{n} }} }} "
+    "GRAPH <{g}> {{ ?o{n} :seen ?x }}",
+    "?d :alarm ?x FILTER NOT EXISTS {{ GRAPH <{g}> {{ ?d :owner ?h{n} }} }} "
+    "OPTIONAL {{ ?x :alarm ?h{n} }}",
+    "?d :alarm ?x OPTIONAL {{ GRAPH <{g}> {{ ?d :owner ?o{n} }} }} "
+    "BIND (COALESCE(?o{n}, ?x) AS ?c{n})",
     "?d :alarm ?x MINUS {{ GRAPH <{g}> {{ ?d :seen ?h{n} }} }}",
     "?d :alarm ?x "
     "{{ GRAPH <{g}> {{ ?d :owner ?o{n} }} }} UNION {{ GRAPH <{g}> {{ ?o{n} :seen ?d }} }}",

@@ -324,3 +324,25 @@ def test_dumps_that_cannot_be(files: dict[str, str], says: str) -> None:
                 queries(case), streams_of(case), knowledge(case), runtime="local", dump_graphs=files
             )
         )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("GRAPH <{g}> {{ ?d :owner ?o }}", "joined with many events at once"),
+        ("OPTIONAL {{ GRAPH <{g}> {{ ?d :owner ?o }} }}", "joined with many events at once"),
+        ("GRAPH <{g}> {{ ?d :owner+ ?o }}", "evaluated anew after each change"),
+    ],
+)
+def test_explain_says_what_a_change_costs(pattern: str, words: str, tmp_path: Path) -> None:
+    reader, keeper = tmp_path / "reader.rq", tmp_path / "keeper.rq"
+    case = Case((), frozenset(), (), MAINTAINERS[:1], (f"?d :alarm ?x {pattern}",), False)
+    case = replace(case, patterns=tuple(text.format(g=GRAPH) for text in case.patterns))
+    for path, text in zip((reader, keeper), queries(case), strict=True):
+        path.write_text(text)
+    done = CliRunner().invoke(cli, ["explain", str(reader), str(keeper)])
+    assert done.exit_code == 0, done.output
+    own = done.output.partition("# query keeper")[0]
+    assert words in own
+    assert "urn:spaseq" not in own
+    assert "pushed one by one: in columns, as graphs change" in own

@@ -46,10 +46,14 @@ def test_joins_with_triple_patterns_are_split(
 @pytest.mark.parametrize(
     "text",
     [
-        "?d :is ?x OPTIONAL { GRAPH :g { ?d :owner ?o } }",
+        "?d :is ?x OPTIONAL { GRAPH :g { ?d :owner ?o } } OPTIONAL { ?d :at ?o }",
+        "?d :is ?x OPTIONAL { GRAPH :g { ?d :owner ?o } } GRAPH :g { ?d :has ?o }",
+        "?d :is ?x OPTIONAL { GRAPH :g { ?d :owner ?o } ?d :at ?y }",
+        "?d :is ?x OPTIONAL { GRAPH :g { ?d :owner ?o } FILTER (?o = RAND()) }",
         "?d :is ?x MINUS { GRAPH :g { ?d :owner ?o } }",
-        "?d :is ?x FILTER NOT EXISTS { GRAPH :g { ?d :owner ?o } }",
-        "?d :is ?x GRAPH :g { ?d :has ?o } { ?d :at ?y FILTER EXISTS { GRAPH :g { ?y ?p ?z } } }",
+        "?d :is ?x FILTER NOT EXISTS { GRAPH :g { ?d :owner+ ?o } }",
+        "?d :is ?x GRAPH :g { ?d :has ?o } { ?d :at ?y FILTER EXISTS { GRAPH :g { ?y ?p ?o } } }",
+        "?d :is ?x FILTER EXISTS { GRAPH :g { ?d :owner ?o } ?o :at ?y }",
         "?d :is ?x GRAPH :g { ?d :owner+ ?o }",
         "?d :is ?x GRAPH ?g { ?d :owner ?o }",
         "{ ?d :is ?x } UNION { GRAPH :g { ?d :owner ?x } }",
@@ -61,3 +65,24 @@ def test_joins_with_triple_patterns_are_split(
 )
 def test_patterns_that_a_further_triple_could_change_are_not(text: str) -> None:
     assert split(pattern_of(text), [G]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("?d :is ?x OPTIONAL { GRAPH :g { ?d :owner ?o } }", ["optional"]),
+        (
+            "?d :is ?x OPTIONAL { GRAPH :g { ?d :owner ?o } } FILTER (!BOUND(?o))",
+            ["optional", "filter"],
+        ),
+        ("?d :is ?x FILTER NOT EXISTS { GRAPH :g { ?d :owner ?o } }", ["not exists"]),
+        (
+            "GRAPH :g { ?d :has ?o } { ?d :at ?y FILTER EXISTS { GRAPH :g { ?y ?p ?z } } }",
+            ["exists"],
+        ),
+    ],
+)
+def test_what_looks_into_graphs_after_the_join_is_a_step(text: str, kinds: list[str]) -> None:
+    found = split(pattern_of(text), [G])
+    assert found is not None
+    assert [step.kind for step in found.steps] == kinds
