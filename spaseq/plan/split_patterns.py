@@ -97,14 +97,14 @@ def split(
 
     EXISTS is entailed by `schema`, as the rest of the pattern is already.
     """
-    found = _Splitting(graphs, schema).split(pattern)
+    found = _GraphSplitting(graphs, schema).split(pattern)
     if found is None or not found.joined & possible(found.own) <= certain(found.own):
         return None
     return found
 
 
 @record
-class _Splitting:
+class _GraphSplitting:
     """Splits patterns that read some graphs."""
 
     graphs: Collection[str]
