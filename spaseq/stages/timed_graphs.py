@@ -97,7 +97,9 @@ class PlacedChanges:
         graph: int64 [m], the number of the graph.
         comes: bool [m], whether a triple is added.
         s, p, o: int64 [m], codes of terms, or ANY.
-        pair: int64 [m], the number of each subject and predicate of a graph.
+        by_object: bool [m], whether the changes of the graph's predicate all say their objects, and
+            some leave out their subjects.
+        pair: int64 [m], the number of each predicate of a graph and subject, or object.
         alone: bool [m], whether the change has to be made by itself.
     """
 
@@ -107,6 +109,7 @@ class PlacedChanges:
     s: Int64s
     p: Int64s
     o: Int64s
+    by_object: Bools
     pair: Int64s
     alone: Bools
 
@@ -123,9 +126,12 @@ class PlacedChanges:
         comes = _starts(marked.terms, INSERTED)[marked.codes[own]]
         places, graphs = places[own], graphs[own]
         s, p, o = (coded.codes[name][own] for name in HANDED_ON)
-        alone = (s == ANY) | (p == ANY) | coded.inside[own]
-        pair = numbered(numbered(graphs << _BITS | p) << _BITS | s)
-        return cls(places, graphs, comes, s, p, o, pair, alone)
+        alone = (p == ANY) | coded.inside[own]
+        predicate = numbered(graphs << _BITS | p)
+        open_s, open_o = (_of_predicates(predicate, end == ANY) for end in (s, o))
+        by_object = open_s & ~open_o
+        pair = numbered(predicate << _BITS | np.where(by_object, o, s))
+        return cls(places, graphs, comes, s, p, o, by_object, pair, alone | (s == ANY) & ~by_object)
 
     def cuts(self, most: int) -> list[int]:
         """The places of changes that are made by themselves, so that few values come between.
@@ -154,7 +160,15 @@ class PlacedChanges:
             return self
         ints = (self.place, self.graph, self.s, self.p, self.o, self.pair)
         place, graph, s, p, o, pair = (column[rows] for column in ints)
-        return PlacedChanges(place, graph, self.comes[rows], s, p, o, pair, self.alone[rows])
+        comes, by_object, alone = self.comes[rows], self.by_object[rows], self.alone[rows]
+        return PlacedChanges(place, graph, comes, s, p, o, by_object, pair, alone)
+
+
+def _of_predicates(predicate: Int64s, some: Bools) -> Bools:
+    """[m] whether it is so for some change of the predicate (a number)."""
+    found: Bools = np.zeros(int(predicate.max(initial=-1)) + 1, np.bool_)
+    found[predicate[some]] = True
+    return found[predicate]
 
 
 class TimedGraph:
@@ -167,10 +181,15 @@ class TimedGraph:
 
     def __init__(self, graph: ChangingGraph, changes: PlacedChanges) -> None:
         self._graph, self._by_object = graph, dict[int, TimedKeys]()
-        self._by_subject = {
-            p: TimedKeys.of(*intervals(graph.keys(p), own.s, own.o, own.comes, own.place))
-            for p, own in changes.by_predicate()
-        }
+        self._by_subject = dict[int, TimedKeys]()
+        for p, own in changes.by_predicate():
+            if own.by_object[0]:
+                given = intervals(graph.keys_by_object(p), own.o, own.s, own.comes, own.place)
+                self._by_object[p] = TimedKeys.of(*given)
+                self._by_subject[p] = self._by_object[p].turned()
+            else:
+                given = intervals(graph.keys(p), own.s, own.o, own.comes, own.place)
+                self._by_subject[p] = TimedKeys.of(*given)
 
     def predicates(self) -> list[int]:
         """The predicates that triples may have."""
@@ -201,9 +220,7 @@ class TimedGraph:
 
     def _timed_by_object(self, predicate: int) -> TimedKeys:
         if predicate not in self._by_object:
-            own = self._by_subject.get(predicate, _NONE)
-            swapped = (own.keys & _LOW) << _BITS | own.keys >> _BITS
-            self._by_object[predicate] = TimedKeys.of(swapped, own.since, own.until)
+            self._by_object[predicate] = self._by_subject.get(predicate, _NONE).turned()
         return self._by_object[predicate]
 
     def finish(self) -> None:
@@ -233,6 +250,12 @@ class TimedKeys:
         if (ordered[1:] == ordered[:-1]).any():
             order = np.argsort(keys, kind="stable")
         return cls(ordered, since[order], until[order])
+
+    def turned(self) -> TimedKeys:
+        """The same triples with their codes the other way round."""
+        return TimedKeys.of(
+            (self.keys & _LOW) << _BITS | self.keys >> _BITS, self.since, self.until
+        )
 
     def change(self) -> tuple[Int64s, Int64s]:
         """The triples that have gone in the end, and those that have come; ascend."""

@@ -76,6 +76,8 @@ MAINTAINERS = (
         (("?d", "owner", "?any"), ("?o", "seen", "?d"), ("?d", "seen", "?o")),
         (("?o", "owner", "?d"), ("?d", "seen", "?o"), ("?d", "owner", "?o")),
     ),
+    Maintainer("holders", "M", "to", (("?any", "owner", "?o"),), (("?d", "owner", "?o"),)),
+    Maintainer("seers", "N", "of", (("?any", "seen", "?d"),), (("?o", "seen", "?d"),)),
     Maintainer("loops", "N", "of", (("?same", "?any", "?same"),), (("?d", "seen", "?d"),)),
 )
 ENTITIES = ("d1", "d2", "d3")
