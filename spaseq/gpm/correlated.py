@@ -2,70 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import TypeAlias
 from weakref import proxy
 
-import numpy as np
-
 from spaseq import thresholds
-from spaseq.algebra.correlation import EVENT
+from spaseq.algebra.nodes import Pattern
 from spaseq.algebra.remote import asks_endpoints
 from spaseq.algebra.substitution import substituted
-from spaseq.compiled.arrays import Bools, Indices
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
+from spaseq.gpm.event_literals import event_triples
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
-from spaseq.rdf.terms.term import XSD_STRING, Triple, literal_text, scoped_term, split_literal
 
 WindowOf: TypeAlias = "Callable[[str], tuple[VerticalPartition, Mapping[str, str]] | None]"
 """The window event that a value of EVENT stands for, with its values of PARTITION BY."""
 
 _SHOWN = 300
 """Characters of an event in a report."""
-
-
-def with_events(
-    found: EventSolutions, index: VerticalPartition, predicates: Sequence[str] | None = None
-) -> EventSolutions:
-    """The solutions with the variable EVENT: the triples of their event as one literal.
-
-    Blank nodes in it have their labels of answers. Only triples with some `predicates` (N-Triples
-    texts) are in it, unless it is None.
-    """
-    batch = index.batch
-    kept = None
-    if predicates is not None:
-        kept = np.isin(batch.p, index.lexicon.find(list(predicates)))
-    texts = {e: _event_text(batch, e, kept) for e in dict.fromkeys(found.event.tolist())}
-    codes = index.lexicon.encode([texts[e] for e in found.event.tolist()])
-    return EventSolutions(found.event, {**found.columns, EVENT: codes}, found.terms)
-
-
-def _event_text(batch: EventBatch, event: int, kept: Bools | None) -> str:
-    """The triples of an event, those that are `kept` [m] of the batch's if that is given."""
-    first, end = int(batch.start[event]), int(batch.start[event + 1])
-    rows: slice | Indices = slice(first, end)
-    if kept is not None and not kept[first:end].all():
-        rows = first + np.flatnonzero(kept[first:end])
-    columns = [term_table(batch.terms).take(c[rows]) for c in (batch.s, batch.p, batch.o)]
-    scope = batch.stream, int(batch.time[event]), int(batch.k[event])
-    lines = [scoped_term(*scope, term) for triple in zip(*columns, strict=True) for term in triple]
-    return literal_text("\n".join(lines), XSD_STRING)  # no canonical term has a line break
-
-
-def event_triples(event: str) -> list[Triple]:
-    """The triples of a value of EVENT."""
-    lines = split_literal(event)[0].split("\n")
-    return list(zip(lines[::3], lines[1::3], lines[2::3], strict=False))
 
 
 class CorrelatedEvaluator:
@@ -102,7 +63,21 @@ class CorrelatedEvaluator:
     def use(self, knowledge: KnowledgeBase) -> None:
         """Use another knowledge base from now on."""
         self._knowledge = knowledge.only(self._plan.inputs.kbs)
+        self._plain: dict[int, CorrelatedEvent | None] = {}
         self.solve.cache_clear()
+
+    def _without_columns(self, gpm: int) -> CorrelatedEvent | None:
+        """What evaluates a GPM on one event without columns, if that is possible."""
+        if gpm not in self._plain:
+            plan, own = self._plan, self._plan.patterns.gpms[gpm]
+
+            def evaluator(pattern: Pattern) -> GpmEvaluator:
+                how = plan.expressions, plan.patterns.evaluation, self._limits
+                return GpmEvaluator(pattern, self._knowledge, *how)
+
+            given = evaluator, plan.expressions, self._limits
+            self._plain[gpm] = CorrelatedEvent.of(own.pattern, own.variables, *given)
+        return self._plain[gpm]
 
     def _solve(
         self, gpm: int, event: str, values: tuple[tuple[str, str], ...]
@@ -110,6 +85,11 @@ class CorrelatedEvaluator:
         """The terms of each solution, in order of the GPM's variables; EVENT stays unbound."""
         plan, own = self._plan, self._plan.patterns.gpms[gpm]
         window = None if self._window_of is None else self._window_of(event)
+        if window is None:
+            plain = self._without_columns(gpm)
+            rows = None if plain is None else plain.solutions(event_triples(event), dict(values))
+            if rows is not None:
+                return tuple(dict.fromkeys(rows))
         index, known = (None, {}) if window is None else window
         evaluator = GpmEvaluator(
             substituted(own.pattern, {**known, **dict(values)}),

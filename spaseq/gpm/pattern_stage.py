@@ -9,8 +9,8 @@ import numpy as np
 
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.expr.doubles import doubles_of
-from spaseq.gpm.correlated import with_events
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
+from spaseq.gpm.event_literals import with_events
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.handed_on import handed_on
 from spaseq.gpm.kernels.keyed_ranges import some_repeats

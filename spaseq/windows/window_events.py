@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from spaseq.algebra.window_extent import extent_text
 from spaseq.compiled.arrays import Int32s, Int64s
-from spaseq.gpm.correlated import event_triples
 from spaseq.gpm.evaluator import EventSolutions
+from spaseq.gpm.event_literals import event_triples
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.graphs.window_partition import (
     ScopedTerms,

@@ -1,0 +1,83 @@
+"""BIND and FILTER with bindings of earlier steps, on one event: as in columns, without them."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import spaseq
+from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
+
+E = "http://e/"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+STEPS = {
+    "difference": "?d :is ?w BIND (?w - ?v AS ?x)",
+    "error": "?d :is ?w BIND (?w / (?v - ?v) AS ?x)",
+    "two": "?d :is ?w BIND (?w - ?v AS ?x) BIND (?x * 2 AS ?y) FILTER (?y > ?v)",
+    "time": "?d :is ?w BIND (SECONDS(NOW()) AS ?x)",
+    "text": '?e :is ?w BIND (CONCAT(STR(?d), "-", STR(?e)) AS ?x)',
+    "given": "?e :is ?w . ?e :at ?p BIND (?w > ?v AS ?x) FILTER (?x)",
+    "bound": "?d :is ?w BIND (IF(BOUND(?v), ?w, ?v) AS ?x)",
+    "graph": "?d :is ?w GRAPH :kb { ?d :owner ?o } BIND (?w + ?v AS ?x)",
+}
+OTHERS = {
+    "optional": "?d :is ?w OPTIONAL { ?d :at ?p } BIND (?w - ?v AS ?x)",
+    "exists": "?d :is ?w BIND (?w - ?v AS ?x) FILTER EXISTS { ?d :at ?v }",
+    "random": "?d :is ?w BIND (?w + ?v * 0 * RAND() AS ?x)",
+    "nested": "?d :is ?w { ?d :at ?p BIND (1 AS ?one) } BIND (?w - ?v AS ?x)",
+}
+
+
+def query(step: str, projected: str = "?d ?v ?w ?x") -> str:
+    return (
+        f"PREFIX : <{E}> SELECT {projected} WITHIN 5 SECONDS "
+        f"FROM STREAM S <{E}s> FROM NAMED <{E}kb>\n"
+        f"WHERE {{ SEQ(A; B) DEFINE GPM A ON S {{ ?d :is ?v }} DEFINE GPM B ON S {{ {step} }} }}"
+    )
+
+
+def events(seed: int) -> list[spaseq.Event]:
+    draw, found = Random(seed), []
+    for number in range(40):
+        lines = [
+            f'<{E}d{draw.randrange(3)}> <{E}is> "{draw.randrange(9)}"^^<{XSD}integer> .'
+            for _ in range(draw.randrange(1, 3))
+        ]
+        lines.append(f"<{E}d{draw.randrange(3)}> <{E}at> <{E}p{draw.randrange(2)}> .")
+        found.append(spaseq.Event("\n".join(lines), number * 700))
+    return found
+
+
+def answers(step: str, seed: int) -> list[str]:
+    kb = {f"{E}kb": spaseq_graph()}
+    run = spaseq.run(query(step), {f"{E}s": events(seed)}, kb, runtime="local")
+    return [f"{match.trace} {sorted(match.bindings.items())}" for match in run]
+
+
+def spaseq_graph() -> object:
+    import rdflib
+
+    return rdflib.Graph().parse(data=f"<{E}d0> <{E}owner> <{E}ann>, <{E}bob> .", format="turtle")
+
+
+@pytest.mark.parametrize("name", [*STEPS, *OTHERS])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_answers_are_those_of_columns(
+    name: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step, used = {**STEPS, **OTHERS}[name], list[bool]()
+    made = CorrelatedEvent.of
+
+    def noted(*given: object) -> CorrelatedEvent | None:
+        own = made(*given)  # type: ignore[arg-type]
+        used.append(own is not None)
+        return own
+
+    monkeypatch.setattr(CorrelatedEvent, "of", noted)
+    found = answers(step, seed)
+    assert used == [name in STEPS or name == "nested"]
+    monkeypatch.setattr(CorrelatedEvent, "of", lambda *given: None)
+    assert answers(step, seed) == found
+    assert found or name in ("exists", "two")
