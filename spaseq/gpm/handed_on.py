@@ -10,7 +10,7 @@ import numpy as np
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.plan.changing_graphs import HANDED_ON
-from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import UNBOUND, NumberColumn, TermColumn
@@ -48,6 +48,14 @@ def begins(rows: SolutionBatch) -> Bools:
     found[1:] = rows.time[1:] != rows.time[:-1]
     for column in (rows.k, rows.stream):
         found[1:] |= column[1:] != column[:-1]
+    return found
+
+
+def name_ranks(names: EventNames) -> Int64s:
+    """[n] the rank of each name among all; equal names have one rank."""
+    coded = names.strings().dictionary_encode()
+    rank = np.argsort(np.argsort(coded.dictionary.to_pylist()))
+    found: Int64s = rank[coded.indices.to_numpy()]
     return found
 
 

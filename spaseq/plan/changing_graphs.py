@@ -60,7 +60,7 @@ def _reading(plan: QueryPlan, changing: Collection[str], maintained: Collection[
     else:
         own = tuple(each.own for each in splits)
     handed_on = {v for each in splits or () for v in each.handed_on}
-    how = ("steps",) if any(each.steps for each in splits or ()) else ()
+    form = ("steps",) if any(each.steps for each in splits or ()) else ()
     columns = dict.fromkeys((*patterns.columns.variables, *sorted(handed_on), *HANDED_ON))
     return replace(
         plan,
@@ -85,7 +85,7 @@ def _reading(plan: QueryPlan, changing: Collection[str], maintained: Collection[
         sequence=replace(plan.sequence, key=_KEY),
         shaped=None,
         is_member=False,
-        signature=_signed(plan.signature, (*graphs, *streams, *how)),
+        signature=_signed(plan.signature, (*graphs, *streams, *form)),
     )
 
 

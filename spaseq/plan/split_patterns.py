@@ -34,9 +34,9 @@ class GraphStep:
     """What the rows of a join look for in graphs, after it is made.
 
     Attributes:
-        kind: rows without a match stay, with unbound variables; or they go; or the others go. Of a
-            filter there are conditions alone.
-        triples: they share variables with the join that it certainly binds, and no others.
+        kind: `optional` keeps rows without a match, and leaves variables unbound. `exists` keeps
+            rows with a match, `not exists` rows without one. `filter` has conditions only.
+        triples: the join certainly binds the variables that they share with it.
         conditions: of a match.
     """
 
@@ -58,7 +58,7 @@ class SplitPattern:
         own: the part that reads none of the graphs.
         triples: triple patterns, each with the IRI of its graph.
         conditions: they read variables that this join certainly binds.
-        steps: OPTIONAL, EXISTS and NOT EXISTS, in order.
+        steps: OPTIONAL, EXISTS and NOT EXISTS, and the FILTERs after them, in order.
     """
 
     own: n.Pattern
@@ -163,7 +163,7 @@ class _GraphSplitting:
         if isinstance(part, ast.Exists):
             inner = self.split(entailed(translate_group(part.pattern), self.schema))
             return _with_step(found, "not exists" if part.negated else "exists", inner, ())
-        early = _filtered(found, part)
+        early = _with_condition(found, part)
         read = expression_variables(part)
         if early is None and read <= found.bound | found.added and _is_plain(part):
             return replace(found, steps=(*found.steps, GraphStep("filter", (), (part,))))
@@ -209,12 +209,12 @@ def _of_graph(graph: str, pattern: n.Pattern) -> SplitPattern | None:
         case n.Filter(expr, inner):
             found = _of_graph(graph, inner)
             for part in conjuncts([expr]):
-                found = None if found is None else _filtered(found, part)
+                found = None if found is None else _with_condition(found, part)
             return found
     return None
 
 
-def _filtered(found: SplitPattern, part: ast.Expr) -> SplitPattern | None:
+def _with_condition(found: SplitPattern, part: ast.Expr) -> SplitPattern | None:
     """The pattern under a FILTER; what looks at no graph is tested before the join."""
     read = expression_variables(part)
     if _is_apart(found, read, part):

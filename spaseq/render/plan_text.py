@@ -79,8 +79,9 @@ def _inputs(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
         yield f"answers    {identity.name}{registered if identity.register else ''}"
     else:
         yield f"maintains  <{plan.maintained}>, and has no answers"
-    names = inputs.stream_names, plan.outer_streams, inputs.predicates
-    for name, iri, predicates in zip(*names, strict=False):  # without those of changes
+    streams = plan.outer_streams  # the streams of changes stand behind them
+    given = (column[: len(streams)] for column in (inputs.stream_names, inputs.predicates))
+    for iri, name, predicates in zip(streams, *given, strict=True):
         yield f"stream     {name} <{iri}>"
         yield f"  reads    {_predicates(predicates, words)}"
     changing = plan.changing

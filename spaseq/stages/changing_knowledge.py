@@ -18,7 +18,7 @@ from spaseq import thresholds
 from spaseq.algebra.graph_changes import GraphChange, change_of
 from spaseq.budget import LimitExceeded
 from spaseq.compiled.arrays import Int64s
-from spaseq.gpm.handed_on import begins, events_of
+from spaseq.gpm.handed_on import begins, events_of, name_ranks
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.changing_graph import ChangingGraph, without_unused
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
@@ -146,11 +146,9 @@ class ChangingKnowledge:
         is_event = rows.stream < self._first
         makers = np.zeros(len(rows), np.int64)  # the rank of each change's query
         changes = np.flatnonzero(~is_event)
-        names = rows.event.take(changes).strings().dictionary_encode()
-        rank = np.argsort(np.argsort(names.dictionary.to_pylist()))
-        makers[changes] = rank[names.indices.to_numpy()]
+        makers[changes] = name_ranks(rows.event.take(changes))
         # At one time: changes before events, then by stream, then by the query's name.
-        place = rows.stream * np.int64(len(rank) + 1) + makers
+        place = rows.stream * (makers.max(initial=0) + 1) + makers
         order = np.lexsort((rows.k, np.where(is_event, place + 2**32, place), rows.time))
         rows, makers = rows.take(order), makers[order]
         first = begins(rows)

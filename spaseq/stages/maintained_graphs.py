@@ -25,7 +25,7 @@ from spaseq.algebra.graph_changes import (
 )
 from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.gpm.handed_on import begins, events_of, handed_on
+from spaseq.gpm.handed_on import begins, events_of, handed_on, name_ranks
 from spaseq.kb.changing_graph import ChangingGraph, without_unused
 from spaseq.kb.graph_updates import graph_triples
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
@@ -94,16 +94,27 @@ class GraphPast:
         """The times (ms) of the changes of queries, ascending."""
         return [*map(int, np.unique(self.changes.time))]
 
+    def values(self, terms: ExtendedTerms) -> Iterator[tuple[int, KbGraph]]:
+        """(time in ms, the graph from then on) for each of `times`.
+
+        `terms` extends the table of the first value; it gets the terms of the changes.
+        """
+        rows, replay = self.changes, _Replay(self.first, self.versions, terms)
+        for time in self.times():
+            own = slice(*np.searchsorted(rows.time, [time, time + 1]).tolist())
+            replay.make(rows.take(own))
+            yield time, replay.graph.relations()
+
     def at(self, time: int) -> GraphThen | None:
         """The graph at a time (ms); None if that is not known any more."""
         first = self.first
         if first.since is not None and time < first.since:
             return None
         rows = self.changes.take(slice(0, int(bisect_right(self.changes.time, time))))
-        playing = _Playing(first, self.versions)
-        playing.make(rows)
-        playing.come(time)
-        return playing.now()
+        replay = _Replay(first, self.versions)
+        replay.make(rows)
+        replay.come(time)
+        return replay.now()
 
     def triples(self, time: int) -> list[Triple]:
         """The triples at a time (ms) that is known."""
@@ -136,7 +147,7 @@ class MaintainedGraph:
         self, iri: str, first: KbGraph, terms: TermTable, versions: Iterable[tuple[int, KbGraph]]
     ) -> None:
         self.iri, self._stream = iri, changes_of(iri)
-        self._settled = _Playing(GraphThen(0, None, first, terms), versions)
+        self._settled = _Replay(GraphThen(0, None, first, terms), versions)
         self._coming: list[SolutionBatch] = []
         self._size = self._room = 0  # rows of changes to come: now, and before the next look
 
@@ -176,9 +187,7 @@ class MaintainedGraph:
     def _in_order(self) -> SolutionBatch:
         """The changes to come: by time, then by the query's name, then as they came."""
         rows = SolutionBatch.concat(self._coming, _COLUMNS)
-        names = rows.event.strings().dictionary_encode()
-        rank = np.argsort(np.argsort(names.dictionary.to_pylist()))
-        order = np.lexsort((rows.k, rank[names.indices.to_numpy()], rows.time))
+        order = np.lexsort((rows.k, name_ranks(rows.event), rows.time))
         rows = rows if (order[1:] > order[:-1]).all() else rows.take(order)
         self._keep(rows)
         return rows
@@ -190,7 +199,7 @@ class MaintainedGraph:
         return GraphPast(self._settled.now(), self._in_order(), (*self._settled.versions,))
 
     def tell(self, reader: EventReader) -> None:
-        """Let a reader know what the graph is that knows what it was at first."""
+        """Tell a reader that knows only the first value what the graph is."""
         for events in self._events():
             reader.push(reader.match_batch(events))
 
@@ -260,7 +269,7 @@ class MaintainedGraphs(dict[str, MaintainedGraph]):
         return new
 
     def tell(self, reader: EventReader, plan: QueryPlan) -> None:
-        """Let what evaluates a query know what the graphs are that it reads."""
+        """Tell what evaluates a query what the graphs that it reads are."""
         for iri in _read(plan):
             if iri in self:
                 self[iri].tell(reader)
@@ -308,18 +317,24 @@ def _changes(rows: SolutionBatch) -> Iterator[tuple[int, GraphChange]]:
         yield int(rows.time[first]), change_of(own)
 
 
-class _Playing:
-    """A graph that changes are made in, one after the other.
+class _Replay:
+    """Makes changes in a graph, one after the other.
 
     Args:
         first: what it is at first.
         versions: what it is from some times (ms) on; ascend.
+        terms: extends the table of `first`; by default a new one.
     """
 
-    def __init__(self, first: GraphThen, versions: Iterable[tuple[int, KbGraph]]) -> None:
+    def __init__(
+        self,
+        first: GraphThen,
+        versions: Iterable[tuple[int, KbGraph]],
+        terms: ExtendedTerms | None = None,
+    ) -> None:
         self.count, self.since = first.count, first.since
         self.versions = deque(versions)
-        self._terms = ExtendedTerms(first.terms)
+        self._terms = ExtendedTerms(first.terms) if terms is None else terms
         self.graph = ChangingGraph(self._terms, first.graph)
 
     def now(self) -> GraphThen:

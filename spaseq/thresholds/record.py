@@ -192,7 +192,7 @@ class Thresholds:
         10_000, "triples", "of the last changes of a maintained graph, which say what it was", 0
     )
     unused_terms: int = _of(
-        100_000, "texts", "that changes of graphs have brought before those of none go", 0
+        100_000, "texts", "that changes add to a graph's terms before unused ones are removed", 0
     )
     event_pairs: int = _of(100_000, "pairs", "compared for one event before arrays do it", 0)
     remembered_results: int = _of(4096, "results", "of events that come again")

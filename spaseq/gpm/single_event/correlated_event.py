@@ -14,7 +14,7 @@ from spaseq.expr.compile import Options, compile_filter, compile_term, is_volati
 from spaseq.expr.env import DictEnv
 from spaseq.expr.uses import calls_functions
 from spaseq.gpm.evaluator import GpmEvaluator
-from spaseq.gpm.single_event.event_graph import EventGraph, TooManyPairs
+from spaseq.gpm.single_event.event_graph import EventGraph, Solution, TooManyPairs
 from spaseq.gpm.single_event.event_operators import EventOperators
 from spaseq.gpm.single_event.event_pattern import EventPattern
 from spaseq.lang import ast
@@ -22,9 +22,7 @@ from spaseq.lang.variables import exists_uses, expression_variables
 from spaseq.limits import Limits
 from spaseq.rdf.terms.term import Triple
 
-Env: TypeAlias = dict[str, str]
-
-Step: TypeAlias = Callable[[Env], "Env | None"]
+Step: TypeAlias = Callable[[Solution], "Solution | None"]
 """What BIND or FILTER makes of a solution; None if it goes."""
 
 
@@ -116,7 +114,7 @@ class CorrelatedEvent:
         for solution in self._joined.solutions(EventGraph(triples)):
             if any(solution.get(name, term) != term for name, term in values.items()):
                 continue
-            env: Env | None = {**solution, **values}
+            env: Solution | None = {**solution, **values}
             for step in self._steps:
                 env = None if env is None else step(env)
             if env is not None:
@@ -138,7 +136,7 @@ def _filter(expr: ast.Expr, options: Options) -> Step:
 def _bind(variable: str, expr: ast.Expr, options: Options) -> Step:
     term = compile_term(expr, options)
 
-    def bound(env: Env) -> Env:
+    def bound(env: Solution) -> Solution:
         text = term(DictEnv(env))
         return env if text is None else {**env, variable: text}
 

@@ -12,8 +12,7 @@ import pyoxigraph as ox
 from spaseq.algebra.answers import Answer
 from spaseq.algebra.graph_changes import changes_of
 from spaseq.errors import RunError, UsageError
-from spaseq.kb.changing_graph import ChangingGraph
-from spaseq.kb.knowledge import KbGraph, KnowledgeBase
+from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import LATEST, KnowledgeVersions
 from spaseq.kb.versions import version_name
 from spaseq.lang.spelling import suggested
@@ -66,10 +65,8 @@ class GraphDumps:
             raise RunError(f"graphs change at more than {MOST_VERSIONS:,} times: give fewer events")
         terms, graphs = ExtendedTerms(knowledge.terms), dict(knowledge.graphs)
         for iri, past in pasts.items():
-            for time in past.times():
-                graph = ChangingGraph(terms, KbGraph())
-                graph.restore(past.triples(time))
-                graphs[version_name(time, iri)] = graph.relations()
+            for time, graph in past.values(terms):
+                graphs[version_name(time, iri)] = graph
         return replace(knowledge, terms=terms, graphs=graphs)
 
     def write(self, knowledge: KnowledgeBase) -> None:
