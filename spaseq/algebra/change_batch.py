@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from re import match
+from string import ascii_letters, digits
 from typing import Any, overload
 
 import numpy as np
@@ -21,12 +24,16 @@ from spaseq.algebra.construct import (
 )
 from spaseq.algebra.graph_changes import DELETED, INSERTED, wildcard
 from spaseq.algebra.nodes import PatternTerm, is_reserved
-from spaseq.compiled.arrays import Bools
+from spaseq.compiled.arrays import Bools, Int32s
 from spaseq.lang import ast
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
-from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
+from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn, TextArray, text_array
 from spaseq.rdf.columns.term_tables import ArrayTerms
 from spaseq.rdf.events.instants import InstantCounter
+
+_SCHEME = "<[A-Za-z][A-Za-z0-9+.-]*:"
+_PLAIN = f"{ascii_letters}{digits}._~/#-:+".encode()
+"""Characters that are allowed at any place in an IRI behind its scheme."""
 
 _SURE_IRI = r"^<[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9._~/#-]*>$"
 _SURE_LITERAL = r'^"[\s\S]*[^>]$'
@@ -88,7 +95,10 @@ class ChangeBatch(Sequence[Answer]):
         return found
 
     def events(self, stream: str, counter: InstantCounter) -> EventBatch:
-        """The answers as events of the stream of changes."""
+        """The answers as events of the stream of changes.
+
+        A term may have several codes, as nobody looks for triples in these events.
+        """
         n, triples = len(self), self.template.triples
         columns, kept = list[TermColumn](), np.ones((len(triples), n), np.bool_)
         for number, triple in enumerate(triples):
@@ -101,15 +111,15 @@ class ChangeBatch(Sequence[Answer]):
                 if place == 1:
                     own = _marked(own, DELETED if number < self.template.deleted else INSERTED)
                 columns.append(own)
-        whole = TermColumn.concat(columns)
-        codes = whole.codes.reshape(len(triples), 3, n)
+        codes, terms = _side_by_side(columns)
+        codes = codes.reshape(len(triples), 3, n)
         s, p, o = (codes[:, place].T[kept.T] for place in range(3))
         start = np.zeros(n + 1, np.int64)
         np.cumsum(kept.sum(axis=0), out=start[1:])
         time = self.answers.end_times
         names = EventNames(pa.repeat(pa.scalar(self.query, pa.large_string()), n))
-        terms = ArrayTerms(whole.terms)
-        return EventBatch(stream, time, counter.assign(time), names, start, s, p, o, terms)
+        k = counter.assign(time)
+        return EventBatch(stream, time, k, names, start, s, p, o, ArrayTerms(terms))
 
     def _column(self, term: PatternTerm) -> TermColumn:
         """A term of INSERT for each answer."""
@@ -131,16 +141,43 @@ class ChangeBatch(Sequence[Answer]):
         )
 
 
+def _side_by_side(columns: Sequence[TermColumn]) -> tuple[Int32s, TextArray]:
+    """The codes of all columns, one after the other, in their tables behind each other."""
+    columns = [column.compact() for column in columns]
+    tables = {id(column.terms): column.terms for column in columns}
+    begin = dict(zip(tables, accumulate(map(len, tables.values()), initial=0), strict=False))
+    codes = [
+        np.where(column.codes < 0, UNBOUND, column.codes + begin[id(column.terms)]).astype(np.int32)
+        for column in columns
+    ]
+    return np.concatenate(codes), pa.concat_arrays([*tables.values()])
+
+
 def _marked(column: TermColumn, mark: str) -> TermColumn:
     """Predicates, with the mark of what is removed or added."""
     text, end = (pa.scalar(each, pa.large_string()) for each in (mark, ""))
     return TermColumn(column.codes, pc.binary_join_element_wise(text, column.terms, end))
 
 
+def _are_sure_iris(texts: TextArray) -> bool:
+    """Whether all texts are IRIs with the scheme of the first one, and plain characters only."""
+    scheme = match(_SCHEME, texts[0].as_py()) if len(texts) else None
+    if scheme is None or not pc.all(pc.starts_with(texts, scheme.group())).as_py():
+        return False
+    if not pc.all(pc.ends_with(texts, ">")).as_py():
+        return False
+    _, offsets, data = texts.buffers()
+    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return bytes(data[int(ends[0]) : int(ends[-1])]).translate(None, _PLAIN) == b"<>" * len(texts)
+
+
 def _allowed(column: TermColumn, test: Callable[[str], bool], sure: str) -> Bools:
     """In which rows a term is bound and allowed."""
     used = column.compact()
     terms: TextArray = used.terms
+    if _are_sure_iris(terms):
+        bound: Bools = used.codes != UNBOUND
+        return bound
     fine: Any = pc.match_substring_regex(terms, sure).to_numpy(zero_copy_only=False).copy()
     for code in np.flatnonzero(~fine).tolist():
         fine[code] = test(terms[code].as_py())

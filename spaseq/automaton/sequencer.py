@@ -16,15 +16,21 @@ from spaseq.automaton.sets.compiled.chain_state import ChainState
 from spaseq.automaton.sets.compiled.compact_state import CompactState
 from spaseq.automaton.sets.compiled.set_sequencer import SetSequencer
 from spaseq.automaton.sets.python.conjunctions import automaton_of, letters_of
+from spaseq.automaton.single_step import SingleStepSequencer, has_single_step
 
-AnySequencer: TypeAlias = PartitionSequencer | RunSequencer | SetSequencer
+AnySequencer: TypeAlias = PartitionSequencer | RunSequencer | SetSequencer | SingleStepSequencer
 
 
-def sequencer(machine: Machine) -> AnySequencer:
-    """The sequencer for the evaluator that the planner chose."""
+def sequencer(machine: Machine, numbers_rows: bool = False) -> AnySequencer:
+    """The sequencer for the evaluator that the planner chose.
+
+    With `numbers_rows` it numbers rows as sequencers of longer sequences do.
+    """
     match machine.evaluator:
         case "compiled-registers":
             return RunSequencer(machine)
+        case "compiled-chain" if not numbers_rows and has_single_step(machine):
+            return SingleStepSequencer(machine)
         case "compiled-chain":
             contiguous = machine.strategy == "STRICT"
             inner = without_outer_negations(machine.program)

@@ -6,6 +6,7 @@ An event is a bare row for each of its triples, or one row without a term if it 
 from __future__ import annotations
 
 import numpy as np
+import pyarrow.compute as pc
 
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
@@ -14,7 +15,7 @@ from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import UNBOUND, NumberColumn, TermColumn
-from spaseq.rdf.columns.term_tables import ArrayTerms, term_table
+from spaseq.rdf.columns.term_tables import ArrayTerms, TermTable, term_table
 
 
 def handed_on(
@@ -30,7 +31,7 @@ def handed_on(
     for name, own in zip(HANDED_ON, (batch.s, batch.p, batch.o), strict=True):
         codes = np.full(len(event), UNBOUND, np.int32)
         codes[(sizes > 0)[event]] = own
-        values[name] = TermColumn.of_codes(codes, len(terms), terms.strings)
+        values[name] = _column(codes, terms)
     return SolutionBatch(
         np.full(len(event), stream, np.int32),
         batch.time[event],
@@ -40,6 +41,13 @@ def handed_on(
         values,
         dict.fromkeys(columns.numbers, NumberColumn.unknown(len(event))),
     )
+
+
+def _column(codes: Int32s, terms: TermTable) -> TermColumn:
+    """A column of terms; the texts of a table that most rows use are not copied."""
+    if isinstance(terms, ArrayTerms):
+        return TermColumn(codes, terms.array).compact()
+    return TermColumn.of_codes(codes, len(terms), terms.strings)
 
 
 def begins(rows: SolutionBatch) -> Bools:
@@ -53,7 +61,10 @@ def begins(rows: SolutionBatch) -> Bools:
 
 def name_ranks(names: EventNames) -> Int64s:
     """[n] the rank of each name among all; equal names have one rank."""
-    coded = names.strings().dictionary_encode()
+    texts = names.strings()
+    if len(texts) and pc.all(pc.equal(texts, texts[0])).as_py() and not texts.null_count:
+        return np.zeros(len(texts), np.int64)
+    coded = texts.dictionary_encode()
     rank = np.argsort(np.argsort(coded.dictionary.to_pylist()))
     found: Int64s = rank[coded.indices.to_numpy()]
     return found

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from spaseq.kb.dictionary import KbTerms
-from spaseq.kb.kernels.timed_triples import crowded, holding, intervals, numbered
+from spaseq.kb.kernels.timed_triples import crowded, holding, intervals, numbered, stable_order
 
 
 def steps() -> Iterator[str]:
@@ -21,6 +21,8 @@ def steps() -> Iterator[str]:
     nothing, rows = np.empty(0, np.int64), np.zeros(1, np.int64)
     numbered(rows)
     yield "numbered"
+    stable_order(rows)
+    yield "stable_order"
     is_so = np.ones(1, np.bool_)
     crowded(rows, rows, is_so, is_so, 1)
     yield "crowded"

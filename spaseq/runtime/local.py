@@ -5,28 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TypeAlias
 
-import numpy as np
-
-from spaseq import thresholds
 from spaseq.algebra.answers import Answer
-from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.measures import Measures
 from spaseq.plan.families import Family, UnitPlan, families_of
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.runtime.bounded_sequence import Inputs, UnitInput, made_for, readers_of, steps
 from spaseq.runtime.job.chaining import RegisteredStream
-from spaseq.runtime.job.job import Job, ProcessCounts, counted
+from spaseq.runtime.job.job import Job, ProcessCounts
 from spaseq.sources.base import Source
 from spaseq.stages.collection_pause import collection_paused
-from spaseq.stages.family_patterns import patterns_of
 from spaseq.stages.held_answers import HeldAnswers
 from spaseq.stages.hopeless_rows import leave_out_hopeless
 from spaseq.stages.joint_patterns import JointPatterns
-from spaseq.stages.sequence import SequenceStage
-from spaseq.stages.sorting import RowSorter
 from spaseq.stages.unit_sequence import UnitSequence
 
 _BEFORE_ALL = -(2**62)
@@ -75,7 +67,10 @@ def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
     try:
         last = _read_streams(job, inputs, joint)
         end = last if job.options.open_end else None
+        made = made_for(job, inputs)
         for number, own in enumerate(inputs):
+            if number in made:
+                continue
             if own.unit.family is not None:
                 if not own.is_done:
                     own.is_done = True
@@ -83,49 +78,9 @@ def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
                 for answers in held.take(number):
                     yield number, answers
             else:
-                yield from _sequence(job, number, own, inputs, end)
+                yield from _sequence(job, number, inputs, end)
     finally:
         held.close()
-
-
-class UnitInput:
-    """The input of a unit's second stage: sorted solutions of its graph patterns.
-
-    `is_done` says that the answers of a family have been made.
-    """
-
-    def __init__(self, unit: UnitPlan, job: Job, joint: JointPatterns) -> None:
-        self.unit, self.is_done, self._stats = unit, False, job.stats
-        self.streams, self.title = unit.plan.inputs.streams, unit.plan.identity.title
-        kept = thresholds.current.memory_bytes * len(unit.plans) // len(job.plans)
-        self.sorter = RowSorter(unit.plan.patterns.columns, kept_bytes=kept)
-        given = job.knowledge, job.take_bad, job.options.limits, joint, job.measures
-        self.patterns = patterns_of(unit, *given)
-        self._counts: Int64s | None = None  # by row of the family's table and GPM
-        if unit.family is None:
-            self._stats.solutions.setdefault(self.title, {})
-        else:
-            shape = len(unit.family.rows), len(unit.plan.patterns.gpms)
-            self._counts = np.zeros(shape, np.int64)
-
-    def take(self, events: EventBatch, index: VerticalPartition | None = None) -> None:
-        """Match events."""
-        rows = self.patterns.match(events, index)
-        if self.unit.family is None or self._counts is None:
-            self._stats.count_solutions(self.unit.plan, rows)
-        else:
-            self._counts += counted(self.unit.family, rows)
-        self.sorter.add(rows)
-
-    def count(self) -> None:
-        """Count the solutions so far, by member of a family."""
-        if self.unit.family is not None and self._counts is not None:
-            self._stats.count_members(self.unit.family, self.unit.plans, self._counts)
-            self._counts[:] = 0
-
-
-Inputs: TypeAlias = "Sequence[UnitInput]"
-"""The input of each query; the members of a family have one together."""
 
 
 def read_inputs(job: Job) -> tuple[list[UnitInput], int]:
@@ -189,7 +144,7 @@ def _read_stream(job: Job, source: Source, inputs: Inputs, joint: JointPatterns)
 
 def _sequence_family(job: Job, own: UnitInput, held: HeldAnswers, end: int | None) -> None:
     """Make the answers of a family."""
-    own.count()
+    own.tell_counts()
     if not leave_out_hopeless(own.unit.plan, own.sorter):
         return
     stage = UnitSequence(own.unit, job.options, job.knowledge, job.take_bad)
@@ -213,91 +168,22 @@ def _sequence_family(job: Job, own: UnitInput, held: HeldAnswers, end: int | Non
 
 
 def _sequence(
-    job: Job, number: int, own: UnitInput, inputs: Inputs, end: int | None
+    job: Job, number: int, inputs: Inputs, end: int | None
 ) -> Iterator[tuple[int, Sequence[Answer]]]:
     plan = job.plans[number]
     stream = None if plan.identity.register is None else RegisteredStream(plan.identity.register)
-    readers: list[UnitInput] = []
-    if stream is not None:
-        readers = [r for r in dict.fromkeys(inputs) if plan.identity.register in r.streams]
-    for answers in _answers(job, number, own.sorter, end):
-        job.stats.count_made(plan, len(answers))
-        if stream is not None and readers and answers:
+    readers = readers_of(plan, inputs)
+    for step in steps(job, number, inputs, end):
+        step.report(job, number)
+        if stream is not None and readers and step.answers:
             at = time.perf_counter()
-            events = stream.events(answers)
+            events = stream.events(step.answers)
             for each in readers:
                 each.take(events)
             job.stats.add("graph patterns", time.perf_counter() - at)
         job.on_progress(job.stats)
         if plan.maintained is None:
-            yield number, answers
-        else:
-            job.take_changes(plan, answers)
-
-
-def _answers(
-    job: Job, number: int, sorter: RowSorter, end: int | None
-) -> Iterator[Sequence[Answer]]:
-    with collection_paused():
-        if job.measures is None and not leave_out_hopeless(job.plans[number], sorter):
-            return
-        stage = SequenceStage(job.plans[number], job.options, job.knowledge, job.take_bad)
-    watch = _SequenceWatch(job.measures, stage)
-    for rows, watermark in watch.sorting(sorter.batches()):
-        at = time.perf_counter()
-        stage.push(rows)
-        answers = stage.advance(watermark)
-        seconds = time.perf_counter() - at
-        job.stats.add_work("sequence", job.plans[number].identity.title, seconds)
-        watch.take(rows, len(answers), seconds)
-        job.stats.watermark = watermark
-        job.take_partials(number, stage.partials())
-        yield answers
-    answers = stage.close(end)
-    watch.take(None, len(answers), 0.0)
-    job.take_partials(number, stage.partials())
-    yield answers
-    job.stats.suppressed += stage.suppressed
-    job.stats.add_muted(stage.muted)
-
-
-class _SequenceWatch:
-    """Measures the sequence of a query, if measures are asked for.
-
-    Its memory is the size of its state after a batch. The state is looked at as long as that takes
-    at most a fifth of the time of the sequence itself, and once in any case.
-    """
-
-    def __init__(self, measures: Measures | None, stage: SequenceStage) -> None:
-        self._measures, self._stage, self._looking = measures, stage, 0.0
-
-    def sorting(
-        self, batches: Iterator[tuple[SolutionBatch, int]]
-    ) -> Iterator[tuple[SolutionBatch, int]]:
-        """The batches of a sorter, whose time is measured."""
-        if self._measures is None:
-            yield from batches
-            return
-        while True:
-            with self._measures.inside("sort") as measure:
-                found = next(batches, None)
-            if found is None:
-                return
-            measure.took(len(found[0]), found[0].nbytes)
-            yield found
-
-    def take(self, rows: SolutionBatch | None, answers: int, seconds: float) -> None:
-        """Count a batch of solutions, None at the end of the streams."""
-        if self._measures is None:
-            return
-        measure = self._measures.at("sequence")
-        measure.seconds += seconds
-        size = None
-        if rows is not None and 5 * self._looking <= measure.seconds:
-            at = time.perf_counter()
-            size = len(self._stage.snapshot())
-            self._looking += time.perf_counter() - at
-        measure.took(answers, size, 0 if rows is None else len(rows))
+            yield number, step.answers
 
 
 def _bytes(events: EventBatch) -> int:

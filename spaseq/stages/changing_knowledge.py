@@ -17,10 +17,11 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.algebra.graph_changes import GraphChange, change_of
 from spaseq.budget import LimitExceeded
-from spaseq.compiled.arrays import Int64s
+from spaseq.compiled.arrays import Bools, Indices, Int64s
 from spaseq.gpm.handed_on import begins, events_of, name_ranks
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.changing_graph import ChangingGraph, without_unused
+from spaseq.kb.kernels.timed_triples import FOR_EVER
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.kb.versions import versions_of
 from spaseq.limits import Limits
@@ -32,6 +33,7 @@ from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.rdf.terms.term import Triple
+from spaseq.records import record
 from spaseq.stages.graph_joins import GraphJoins, PlacedRows
 from spaseq.stages.timed_graphs import CodedRows, PlacedChanges, TimedGraph
 
@@ -43,6 +45,61 @@ _NEVER = -(2**63)
 
 def _nothing(time: int) -> None:
     """Nothing has to be done before a change."""
+
+
+@record
+class _NumberedRows:
+    """The events among the rows of a batch, or the changes of graphs.
+
+    Attributes:
+        rows: n rows.
+        at: int64 [n], the place of the event or change that each row is of; ascends. Events and
+            changes have places together.
+    """
+
+    rows: SolutionBatch
+    at: Int64s
+
+    def between(self, first: int, end: int) -> _NumberedRows:
+        """The rows from one on, and before another one."""
+        return _NumberedRows(self.rows.take(slice(first, end)), self.at[first:end])
+
+
+@record
+class _CodedBatch:
+    """Events, the changes beside them, these as patterns and triples, and the terms of both."""
+
+    events: PlacedRows
+    changes: _NumberedRows
+    made: PlacedChanges
+    lexicon: ExtendedTerms
+
+
+def _some(rows: SolutionBatch, places: Indices) -> SolutionBatch:
+    """Rows at ascending places."""
+    if len(places) and places[-1] - places[0] + 1 == len(places):
+        return rows.take(slice(int(places[0]), int(places[-1]) + 1))
+    return rows.take(places)
+
+
+def _order(rows: SolutionBatch, second: Int64s) -> Indices | slice:
+    """The order of rows by time, then by `second`, then by number."""
+    keys = rows.time, second, rows.k
+    same: Bools = np.ones(max(len(rows) - 1, 0), np.bool_)
+    is_in_order = True
+    for key in keys:
+        is_in_order = is_in_order and not (same & (key[1:] < key[:-1])).any()
+        same &= key[1:] == key[:-1]
+    return slice(None) if is_in_order else np.lexsort(keys[::-1])
+
+
+def is_before_sequence(plan: QueryPlan) -> bool:
+    """Whether events are matched with graphs that change before the sequence takes them.
+
+    Windows and correlated GPMs need the graphs as they are when the sequence is there.
+    """
+    correlated = any(gpm.correlation is not None for gpm in plan.patterns.gpms)
+    return plan.changing is not None and not plan.inputs.windows and not correlated
 
 
 class ChangingKnowledge:
@@ -122,9 +179,9 @@ class ChangingKnowledge:
         """
         self._before = before or _nothing
         self._forget_terms()
-        for come, own, number in self._runs(rows):
+        for come, events, changes in self._runs(rows):
             self._catch_up(come)
-            yield from self._one_by_one(own, number)
+            yield from self._one_by_one(events, changes)
         self._catch_up(int(np.searchsorted(self._times, until, side="right")))
 
     def _forget_terms(self) -> None:
@@ -136,97 +193,97 @@ class ChangingKnowledge:
             for graph in graphs:
                 graph.use(*again)
 
-    def _runs(self, rows: SolutionBatch) -> Iterator[tuple[int, SolutionBatch, Int64s]]:
-        """The rows in order, cut where versions from outside come.
+    def _runs(self, rows: SolutionBatch) -> Iterator[tuple[int, _NumberedRows, _NumberedRows]]:
+        """The rows, cut where versions from outside come.
 
         Returns:
-            for each run how many versions have come, the rows, and the number of the event or
-            change that each row is of, ascending.
+            for each run how many versions have come, its events, and its changes.
         """
         is_event = rows.stream < self._first
-        makers = np.zeros(len(rows), np.int64)  # the rank of each change's query
-        changes = np.flatnonzero(~is_event)
-        makers[changes] = name_ranks(rows.event.take(changes))
+        events, changes = (_some(rows, np.flatnonzero(own)) for own in (is_event, ~is_event))
         # At one time: changes before events, then by stream, then by the query's name.
-        place = rows.stream * (makers.max(initial=0) + 1) + makers
-        order = np.lexsort((rows.k, np.where(is_event, place + 2**32, place), rows.time))
-        rows, makers = rows.take(order), makers[order]
-        first = begins(rows)
-        first[1:] |= makers[1:] != makers[:-1]
-        number = np.cumsum(first) - 1
-        since = np.searchsorted(self._times, rows.time, side="right")
-        for come in distinct(since).tolist():
-            own = slice(*np.searchsorted(since, [come, come + 1]).tolist())
-            yield come, rows.take(own), number[own] - number[own][0]
+        events = events.take(_order(events, events.stream.astype(np.int64)))
+        makers = name_ranks(changes.event)
+        order = _order(changes, changes.stream * (makers.max(initial=0) + 1) + makers)
+        changes, makers = changes.take(order), makers[order]
+        starts = begins(events), begins(changes)
+        starts[1][1:] |= makers[1:] != makers[:-1]
+        event_times, change_times = events.time[starts[0]], changes.time[starts[1]]
+        first = (
+            np.arange(len(event_times)) + np.searchsorted(change_times, event_times, side="right"),
+            np.arange(len(change_times)) + np.searchsorted(event_times, change_times),
+        )
+        parts = [
+            _NumberedRows(own, place[np.cumsum(start) - 1])
+            for own, place, start in zip((events, changes), first, starts, strict=True)
+        ]
+        since = [np.searchsorted(self._times, own.rows.time, side="right") for own in parts]
+        for come in distinct(np.concatenate(since)).tolist():
+            own, made = (
+                part.between(*np.searchsorted(each, [come, come + 1]).tolist())
+                for part, each in zip(parts, since, strict=True)
+            )
+            yield come, own, made
 
-    def _one_by_one(self, rows: SolutionBatch, number: Int64s) -> Iterator[SolutionBatch]:
-        """The solutions on rows in order, in pieces between two changes."""
-        cuts = np.flatnonzero(np.diff(rows.stream < self._first)) + 1
-        for first, end in pairwise([0, *cuts.tolist(), len(rows)]) if len(rows) else ():
-            part = rows.take(slice(first, end))
-            if part.stream[0] >= self._first:
-                self._change(part, number[first:end])
-            else:
-                yield self._solutions(part)
+    def _one_by_one(self, events: _NumberedRows, changes: _NumberedRows) -> Iterator[SolutionBatch]:
+        """The solutions on events, in pieces between two changes."""
+        made = first = 0
+        before = np.searchsorted(changes.at, events.at)  # changes' rows before each event
+        for end in distinct(before).tolist():
+            self._change(changes.between(made, end))
+            last = int(np.searchsorted(before, end, side="right"))
+            yield self._solutions(events.rows.take(slice(first, last)))
+            made, first = end, last
+        self._change(changes.between(made, len(changes.at)))
 
     def _together(self, rows: SolutionBatch) -> Iterator[SolutionBatch]:
         """The solutions of GPMs that are split, of many events and changes at once."""
-        for come, own, number in self._runs(rows):
+        for come, events, changes in self._runs(rows):
             self._catch_up(come)
-            coded = CodedRows.of(own, self._handed_on, self._terms)
-            graph = self._made[np.maximum(own.stream - self._first, -1)]
-            changes = PlacedChanges.of(own, coded, number, graph)
-            placed = PlacedRows(own, number, {v: coded.codes[v] for v in self._handed_on})
-            part, cuts = (0, int(number[-1]) + 1), changes.cuts(thresholds.current.graph_values)
-            yield from self._cut(placed, part, changes, coded.lexicon, cuts)
+            columns = {v: events.rows.values[v] for v in self._handed_on}
+            coded = CodedRows.of(changes.rows, self._terms, columns)
+            graph = self._made[changes.rows.stream - self._first]
+            made = PlacedChanges.of(changes.rows, coded, changes.at, graph)
+            placed = PlacedRows(events.rows, events.at, {v: coded.codes[v] for v in columns})
+            cuts = made.cuts(thresholds.current.graph_values)
+            batch = _CodedBatch(placed, changes, made, coded.lexicon)
+            yield from self._cut(batch, (0, FOR_EVER), cuts)
 
     def _cut(
-        self,
-        placed: PlacedRows,
-        part: tuple[int, int],
-        changes: PlacedChanges,
-        lexicon: ExtendedTerms,
-        cuts: Sequence[int],
+        self, batch: _CodedBatch, part: tuple[int, int], cuts: Sequence[int]
     ) -> Iterator[SolutionBatch]:
         """The solutions on a part of some rows; the changes at some places are made by themselves.
 
         Args:
-            part: the place of its first event or change, and of the first one after it.
+            batch: the rows.
+            part: the place of the first event or change, and one after the last.
             cuts: the places.
         """
         first = part[0]
         for place in cuts:
-            yield from self._piece(placed, (first, place), changes, lexicon)
-            alone = slice(*np.searchsorted(placed.at, [place, place + 1]).tolist())
-            self._change(placed.rows.take(alone), placed.at[alone])
+            yield from self._piece(batch, (first, place))
+            alone = np.searchsorted(batch.changes.at, [place, place + 1]).tolist()
+            self._change(batch.changes.between(*alone))
             first = place + 1
-        yield from self._piece(placed, (first, part[1]), changes, lexicon)
+        yield from self._piece(batch, (first, part[1]))
 
-    def _piece(
-        self,
-        placed: PlacedRows,
-        part: tuple[int, int],
-        changes: PlacedChanges,
-        lexicon: ExtendedTerms,
-    ) -> Iterator[SolutionBatch]:
+    def _piece(self, batch: _CodedBatch, part: tuple[int, int]) -> Iterator[SolutionBatch]:
         """The solutions on a part of some rows, the changes among which are made together."""
-        first, end = np.searchsorted(placed.at, part).tolist()
-        if first == end:
+        changes = batch.made.between(*part)
+        events = batch.events.take(slice(*np.searchsorted(batch.events.at, part).tolist()))
+        if not len(changes.place) and not len(events.at):
             return
-        changes = changes.between(*part)
         graphs = {
             iri: TimedGraph(graph, changes.of_graph(number))
             for number, (iri, graph) in enumerate(self._graphs.items())
         }
-        joins = GraphJoins(self._whole, graphs, lexicon, self._on_bad, self._limits)
-        is_event = placed.rows.stream[first:end] < self._first
-        events = placed.take(first + np.flatnonzero(is_event))
+        joins = GraphJoins(self._whole, graphs, batch.lexicon, self._on_bad, self._limits)
         try:
             found = joins.solutions(events)
         except LimitExceeded:  # it may be so because of the other triples
             if len(changes.place):
                 middle = int(changes.place[len(changes.place) // 2])
-                yield from self._cut(placed, part, changes, lexicon, [middle])
+                yield from self._cut(batch, part, [middle])
                 return
             found = joins.within_limits(events)
         joins.finish()
@@ -240,11 +297,12 @@ class ChangingKnowledge:
             self._stage = None
         self._done = max(self._done, come)
 
-    def _change(self, rows: SolutionBatch, number: Int64s) -> None:
-        """Take answers of queries that maintain graphs; `number` is each row's change."""
+    def _change(self, changes: _NumberedRows) -> None:
+        """Take answers of queries that maintain graphs."""
+        rows = changes.rows
         triples = [*zip(*(rows.texts(name) for name in HANDED_ON), strict=True)]
-        cuts = np.flatnonzero(np.diff(number)) + 1
-        for first, end in pairwise([0, *cuts.tolist(), len(rows)]):
+        cuts = np.flatnonzero(np.diff(changes.at)) + 1
+        for first, end in pairwise([0, *cuts.tolist(), len(rows)]) if len(rows) else ():
             self._before(int(rows.time[first]))
             iri = self._changing.makers[int(rows.stream[first]) - self._first]
             self._apply(iri, change_of([t for t in triples[first:end] if t[0] is not None]))

@@ -169,7 +169,10 @@ class ColumnarAnswers:
         )
 
     def answers(self, found: NumberedMatches) -> AnswerBatch | None:
-        """The answers of some matches, in their order; None if columns are no gain."""
+        """The answers of some matches, in their order; None if columns are no gain.
+
+        Matches of single solutions at different times, one after the other, need no ranks.
+        """
         if sum(len(piece.ends) for piece in found.pieces) < thresholds.current.columnar_matches:
             return None
         matches = joined(found.pieces)
@@ -181,6 +184,9 @@ class ColumnarAnswers:
         if not can_be_ordered(solutions):
             return None
         rows = found.builder.columns(used.astype(np.int64) + first)
+        times, is_member = rows.time[solutions.places], QUERY in self._names.singles
+        if solutions.width == 1 and not is_member and (times[1:] > times[:-1]).all():
+            return AnswerBatch(self._names, rows, solutions, solutions)
         rank = RowRanks.of(rows, self._names)
         trace = _traces(solutions, rank.items)
         return in_order(AnswerBatch(self._names, rows, solutions, trace), rank)

@@ -123,18 +123,19 @@ class GraphJoins:
         if len(made) + len(split.handed_on) < len(found):  # a blank node in a pattern
             row, found = _distinct(row, {v: found[v] for v in made})
         values, numbers = {}, {}
-        several = np.bincount(at[row] - at[0])[at[row] - at[0]] > 1 if len(row) else row > 0
         columns = self._plan.patterns.columns
         for variable in made:
             own = found[variable].astype(np.int32)
             if variable in plan.private:
+                several = np.bincount(at[row] - at[0])[at[row] - at[0]] > 1 if len(row) else row > 0
                 own = np.where(several, own, np.int32(-1))
             if variable in columns.variables:
                 terms = self._lexicon
                 values[variable] = TermColumn.of_codes(own, len(terms), terms.strings)
             if variable in columns.numbers:
                 numbers[variable] = doubles_of(own, self._lexicon)
-        whole = placed.rows.take(row)
+        once = len(row) == len(at) and (row[1:] > row[:-1]).all()
+        whole = placed.rows if once else placed.rows.take(row)
         return replace(
             whole, values={**whole.values, **values}, numbers={**whole.numbers, **numbers}
         )
@@ -178,10 +179,11 @@ class GraphJoins:
             graph, triple = next_ = max(left, key=lambda each: _rank(each[1], codes))
             left.remove(next_)
             own, new = self._step(self._graphs[graph], triple, codes, at[row])
-            order = np.argsort(own, kind="stable")
-            own = own[order]
+            if (own[1:] < own[:-1]).any():
+                order = np.argsort(own, kind="stable")
+                own, new = own[order], {v: c[order] for v, c in new.items()}
             row = row[own]
-            codes = {v: c[own] for v, c in codes.items()} | {v: c[order] for v, c in new.items()}
+            codes = {v: c[own] for v, c in codes.items()} | new
             ready = [c for c in conditions if expression_variables(c) <= codes.keys()]
             conditions = [c for c in conditions if c not in ready]
             for condition in ready:

@@ -359,7 +359,7 @@ class _Replay:
     def _make(self, rows: SolutionBatch) -> None:
         """Make changes, given as rows in order, at least one."""
         number: Int64s = np.cumsum(_begins(rows)) - 1
-        coded = CodedRows.of(rows, (), self._terms)
+        coded = CodedRows.of(rows, self._terms)
         changes = PlacedChanges.of(rows, coded, number, np.zeros(len(rows), np.int64))
         count, first = int(number[-1]) + 1, 0
         for place in [*changes.cuts(thresholds.current.graph_values), count]:

@@ -54,7 +54,7 @@ class _LevelRun:
         self.number, self._waiting = number, level.waiting
         sequence = level.plan.sequence
         self.machine: Machine = machine_of(level.plan, solve, None)
-        self.sequencer: AnySequencer = sequencer(self.machine)
+        self.sequencer: AnySequencer = sequencer(self.machine, numbers_rows=True)
         self._projection = Projection(level.plan)
         self.needs_instants = sequence.program.strict or isinstance(sequence.window, Counted)
 

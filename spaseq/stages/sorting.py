@@ -96,8 +96,10 @@ class RowSorter:
         """The batches in memory."""
         return [*chain.from_iterable(self._kept), *self._buffer]
 
-    def batches(self) -> Generator[tuple[SolutionBatch, int]]:
-        """All rows in batches, each with the time (ms) that ends it.
+    def batches(
+        self, others: Sequence[Iterator[SolutionBatch]] = ()
+    ) -> Generator[tuple[SolutionBatch, int]]:
+        """All rows in batches, each with the time (ms) that ends it; `others` give rows in order.
 
         Each row of a batch is at or before the batch's time and after the time of the batch before.
         Within a batch the rows are in no particular order. The files are removed after the last
@@ -108,6 +110,7 @@ class RowSorter:
                 self._keep(run)
             sources: list[Iterator[SolutionBatch]] = [run.read() for run in self._runs]
             sources += [_drained(run) for run in self._kept]
+            sources += others
             yield from _merge(sources, self._columns)
         finally:
             self._runs, self._buffer, self._kept = [], [], []

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow.compute as pc
 
 from spaseq.algebra.graph_changes import INSERTED, looks_inside, wildcard
 from spaseq.budget import current_budget
-from spaseq.compiled.arrays import Bools, Indices, Int64s
+from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.kb.changing_graph import ChangingGraph
-from spaseq.kb.kernels.timed_triples import FOR_EVER, crowded, holding, intervals, numbered
+from spaseq.kb.kernels.timed_triples import (
+    FOR_EVER,
+    crowded,
+    holding,
+    intervals,
+    numbered,
+    stable_order,
+)
 from spaseq.plan.changing_graphs import HANDED_ON
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import (
@@ -39,12 +47,13 @@ def _starts(texts: TextArray, mark: str) -> Bools:
 
 @record
 class CodedRows:
-    """The terms of n rows that are looked up in graphs.
+    """The terms of m rows of changes, and of n solutions beside them.
 
     Attributes:
-        codes: by variable, int64 [n], of the lexicon; ANY for wildcards and unbound variables.
-        inside: bool [n], whether the object of a change is a triple term with a wildcard inside.
-        lexicon: the graphs' terms, and others that only rows have.
+        codes: by variable, int64, of the lexicon; ANY for wildcards and unbound variables. Those of
+            HANDED_ON are of the changes [m], others of the solutions [n].
+        inside: bool [m], whether the object of a change is a triple term with a wildcard inside.
+        lexicon: the graphs' terms, and others that only solutions have.
     """
 
     codes: dict[str, Int64s]
@@ -52,25 +61,43 @@ class CodedRows:
     lexicon: ExtendedTerms
 
     @classmethod
-    def of(cls, rows: SolutionBatch, variables: Sequence[str], terms: ExtendedTerms) -> CodedRows:
-        """The changes among some rows, whose terms are added, and variables of the others."""
-        subject, predicate, object_ = HANDED_ON
-        marked = rows.values[predicate].used()
+    def of(
+        cls,
+        changes: SolutionBatch,
+        terms: ExtendedTerms,
+        solutions: Mapping[str, TermColumn] = MappingProxyType({}),
+    ) -> CodedRows:
+        """Changes, whose terms are added to the graphs' terms, and columns of solutions."""
+        subject, predicate, object_ = (changes.values[name].compact() for name in HANDED_ON)
+        marked = predicate.used()
         predicates = pc.utf8_slice_codeunits(marked.terms, 1)
         p = terms.encode(predicates.to_pylist())
         p[_starts(predicates, wildcard(""))] = ANY
-        codes = {name: _codes(rows.values[name], terms, terms) for name in (subject, object_)}
-        codes[predicate] = np.append(p, ANY).astype(np.int64)[marked.codes]
+        known = _of_table(subject.terms, terms)
+        codes = {HANDED_ON[0]: _codes(subject, known, terms)}
+        if object_.terms is not subject.terms:
+            known = _of_table(object_.terms, terms)
+        codes[HANDED_ON[2]] = _codes(object_, known, terms)
+        codes[HANDED_ON[1]] = np.append(p, ANY).astype(np.int64)[marked.codes]
         lexicon = ExtendedTerms(terms)
-        codes |= {name: _codes(rows.values[name], terms, lexicon) for name in variables}
-        return cls(codes, _looks_inside(rows.values[object_]), lexicon)
+        for name, column in solutions.items():
+            own = column.compact()
+            codes[name] = _codes(own, terms.find_strings(own.terms), lexicon)
+        return cls(codes, _looks_inside(object_), lexicon)
 
 
-def _codes(column: TermColumn, known: ExtendedTerms, more: ExtendedTerms) -> Int64s:
-    """[n] the codes of terms, ANY where there is none; what is not known is added to `more`."""
-    column = column.compact()
-    code = known.find_strings(column.terms)
-    code[_starts(column.terms, wildcard(""))] = ANY
+def _of_table(texts: TextArray, terms: ExtendedTerms) -> Int32s:
+    """The codes of texts in the terms of graphs; ANY for wildcards, ABSENT for unknown ones."""
+    found = terms.find_strings(texts)
+    found[_starts(texts, wildcard(""))] = ANY
+    return found
+
+
+def _codes(column: TermColumn, code: Int32s, more: ExtendedTerms) -> Int64s:
+    """[n] the codes of a column's terms, ANY where there is none.
+
+    `code` has those of its table. Terms of rows that are ABSENT are added to `more`, and to it.
+    """
     if code.min(initial=0) < 0:
         used = distinct(column.codes)
         new = used[(used >= 0) & (code[used] == ABSENT)]
@@ -80,11 +107,10 @@ def _codes(column: TermColumn, known: ExtendedTerms, more: ExtendedTerms) -> Int
 
 def _looks_inside(objects: TermColumn) -> Bools:
     """[n] whether a term is a triple term with a wildcard inside."""
-    column = objects.compact()
-    found = np.zeros(len(column.terms) + 1, np.bool_)
-    for number in np.flatnonzero(_starts(column.terms, "<<")).tolist():
-        found[number] = looks_inside(column.terms[number].as_py())
-    inside: Bools = found[column.codes]
+    found = np.zeros(len(objects.terms) + 1, np.bool_)
+    for number in np.flatnonzero(_starts(objects.terms, "<<")).tolist():
+        found[number] = looks_inside(objects.terms[number].as_py())
+    inside: Bools = found[objects.codes]
     return inside
 
 
@@ -117,12 +143,14 @@ class PlacedChanges:
     def of(
         cls, rows: SolutionBatch, coded: CodedRows, places: Int64s, graphs: Int64s
     ) -> PlacedChanges:
-        """The changes among n rows at some places [n], each of a graph [n].
+        """The changes that n rows are of, at some places [n], each of a graph [n].
 
-        The rows of a change stand at one place.
+        The rows of a change stand at one place. An answer may change nothing, and be a row then.
         """
         marked = rows.values[HANDED_ON[1]].compact()
-        own = np.flatnonzero(marked.codes != UNBOUND)
+        own: Indices | slice = slice(None)
+        if marked.codes.min(initial=0) == UNBOUND:
+            own = np.flatnonzero(marked.codes != UNBOUND)
         comes = _starts(marked.terms, INSERTED)[marked.codes[own]]
         places, graphs = places[own], graphs[own]
         s, p, o = (coded.codes[name][own] for name in HANDED_ON)
@@ -245,11 +273,8 @@ class TimedKeys:
     @classmethod
     def of(cls, keys: Int64s, since: Int64s, until: Int64s) -> TimedKeys:
         """The triples in order, if the times of each one are."""
-        order = np.argsort(keys)
-        ordered = keys[order]
-        if (ordered[1:] == ordered[:-1]).any():
-            order = np.argsort(keys, kind="stable")
-        return cls(ordered, since[order], until[order])
+        order = stable_order(keys)
+        return cls(keys[order], since[order], until[order])
 
     def turned(self) -> TimedKeys:
         """The same triples with their codes the other way round."""

@@ -6,7 +6,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.kb.kernels.timed_triples import crowded, holding, intervals, numbered
+from spaseq.kb.kernels.timed_triples import (
+    crowded,
+    holding,
+    intervals,
+    numbered,
+    stable_order,
+)
 from spaseq.stages.timed_graphs import TimedKeys
 
 LARGE = 2**31 - 5  # the greatest codes are near
@@ -97,3 +103,9 @@ def test_few_values_come_between_places_that_are_made_alone(
         assert np.count_nonzero(left & comes & (pair == number) & (part == within)) <= most
     if most >= len(given):
         assert cuts == sorted({*place[alone].tolist()})
+
+
+@given(st.lists(triples.map(key) | st.integers(0, 5)))
+def test_order_is_stable(keys: list[int]) -> None:
+    order = stable_order(ints(keys)).tolist()
+    assert order == sorted(range(len(keys)), key=keys.__getitem__)

@@ -43,6 +43,13 @@ class Chunk:
             return np.arange(first, last + 1)
         return np.searchsorted(self.numbers, numbers)
 
+    def taken(self, numbers: Int64s) -> SolutionBatch:
+        """Some rows, given by ascending number; they need no copy if no row between is left out."""
+        places = self.places(numbers)
+        if len(places) and places[-1] - places[0] == len(places) - 1:
+            return self.rows.take(slice(int(places[0]), int(places[-1]) + 1))
+        return self.rows.take(places)
+
 
 class RowStore:
     """Chunks of rows in the order of their numbers, and the recent rows of single events."""
@@ -159,8 +166,7 @@ class RowStore:
         """The same, all as columns, in the order of their numbers."""
         self._settle(len(self._recent))
         parts = [
-            chunk.rows.take(chunk.places(numbers[first:end]))
-            for chunk, first, end in self._by_chunk(numbers, batch)
+            chunk.taken(numbers[first:end]) for chunk, first, end in self._by_chunk(numbers, batch)
         ]
         return SolutionBatch.concat(parts, self._columns)
 

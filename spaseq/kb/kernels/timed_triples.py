@@ -85,6 +85,34 @@ def numbered(keys: Int64s) -> Int64s:
 
 
 @kernel
+def stable_order(keys: Int64s) -> Int64s:
+    """[n] the order of keys, none of which is negative; equal ones stay as they are.
+
+    A radix sort by digits of 11 bits, from the lowest one on. Digits that all keys share are left
+    out.
+    """
+    n, digits = len(keys), 2048
+    order, other = np.arange(n), np.empty(n, np.int64)
+    differing = 0
+    for i in range(1, n):
+        differing |= keys[i] ^ keys[0]
+    for shift in range(0, 63, 11):
+        if not (differing >> shift) & (digits - 1):
+            continue
+        begin = np.zeros(digits + 1, np.int64)
+        for i in range(n):
+            begin[((keys[i] >> shift) & (digits - 1)) + 1] += 1
+        for digit in range(digits):
+            begin[digit + 1] += begin[digit]
+        for i in range(n):
+            digit = (keys[order[i]] >> shift) & (digits - 1)
+            other[begin[digit]] = order[i]
+            begin[digit] += 1
+        order, other = other, order
+    return order
+
+
+@kernel
 def crowded(place: Int64s, pair: Int64s, comes: Bools, alone: Bools, most: int) -> Int64s:
     """The places of changes that are made by themselves, ascending.
 

@@ -19,9 +19,9 @@ from spaseq.rdf.lines.arenas import ArenaPool
 from spaseq.rdf.lines.chunk_events import GraphEvents, SizedEvents
 from spaseq.rdf.lines.chunks import AfterSizedEvents, BeforeGraphs, Cut, LineChunks
 from spaseq.rdf.lines.line_batches import EventBound, LineBatches
-from spaseq.rdf.lines.reading_ahead import read_ahead
 from spaseq.rdf.lines.statements import StatementReader, Statements
 from spaseq.rdf.terms.term import iri_text
+from spaseq.reading_ahead import read_ahead
 
 _POOL = ArenaPool(most=4)
 

@@ -1,7 +1,8 @@
-"""Reading ahead in threads, with results in order."""
+"""Reading ahead, and working ahead, in threads, with results in order."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from threading import Condition, Thread
 from typing import Generic, TypeVar
@@ -38,6 +39,30 @@ def read_ahead(
         ahead.stop()
         for worker in workers:
             worker.join(_JOIN_SECONDS)
+
+
+def run_ahead(items: Iterator[Given], name: str) -> Iterator[Given]:
+    """The items of an iterator, two of which a thread with this name makes ahead.
+
+    With one core they are made when they are taken.
+    """
+    if (os.cpu_count() or 1) == 1:
+        yield from items
+        return
+    ahead = _Ahead(_as_it_is, items, 2)
+    worker = Thread(target=ahead.work, name=name, daemon=True)
+    worker.start()
+    try:
+        while (found := ahead.take()) is not None:
+            yield found[0]
+            del found
+    finally:
+        ahead.stop()
+        worker.join(_JOIN_SECONDS)
+
+
+def _as_it_is(item: object) -> None:
+    """Nothing is made of an item."""
 
 
 class _Ahead(Generic[Given, Found]):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from spaseq.rdf.lines.reading_ahead import read_ahead
+from spaseq.reading_ahead import read_ahead
 
 
 @pytest.mark.usefixtures("interruptible")

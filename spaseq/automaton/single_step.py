@@ -1,0 +1,108 @@
+"""The sequencer of a sequence of one step: each solution is a match by itself, and none waits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder, NumberedMatches
+from spaseq.automaton.program.nfa import TakeLabel
+from spaseq.automaton.program.window import Counted
+from spaseq.automaton.run.event_rows import EventRows
+from spaseq.automaton.run.live_states import LiveStates, Wanted
+from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.matches import NO_LISTS, SequenceMatch, SolutionReader, match_of
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+
+
+def has_single_step(machine: Machine) -> bool:
+    """Whether a sequence takes one solution, whatever came before and comes after it.
+
+    In a window that counts events, those of the same instant come between.
+    """
+    program = machine.program
+    if len(program.edges) != 1 or program.negated or program.owner:
+        return False
+    if isinstance(machine.window, Counted):
+        return False
+    label = program.edges[0].label
+    if not isinstance(label, TakeLabel) or label.conditions:
+        return False
+    gpm = machine.gpms[label.gpm]
+    asks_nothing = not gpm.conditions and gpm.correlation is None
+    is_plain = machine.strategy == "ALL" and not machine.consumes and not machine.checks_strict
+    return asks_nothing and is_plain and machine.limit is None and machine.waiting is None
+
+
+class SingleStepSequencer:
+    """The sequence of one query for which `has_single_step` is true. It has no state."""
+
+    suppressed = 0
+    waits = False
+    next_close = None
+
+    def __init__(self, machine: Machine) -> None:
+        label = machine.program.edges[0].label
+        assert isinstance(label, TakeLabel)
+        self._machine, self._gpm = machine, label.gpm
+        self._builder, self._reader = MatchBuilder(machine), SolutionReader(machine)
+
+    def run(self, rows: SolutionBatch, watermark: int) -> Iterable[SequenceMatch]:
+        """The matches of rows that are later than all before."""
+        own = rows.take(np.array([*rows.rows()], np.intp))
+        own = own.take(np.flatnonzero(own.gpm == self._gpm))
+        self._count(len(own))
+        for solution, time in zip(self._reader.of_columns(own), own.time.tolist(), strict=True):
+            yield match_of(([solution], time, NO_LISTS, None))
+
+    def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[SequenceMatch]:
+        """The matches of a few single events."""
+        for event in sorted(events, key=lambda e: (e.time, e.k, e.stream)):
+            rows = [row for row in event.rows() if row[0] == self._gpm]
+            self._count(len(rows))
+            for row in rows:
+                yield match_of(([self._reader.of(row)], event.time, NO_LISTS, None))
+
+    def can_enumerate(self, rows: SolutionBatch) -> bool:
+        """Whether `enumerated` can process the next rows."""
+        return True
+
+    def enumerated(self, rows: SolutionBatch, most_bytes: int) -> Iterator[NumberedMatches]:
+        """The numbers of the rows of all matches, once; as `SetSequencer.enumerated`."""
+        order = [np.flatnonzero(rows.gpm == self._gpm)] if (rows.gpm != self._gpm).any() else []
+        own = rows.take(order[0]) if order else rows
+        numbers = np.arange(len(own))
+        self._count(len(own))
+        pieces = [EnumeratedMatches(numbers, np.stack([numbers + 1, own.time], axis=1))]
+        self._builder.begin(own, 0)
+        yield NumberedMatches(0, order, pieces if len(own) else [], self._builder)
+        self._builder.end(np.zeros(len(own), np.uint8))
+
+    def _count(self, taken: int) -> None:
+        if taken:
+            self._machine.counts.taken[self._gpm] += taken
+
+    def close(self) -> Iterator[SequenceMatch]:
+        """All streams have ended."""
+        return iter(())
+
+    def live_runs(self) -> int:
+        """How many partial matches wait."""
+        return 0
+
+    def count_waiting(self) -> None:
+        """There is no limit that would count."""
+
+    def live_states(self, wanted: Wanted | None = None) -> LiveStates:
+        """Where the partial matches are: there are none."""
+        counts = self._machine.counts.taken_so_far(wanted)
+        return LiveStates(self._machine.program, Counter(), counts)
+
+    def snapshot(self) -> object:
+        """The state for a snapshot."""
+        return None
+
+    def restore(self, state: object) -> None:
+        """Continue from what `snapshot` returned, or from what another sequencer did."""
