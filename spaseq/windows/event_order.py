@@ -35,8 +35,8 @@ class EventOrder:
                 own = np.flatnonzero(of_window)
         time, k, stream = rows.time[own], rows.k[own], rows.stream[own]
         tied = time[1:] == time[:-1]
-        ordered = (time[1:] >= time[:-1]).all()
-        if ordered and not (_differs(k) & tied).any() and not _differs(stream).any():
+        ordered = (time[1:] >= time[:-1]).all() and not ((k[1:] < k[:-1]) & tied).any()
+        if ordered and not _differs(stream).any():
             return own
         order = np.lexsort((self._ranks[stream], k, time))
         return order if isinstance(own, slice) else own[order]
