@@ -124,15 +124,16 @@ class CatchUps(dict[str, CatchUp]):
         self._job, self._streams, self._logs, self._limits = job, streams, logs, limits
         self.points = PastPoints()
 
-    def point(self, plan: QueryPlan, since: int) -> PastPoint:
+    def point(self, plan: QueryPlan, maintained: set[str], since: int) -> PastPoint:
         """Where a query begins that is to see all events from a time (ms) on.
 
         Raises:
             HistoryGone: some of them may have been dropped from the logs, or it reads graphs, and
                 what these were then is not kept any more.
-            UsageError: it reads a stream that another query registers, or asks an endpoint.
+            UsageError: it reads a stream that another query registers, or a graph that another
+                one maintains, or asks an endpoint.
         """
-        self._check(plan)
+        self._check(plan, maintained)
         if since < self._graphs_since(plan):
             raise HistoryGone("what graphs were at that time is not kept any more")
         point = self.points.before(since, plan.inputs.streams)
@@ -140,18 +141,23 @@ class CatchUps(dict[str, CatchUp]):
             return point
         if any(log.log.first for log in self._logs.values()):
             raise HistoryGone("events of that time may have been dropped from the logs")
-        return self.first(plan)
+        return self.first(plan, maintained)
 
-    def first(self, plan: QueryPlan) -> PastPoint:
+    def first(self, plan: QueryPlan, maintained: set[str]) -> PastPoint:
         """Where the logs begin now; UsageError as from `point`."""
-        self._check(plan)
+        self._check(plan, maintained)
         return PastPoint({iri: log.log.first for iri, log in self._logs.items()}, [])
 
-    def _check(self, plan: QueryPlan) -> None:
+    def _check(self, plan: QueryPlan, maintained: set[str]) -> None:
         if asks_endpoints(plan, self._job.knowledge):
             raise UsageError(
                 f"query {plan.identity.title} cannot begin in the past: it asks an endpoint, which "
                 "need not answer as it would have answered then. Add it without from"
+            )
+        for iri in maintained.intersection(plan.inputs.kbs):
+            raise UsageError(
+                f"query {plan.identity.title} cannot begin in the past: no log keeps how queries "
+                f"changed the graph <{iri}>. Add it without from: it finds the graph as it is"
             )
         for iri in plan.inputs.streams:
             if iri not in self._logs:
@@ -175,12 +181,15 @@ class CatchUps(dict[str, CatchUp]):
         own.put_at = put_at
         return own
 
-    def trial(self, plan: QueryPlan, since: int | None) -> tuple[CatchUp, dict[str, int]]:
+    def trial(
+        self, plan: QueryPlan, maintained: set[str], since: int | None
+    ) -> tuple[CatchUp, dict[str, int]]:
         """A query that is only tried, and where the logs end now; it begins as from `point`.
 
         Without `since` it reads all that is logged, from the time on when all graphs are known.
         """
-        start = self.first(plan) if since is None else self.point(plan, since)
+        given = plan, maintained
+        start = self.first(*given) if since is None else self.point(*given, since)
         ends = {iri: log.log.end for iri, log in self._logs.items()}
         first = self._graphs_since(plan) if since is None else since
         return self.made(plan, start, first, {}), ends

@@ -205,7 +205,10 @@ class StandingRun:
             if is_same or known.is_paused:
                 self._loop.change(ChangeKind.TOLD, known._replace(text=text))
                 return "told"
-        start = None if since_ms is None else self._loop.queries.catch_ups.point(plan, since_ms)
+        start = None
+        if since_ms is not None:
+            queries = self._loop.queries
+            start = queries.catch_ups.point(plan, queries.maintained, since_ms)
         query = StandingQuery(name, text, _now() if since_ms is None else since_ms)
         self._loop.change(ChangeKind.ADDED, query, plan, start=start)
         return "added" if old is None else "replaced"
@@ -229,8 +232,10 @@ class StandingRun:
             HistoryGone, QueryError, UsageError, InputError: as from `put`.
         """
         plan, end = self._planned(name, text), time.monotonic() + seconds
-        catch_ups = self._loop.queries.catch_ups
-        own, ends = self._loop.requests.look(partial(catch_ups.trial, plan, since_ms))
+        queries = self._loop.queries
+        own, ends = self._loop.requests.look(
+            lambda: queries.catch_ups.trial(plan, queries.maintained, since_ms)
+        )
         found: list[LoggedAnswer] = []
         with closing(own):
             while own.places != ends and len(found) <= most and time.monotonic() < end:

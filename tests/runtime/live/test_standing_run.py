@@ -197,6 +197,26 @@ def test_a_past_that_is_gone_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
     server.run.stop()
 
 
+def test_a_query_of_a_maintained_graph_cannot_begin_in_the_past(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    server.feed(events(20))
+    server.run.put(
+        "keeper",
+        f"MAINTAIN GRAPH <{OTHER}/graph> AS INSERT {{ ?x <{OTHER}/is> ?y }} FROM STREAM S <{IRI}>\n"
+        "WHERE { SEQ(A) DEFINE GPM A ON S { ?x ?p ?y } }",
+    )
+    asking = (
+        f"SELECT * FROM STREAM S <{IRI}> FROM NAMED <{OTHER}/graph> WHERE {{ SEQ(A)\n"
+        f"DEFINE GPM A ON S {{ ?x ?p ?y GRAPH <{OTHER}/graph> {{ ?x <{OTHER}/is> ?z }} }} }}"
+    )
+    with pytest.raises(UsageError, match=f"changed the graph <{OTHER}/graph>. Add it without"):
+        server.run.put("c", asking, 0)
+    with pytest.raises(UsageError, match="cannot begin in the past"):
+        server.run.tried("c", asking, None, 10, 10.0)
+    assert server.run.put("c", asking) == "added"
+    server.run.stop()
+
+
 @pytest.mark.parametrize("answers_ms", first_of([7 * 86_400_000, None], 1))
 def test_answers_can_be_read_for_longer_than_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers_ms: int | None
