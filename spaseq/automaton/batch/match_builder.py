@@ -88,7 +88,8 @@ class MatchBuilder:
         else:
             kept = np.flatnonzero(taken.view(np.bool_))
             most = 2 * len(kept) > len(taken)  # the others stay until rows are dropped
-            self.store.add(self._batch if most else self._batch.part(kept))
+            if len(kept):
+                self.store.add(self._batch if most else self._batch.part(kept))
         self._batch = None
 
     def _keep_single(self, batch: dict[int, GpmRow], taken: Bytes) -> None:
