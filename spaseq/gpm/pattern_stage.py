@@ -90,7 +90,7 @@ class PatternStage:
         if known is None:
             plan, own = self.plan, self.plan.patterns.evaluated[gpm]
             pattern = own.correlation.core if own.correlation else own.pattern
-            if plan.changing is not None:
+            if plan.changing is not None and not plan.changing.by_windows:
                 pattern = plan.changing.candidates[gpm]
             known = self._evaluators[gpm] = GpmEvaluator(
                 pattern,
@@ -118,7 +118,7 @@ class PatternStage:
             return SolutionBatch.empty(self.plan.patterns.columns)
         index = index or VerticalPartition(batch)
         changing = self.plan.changing
-        if changing is not None and not self._is_split(changing, stream):
+        if changing is not None and not self._is_matched(changing, stream):
             return self._handed_on(changing, index, stream)
         rows = SolutionRows(self.plan, stream, index)
         for number, gpm in enumerate(self.plan.patterns.evaluated):
@@ -140,9 +140,10 @@ class PatternStage:
         """Whether a stream brings events, and not changes of a graph."""
         return stream < len(self._streams) - len(changing.makers)
 
-    def _is_split(self, changing: ChangingGraphs, stream: int) -> bool:
-        """Whether solutions of the candidates are handed on, and not the events."""
-        return changing.splits is not None and self._brings_events(changing, stream)
+    def _is_matched(self, changing: ChangingGraphs, stream: int) -> bool:
+        """Whether solutions are handed on, perhaps of the candidates, and not the events."""
+        is_matched = changing.splits is not None or changing.by_windows
+        return is_matched and self._brings_events(changing, stream)
 
     def _handed_on(
         self, changing: ChangingGraphs, index: VerticalPartition, stream: int

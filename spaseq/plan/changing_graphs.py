@@ -18,7 +18,7 @@ from spaseq.algebra.graph_changes import changes_of
 from spaseq.algebra.nodes import mapped
 from spaseq.plan.query_plan import ChangingGraphs, QueryPlan, Signature, StageKey
 from spaseq.plan.rules.kept_groups import keeping_lasting
-from spaseq.plan.split_patterns import SplitPattern, split
+from spaseq.plan.split_patterns import SplitPattern, reads, split
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 
 HANDED_ON = tuple(n.RESERVED + place for place in ("subject", "predicate", "object"))
@@ -60,7 +60,9 @@ def _reading(plan: QueryPlan, changing: Collection[str], maintained: Collection[
     else:
         own = tuple(each.own for each in splits)
     handed_on = {v for each in splits or () for v in each.handed_on}
-    form = ("steps",) if any(each.steps for each in splits or ()) else ()
+    by_windows = _is_read_by_windows(plan, graphs)
+    has_steps = any(each.steps for each in splits or ())
+    form = [word for word, own in (("steps", has_steps), ("windows", by_windows)) if own]
     columns = dict.fromkeys((*patterns.columns.variables, *sorted(handed_on), *HANDED_ON))
     return replace(
         plan,
@@ -70,6 +72,7 @@ def _reading(plan: QueryPlan, changing: Collection[str], maintained: Collection[
             own,
             splits,
             _looks_at_every_event(plan),
+            by_windows,
         ),
         inputs=replace(
             inputs,
@@ -91,6 +94,14 @@ def _reading(plan: QueryPlan, changing: Collection[str], maintained: Collection[
 
 def _looks_at_every_event(plan: QueryPlan) -> bool:
     return bool(plan.sequence.needs_instants or plan.patterns.memberships or plan.inputs.windows)
+
+
+def _is_read_by_windows(plan: QueryPlan, graphs: Collection[str]) -> bool:
+    """Whether only GPMs on windows read the graphs."""
+    patterns = plan.patterns
+    others = [gpm.pattern for gpm in patterns.gpms if not gpm.windows]
+    others += [own.pattern for own in patterns.memberships]
+    return bool(plan.inputs.windows) and not any(reads(own, graphs) for own in others)
 
 
 def _splits(plan: QueryPlan, graphs: Collection[str]) -> tuple[SplitPattern, ...] | None:

@@ -406,6 +406,7 @@ class ChangingGraphs:
         splits: the GPMs, split into the candidates and what is joined with them; None if they
             cannot be.
         every_event: whether events without a candidate matter, too.
+        by_windows: whether only GPMs on windows read them, so that stage 1 matches events.
     """
 
     graphs: tuple[str, ...]
@@ -413,6 +414,7 @@ class ChangingGraphs:
     candidates: tuple[Pattern, ...]
     splits: tuple[SplitPattern, ...] | None
     every_event: bool
+    by_windows: bool
 
 
 @record

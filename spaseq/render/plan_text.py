@@ -87,7 +87,9 @@ def _inputs(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
     changing = plan.changing
     for kb in inputs.kbs:
         late = ", as it is at each event's time: "
-        if changing is not None and changing.splits is None:
+        if changing is not None and changing.by_windows:
+            late = ", as it is when a window closes"
+        elif changing is not None and changing.splits is None:
             late += "GPMs are evaluated anew after each change, which takes a millisecond and more"
         else:
             late += "joined with many events at once"

@@ -232,7 +232,8 @@ class ChangingKnowledge:
         for end in distinct(before).tolist():
             self._change(changes.between(made, end))
             last = int(np.searchsorted(before, end, side="right"))
-            yield self._solutions(events.rows.take(slice(first, last)))
+            own = events.rows.take(slice(first, last))
+            yield own if self._changing.by_windows else self._solutions(own)
             made, first = end, last
         self._change(changes.between(made, len(changes.at)))
 

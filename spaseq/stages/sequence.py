@@ -290,9 +290,12 @@ class SequenceStage:
         nothing = SolutionBatch.empty(self._plan.patterns.columns)
 
         def take(some: SolutionBatch, closing: int) -> None:
-            known = changing.current()
-            windows.use(known)
-            self._correlated.use(known)
+            due = windows.next_due
+            if not len(some) and (due is None or due > closing):
+                return
+            windows.use_later(changing.current)
+            if self._correlated.is_used:
+                self._correlated.use(changing.current())
             found = windows.advance(some, closing)
             if len(found):
                 answers.extend(self._taken(found, int(found.time.max()) - 1))

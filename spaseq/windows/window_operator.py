@@ -6,7 +6,7 @@ content of windows leaves, and the solutions of GPMs on window events come in it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,12 +69,26 @@ class WindowOperator:
         self._kept = {own.gpm: own for own in plan.patterns.kept}
         self._keepers = kept_windows(plan, self._exceeded, limits)
         self._reached = -EVER
+        self._known: KnowledgeBase | None = None
         self.use(knowledge)
 
     def use(self, knowledge: KnowledgeBase) -> None:
         """From now on evaluate with this knowledge base."""
-        self._knowledge = knowledge.only(self._plan.inputs.kbs)
-        self._evaluators: dict[int, GpmEvaluator] = {}
+        self.use_later(lambda: knowledge)
+        self._kept_evaluators = dict[int, GpmEvaluator]()
+
+    def use_later(self, current: Callable[[], KnowledgeBase]) -> None:
+        """Evaluate with what is the current knowledge base then.
+
+        What is kept from window to window does not read the graphs that change.
+        """
+        self._current, self._known = current, None
+        self._evaluators = dict[int, GpmEvaluator]()
+
+    def _knowledge(self) -> KnowledgeBase:
+        if self._known is None:
+            self._known = self._current().only(self._plan.inputs.kbs)
+        return self._known
 
     @property
     def has_tied_instants(self) -> bool:
@@ -205,20 +219,21 @@ class WindowOperator:
             self._exceeded(window, events[event].closed.time, reason)
 
     def _evaluator(self, number: int) -> GpmEvaluator:
-        known = self._evaluators.get(number)
+        evaluators = self._kept_evaluators if number in self._kept else self._evaluators
+        known = evaluators.get(number)
         if known is None:
             gpm = self._plan.patterns.gpms[number]
             pattern = gpm.correlation.core if gpm.correlation else gpm.pattern
             own = self._kept.get(number)
             if isinstance(own, KeptJoin):
                 pattern = own.pattern
-            known = self._evaluators[number] = self._evaluator_of(pattern)
+            known = evaluators[number] = self._evaluator_of(pattern)
         return known
 
     def _evaluator_of(self, pattern: Any) -> GpmEvaluator:
         plan = self._plan
         given = plan.expressions, plan.patterns.evaluation, self._limits
-        return GpmEvaluator(pattern, self._knowledge, *given, on_windows=True)
+        return GpmEvaluator(pattern, self._knowledge(), *given, on_windows=True)
 
     def _solutions(
         self,
