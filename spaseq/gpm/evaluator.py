@@ -6,7 +6,8 @@ by themselves. These have no solution.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -200,3 +201,7 @@ class GpmEvaluator:
                 found = found.with_column(variable, found.column(variable))
         assert found.event is not None
         return EventSolutions(found.event, only(found.columns, self._variables), index.lexicon)
+
+
+CurrentEvaluator: TypeAlias = Callable[[], GpmEvaluator]
+"""The evaluator of a GPM with the knowledge base as it is at the time of the call."""

@@ -40,7 +40,7 @@ def reason_for_all(plan: QueryPlan, gpm: GpmPlan) -> str | None:
     keys = {plan.inputs.windows[source.window].held.gpm.pattern for source in gpm.windows}
     if plan.sequence.own_partition and len(keys) > 1:
         return "its windows have several forms of KEY"
-    if plan.changing is not None and reads(gpm.pattern, plan.changing.graphs):
+    if plan.changing is not None and reads(kept_part(gpm.pattern), plan.changing.graphs):
         return "it reads a graph that changes"
     return None
 
@@ -91,6 +91,19 @@ def group_of(pattern: n.Pattern) -> n.Group | None:
     shown = possible(pattern)
     keys_shown = shown.issuperset(inner.keys) and not any(map(n.is_reserved, inner.keys))
     return inner if keys_shown else None
+
+
+def kept_part(pattern: n.Pattern) -> n.Pattern:
+    """What is kept of a pattern: what its groups are made of, or the whole."""
+    group = group_of(pattern)
+    return pattern if group is None else group.pattern
+
+
+def reads_around(pattern: n.Pattern) -> bool:
+    """Whether a pattern reads graphs of the knowledge base beside its groups."""
+    if isinstance(pattern, n.Group):
+        return False
+    return isinstance(pattern, n.Graph) or any(map(reads_around, n.children(pattern)))
 
 
 def beside_knowledge(pattern: n.Pattern) -> n.Pattern | None:

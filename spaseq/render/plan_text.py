@@ -13,6 +13,7 @@ from spaseq.plan.rules import NAMES
 from spaseq.plan.rules.kept_groups import reason_against
 from spaseq.plan.single_events import needs_columns
 from spaseq.plan.split_patterns import reads
+from spaseq.plan.window_groups import kept_part, reads_around
 from spaseq.render.query_words import (
     QueryWords,
     duration_text,
@@ -126,10 +127,12 @@ def window_gpms(plan: QueryPlan, window: int) -> Iterator[tuple[str, str | None]
 
 def _kept_text(plan: QueryPlan, gpm: str) -> str:
     own = next(own for own in plan.patterns.kept if plan.patterns.gpms[own.gpm].name == gpm)
-    of_knowledge = reads(plan.patterns.gpms[own.gpm].pattern, plan.inputs.kbs)
+    pattern = plan.patterns.gpms[own.gpm].pattern
+    of_knowledge = reads(kept_part(pattern), plan.inputs.kbs)
     where = " with graphs that stay as they are" if of_knowledge else ""
     if isinstance(own, KeptGroups):
-        return f"the groups of {gpm}{where}: a close costs those that changed"
+        more = ", and all of them after a change of the knowledge" if reads_around(pattern) else ""
+        return f"the groups of {gpm}{where}: a close costs those that changed{more}"
     parts = len(own.parts)
     if parts == 1:
         return f"the solutions of {gpm}{where}: a close costs those that come and go"

@@ -116,6 +116,7 @@ class SequenceStage:
         self._changing = None
         if plan.changing is not None:
             self._changing = ChangingKnowledge(plan, known, on_bad, options.limits)
+            self._use_in_windows(known)
         self._buffer = ReorderBuffer(plan.patterns.columns)
         self._events: list[EventRows] = []  # pushed one by one
         self._is_closing = False
@@ -125,10 +126,16 @@ class SequenceStage:
     def use(self, knowledge: KnowledgeBase) -> None:
         """From now on evaluate with this knowledge base; earlier solutions stay."""
         self._correlated.use(knowledge)
-        if self._windows is not None:
-            self._windows.use(knowledge)
         if self._changing is not None:
             self._changing.use(knowledge)
+        self._use_in_windows(knowledge)
+
+    def _use_in_windows(self, knowledge: KnowledgeBase) -> None:
+        """From now on windows read this knowledge base, and graphs that change as they are."""
+        if self._windows is not None and self._changing is not None:
+            self._windows.use_later(self._changing.current)
+        elif self._windows is not None:
+            self._windows.use(knowledge)
 
     def use_values(self, values: Values) -> None:
         """Evaluate with the values that the knowledge base has at different times.
@@ -293,14 +300,17 @@ class SequenceStage:
             due = windows.next_due
             if not len(some) and (due is None or due > closing):
                 return
-            windows.use_later(changing.current)
             if self._correlated.is_used:
                 self._correlated.use(changing.current())
             found = windows.advance(some, closing)
             if len(found):
                 answers.extend(self._taken(found, int(found.time.max()) - 1))
 
-        for piece in changing.steps(rows, lambda time: take(nothing, time - 1), until):
+        def before_change(time: int) -> None:
+            take(nothing, time - 1)
+            windows.use_later(changing.current)
+
+        for piece in changing.steps(rows, before_change, until):
             if len(piece):
                 take(piece, int(piece.time.max()))
         take(nothing, until)

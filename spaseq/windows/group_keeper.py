@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from spaseq import thresholds
-from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
+from spaseq.gpm.evaluator import CurrentEvaluator, EventSolutions
 from spaseq.gpm.graphs.window_partition import SolutionsPartition
 from spaseq.gpm.solutions.lexicon import Lexicon, encoded
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups, QueryPlan
+from spaseq.plan.window_groups import reads_around
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.windows.group_aggregates import ChangedGroups, Exceeding, aggregates, codes_of
 from spaseq.windows.group_rows import GroupRows, form_of
@@ -68,6 +69,8 @@ class GroupKeeper:
         self._moved = np.zeros(3, np.int64)  # the next row to enter, to leave; the last mark
         self._held = GroupSolutions(changes)
         self._begun = False  # whether there was a window event
+        self._reads_knowledge = reads_around(pattern)
+        self._looks_again = False  # whether the knowledge base has changed since
 
     @property
     def next_due(self) -> int | None:
@@ -80,7 +83,7 @@ class GroupKeeper:
         return not len(self._rows) and not len(self._held) and self.next_due is None
 
     def advance(
-        self, rows: SolutionBatch, until: int, evaluator: GpmEvaluator
+        self, rows: SolutionBatch, until: int, evaluator: CurrentEvaluator
     ) -> list[ChangedSolutions]:
         """What the GPM gives on the window events up to a time (ms), in order of these.
 
@@ -100,14 +103,21 @@ class GroupKeeper:
                 at = first + event
                 sizes = self._rows.events_in(closes.enter[at], closes.leave[at])
                 given.append(ChangedSolutions(closes, at, sizes, columns, lexicon))
-            self._begun = True
+            self._begun, self._looks_again = True, False
         self._forget()
         return given
+
+    def look_again(self) -> None:
+        """The knowledge base has changed: at the next window event all groups are looked at."""
+        self._looks_again = self._reads_knowledge
 
     def _changed(self, closes: Closes) -> ChangedGroups:
         """The groups that change at some window events, but for those that surely do not pass."""
         rows, table, arrays = self._rows, self._table, self._rows.arrays
-        moved = int(closes.enter[-1] + closes.leave[-1] - self._moved[:2].sum()) + 1
+        first = int(not self._kept.group.keys and not self._begun)
+        if self._looks_again:
+            first = len(table)
+        moved = int(closes.enter[-1] + closes.leave[-1] - self._moved[:2].sum()) + first
         out = (
             np.empty((moved, 5), np.int64),
             np.empty((moved, len(table.numbers), WIDTH), np.int64),
@@ -118,7 +128,7 @@ class GroupKeeper:
             closes.enter,
             closes.leave,
             rows.base,
-            not self._kept.group.keys and not self._begun,
+            first,
             not self._kept.group.keys,
             (arrays["group"], arrays["following"]),
             (arrays["kind"], arrays["whole"], arrays["shift"], arrays["value"]),
@@ -134,13 +144,14 @@ class GroupKeeper:
     # --- solutions --------------------------------------------------------------------------------
 
     def _evaluated(
-        self, changed: ChangedGroups, closes: Closes, evaluator: GpmEvaluator
+        self, changed: ChangedGroups, closes: Closes, evaluator: CurrentEvaluator
     ) -> tuple[EventSolutions, Lexicon]:
         """(the solutions of changed groups, their terms)."""
         passing = np.flatnonzero(changed.head[:, 4])
         index, exceeding = self._as_events(changed.take(passing), closes)
-        found = agreeing(evaluator.evaluate(index), index.lexicon, self._partition)
-        exceeding |= evaluator.take_exceeding()
+        made = evaluator()
+        found = agreeing(made.evaluate(index), index.lexicon, self._partition)
+        exceeding |= made.take_exceeding()
         for row, reason in sorted(exceeding.items()):
             self._exceed(int(index.batch.time[row]), reason)
         kept = ~np.isin(found.event, [*exceeding])
@@ -213,6 +224,7 @@ class GroupKeeper:
         self._changed(again)
         self._table.held[: len(seen)] = seen
         self._held.restore(held)
+        self.look_again()
 
 
 def _together(changed: ChangedGroups, events: int) -> Iterator[tuple[int, int, ChangedGroups]]:

@@ -15,7 +15,7 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.algebra.scope import possible, visible
 from spaseq.compiled.arrays import Int64s
-from spaseq.gpm.evaluator import GpmEvaluator
+from spaseq.gpm.evaluator import CurrentEvaluator
 from spaseq.gpm.graphs.window_partition import ScopedTerms
 from spaseq.gpm.solutions.lexicon import Lexicon, encoded
 from spaseq.limits import Limits
@@ -88,7 +88,7 @@ class JoinKeeper:
         return not len(self._rows) and not len(self._held) and self.next_due is None
 
     def advance(
-        self, rows: SolutionBatch, until: int, evaluator: GpmEvaluator
+        self, rows: SolutionBatch, until: int, evaluator: CurrentEvaluator
     ) -> list[ChangedSolutions]:
         """What the GPM gives on the window events up to a time (ms), in order of these.
 
@@ -107,7 +107,7 @@ class JoinKeeper:
         }
         return [ChangedSolutions(closes, event, sizes, columns, lexicon)]
 
-    def _changes(self, closes: Closes, evaluator: GpmEvaluator) -> Given:
+    def _changes(self, closes: Closes, evaluator: CurrentEvaluator) -> Given:
         """What is wanted of the solutions at some window events."""
         given: Given = []
         done = 0  # the window events before it have been given
@@ -145,7 +145,12 @@ class JoinKeeper:
         return event[:made], found[:made]
 
     def _add(
-        self, event: Int64s, rows: Int64s, closes: Closes, evaluator: GpmEvaluator, done: int
+        self,
+        event: Int64s,
+        rows: Int64s,
+        closes: Closes,
+        evaluator: CurrentEvaluator,
+        done: int,
     ) -> None:
         """Hold the solutions of combinations, which begin at window events."""
         if not len(event):
@@ -158,8 +163,9 @@ class JoinKeeper:
             for i, (v, part) in enumerate(self._kept.variables)
         }
         index = as_events(closes, event, self._kept.joined, columns, lexicon)
-        found = agreeing(evaluator.evaluate(index), lexicon, self._partition)
-        for row, reason in evaluator.take_exceeding().items():
+        made = evaluator()
+        found = agreeing(made.evaluate(index), lexicon, self._partition)
+        for row, reason in made.take_exceeding().items():
             self._exceed(int(index.batch.time[row]), reason)
         shown = [texts_of(found.columns[v], lexicon) for v in self._variables]
         solutions = [*zip(*shown, strict=True)] if shown else [()] * len(found.event)

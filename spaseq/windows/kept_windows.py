@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spaseq import thresholds
-from spaseq.gpm.evaluator import GpmEvaluator
+from spaseq.gpm.evaluator import CurrentEvaluator
 from spaseq.gpm.pattern_stage import SolutionRows, without_private
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups, KeptJoin, PanesExtent, QueryPlan
@@ -64,7 +64,7 @@ class KeptWindow:
         return min((time for time in due if time is not None), default=None)
 
     def advance(
-        self, rows: SolutionBatch, until: int, evaluator: GpmEvaluator
+        self, rows: SolutionBatch, until: int, evaluator: CurrentEvaluator
     ) -> list[SolutionBatch]:
         """The GPM's solutions on the window events up to a time (ms); see `GroupKeeper.advance`."""
         self._until = max(self._until, until)
@@ -84,7 +84,7 @@ class KeptWindow:
             len(self._waiting) < thresholds.current.waiting_pushes and not (rows.time >= due).any()
         )
 
-    def _advanced(self, rows: SolutionBatch, evaluator: GpmEvaluator) -> list[SolutionBatch]:
+    def _advanced(self, rows: SolutionBatch, evaluator: CurrentEvaluator) -> list[SolutionBatch]:
         """What `advance` gives, once the rows that wait have been taken."""
         own = SolutionBatch.concat([*self._waiting, rows], self._plan.patterns.columns)
         self._waiting, until = [], self._until
@@ -129,7 +129,7 @@ class KeptWindow:
             yield key, rows.take(some)
 
     def _rows(
-        self, keeper: Keeper, rows: SolutionBatch, until: int, evaluator: GpmEvaluator
+        self, keeper: Keeper, rows: SolutionBatch, until: int, evaluator: CurrentEvaluator
     ) -> Iterator[SolutionBatch]:
         plan = self._plan
         private = plan.patterns.gpms[self.gpm].private
@@ -140,7 +140,13 @@ class KeptWindow:
                 made.add(self.gpm, without_private(solutions, private))
                 yield made.batch()
 
-    def snapshot(self, evaluator: GpmEvaluator) -> list[Any]:
+    def look_again(self) -> None:
+        """The knowledge base has changed."""
+        for keeper in self._keepers.values():
+            if isinstance(keeper, GroupKeeper):
+                keeper.look_again()
+
+    def snapshot(self, evaluator: CurrentEvaluator) -> list[Any]:
         """The state, for `restore` on the window of an equal plan."""
         if self._waiting:
             self._advanced(SolutionBatch.empty(self._plan.patterns.columns), evaluator)

@@ -28,7 +28,7 @@ def steps() -> Iterator[str]:
         none,
         none,
         0,
-        False,
+        0,
         False,
         rows,
         (small, some, np.empty((1, 0), np.int16), np.empty((1, 0))),

@@ -7,6 +7,7 @@ content of windows leaves, and the solutions of GPMs on window events come in it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,15 +76,13 @@ class WindowOperator:
     def use(self, knowledge: KnowledgeBase) -> None:
         """From now on evaluate with this knowledge base."""
         self.use_later(lambda: knowledge)
-        self._kept_evaluators = dict[int, GpmEvaluator]()
 
     def use_later(self, current: Callable[[], KnowledgeBase]) -> None:
-        """Evaluate with what is the current knowledge base then.
-
-        What is kept from window to window does not read the graphs that change.
-        """
+        """From now on evaluate with what is the current knowledge base then; it has changed."""
         self._current, self._known = current, None
         self._evaluators = dict[int, GpmEvaluator]()
+        for keeper in self._keepers:
+            keeper.look_again()
 
     def _knowledge(self) -> KnowledgeBase:
         if self._known is None:
@@ -127,7 +126,7 @@ class WindowOperator:
                 del self._runs[window, key]
         given = [rows.take(np.flatnonzero(~is_content)), *self._bare(content)]
         for keeper in self._keepers:
-            given += keeper.advance(rows, until, self._evaluator(keeper.gpm))
+            given += keeper.advance(rows, until, partial(self._evaluator, keeper.gpm))
         for window in sorted(found):
             events = sorted(found[window], key=lambda own: own.closed[:2])
             given += (self._rows(window, some) for some in _together(events))
@@ -219,15 +218,14 @@ class WindowOperator:
             self._exceeded(window, events[event].closed.time, reason)
 
     def _evaluator(self, number: int) -> GpmEvaluator:
-        evaluators = self._kept_evaluators if number in self._kept else self._evaluators
-        known = evaluators.get(number)
+        known = self._evaluators.get(number)
         if known is None:
             gpm = self._plan.patterns.gpms[number]
             pattern = gpm.correlation.core if gpm.correlation else gpm.pattern
             own = self._kept.get(number)
             if isinstance(own, KeptJoin):
                 pattern = own.pattern
-            known = evaluators[number] = self._evaluator_of(pattern)
+            known = self._evaluators[number] = self._evaluator_of(pattern)
         return known
 
     def _evaluator_of(self, pattern: Any) -> GpmEvaluator:
@@ -360,7 +358,7 @@ class WindowOperator:
     def snapshot(self) -> list[Any]:
         """The state, for `restore` on an operator of the same plan."""
         runs = [[window, key, run.snapshot()] for (window, key), run in self._runs.items()]
-        kept = [keeper.snapshot(self._evaluator(keeper.gpm)) for keeper in self._keepers]
+        kept = [keeper.snapshot(partial(self._evaluator, keeper.gpm)) for keeper in self._keepers]
         return [runs, [[*key, [*before]] for key, before in self._before.items()], kept]
 
     def restore(self, state: list[Any]) -> None:

@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spaseq
-from tests.knowledge.cases import ZONE_TRIPLES, Case, cases, nt
+from spaseq.compile import CompileOptions, compile_query
+from spaseq.plan.rules.kept_groups import keeping_lasting
+from tests.knowledge.cases import ZONE_TRIPLES, Case, cases, graph_of, nt
 from tests.knowledge.reference import GRAPH, PROLOGUE, ZONES, E, Given, Values, solutions
 from tests.knowledge.test_changing_graphs import of_local, of_pushes, of_restarts
 
@@ -21,6 +23,10 @@ GROUPED = (
     "{{ SELECT ?d (COUNT(*) AS ?n) {{ EVENT {{ ?d :alarm ?x }} }} GROUP BY ?d }}",
     "{{ SELECT ?d (COUNT(?x) AS ?n) {{ EVENT {{ ?d :alarm ?x }} }} GROUP BY ?d "
     "HAVING (COUNT(?x) > 1) }} GRAPH <{g}> {{ ?d :owner ?o0 }}",
+    "{{ SELECT ?d (COUNT(*) AS ?n) {{ EVENT {{ ?d :alarm ?x }} }} GROUP BY ?d }} "
+    "OPTIONAL {{ GRAPH <{g}> {{ ?d :owner ?o0 }} }}",
+    "{{ SELECT ?d (COUNT(*) AS ?n) {{ EVENT {{ ?d :alarm ?x }} }} GROUP BY ?d }} "
+    "MINUS {{ GRAPH <{g}> {{ ?d :owner ?o1 }} }}",
     "{{ SELECT ?o0 (COUNT(*) AS ?n) {{ EVENT {{ ?d :alarm ?x GRAPH <{g}> {{ ?d :owner ?o0 }} }} }} "
     "GROUP BY ?o0 }}",
     "{{ SELECT ?d (COUNT(*) AS ?n) {{ EVENT {{ ?d :alarm ?x "
@@ -50,7 +56,7 @@ class Extent:
         match self.kind:
             case "panes":
                 last = max((e.time for e in events), default=0) + self.length
-                for close in range(0, last + self.slide, self.slide):
+                for close in range(0, last + self.slide + 1, self.slide):
                     yield close, tuple(e for e in events if close - self.length <= e.time < close)
             case "each":
                 for i, own in enumerate(events):
@@ -69,9 +75,13 @@ class Extent:
 
 @dataclass(frozen=True)
 class WindowCase(Case):
-    """A case whose first step stands on a window of S, and whose second one on S itself."""
+    """A case whose first step stands on a window of S, and whose second one on S itself.
+
+    If there is no second one, the first may ask for what is new or gone: `change`.
+    """
 
     extent: Extent = Extent("panes", 4, 2)
+    change: Literal["", "NEW", "GONE"] = ""
 
     def query(self) -> str:
         second = f"DEFINE GPM B ON S {{ {self.patterns[1]} }}" if len(self.patterns) > 1 else ""
@@ -79,18 +89,15 @@ class WindowCase(Case):
         return (
             f"{PROLOGUE}SELECT * WITHIN 10 SECONDS FROM STREAM S :S\n"
             f"FROM WINDOW W ON S {self.extent.clause()} FROM NAMED <{GRAPH}> FROM NAMED <{ZONES}>\n"
-            f"WHERE {{ SEQ({steps}) DEFINE GPM A ON W {{ {self.patterns[0]} }} {second} }}"
+            f"WHERE {{ SEQ({steps}) DEFINE GPM A ON {self.change} W {{ {self.patterns[0]} }}\n"
+            f"{second} }}"
         )
 
     def expected(self) -> Counter[tuple[tuple[int, ...], frozenset[tuple[str, str]]]]:
         named = [replace(m, name=f"query{n}") for n, m in enumerate(self.maintainers, 2)]
         values = Values(self.before, self.replaced, named, self.events)
         own = tuple(e for e in self.events if e.stream == "S")
-        first = [
-            (close, found)
-            for close, content in self.extent.events(own)
-            for found in self._on_window(values, close, content)
-        ]
+        first = [*self._on_windows(values, own)]
         if len(self.patterns) == 1:
             return Counter(((close,), found) for close, found in first)
         both: Counter[tuple[tuple[int, ...], frozenset[tuple[str, str]]]] = Counter()
@@ -102,6 +109,17 @@ class WindowCase(Case):
                     if after and all(a[v] == b[v] for v in a.keys() & b):
                         both[(close, event.time), one | other] += 1
         return both
+
+    def _on_windows(
+        self, values: Values, events: tuple[Given, ...]
+    ) -> Iterator[tuple[int, frozenset[tuple[str, str]]]]:
+        """(close, solution)."""
+        before = set[frozenset[tuple[str, str]]]()
+        for close, content in self.extent.events(events):
+            now = self._on_window(values, close, content)
+            given = {"": now, "NEW": now - before, "GONE": before - now}[self.change]
+            yield from ((close, found) for found in given)
+            before = now
 
     def _on_window(
         self, values: Values, close: int, content: tuple[Given, ...]
@@ -139,7 +157,8 @@ def window_cases(draw: st.DrawFn) -> WindowCase:
         text = draw(st.sampled_from(GROUPED)).format(g=GRAPH)
         patterns = (text, *patterns[1:])
     given = (case.events, case.before, case.replaced, case.maintainers, patterns, False)
-    return WindowCase(*given, extent)
+    changes: tuple[Literal["", "NEW", "GONE"], ...] = ("", "NEW", "GONE")
+    return WindowCase(*given, extent, draw(st.sampled_from(changes[: 1 if patterns[1:] else 3])))
 
 
 @settings(max_examples=40, deadline=None)
@@ -187,3 +206,32 @@ def test_a_close_sees_the_changes_of_its_time(runtime: Literal["local", "spark"]
         owner, number = m.bindings["o"].n3()[len(E) + 1 : -1], m.bindings["n"].to_python()
         found[m.query].append((m.answer.end[0] // 1000, owner, number))
     assert [*found.values()] == [*wanted.values()]
+
+
+TOTALS = f"""PREFIX : <{E}>
+SELECT ?d ?o ?n FROM STREAM S :s FROM NAMED :owners
+FROM WINDOW W ON S RANGE 10 SECONDS SLIDE 5 SECONDS
+WHERE {{ SEQ(A) DEFINE GPM A ON NEW W {{
+  {{ SELECT ?d (COUNT(*) AS ?n) {{ EVENT {{ ?d :alarm ?x }} }} GROUP BY ?d }}
+  GRAPH :owners {{ ?d :owner ?o }} }} }}"""
+
+
+@pytest.mark.parametrize("disable", [(), ("kept-groups",)])
+def test_an_edit_is_seen_by_groups_that_no_event_changes(disable: tuple[str, ...]) -> None:
+    """The device d has an alarm at second 1 only; at 7 it gets another owner, e is as it was."""
+    plan = compile_query(TOTALS, options=CompileOptions(disable=disable))
+    assert bool(keeping_lasting(plan, plan.inputs.kbs).patterns.kept) == (not disable)
+    kb = {f"{E}owners": graph_of([("d", "owner", "ann"), ("e", "owner", "eve")])}
+    engine = spaseq.Engine([TOTALS], kb, disable=disable)
+    alarms = [(1, "d"), (2, "e"), (4, "f")]
+    found = list[spaseq.Match]()
+    for second, who in (*alarms, (6, "f")):
+        found += engine.push(f"{E}s", nt([(who, "alarm", '"x"')]), second * 1000)
+    change = "DELETE { :d :owner ?o } INSERT { :d :owner :bob } WHERE { :d :owner ?o }"
+    engine.update_kb(f"{E}owners", f"PREFIX : <{E}>\n{change}", 7_000)
+    found += engine.push(f"{E}s", nt([("f", "alarm", '"x"')]), 11_000)
+    shown = [
+        (m.answer.end[0] // 1000, *(m.bindings[v].n3()[len(E) + 1 : -1] for v in "do"))
+        for m in found
+    ]
+    assert shown == [(5, "d", "ann"), (5, "e", "eve"), (10, "d", "bob")]

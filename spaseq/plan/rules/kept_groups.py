@@ -69,12 +69,13 @@ def keeping_lasting(plan: QueryPlan, graphs: Collection[str]) -> QueryPlan:
     """The plan with nothing kept of GPMs that read some graphs (IRIs), which may change.
 
     What is kept of an event was joined with the graphs as they were then, not as they are at a
-    close.
+    close. Groups are kept if they are joined with the graphs, as that is done at a close.
     """
     if not (graphs and plan.inputs.windows):  # the plan of a member need not be made
         return plan
     kept = [own.gpm for own in plan.patterns.kept]
-    lasting = [gpm for gpm in kept if not reads(plan.patterns.gpms[gpm].pattern, graphs)]
+    patterns = {gpm: window_groups.kept_part(plan.patterns.gpms[gpm].pattern) for gpm in kept}
+    lasting = [gpm for gpm in kept if not reads(patterns[gpm], graphs)]
     return plan if lasting == kept else keeping(plan, lasting)
 
 

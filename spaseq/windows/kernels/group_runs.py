@@ -78,7 +78,7 @@ def advanced(
     enter: Int64s,
     leave: Int64s,
     base: int,
-    begins: bool,
+    first: int,
     keyless: bool,
     rows: tuple[Int32s, Int64s],
     values: tuple[Int8s, Int64s, Int16s, Float64s],
@@ -101,7 +101,7 @@ def advanced(
             They move.
         enter, leave: int64 [t] rows before these have entered, and left, at each window event.
         base: the absolute number of the row at place 0 of `rows`.
-        begins: whether group 0 is looked at although no row touches it, at the first event.
+        first: so many groups are looked at although no row touches them, at the first event.
         keyless: whether group 0 is the only one, which is there without rows, too.
         rows: (group int32 [n], -1 for none; next row of the group int64 [n], absolute).
         values: (kind int8, m int64, shift int16, float64), each [operands, n].
@@ -126,10 +126,11 @@ def advanced(
     for event in range(len(enter)):
         mark += 1
         count = 0
-        if begins and event == 0:
-            counts[0, MARK] = mark
-            touched[0] = 0
-            count = 1
+        if event == 0:
+            for group in range(first):
+                counts[group, MARK] = mark
+                touched[group] = group
+            count = first
         until = min(leave[event], come)
         while gone < until:
             place = gone - base
