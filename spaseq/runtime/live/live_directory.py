@@ -139,7 +139,7 @@ class StandingOptions(Persistence):
 
 FORMAT_VERSION = 4
 
-STATE_FORMAT = [2, STATE_VERSION]
+STATE_FORMAT = [3, STATE_VERSION]
 """The format of `state`: of what a run saves, and of the state of its queries."""
 
 _MANIFEST = "live.json"
