@@ -27,18 +27,7 @@ def read_ahead(
     if threads == 1:
         yield from ((item, read(item)) for item in given)
         return
-    ahead = _Ahead(read, given, threads + 1)
-    workers = [Thread(target=ahead.work, name="spaseq-ingest", daemon=True) for _ in range(threads)]
-    for worker in workers:
-        worker.start()
-    try:
-        while (found := ahead.take()) is not None:
-            yield found
-            del found  # releases its memory
-    finally:
-        ahead.stop()
-        for worker in workers:
-            worker.join(_JOIN_SECONDS)
+    yield from _results(_Ahead(read, given, threads + 1), threads, "spaseq-ingest")
 
 
 def run_ahead(items: Iterator[Given], name: str) -> Iterator[Given]:
@@ -49,20 +38,28 @@ def run_ahead(items: Iterator[Given], name: str) -> Iterator[Given]:
     if (os.cpu_count() or 1) == 1:
         yield from items
         return
-    ahead = _Ahead(_as_it_is, items, 2)
-    worker = Thread(target=ahead.work, name=name, daemon=True)
-    worker.start()
+    for found in _results(_Ahead(_nothing, items, 2), 1, name):
+        yield found[0]
+        del found
+
+
+def _nothing(item: object) -> None:
+    """Nothing is made of an item."""
+
+
+def _results(ahead: _Ahead[Given, Found], threads: int, name: str) -> Iterator[tuple[Given, Found]]:
+    """What threads with this name make."""
+    workers = [Thread(target=ahead.work, name=name, daemon=True) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
     try:
         while (found := ahead.take()) is not None:
-            yield found[0]
-            del found
+            yield found
+            del found  # releases its memory
     finally:
         ahead.stop()
-        worker.join(_JOIN_SECONDS)
-
-
-def _as_it_is(item: object) -> None:
-    """Nothing is made of an item."""
+        for worker in workers:
+            worker.join(_JOIN_SECONDS)
 
 
 class _Ahead(Generic[Given, Found]):

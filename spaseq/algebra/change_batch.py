@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from re import match
 from string import ascii_letters, digits
 from typing import Any, overload
@@ -24,10 +23,16 @@ from spaseq.algebra.construct import (
 )
 from spaseq.algebra.graph_changes import DELETED, INSERTED, wildcard
 from spaseq.algebra.nodes import PatternTerm, is_reserved
-from spaseq.compiled.arrays import Bools, Int32s
+from spaseq.compiled.arrays import Bools
 from spaseq.lang import ast
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
-from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn, TextArray, text_array
+from spaseq.rdf.columns.term_columns import (
+    UNBOUND,
+    TermColumn,
+    TextArray,
+    side_by_side,
+    text_array,
+)
 from spaseq.rdf.columns.term_tables import ArrayTerms
 from spaseq.rdf.events.instants import InstantCounter
 
@@ -111,7 +116,7 @@ class ChangeBatch(Sequence[Answer]):
                 if place == 1:
                     own = _marked(own, DELETED if number < self.template.deleted else INSERTED)
                 columns.append(own)
-        codes, terms = _side_by_side(columns)
+        codes, terms = side_by_side(columns)
         codes = codes.reshape(len(triples), 3, n)
         s, p, o = (codes[:, place].T[kept.T] for place in range(3))
         start = np.zeros(n + 1, np.int64)
@@ -139,18 +144,6 @@ class ChangeBatch(Sequence[Answer]):
         return TermColumn(
             np.where(own.codes < 0, len(own.terms), own.codes).astype(np.int32), terms
         )
-
-
-def _side_by_side(columns: Sequence[TermColumn]) -> tuple[Int32s, TextArray]:
-    """The codes of all columns, one after the other, in their tables behind each other."""
-    columns = [column.compact() for column in columns]
-    tables = {id(column.terms): column.terms for column in columns}
-    begin = dict(zip(tables, accumulate(map(len, tables.values()), initial=0), strict=False))
-    codes = [
-        np.where(column.codes < 0, UNBOUND, column.codes + begin[id(column.terms)]).astype(np.int32)
-        for column in columns
-    ]
-    return np.concatenate(codes), pa.concat_arrays([*tables.values()])
 
 
 def _marked(column: TermColumn, mark: str) -> TermColumn:

@@ -20,7 +20,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 def has_single_step(machine: Machine) -> bool:
     """Whether a sequence takes one solution, whatever came before and comes after it.
 
-    In a window that counts events, those of the same instant come between.
+    It does not where the window counts events: those of one instant may be more than it holds.
     """
     program = machine.program
     if len(program.edges) != 1 or program.negated or program.owner:

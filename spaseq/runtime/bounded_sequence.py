@@ -169,7 +169,9 @@ def _reporting(
 def readers_of(plan: QueryPlan, inputs: Inputs) -> list[UnitInput]:
     """The inputs that read the stream which a query registers, or the graph that it maintains."""
     made = plan.identity.register
-    return [own for own in dict.fromkeys(inputs) if made is not None and made in own.streams]
+    if made is None:
+        return []
+    return [own for own in dict.fromkeys(inputs) if made in own.streams]
 
 
 def made_for(job: Job, inputs: Inputs) -> dict[int, int]:
@@ -181,19 +183,22 @@ def made_for(job: Job, inputs: Inputs) -> dict[int, int]:
         return {}
     found = dict[int, int]()
     for maker, plan in enumerate(job.plans):
-        readers = readers_of(plan, inputs)
-        if plan.maintained is not None and len(readers) == 1 and readers[0].unit.family is None:
+        readers = readers_of(plan, inputs) if plan.maintained is not None else []
+        if len(readers) == 1 and readers[0].unit.family is None:
             found[maker] = inputs.index(readers[0])
     return found
 
 
-def steps(job: Job, number: int, inputs: Inputs, end: int | None) -> Iterator[SequenceStep]:
+def steps(
+    job: Job, number: int, inputs: Inputs, made: Mapping[int, int], end: int | None
+) -> Iterator[SequenceStep]:
     """Run the sequence of a query over its input.
 
     Args:
         job: the run.
         number: the query, which is in no family.
         inputs: of all queries.
+        made: as `made_for` gives it.
         end: the time (ms) up to which windows that are open close in the end; None if they do not.
     """
     plan, own, reports = job.plans[number], inputs[number], _Reports()
@@ -204,8 +209,8 @@ def steps(job: Job, number: int, inputs: Inputs, end: int | None) -> Iterator[Se
         staged = replace(plan, changing=None) if is_before else plan
         stage = SequenceStage(staged, job.options, job.knowledge, reports.bad_of(job))
     before = _Reports() if is_before else reports
-    makers = (m for m, reader in made_for(job, inputs).items() if inputs[reader] is own)
-    changes = [_changes(job, m, inputs, end, before) for m in makers]
+    makers = [maker for maker, reader in made.items() if inputs[reader] is own]
+    changes = [_changes(job, maker, inputs, made, end, before) for maker in makers]
     watch = _SequenceWatch(job.measures, stage)
     batches = watch.sorting(own.sorter.batches(changes))
     if is_before:
@@ -225,7 +230,12 @@ def steps(job: Job, number: int, inputs: Inputs, end: int | None) -> Iterator[Se
 
 
 def _changes(
-    job: Job, maker: int, inputs: Inputs, end: int | None, reports: _Reports
+    job: Job,
+    maker: int,
+    inputs: Inputs,
+    made: Mapping[int, int],
+    end: int | None,
+    reports: _Reports,
 ) -> Iterator[SolutionBatch]:
     """The changes of a graph as rows of the only query that reads it, in order of time.
 
@@ -238,7 +248,7 @@ def _changes(
 
     def rows() -> Iterator[SolutionBatch]:
         stream = RegisteredStream(plan.identity.register or "")
-        for step in steps(job, maker, inputs, end):
+        for step in steps(job, maker, inputs, made, end):
             own.add(partial(step.report, job, maker))
             at = time.perf_counter()
             found = reader.patterns.match(stream.events(step.answers))

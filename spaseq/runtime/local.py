@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from spaseq.algebra.answers import Answer
@@ -78,7 +78,7 @@ def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
                 for answers in held.take(number):
                     yield number, answers
             else:
-                yield from _sequence(job, number, inputs, end)
+                yield from _sequence(job, number, inputs, made, end)
     finally:
         held.close()
 
@@ -168,12 +168,12 @@ def _sequence_family(job: Job, own: UnitInput, held: HeldAnswers, end: int | Non
 
 
 def _sequence(
-    job: Job, number: int, inputs: Inputs, end: int | None
+    job: Job, number: int, inputs: Inputs, made: Mapping[int, int], end: int | None
 ) -> Iterator[tuple[int, Sequence[Answer]]]:
     plan = job.plans[number]
     stream = None if plan.identity.register is None else RegisteredStream(plan.identity.register)
     readers = readers_of(plan, inputs)
-    for step in steps(job, number, inputs, end):
+    for step in steps(job, number, inputs, made, end):
         step.report(job, number)
         if stream is not None and readers and step.answers:
             at = time.perf_counter()

@@ -96,7 +96,8 @@ def _of_table(texts: TextArray, terms: ExtendedTerms) -> Int32s:
 def _codes(column: TermColumn, code: Int32s, more: ExtendedTerms) -> Int64s:
     """[n] the codes of a column's terms, ANY where there is none.
 
-    `code` has those of its table. Terms of rows that are ABSENT are added to `more`, and to it.
+    `code` has a code for each term of the column's table. Where it is ABSENT and a row has the
+    term, `more` gets the term, and `code` its new code.
     """
     if code.min(initial=0) < 0:
         used = distinct(column.codes)

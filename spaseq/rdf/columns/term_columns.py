@@ -200,13 +200,10 @@ class TermColumn:
             return cls(np.concatenate([c.codes for c in columns]), terms)
         if 2 * sum(map(len, columns)) <= thresholds.current.few_pairs:
             return _of_few([text for c in columns for text in c.texts()])
-        parts = [c.compact() for c in columns]
-        tables = {id(c.terms): c.terms for c in parts}
-        unified = pa.concat_arrays([*tables.values()]).dictionary_encode()
+        codes, terms = side_by_side(columns)
+        unified = terms.dictionary_encode()
         place = np.append(unified.indices.to_numpy(), np.int32(UNBOUND))  # the last is UNBOUND's
-        begin = dict(zip(tables, accumulate(map(len, tables.values()), initial=0), strict=False))
-        shifted = [np.where(c.codes < 0, UNBOUND, c.codes + begin[id(c.terms)]) for c in parts]
-        return cls(place[np.concatenate(shifted)], unified.dictionary)
+        return cls(place[codes], unified.dictionary)
 
     def take(self, rows: RowSelection) -> TermColumn:
         """The rows at the given positions; `terms` stays the same object."""
@@ -301,6 +298,21 @@ def _values(column: TermColumn) -> Int64s | None:
     if column.values is not None:
         return column.values
     return None if len(column.terms) else np.full(len(column), NO_VALUE)
+
+
+def side_by_side(columns: Sequence[TermColumn]) -> tuple[Int32s, TextArray]:
+    """The codes of all columns, one after the other, in a table of all their terms.
+
+    A term has several codes if it is in the tables of several columns.
+    """
+    columns = [column.compact() for column in columns]
+    tables = {id(column.terms): column.terms for column in columns}
+    begin = dict(zip(tables, accumulate(map(len, tables.values()), initial=0), strict=False))
+    codes = [
+        np.where(column.codes < 0, UNBOUND, column.codes + begin[id(column.terms)]).astype(np.int32)
+        for column in columns
+    ]
+    return np.concatenate(codes), pa.concat_arrays([*tables.values()])
 
 
 def have_same_terms(columns: Sequence[TermColumn]) -> bool:

@@ -154,10 +154,11 @@ class CatchUps(dict[str, CatchUp]):
                 f"query {plan.identity.title} cannot begin in the past: it asks an endpoint, which "
                 "need not answer as it would have answered then. Add it without from"
             )
-        for iri in maintained.intersection(plan.inputs.kbs):
+        kept = sorted(maintained.intersection(plan.inputs.kbs))
+        if kept:
             raise UsageError(
                 f"query {plan.identity.title} cannot begin in the past: no log keeps how queries "
-                f"changed the graph <{iri}>. Add it without from: it finds the graph as it is"
+                f"changed the graph <{kept[0]}>. Add it without from: it finds the graph as it is"
             )
         for iri in plan.inputs.streams:
             if iri not in self._logs:

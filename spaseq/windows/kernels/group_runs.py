@@ -101,7 +101,8 @@ def advanced(
             They move.
         enter, leave: int64 [t] rows before these have entered, and left, at each window event.
         base: the absolute number of the row at place 0 of `rows`.
-        first: so many groups are looked at although no row touches them, at the first event.
+        first: the first event looks at this many groups, from group 0 on, and not only at those
+            that a row touches.
         keyless: whether group 0 is the only one, which is there without rows, too.
         rows: (group int32 [n], -1 for none; next row of the group int64 [n], absolute).
         values: (kind int8, m int64, shift int16, float64), each [operands, n].
