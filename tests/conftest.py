@@ -28,9 +28,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from spaseq.collection_pause import collection_paused
 from spaseq.compiled.cache import choose_cache_directory
 from spaseq.compiled.mode import compile_from_now_on
-from spaseq.stages.collection_pause import collection_paused
 from tests.thresholds import Force, forced
 
 sys.dont_write_bytecode = False

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer
+from spaseq.algebra.shared_answers import SharedPart
 from spaseq.api.match import Match
+from spaseq.collection_pause import collection_paused
 from spaseq.errors import UsageError
 from spaseq.message_text import one_line
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.terms.term import Term, plain_text
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.job import Stats
-from spaseq.stages.collection_pause import collection_paused
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -301,12 +302,14 @@ def _raw(
     columns: AnswerColumns, batches: Iterable[tuple[str, Sequence[Answer]]]
 ) -> Iterator[pa.RecordBatch]:
     """Batches of a table."""
-    kinds = groupby(batches, lambda batch: (batch[0], isinstance(batch[1], AnswerBatch)))
+    kinds = groupby(batches, lambda batch: (batch[0], type(batch[1])))
     for (name, _), group in kinds:
         rest = deque[tuple[str, Answer]]()
         for _, own in group:
             if isinstance(own, AnswerBatch):
                 yield from (columns.raw_of(name, part) for part in own.parts(_BATCH))
+            elif isinstance(own, SharedPart):
+                yield columns.raw_part(name, own)
             else:
                 rest.extend((name, answer) for answer in own)
         while rest:

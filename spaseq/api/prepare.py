@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 
 from spaseq.api.queries import QueryInput, check_queries, plans_of
+from spaseq.collection_pause import collection_paused
 from spaseq.compile import Checked
 from spaseq.compiled import mode
 from spaseq.compiled.cache import has_kernels
@@ -24,7 +25,6 @@ from spaseq.plan.templates import QueryTemplates
 from spaseq.runtime.job.binding import check_kbs, check_mapping
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.sources.base import Source
-from spaseq.stages.collection_pause import collection_paused
 
 _TRIPLE_BYTES = 200
 

@@ -17,6 +17,7 @@ from spaseq.api.match import Match, PartialMatch, to_datetime
 from spaseq.api.prepare import StandingPlanner, load_knowledge, named, plan_queries
 from spaseq.api.pushed_streams import PushedEvent, PushedMatcher, PushedStreams
 from spaseq.api.queries import QueryInput
+from spaseq.collection_pause import collection_paused
 from spaseq.errors import BadEvents, SpaseqError, UsageError
 from spaseq.kb.graph_updates import given_triples, graph_triples, replacing, updating
 from spaseq.kb.knowledge_versions import TimedChange
@@ -31,7 +32,6 @@ from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
 from spaseq.runtime.unit_stages import StageFactory
 from spaseq.sources.iterables import Event
-from spaseq.stages.collection_pause import collection_paused
 
 _NEVER = -(2**63)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from spaseq.algebra.schema import Schema
+from spaseq.collection_pause import collection_paused
 from spaseq.compile import Checked, CompileOptions, check_query
 from spaseq.errors import Diagnostic, InputError, QueryError, UsageError
 from spaseq.lang import ast
@@ -18,7 +19,6 @@ from spaseq.lang.parser import MOST_CHARACTERS
 from spaseq.options import PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.templates import QueryTemplates
-from spaseq.stages.collection_pause import collection_paused
 from spaseq.storage.user_text import read_user_text
 
 QueryInput: TypeAlias = str | Path | ast.Query

@@ -9,6 +9,7 @@ import numpy as np
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.compact import compacted, compacted_parts
+from spaseq.rdf.kernels.equal_times import equal_times
 from spaseq.rdf.kernels.event_ranges import event_rows, named_events, sized_events
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
 from spaseq.rdf.kernels.message_graphs import find_apart
@@ -47,6 +48,9 @@ def steps() -> Iterator[str]:
     yield "sized_events"
     event_rows(found.first, found.end, statements.s, statements.p, statements.o, False)
     yield "event_rows"
+    zero = np.zeros(1, np.int64)
+    equal_times(zero, 0, np.empty(1, np.int32), zero.copy(), zero.copy())
+    yield "equal_times"
     codes = statements.terms.find([_TIME])
     yield "find_texts"
     statements.terms.strings(codes)

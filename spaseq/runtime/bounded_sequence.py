@@ -17,6 +17,7 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.collection_pause import collection_paused
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.measures import Measures
@@ -30,7 +31,6 @@ from spaseq.records import record
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.runtime.job.job import Job, counted
 from spaseq.stages.changing_knowledge import ChangingKnowledge, is_before_sequence
-from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.family_patterns import patterns_of
 from spaseq.stages.hopeless_rows import leave_out_hopeless
 from spaseq.stages.joint_patterns import JointPatterns

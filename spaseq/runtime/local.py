@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from spaseq.algebra.answers import Answer
+from spaseq.collection_pause import collection_paused
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.plan.families import Family, UnitPlan, families_of
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -15,7 +16,6 @@ from spaseq.runtime.bounded_sequence import Inputs, UnitInput, made_for, readers
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.runtime.job.job import Job, ProcessCounts
 from spaseq.sources.base import Source
-from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.held_answers import HeldAnswers
 from spaseq.stages.hopeless_rows import leave_out_hopeless
 from spaseq.stages.joint_patterns import JointPatterns

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from spaseq.algebra.answer_batch import AnswerBatch
+from spaseq.algebra.answer_batch import PIECE, AnswerBatch
 from spaseq.algebra.answers import Answer, TraceItem
+from spaseq.algebra.shared_answers import SharedPart
 from spaseq.algebra.window_extent import extent_of
 from spaseq.compiled.arrays import Int64s
 from spaseq.errors import RunError
@@ -113,6 +114,18 @@ class AnswerColumns:
         columns += [own[name]() for name in self._after]
         return pa.RecordBatch.from_arrays(columns, schema=self.raw_schema)
 
+    def raw_part(self, query: str, answers: SharedPart) -> pa.RecordBatch:
+        """A batch of answers of one query, which are rows of columns."""
+        whole = answers.whole.once(self._raw_shared)
+        part = whole.slice(answers.begin, len(answers))
+        if not self._before:
+            return part
+        names = pa.repeat(pa.scalar(query, pa.string()), len(part))
+        return pa.RecordBatch.from_arrays([names, *part.columns[1:]], schema=self.raw_schema)
+
+    def _raw_shared(self, answers: AnswerBatch) -> pa.RecordBatch:
+        return self.raw_of("", answers)
+
     def typed(self, raw: pa.RecordBatch) -> pa.RecordBatch:
         """A raw batch with typed variables."""
         columns = list(raw.columns)
@@ -122,8 +135,22 @@ class AnswerColumns:
 
     def table(self, raw: Iterable[pa.RecordBatch]) -> pa.Table:
         """Raw batches as a typed table."""
-        seen = [*raw]  # all of them, before their types are known
+        seen = [*_joined(raw)]  # all of them, before their types are known
         return pa.Table.from_batches([self.typed(batch) for batch in seen], self.schema)
+
+
+def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of batches in fewer ones where batches are small."""
+    small: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        small.append(batch)
+        size += len(batch)
+        if size >= PIECE:
+            yield from pa.Table.from_batches(small).combine_chunks().to_batches()
+            small, size = [], 0
+    if small:
+        yield from pa.Table.from_batches(small).combine_chunks().to_batches()
 
 
 def own_column(name: str, variables: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from spaseq.sinks.line_file import LineFile
 
 if TYPE_CHECKING:
     from spaseq.algebra.answer_batch import AnswerBatch
+    from spaseq.algebra.shared_answers import SharedPart
     from spaseq.rdf.columns.term_columns import TextArray
 
 Holds: TypeAlias = Literal["solutions", "graphs", "all"]
@@ -28,8 +29,8 @@ class Sink(ABC):
     answers, so its memory does not grow with them. `close` completes the document and leaves the
     text stream open, because the caller owns it.
 
-    `write_all` takes many answers. If they are columns, it calls `write_batch`, which a format may
-    implement besides `write` to be faster; both must write the same.
+    `write_all` takes many answers. If they are columns, it calls `write_batch` or `write_part`,
+    which a format may implement besides `write` to be faster; all must write the same.
 
     A subclass implements `write`, and `open` and `close` where its documents have a beginning or
     an end. It sets the class variables below, and one line in `spaseq.sinks` registers it. All
@@ -82,16 +83,24 @@ class Sink(ABC):
     def write_all(self, query: str, answers: Sequence[Answer]) -> None:
         """Write answers of the query with this name, like `write` for each."""
         from spaseq.algebra.answer_batch import AnswerBatch  # Arrow, which `check` need not import
+        from spaseq.algebra.shared_answers import SharedPart
 
         if isinstance(answers, AnswerBatch):
             for part in answers.parts():
                 self.write_batch(query, part)
-            return
-        for answer in answers:
-            self.write(query, answer)
+        elif isinstance(answers, SharedPart):
+            self.write_part(query, answers)
+        else:
+            for answer in answers:
+                self.write(query, answer)
 
     def write_batch(self, query: str, answers: AnswerBatch) -> None:
         """Write answers that are columns; a format overrides this if it needs no `Answer`s."""
+        for answer in answers:
+            self.write(query, answer)
+
+    def write_part(self, query: str, answers: SharedPart) -> None:
+        """Write some answers of columns that have those of other queries, too, like `write`."""
         for answer in answers:
             self.write(query, answer)
 

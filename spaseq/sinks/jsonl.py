@@ -10,6 +10,7 @@ from spaseq.sinks.base import Sink
 
 if TYPE_CHECKING:
     from spaseq.algebra.answer_batch import AnswerBatch
+    from spaseq.algebra.shared_answers import SharedPart
 
 
 class JsonLines(Sink):
@@ -25,3 +26,10 @@ class JsonLines(Sink):
         from spaseq.sinks.text_columns import json_lines  # Arrow's functions
 
         self.write_lines(json_lines(query, answers))
+
+    def write_part(self, query: str, answers: SharedPart) -> None:
+        from spaseq.sinks.text_columns import of_query, rests_of_json_lines
+
+        rests = answers.whole.once(rests_of_json_lines)
+        own = rests.slice(answers.begin, len(answers))
+        self.write_lines(of_query(query, own, size=len(own)))

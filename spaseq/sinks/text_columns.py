@@ -300,9 +300,23 @@ JSON_SYNTAX = Syntax(term_json, _SPECIAL)
 
 def json_lines(query: str, answers: AnswerBatch) -> TextArray:
     """The lines that `answer_json` makes of the answers, with their line ends."""
+    return of_query(query, *_rests(answers), size=len(answers))
+
+
+def rests_of_json_lines(answers: AnswerBatch) -> TextArray:
+    """What follows the name of the query in each line; `of_query` makes lines of it."""
+    return joined(_rests(answers), len(answers))
+
+
+def of_query(query: str, *rests: Part, size: int) -> TextArray:
+    """The lines of answers of a query."""
+    return joined([f'{{"query": {quoted(query)}', *rests], size)
+
+
+def _rests(answers: AnswerBatch) -> list[Part]:
     times = time_texts(answers.rows.time)
-    parts: list[Part] = [
-        f'{{"query": {quoted(query)}, "start": "',
+    return [
+        ', "start": "',
         PlacedTexts(times, answers.first.astype(np.int32)),
         '", "end": "',
         PlacedTexts(times, answers.last.astype(np.int32)),
@@ -312,7 +326,6 @@ def json_lines(query: str, answers: AnswerBatch) -> TextArray:
         *joined_runs(_items(answers, times), answers.trace, ", "),
         "]}\n",
     ]
-    return joined(parts, len(answers))
 
 
 def _bindings(answers: AnswerBatch) -> list[Part]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.budget import Budget, LimitExceeded, spending
+from spaseq.collection_pause import collection_paused
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
@@ -37,7 +38,6 @@ from spaseq.plan.pattern_templates import (
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND
 from spaseq.records import record
-from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.joint_rows import JointSolutions, RowCutter
 
 _LOG = logging.getLogger("spaseq")

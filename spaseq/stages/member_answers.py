@@ -11,6 +11,7 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer
+from spaseq.algebra.shared_answers import SharedAnswers, SharedPart
 from spaseq.automaton.run.after_match import AfterMatchFilter
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.errors import RunError
@@ -62,13 +63,13 @@ class MemberAnswers:
         answers = replace(answers, names=own_names)
         starts = np.flatnonzero(np.diff(column.codes, prepend=-1))
         terms = column.texts(starts)
-        # A batch of columns has a fixed cost, so a member with few answers gets them one by one.
+        # A batch of columns has a fixed cost, so members with few answers share one.
         each = len(answers) // max(1, len(starts))
-        made = [*answers] if each < thresholds.current.member_answers else answers
+        shared = SharedAnswers(answers) if each < thresholds.current.member_answers else None
         ends = [*starts[1:].tolist(), len(answers)]
         for term, begin, end in zip(terms, starts.tolist(), ends, strict=True):
             assert term is not None
-            own = made[begin:end] if isinstance(made, list) else made.part(begin, end)
+            own = SharedPart(shared, begin, end) if shared else answers.part(begin, end)
             for number in self.owners(term):
                 self._found.setdefault(number, []).append(own)
         return []

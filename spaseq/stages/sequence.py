@@ -22,6 +22,7 @@ from spaseq.automaton.run.live_states import LiveStates, Wanted
 from spaseq.automaton.run.waiting_limit import Excess, Member, WaitingLimit
 from spaseq.automaton.sequencer import sequencer
 from spaseq.budget import Budget, spending
+from spaseq.collection_pause import collection_paused
 from spaseq.errors import RunError
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.uses import calls_functions
@@ -41,7 +42,6 @@ from spaseq.stages.answer_filters import AnswerFilters, Answering
 from spaseq.stages.answers import MOST_BYTES
 from spaseq.stages.canonical_rows import CanonicalRows
 from spaseq.stages.changing_knowledge import ChangingKnowledge
-from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.columnar_answers import ColumnarAnswers, can_be_columns
 from spaseq.stages.hopeless_rows import HopelessRows, UnseenRows
 from spaseq.stages.machine_of_plan import machine_of

@@ -8,10 +8,15 @@ import numpy as np
 
 from spaseq.compiled.arrays import Bools, Float64s, Int16s, Int64s
 from spaseq.expr.numbers import EXACT
-from spaseq.windows.kernels.group_runs import DIGIT, LIMBS, PLACES, SCALE, quotients
+from spaseq.windows.kernels.group_runs import (
+    DIGIT,
+    LIMBS,
+    PLACES,
+    SCALE,
+    digits_of_doubles,
+    quotients,
+)
 
-# A sum of 2**31 rows stays below 2**(DIGIT * LIMBS - 1).
-_LAST_SHIFT = DIGIT * LIMBS - 1 - 31 - 53
 _WHOLE_END = 2**60
 
 
@@ -22,14 +27,11 @@ def of_doubles(values: Float64s) -> tuple[Int64s, Int16s, Bools]:
     >>> (m[:2] * 2.0 ** (shift[:2] - SCALE)).tolist(), fits.tolist()
     ([0.75, -2.0], [True, True, False])
     """
-    with np.errstate(invalid="ignore"):
-        mantissa, exponent = np.frexp(values)
-        m = np.ldexp(mantissa, 53)
-        shift = exponent.astype(np.int64) - 53 + SCALE
-        shift[values == 0] = 0
-        fits: Bools = np.isfinite(values) & (shift >= 0) & (shift <= _LAST_SHIFT)
-        whole = np.where(fits, m, 0).astype(np.int64)
-    return whole, np.where(fits, shift, 0).astype(np.int16), fits
+    whole, shift = np.empty(len(values), np.int64), np.empty(len(values), np.int16)
+    fits = np.empty(len(values), np.bool_)
+    bits = np.require(values, np.float64, ["C", "W"]).view(np.int64)
+    digits_of_doubles(bits, whole, shift, fits)
+    return whole, shift, fits
 
 
 def fits_whole(values: Int64s) -> Bools:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,10 @@ class GroupRows:
             for number, operand in enumerate(self._operands)
         ]
         if own:
-            columns |= {name: np.stack([values[name] for values in own]) for name in own[0]}
+            columns |= {name: _stacked([values[name] for values in own]) for name in own[0]}
+            texts = [rows.values[operand.text] for operand in self._operands]
+            if any(len(terms.terms) for terms in texts):
+                columns["text"] = np.stack([terms.objects() for terms in texts])
         if self._twins:
             first = to.first + len(to)
             given = ((twins, self._terms(rows, number)) for number, twins in self._twins.items())
@@ -134,7 +138,7 @@ class GroupRows:
 
 
 def _values(rows: SolutionBatch, operand: Operand, is_ordered: bool) -> dict[str, Array]:
-    """The columns of an operand (`form_of`).
+    """The columns of an operand (`form_of`), but for its texts.
 
     If it `is_ordered`, a number whose text is not canonical is OTHER: its value does not say it.
     """
@@ -143,9 +147,7 @@ def _values(rows: SolutionBatch, operand: Operand, is_ordered: bool) -> dict[str
     whole, shift, fits = of_doubles(number.value)
     is_double = number.kind == number_kinds.DOUBLE
     kind[is_double & fits] = DOUBLE
-    text = np.full(len(rows), None, np.object_)
     if len(terms.terms):
-        text = terms.objects()
         kind[(number.kind == number_kinds.OTHER) & (terms.codes < 0)] = NONE
         is_decimal = _are_decimals(terms) & np.isin(number.kind, _DECIMAL_KINDS)
         values, fits = of_decimals(number.value, PLACES)
@@ -160,7 +162,12 @@ def _values(rows: SolutionBatch, operand: Operand, is_ordered: bool) -> dict[str
         kind[number.kind == number_kinds.OTHER] = NONE
     if is_ordered:
         kind[(kind == DOUBLE) & (number.value == 0) & np.signbit(number.value)] = OTHER
-    return {"kind": kind, "whole": whole, "shift": shift, "value": number.value, "text": text}
+    return {"kind": kind, "whole": whole, "shift": shift, "value": number.value}
+
+
+def _stacked(columns: Sequence[Array]) -> Array:
+    """Columns [n] as rows of an array; only one is not copied."""
+    return np.stack(columns) if len(columns) > 1 else columns[0][np.newaxis]
 
 
 def _are_canonical(terms: TermColumn, number: NumberColumn, kind: Int8s) -> Bools:

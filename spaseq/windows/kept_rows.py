@@ -43,7 +43,8 @@ class KeptRows:
             name: np.empty(0 if values is None else (values, 0), kind)
             for name, (values, kind) in form.items()
         }
-        self._objects = [name for name, own in self._columns.items() if own.dtype == np.object_]
+        self._objects = {name for name, own in self._columns.items() if own.dtype == np.object_}
+        self._held: set[str] = set()  # columns of objects that have had one
 
     def __len__(self) -> int:
         return self._end - self._begin
@@ -59,7 +60,7 @@ class KeptRows:
         return self.first - self._begin
 
     def column(self, name: str) -> Array:
-        """A column, [n] or [values, n]; a view that the next `append` may leave behind."""
+        """A column, [n] or [values, n]; a view until the next `append`."""
         return self._columns[name][..., self._begin : self._end]
 
     @property
@@ -83,8 +84,9 @@ class KeptRows:
         return sizes
 
     def append(self, size: int, columns: Mapping[str, Array]) -> None:
-        """Take rows; columns that are not given are undefined."""
+        """Take rows; columns that are not given are undefined, those of objects None."""
         self._reserve(size)
+        self._held |= self._objects & columns.keys()
         for name, values in columns.items():
             self._columns[name][..., self._end : self._end + size] = values
         self._end += size
@@ -94,7 +96,7 @@ class KeptRows:
         gone = min(number - self.first, len(self))
         if gone <= 0:
             return
-        for name in self._objects:
+        for name in self._held:
             self._columns[name][..., self._begin : self._begin + gone] = None
         self._begin += gone
         self.first += gone
@@ -104,12 +106,15 @@ class KeptRows:
         if self._end + size <= room:
             return
         kept = len(self)
-        if not room // 16 <= kept + size <= room // 2:  # after a burst the memory is given back
+        stays = kept <= self._begin and room // 16 <= kept + size <= room  # a burst's memory goes
+        if not stays:
             room = 2 * (kept + size)
         for name, column in self._columns.items():
-            grown = np.empty((*column.shape[:-1], room), column.dtype)
-            grown[..., :kept] = column[..., self._begin : self._end]
-            self._columns[name] = grown
+            moved = column if stays else np.empty((*column.shape[:-1], room), column.dtype)
+            moved[..., :kept] = column[..., self._begin : self._end]
+            if stays and name in self._held:
+                moved[..., kept : self._end] = None
+            self._columns[name] = moved
         self._begin, self._end = 0, kept
 
     # --- state ------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ class KeptWindow:
         numbers = [
             plan.patterns.number_of(c, bare) for c in kept.contents for bare in (False, True)
         ]
-        self._numbers = np.array(numbers, np.int32)
+        self._numbers = numbers
         self._keepers: dict[Key, Keeper] = {}
         self._is_regular = isinstance(plan.inputs.windows[window].extent, PanesExtent)
         self._waiting: list[SolutionBatch] = []
@@ -68,7 +68,7 @@ class KeptWindow:
     ) -> list[SolutionBatch]:
         """The GPM's solutions on the window events up to a time (ms); see `GroupKeeper.advance`."""
         self._until = max(self._until, until)
-        is_own = np.isin(rows.gpm, self._numbers)
+        is_own = np.logical_or.reduce([rows.gpm == number for number in self._numbers])
         own = rows if is_own.all() else rows.take(np.flatnonzero(is_own))
         if self._may_wait(own):
             self._waiting += [own] if len(own) else []

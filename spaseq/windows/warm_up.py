@@ -10,11 +10,12 @@ from spaseq.windows.kernels.group_runs import (
     LIMBS,
     WIDTH,
     advanced,
+    digits_of_doubles,
     quotients,
     rows_of_groups,
 )
 from spaseq.windows.kernels.joined_rows import joined
-from spaseq.windows.kernels.window_bounds import first_rows
+from spaseq.windows.kernels.window_bounds import windows_of_events
 
 
 def steps() -> Iterator[str]:
@@ -49,8 +50,10 @@ def steps() -> Iterator[str]:
     yield "quotients"
     rows_of_groups(none, none, 0, none, none)
     yield "rows_of_groups"
-    first_rows(none, none, 0, none)
-    yield "first_rows"
+    windows_of_events(none, np.empty(0, np.bool_), 0, 0, 0, 0, 0, np.empty((5, 0), np.int64))
+    yield "windows_of_events"
+    digits_of_doubles(none, none, np.empty(0, np.int16), np.empty(0, np.bool_))
+    yield "digits_of_doubles"
     _warm_joins()
     yield "joined"
 

@@ -14,7 +14,7 @@ from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.gpm.graphs.window_partition import ranges
 from spaseq.plan.query_plan import EachEventExtent, Extent, PanesExtent, SessionExtent
 from spaseq.records import record
-from spaseq.windows.kernels.window_bounds import first_rows
+from spaseq.windows.kernels.window_bounds import windows_of_events
 
 
 @record
@@ -129,6 +129,10 @@ class PaneCloses:
         self._done, self._pending, self._is_new = state
 
 
+_ANY_LENGTH = 2**62
+"""Longer (ms) than any window is."""
+
+
 class EventCloses:
     """A window for each event, which is its last; see `EachEventRun`."""
 
@@ -139,36 +143,23 @@ class EventCloses:
         self._last, self._k = 0, -1  # the time of the last event, and its k
 
     def after(self, rows: RowTimes, new: int, until: int) -> Closes:
-        starts = np.flatnonzero(rows.opens)
-        size = len(rows.time)
-        own = int(np.searchsorted(starts, size - new))  # the first new event
-        time = rows.time[starts]
-        enter = np.append(starts[1:], size)[own:]
+        times, opens, first = rows.time, rows.opens, len(rows.time) - new
+        length, leave = self._extent.range_ms, 0
+        if length is None:
+            length = _ANY_LENGTH
+        elif new:
+            leave = int(np.searchsorted(times, times[first] - length))
+        found = np.empty((5, new), np.int64)
+        size = windows_of_events(times, opens, first, length, leave, self._last, self._k, found)
+        time, k, enter, left, begin = found[:, :size]
         if self._extent.events is not None:
-            held = np.maximum(np.arange(own, len(starts)) - self._extent.events + 1, 0)
-            leave = starts[held]
-        else:
-            assert self._extent.range_ms is not None
-            bounds = time[own:] - self._extent.range_ms
-            leave = np.empty(len(bounds), np.int64)
-            first = int(np.searchsorted(rows.time, bounds[:1]).sum())
-            first_rows(rows.time, bounds, first, leave)
-        begin = rows.time[leave] if len(leave) else time[own:]
-        k = self._numbered(time[own:])
-        return Closes(time[own:], k, begin, rows.first + enter, rows.first + leave)
-
-    def _numbered(self, time: Int64s) -> Int32s:
-        """The place of each event among those of its time."""
-        if not len(time):
-            return np.empty(0, np.int32)
-        new = np.append(True, time[1:] != time[:-1])
-        starts = np.flatnonzero(new)
-        k = np.arange(len(time)) - starts[np.cumsum(new) - 1]
-        if self._k >= 0 and time[0] == self._last:
-            k[: starts[1] if len(starts) > 1 else len(k)] += self._k + 1
-        self._last, self._k = int(time[-1]), int(k[-1])
-        numbers: Int32s = k.astype(np.int32)
-        return numbers
+            starts = np.flatnonzero(opens)
+            last = np.arange(len(starts) - size, len(starts))
+            left = starts[np.maximum(last - self._extent.events + 1, 0)]
+            begin = times[left]
+        if size:
+            self._last, self._k = int(time[-1]), int(k[-1])
+        return Closes(time, k.astype(np.int32), begin, rows.first + enter, rows.first + left)
 
     def snapshot(self) -> list[Any]:
         return [self._last, self._k]

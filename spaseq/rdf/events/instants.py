@@ -15,6 +15,7 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.rdf.kernels.equal_times import equal_times
 from spaseq.records import record
 
 _ALIGNED = 8
@@ -225,13 +226,14 @@ class InstantCounter:
             counted = self._seen(times)
             self._add(times, np.ones(len(times), np.int64))
             return counted.astype(np.int32)
-        if (times[1:] >= times[:-1]).all():
-            starts = np.append(0, np.flatnonzero(times[1:] != times[:-1]) + 1)
-            distinct, counts = times[starts], np.diff(np.append(starts, len(times)))
-            before = self._seen(distinct) - starts
-            self._add(distinct, counts.copy())
-            k: Int32s = (np.arange(len(times)) + np.repeat(before, counts)).astype(np.int32)
-            return k
+        if self._last is None or times[0] >= self._last:
+            earlier = self._count if times[0] == self._last else 0
+            k, (distinct, counted) = np.empty(len(times), np.int32), np.empty((2, len(times)), int)
+            own = np.require(times, np.int64, ["C", "W"])  # one type, so one kernel
+            size = equal_times(own, earlier, k, distinct, counted)
+            if size:
+                self._add(distinct[:size].copy(), counted[:size].copy())
+                return k
         distinct, inverse, counts = np.unique(times, return_inverse=True, return_counts=True)
         before = self._seen(distinct)
         among = rank(times, inverse, counts)

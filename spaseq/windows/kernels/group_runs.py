@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from spaseq.compiled.arrays import Float64s, Int8s, Int16s, Int32s, Int64s
+from spaseq.compiled.arrays import Bools, Float64s, Int8s, Int16s, Int32s, Int64s
 from spaseq.compiled.decorators import (
     device_function,
     inlined_device_function,
@@ -67,6 +67,12 @@ DISTINCT: Final = 5
 
 NO_TERM: Final = -2
 """The twin of a row without a term to count."""
+
+_EXPONENT: Final = 1075 - SCALE
+"""The exponent in the bits of a double whose shift is 0."""
+
+_LAST_SHIFT: Final = DIGIT * LIMBS - 1 - 31 - 53
+"""A sum of 2**31 rows with at most this shift stays below 2**(DIGIT * LIMBS - 1)."""
 
 _SAFE: Final = 1e-12
 """Approximations are nearer than this to their values, relatively."""
@@ -225,16 +231,17 @@ def _count(
 ) -> None:
     """Add an operand of a row to a sum of its group, or with sign -1 take it away."""
     kind = kinds[operand, place]
-    numbers[to, group, BOTH + kind] += sign
+    own = numbers[to, group]
+    own[BOTH + kind] += sign
     if kind != NONE and kind != OTHER:
         m = whole[operand, place] * sign
         limb, bits = shifts[operand, place] >> 5, shifts[operand, place] & 31
         if kind == DECIMAL:
             limb += LIMBS
         low, high = (m & MASK) << bits, (m >> DIGIT) << bits
-        numbers[to, group, limb] += low & MASK
-        numbers[to, group, limb + 1] += (low >> DIGIT) + (high & MASK)
-        numbers[to, group, limb + 2] += high >> DIGIT
+        own[limb] += low & MASK
+        own[limb + 1] += (low >> DIGIT) + (high & MASK)
+        own[limb + 2] += high >> DIGIT
 
 
 @inlined_device_function
@@ -306,6 +313,21 @@ def _terms(numbers: Int64s, operand: int, group: int) -> int:
 
 
 @inlined_device_function
+def _approximation(
+    numbers: Int64s, operand: int, group: int, first: int, unit: float
+) -> tuple[float, float]:
+    """A sum as a double, and the sum of its digits' magnitudes; the first digit counts `unit`s."""
+    own = numbers[operand, group]
+    value = near = 0.0
+    for i in range(LIMBS):
+        digit = own[first + i] * unit
+        value += digit
+        near += abs(digit)
+        unit *= 4294967296.0
+    return value, near
+
+
+@inlined_device_function
 def _may_pass(
     tests: Int64s,
     constants: Float64s,
@@ -319,7 +341,7 @@ def _may_pass(
 ) -> bool:
     """Whether a group does not surely fail a test."""
     for test in range(len(constants)):
-        near = 0.0
+        near, constant = 0.0, constants[test]
         aggregate, operand, compare = tests[test, 0], tests[test, 1], tests[test, 2]
         if aggregate == COUNT:
             value = float(rows)
@@ -336,23 +358,13 @@ def _may_pass(
             continue
         else:
             # Sums as float64, nearer than _SAFE times the sums of their digits' magnitudes.
-            value = 0.0
-            for i in range(LIMBS - 1, -1, -1):
-                value = value * 4294967296.0 + numbers[operand, group, i]
-                near = near * 4294967296.0 + abs(float(numbers[operand, group, i]))
-            value, near = value * 2.0**-SCALE, near * 2.0**-SCALE
+            value, near = _approximation(numbers, operand, group, 0, 2.0**-SCALE)
             if numbers[operand, group, BOTH + DECIMAL] > 0:
-                more = most = 0.0
-                for i in range(BOTH - 1, LIMBS - 1, -1):
-                    more = more * 4294967296.0 + numbers[operand, group, i]
-                    most = most * 4294967296.0 + abs(float(numbers[operand, group, i]))
-                value += more * 10.0**-PLACES
-                near += most * 10.0**-PLACES
+                more, most = _approximation(numbers, operand, group, LIMBS, 10.0**-PLACES)
+                value, near = value + more, near + most
             near *= _SAFE
             if aggregate == AVERAGE and rows > 0:
-                size = _terms(numbers, operand, group)
-                value, near = value / size, near / size
-        constant = constants[test]
+                constant *= _terms(numbers, operand, group)
         near += _SAFE * (abs(value) + abs(constant))
         if compare == 0 and abs(value - constant) > near:  # =
             return False
@@ -378,6 +390,24 @@ def carried(limbs: Int64s, digits: Int64s) -> bool:
         borrow = digits[i] >> DIGIT
         digits[i] &= MASK
     return True
+
+
+@lean_kernel
+def digits_of_doubles(bits: Int64s, whole: Int64s, shift: Int16s, fits: Bools) -> None:
+    """Write doubles [n], whose bits are given, as m and shift, and whether a sum has room.
+
+    Numbers that a sum has no room for become 0.
+    """
+    for i in range(len(bits)):
+        own = bits[i]
+        exponent = (own >> 52) & 0x7FF
+        m = (own & 0xFFFFFFFFFFFFF) | 0x10000000000000
+        place = exponent - _EXPONENT
+        is_zero = (own << 1) == 0
+        has_room = place >= 0 and place <= _LAST_SHIFT  # not so for infinite ones and NaN
+        whole[i] = (-m if own < 0 else m) if has_room else 0
+        shift[i] = place if has_room else 0
+        fits[i] = has_room or is_zero
 
 
 @lean_kernel

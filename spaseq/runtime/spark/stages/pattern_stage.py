@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from spaseq.collection_pause import collection_paused
 from spaseq.compiled import mode
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.lang.depth import make_room_for_any
@@ -27,7 +28,6 @@ from spaseq.runtime.spark.rows.bucket_runs import Packer
 from spaseq.runtime.spark.rows.stage_rows import END, EXTENT, NO_SPLIT, PACKS, TaskReport, rows
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.sources.base import Source
-from spaseq.stages.collection_pause import collection_paused
 from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.query_units import QueryUnits
 

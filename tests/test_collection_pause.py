@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from spaseq.stages.collection_pause import collection_paused
+from spaseq.collection_pause import collection_paused
 
 
 def test_the_collector_is_paused_and_goes_on() -> None:
