@@ -15,8 +15,6 @@ from itertools import islice
 from typing import Generic, TypeVar, cast
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from spaseq import thresholds
 from spaseq.algebra.constants import constant_text
@@ -25,8 +23,6 @@ from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.doubles import (
     COMPARE,
-    DECIMAL_PLACES,
-    DECIMAL_TYPE,
     decided,
     doubles_of,
     doubles_of_constant,
@@ -40,7 +36,14 @@ from spaseq.expr.leaves import TermOrNone
 from spaseq.expr.uses import is_volatile, variables_of
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts, rewritten
-from spaseq.rdf.columns.term_columns import NumberColumn, distinct_codes, integer_texts
+from spaseq.rdf.columns.term_columns import (
+    DECIMAL_PLACES,
+    DECIMAL_TYPE,
+    NumberColumn,
+    decimal_texts,
+    distinct_codes,
+    integer_texts,
+)
 from spaseq.rdf.columns.term_tables import TermTable
 from spaseq.rdf.terms.number_kinds import EXACT, SHORT
 from spaseq.records import record
@@ -212,7 +215,7 @@ def _summed(
     """`extend_column` of a sum of two variables: whole numbers and decimals are added in one go."""
     results, which = list[str | None](), np.zeros(rows.size, np.intp)
     rest = np.arange(rows.size)
-    for sums_of, texts_of in ((_whole_sums, integer_texts), (_decimal_sums, _decimal_texts)):
+    for sums_of, texts_of in ((_whole_sums, integer_texts), (_decimal_sums, decimal_texts)):
         is_known, sums = sums_of(total, rows if len(rest) == rows.size else rows.picked(rest))
         distinct, places = np.unique(sums[is_known], return_inverse=True)
         which[rest[is_known]] = places + len(results)
@@ -240,31 +243,26 @@ def _decimal_sums(total: ast.Arithmetic, rows: TermRows) -> tuple[Bools, Int64s]
 
 
 def _scaled(operand: ast.Expr, rows: TermRows) -> tuple[Int64s, Bools, Bools]:
-    """(values times 10**DECIMAL_PLACES, where they are known, where of xsd:decimal), each [size].
-
-    A value is known if it is a short decimal or a whole number.
-    """
     column = rows.columns.get(operand.name) if isinstance(operand, ast.Var) else None
     if column is None:
         return np.zeros(rows.size, np.int64), *np.zeros((2, rows.size), np.bool_)
-    bound = np.where(column < 0, column.max(initial=0), column)
-    used, where = distinct_codes(bound, len(rows.terms))
-    number = doubles_of(used.astype(np.int32), rows.terms)
+    return scaled(column, rows.terms)
+
+
+def scaled(codes: Int32s, terms: Sequence[str]) -> tuple[Int64s, Bools, Bools]:
+    """(values times 10**DECIMAL_PLACES, where they are known, where of xsd:decimal), each [n].
+
+    The value of a code is known if its term is a short decimal or a whole number.
+    """
+    bound = np.where(codes < 0, codes.max(initial=0), codes)
+    used, where = distinct_codes(bound, len(terms))
+    number = doubles_of(used.astype(np.int32), terms)
     values, is_known = of_decimals(number.value)
     is_known &= (number.kind == EXACT) | (number.kind == SHORT)
     is_decimal = values % 10**DECIMAL_PLACES != 0
     for i in np.flatnonzero(is_known & ~is_decimal).tolist():
-        is_decimal[i] = rows.terms[int(used[i])].endswith(DECIMAL_TYPE)
-    return values[where], is_known[where] & (column >= 0), is_decimal[where]
-
-
-def _decimal_texts(values: Int64s) -> list[str]:
-    """The canonical terms of decimals, given times 10**DECIMAL_PLACES."""
-    words = pa.py_buffer(np.column_stack([values, values >> 63]))  # of 128 bits
-    numbers = pa.Array.from_buffers(pa.decimal128(18, DECIMAL_PLACES), len(values), [None, words])
-    digits = pc.utf8_rtrim(pc.utf8_rtrim(numbers.cast(pa.string()), "0"), ".")
-    texts: list[str] = pc.binary_join_element_wise('"', digits, f'"{DECIMAL_TYPE}', "").to_pylist()
-    return texts
+        is_decimal[i] = terms[int(used[i])].endswith(DECIMAL_TYPE)
+    return values[where], is_known[where] & (codes >= 0), is_decimal[where]
 
 
 def _whole(operand: ast.Expr, rows: TermRows) -> tuple[Bools, Int64s]:

@@ -22,7 +22,13 @@ from spaseq.expr.numbers import Float, to_double
 from spaseq.expr.temporal import Moment
 from spaseq.expr.values import decode
 from spaseq.lang import ast
-from spaseq.rdf.columns.term_columns import INTEGER_TYPE, NumberColumn, distinct_codes
+from spaseq.rdf.columns.term_columns import (
+    DECIMAL_PLACES,
+    DECIMAL_TYPE,
+    INTEGER_TYPE,
+    NumberColumn,
+    distinct_codes,
+)
 from spaseq.rdf.columns.term_tables import TermTable
 from spaseq.rdf.terms.number_kinds import (
     DATE_TIME,
@@ -42,8 +48,6 @@ _DIGITS = 15
 
 _SMALL = rf'^"-?[0-9]{{1,{_DIGITS}}}"\^\^<{XSD}integer>$'
 
-DECIMAL_PLACES = 6
-DECIMAL_TYPE = f"^^<{XSD}decimal>"
 _WHOLE_DIGITS = _DIGITS - DECIMAL_PLACES
 _SHORT = rf'^"-?[0-9]{{1,{_WHOLE_DIGITS}}}(\.[0-9]{{1,{DECIMAL_PLACES}}})?"\^\^<{XSD}decimal>$'
 """A decimal of at most `_DIGITS` digits, at most `DECIMAL_PLACES` of them behind the point."""
@@ -82,6 +86,11 @@ def of_decimals(values: Float64s, places: int = DECIMAL_PLACES) -> tuple[Int64s,
         m = np.rint(values * 10**places)
         fits: Bools = (np.abs(m) < 10**_DIGITS) & (m / 10**places == values)
         return np.where(fits, m, 0).astype(np.int64), fits
+
+
+def are_short(values: Int64s) -> bool:
+    """Whether decimals, given times 10**DECIMAL_PLACES, have at most 15 digits."""
+    return bool((np.abs(values) < 10**_DIGITS).all())
 
 
 def sum_of(expr: ast.Expr) -> ast.Arithmetic | None:

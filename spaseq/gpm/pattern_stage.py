@@ -379,9 +379,10 @@ class SolutionRows:
         return texts
 
     def _numbers(self, known: TermColumn | None, codes: Int32s | None, size: int) -> NumberColumn:
-        if known is not None and known.values is not None:
-            return NumberColumn.of_integers(known.values)
         if known is not None:
+            own = known.numbers
+            if own is not None:
+                return own
             return doubles_of(known.codes, known.terms.to_pylist())
         return NumberColumn.unknown(size) if codes is None else doubles_of(codes, self._terms)
 

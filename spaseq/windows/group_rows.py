@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow.compute as pc
 
 from spaseq.compiled.arrays import Array, Bools, Int8s, Int32s, Int64s
-from spaseq.expr.doubles import DECIMAL_TYPE, of_decimals, whole_numbers
+from spaseq.expr.doubles import of_decimals, whole_numbers
 from spaseq.plan.query_plan import KeptGroups, Operand, QueryPlan
 from spaseq.plan.window_groups import SOLVED
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
+from spaseq.rdf.columns.term_columns import DECIMAL_TYPE, NumberColumn, TermColumn
 from spaseq.rdf.terms import number_kinds
 from spaseq.rdf.terms.term import XSD
 from spaseq.windows.canonical_doubles import double_strings

@@ -13,7 +13,7 @@ import pytest
 from spaseq.gpm.solutions.lazy_columns import ComputedColumn, LazyColumn
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.gpm.solutions.solutions import Solutions
-from spaseq.gpm.solutions.value_columns import IntegerColumn, TableColumn
+from spaseq.gpm.solutions.value_columns import DecimalColumn, IntegerColumn, TableColumn
 from spaseq.rdf.columns.term_tables import ListedTerms
 
 
@@ -29,6 +29,8 @@ def no_collector() -> Iterator[None]:
 def column(name: str, batch: Lexicon) -> LazyColumn:
     if name == "integers":
         return IntegerColumn(np.array([5, 6]), batch)
+    if name == "decimals":
+        return DecimalColumn(np.array([5, 6]), batch)
     lexicon = Lexicon(ListedTerms(["<http://e/a>"]))
     table = Solutions(1, None, {"x": np.zeros(1, np.int32)}, lexicon)
     return TableColumn(table, "x", np.array([0, 0]), batch)
@@ -36,7 +38,7 @@ def column(name: str, batch: Lexicon) -> LazyColumn:
 
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("is_read", [False, True])
-@pytest.mark.parametrize("name", ["integers", "table"])
+@pytest.mark.parametrize("name", ["integers", "decimals", "table"])
 def test_a_batch_goes_with_the_columns_of_its_codes(name: str, is_read: bool) -> None:
     batch = Lexicon(ListedTerms([]))
     known, made = weakref.ref(batch), column(name, batch)

@@ -273,7 +273,7 @@ def _distinct(rows: SolutionBatch, slot: Int32s) -> Indices | None:
     alike = (place[:, 1:] == place[:, :-1]).all(axis=0)
     if not alike.any():
         return None
-    columns = [column.codes for column in rows.values.values()]
+    columns = [column.identities for column in rows.values.values()]
     if any(_rises(column, alike) for column in columns):
         return None
     some = np.flatnonzero(np.append(alike, False) | np.append(False, alike))
@@ -287,15 +287,17 @@ def _distinct(rows: SolutionBatch, slot: Int32s) -> Indices | None:
     return np.flatnonzero(kept)
 
 
-def _rises(column: Int32s, alike: Bools) -> bool:
+def _rises(column: Int32s | Int64s, alike: Bools) -> bool:
     """Whether a column [n] has a greater value than the row before wherever the two are `alike`."""
     return bool(((column[1:] > column[:-1]) | ~alike).all())
 
 
 def _firsts(columns: Sequence[Int32s | Int64s]) -> Indices:
-    """The first place of each distinct row of some columns, whose values are -1 and more."""
+    """The first place of each distinct row of some columns."""
     key, keys = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
+        if column.min(initial=0) < -1 or column.max(initial=0) >= 2**32:
+            column = np.unique(column, return_inverse=True)[1]
         width = int(column.max(initial=0)) + 2
         if keys * width >= 2**62:
             used, key = np.unique(key, return_inverse=True)

@@ -16,11 +16,10 @@ from spaseq.compiled.arrays import Float64s, Indices, Int32s, Int64s
 from spaseq.expr.doubles import always_decide, doubles_of
 from spaseq.gpm.kernels.keyed_ranges import pairs, ranges
 from spaseq.gpm.solutions.joins import KeyIndex
-from spaseq.gpm.solutions.lazy_columns import LazyColumns
 from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.gpm.solutions.thresholds import Comparison, Order, is_number, numbers_of
-from spaseq.gpm.solutions.value_columns import TableColumn
+from spaseq.gpm.solutions.value_columns import lazily_merged
 from spaseq.rdf.columns.term_columns import NumberColumn, distinct_codes
 from spaseq.rdf.columns.term_tables import SoughtTexts
 from spaseq.rdf.terms.number_kinds import FLOAT
@@ -156,23 +155,3 @@ def _pairs(
     rows, others = np.empty((2, total), np.int64)
     pairs(low, count, table.order, rows, others)
     return rows, others
-
-
-def lazily_merged(left: Solutions, right: Solutions, rows: Indices, others: Indices) -> Solutions:
-    """The unions of paired solutions, whose columns are made when they are read."""
-    columns = LazyColumns.of(left.columns).take(rows)
-    for variable in right.columns:
-        if variable not in columns:
-            own = TableColumn(right, variable, others, left.lexicon)
-            columns = columns.with_made(variable, own)
-    # To know that a variable is bound, its column need not be read.
-    bound: dict[object, bool] = {
-        ("unbound", v): False for v in columns if not _may_be_unbound(left, right, v)
-    }
-    assert left.event is not None
-    return Solutions(len(rows), left.event[rows], columns, left.lexicon, bound)
-
-
-def _may_be_unbound(left: Solutions, right: Solutions, variable: str) -> bool:
-    side = left if variable in left.columns else right
-    return side.may_be_unbound(variable)

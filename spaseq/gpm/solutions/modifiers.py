@@ -14,15 +14,21 @@ from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.expr.aggregates import Elements
 from spaseq.expr.columns import TermRows, extend_column
 from spaseq.expr.compile import Options
-from spaseq.expr.doubles import sum_of
+from spaseq.expr.doubles import are_short, sum_of
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.expression_compiler import set_function
 from spaseq.expr.order import order_key
 from spaseq.expr.values import encode
-from spaseq.gpm.solutions.lazy_columns import LazyColumns
+from spaseq.gpm.solutions.lazy_columns import LazyColumn, LazyColumns
 from spaseq.gpm.solutions.lexicon import encoded
 from spaseq.gpm.solutions.solutions import Solutions
-from spaseq.gpm.solutions.value_columns import IntegerColumn, values_of
+from spaseq.gpm.solutions.value_columns import (
+    DecimalColumn,
+    IntegerColumn,
+    decimals_of,
+    may_be_whole,
+    values_of,
+)
 from spaseq.lang import ast
 
 Aggregates = Sequence[tuple[str, ast.Aggregate]]
@@ -39,24 +45,30 @@ def extended(found: Solutions, variable: str, expr: ast.Expr, options: Options) 
         return Solutions(found.size, found.event, columns, found.lexicon)
     total = sum_of(expr)
     if total is not None and found.size >= thresholds.current.summed_rows:
-        values = _summed(found, total)
-        if values is not None:
-            own = IntegerColumn(values, found.lexicon)
+        own = _summed(found, total)
+        if own is not None:
             columns = LazyColumns.of(found.columns).with_made(variable, own)
             return Solutions(found.size, found.event, columns, found.lexicon)
     results, which = _values(found, expr, options)
     return found.with_column(variable, encoded(found.lexicon, results)[which])
 
 
-def _summed(found: Solutions, total: ast.Arithmetic) -> Int64s | None:
-    """The sums [size] of two variables, None unless all are sums of small whole numbers."""
+def _summed(found: Solutions, total: ast.Arithmetic) -> LazyColumn | None:
+    """The sums [size] of two variables, None unless all are small whole numbers, or decimals."""
     assert isinstance(total.left, ast.Var)
     assert isinstance(total.right, ast.Var)
-    left = values_of(found, total.left.name)
-    right = None if left is None else values_of(found, total.right.name)
-    if left is None or right is None:
+    left, right, add = total.left.name, total.right.name, total.op == "+"
+    if may_be_whole(found, [left, right]):
+        one = values_of(found, left)
+        other = None if one is None else values_of(found, right)
+        if one is not None and other is not None:
+            return IntegerColumn(one + other if add else one - other, found.lexicon)
+    some = decimals_of(found, left)
+    others = None if some is None else decimals_of(found, right)
+    if some is None or others is None or not (some[1] | others[1]).all():
         return None
-    return left + right if total.op == "+" else left - right
+    sums = some[0] + others[0] if add else some[0] - others[0]
+    return DecimalColumn(sums, found.lexicon) if are_short(sums) else None
 
 
 SOLUTION = RESERVED + "solution"

@@ -14,9 +14,10 @@ import numpy as np
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools, Float64s, Indices
 from spaseq.expr.doubles import doubles_of
-from spaseq.gpm.solutions.joins import Pairs, expanded, merged
+from spaseq.gpm.solutions.joins import Pairs, expanded
 from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.gpm.solutions.value_columns import lazily_merged
 from spaseq.rdf.columns.term_columns import NumberColumn
 from spaseq.rdf.terms.number_kinds import FLOAT, OTHER, UNKNOWN
 from spaseq.records import record
@@ -49,7 +50,7 @@ def joined_by_value(left: Solutions, right: Solutions, tests: Sequence[Compariso
     names = dict.fromkeys(test.left for test in tests)
     ranges = [_Ranges(left, right, [t for t in tests if t.left == name]) for name in names]
     found = min(ranges, key=lambda each: each.size).pairs()
-    return merged(left, right, found).within(current_budget())
+    return lazily_merged(left, right, *found).within(current_budget())
 
 
 class _Ranges:

@@ -1,20 +1,25 @@
-"""Columns of solutions that are known without codes: rows of a table, and whole numbers.
+"""Columns of solutions that are known without codes: rows of a table, and numbers.
 
 Both become codes of a batch's terms only if somebody asks for codes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Self, TypeAlias
 
 import numpy as np
 
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
-from spaseq.expr.columns import whole_numbers_of
+from spaseq.expr.columns import scaled, whole_numbers_of
 from spaseq.gpm.solutions.lazy_columns import LazyColumn, LazyColumns
 from spaseq.gpm.solutions.lexicon import Lexicon, translated
 from spaseq.gpm.solutions.solutions import Solutions
-from spaseq.rdf.columns.term_columns import TermColumn, integer_texts
+from spaseq.rdf.columns.term_columns import TermColumn, decimal_texts, integer_texts
+
+Decimals: TypeAlias = tuple[Int64s, Bools]
+"""(values [n] times 10**DECIMAL_PLACES, which of them are of xsd:decimal)."""
 
 
 class TableColumn(LazyColumn):
@@ -51,13 +56,24 @@ class TableColumn(LazyColumn):
         values: Int64s | None = self._table.memo[key]
         return None if values is None else values[self.rows]
 
+    @property
+    def decimals(self) -> Decimals | None:
+        """The terms as decimals, None if some row of the table has none."""
+        key = ("decimals", self._variable)
+        if key not in self._table.memo:
+            self._table.memo[key] = _decimals_of(
+                self._table.columns[self._variable], self._table.lexicon
+            )
+        found: Decimals | None = self._table.memo[key]
+        return None if found is None else (found[0][self.rows], found[1][self.rows])
+
     def _made(self) -> Int32s:
         codes = self._table.columns[self._variable][self.rows]
         return translated(codes, self._table.lexicon, self._lexicon, add=True)
 
 
-class IntegerColumn(LazyColumn):
-    """xsd:integers, as values [n] that are exact in float64."""
+class _ValueColumn(LazyColumn):
+    """Numbers as values [n]."""
 
     __slots__ = ("_lexicon", "values")
 
@@ -65,17 +81,41 @@ class IntegerColumn(LazyColumn):
         super().__init__()
         self.values, self._lexicon = values, lexicon
 
-    def take(self, rows: Indices | Bools) -> IntegerColumn:
-        return IntegerColumn(self.values[rows], self._lexicon)
+    def take(self, rows: Indices | Bools) -> Self:
+        return type(self)(self.values[rows], self._lexicon)
+
+    def _made(self) -> Int32s:
+        distinct, which = np.unique(self.values, return_inverse=True)
+        return self._lexicon.encode(self._texts(distinct))[which]
+
+    @staticmethod
+    @abstractmethod
+    def _texts(values: Int64s) -> list[str]:
+        """The N-Triples texts of values [n]."""
+
+
+class IntegerColumn(_ValueColumn):
+    """xsd:integers, as values [n] that are exact in float64."""
+
+    __slots__ = ()
+    _texts = staticmethod(integer_texts)
 
     @property
     def terms(self) -> TermColumn:
         """The terms [n]."""
         return TermColumn.of_integers(self.values)
 
-    def _made(self) -> Int32s:
-        distinct, which = np.unique(self.values, return_inverse=True)
-        return self._lexicon.encode(integer_texts(distinct))[which]
+
+class DecimalColumn(_ValueColumn):
+    """xsd:decimals of at most 15 digits, as values [n], times 10**DECIMAL_PLACES."""
+
+    __slots__ = ()
+    _texts = staticmethod(decimal_texts)
+
+    @property
+    def terms(self) -> TermColumn:
+        """The terms [n]."""
+        return TermColumn.of_decimals(self.values)
 
 
 def lazy_column(columns: Mapping[str, Int32s], variable: str) -> LazyColumn | None:
@@ -96,4 +136,49 @@ def values_of(found: Solutions, variable: str) -> Int64s | None:
     column = lazy_column(found.columns, variable)
     if isinstance(column, TableColumn | IntegerColumn):
         return column.values
+    if isinstance(column, DecimalColumn):
+        return None
     return whole_numbers_of(found.columns[variable], found.lexicon)
+
+
+def decimals_of(found: Solutions, variable: str) -> Decimals | None:
+    """A variable's values as decimals, None unless all are short decimals or whole numbers."""
+    if variable not in found.columns:
+        return None
+    column = lazy_column(found.columns, variable)
+    if isinstance(column, TableColumn):
+        return column.decimals
+    if isinstance(column, DecimalColumn):
+        return column.values, np.ones(found.size, np.bool_)
+    return _decimals_of(found.columns[variable], found.lexicon)
+
+
+def _decimals_of(codes: Int32s, terms: Lexicon) -> Decimals | None:
+    values, are_known, are_decimals = scaled(codes, terms)
+    return (values, are_decimals) if are_known.all() else None
+
+
+def may_be_whole(found: Solutions, variables: Sequence[str]) -> bool:
+    """Whether no column of a table says that some variable has other values than whole ones."""
+    columns = (lazy_column(found.columns, v) for v in variables if v in found.columns)
+    return all(column.values is not None for column in columns if isinstance(column, TableColumn))
+
+
+def lazily_merged(left: Solutions, right: Solutions, rows: Indices, others: Indices) -> Solutions:
+    """The unions of paired solutions, whose columns are made when they are read."""
+    columns = LazyColumns.of(left.columns).take(rows)
+    for variable in right.columns:
+        if variable not in columns:
+            own = TableColumn(right, variable, others, left.lexicon)
+            columns = columns.with_made(variable, own)
+    # To know that a variable is bound, its column need not be read.
+    bound: dict[object, bool] = {
+        ("unbound", v): False for v in columns if not _may_be_unbound(left, right, v)
+    }
+    assert left.event is not None
+    return Solutions(len(rows), left.event[rows], columns, left.lexicon, bound)
+
+
+def _may_be_unbound(left: Solutions, right: Solutions, variable: str) -> bool:
+    side = left if variable in left.columns else right
+    return side.may_be_unbound(variable)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from spaseq import thresholds
 from spaseq.compiled.arrays import Bools, Float64s, Indices, Int8s, Int32s, Int64s, Objects
-from spaseq.rdf.terms.number_kinds import EXACT, OTHER
+from spaseq.rdf.terms.number_kinds import EXACT, OTHER, SHORT
 from spaseq.rdf.terms.term import XSD
 from spaseq.records import record
 
@@ -93,14 +93,28 @@ def distinct_codes(codes: Ints, limit: int) -> tuple[Indices, Indices]:
 
 
 NO_VALUE = -(2**63)
-"""It stands for an unbound term among whole numbers."""
+"""It stands for an unbound term among numbers."""
 
-INTEGER_TYPE = f"^^<{XSD}integer>"
+INTEGER_TYPE, DECIMAL_TYPE = f"^^<{XSD}integer>", f"^^<{XSD}decimal>"
+
+DECIMAL_PLACES = 6
+"""Decimals that are computed in columns are multiples of 10**-DECIMAL_PLACES."""
 
 
 def integer_texts(values: Int64s) -> list[str]:
     """The N-Triples texts of whole numbers."""
     return [f'"{value}"{INTEGER_TYPE}' for value in values.tolist()]
+
+
+def decimal_texts(values: Int64s) -> list[str]:
+    """The canonical N-Triples texts of decimals, given times 10**DECIMAL_PLACES."""
+    import pyarrow.compute as pc  # few runs need it
+
+    words = pa.py_buffer(np.column_stack([values, values >> 63]))  # of 128 bits
+    numbers = pa.Array.from_buffers(pa.decimal128(18, DECIMAL_PLACES), len(values), [None, words])
+    digits = pc.utf8_rtrim(pc.utf8_rtrim(numbers.cast(pa.string()), "0"), ".")
+    texts: list[str] = pc.binary_join_element_wise('"', digits, f'"{DECIMAL_TYPE}', "").to_pylist()
+    return texts
 
 
 class TermColumn:
@@ -111,25 +125,39 @@ class TermColumn:
     are. Codes of two columns are comparable only if `terms` is the same object. `terms` may contain
     texts that no row uses.
 
-    A computed number is mostly compared only. So a column of whole numbers is stored as these, and
-    `codes` and `terms` are made when they are first read.
+    A computed number is mostly compared only. So a column of whole numbers, or of decimals, is
+    stored as these, and `codes` and `terms` are made when they are first read.
 
     >>> TermColumn.of_integers(np.array([7, NO_VALUE, -8])).texts(slice(1, 3))
     [None, '"-8"^^<http://www.w3.org/2001/XMLSchema#integer>']
     """
 
-    __slots__ = ("_codes", "_terms", "_values")
+    __slots__ = ("_are_decimals", "_codes", "_terms", "_values")
 
     def __init__(self, codes: Int32s, terms: TextArray) -> None:
         self._codes: Int32s | None = codes
         self._terms = terms
         self._values: Int64s | None = None
+        self._are_decimals = False
 
     @classmethod
     def of_integers(cls, values: Int64s) -> TermColumn:
         """The canonical xsd:integers of values [n] that are exact in float64, or NO_VALUE."""
+        return cls._of_values(values, False)
+
+    @classmethod
+    def of_decimals(cls, values: Int64s) -> TermColumn:
+        """The canonical xsd:decimals of values [n], given times 10**DECIMAL_PLACES, or NO_VALUE.
+
+        They have at most 15 digits.
+        """
+        return cls._of_values(values, True)
+
+    @classmethod
+    def _of_values(cls, values: Int64s, are_decimals: bool) -> TermColumn:
         column = cls.__new__(cls)
         column._codes, column._terms, column._values = None, None, values
+        column._are_decimals = are_decimals
         return column
 
     @property
@@ -149,14 +177,35 @@ class TermColumn:
     @property
     def values(self) -> Int64s | None:
         """The whole numbers [n], NO_VALUE where unbound; None if the column is not of these."""
-        return self._values
+        return None if self._are_decimals else self._values
+
+    @property
+    def numbers(self) -> NumberColumn | None:
+        """The numbers [n] of a column that is stored as numbers; None for others."""
+        if self._values is None:
+            return None
+        made = NumberColumn.of_decimals if self._are_decimals else NumberColumn.of_integers
+        return made(self._values)
+
+    @property
+    def bound(self) -> Bools:
+        """[n] whether there is a term."""
+        if self._codes is None:
+            return self._values != NO_VALUE  # type: ignore[return-value]
+        return self._codes >= 0
+
+    @property
+    def identities(self) -> Int32s | Int64s:
+        """[n] numbers that are equal where terms are, and the least where unbound."""
+        return self._values if self._codes is None else self._codes  # type: ignore[return-value]
 
     def _make(self) -> None:
-        """Make codes and texts of whole numbers."""
+        """Make codes and texts of numbers."""
         assert self._values is not None
         distinct, which = np.unique(self._values, return_inverse=True)
         unbound = int(len(distinct) > 0 and distinct[0] == NO_VALUE)
-        self._terms = text_array(integer_texts(distinct[unbound:]))
+        texts_of = decimal_texts if self._are_decimals else integer_texts
+        self._terms = text_array(texts_of(distinct[unbound:]))
         # Last, as another thread may look whether there are codes; -1 is UNBOUND.
         self._codes = (which.reshape(-1) - unbound).astype(np.int32)
 
@@ -173,7 +222,7 @@ class TermColumn:
 
     def __setstate__(self, state: Sequence[Any]) -> None:
         self._codes, self._terms = state
-        self._values = None
+        self._values, self._are_decimals = None, False
 
     @classmethod
     def of(cls, texts: Sequence[str | None]) -> TermColumn:
@@ -190,10 +239,12 @@ class TermColumn:
         """The rows of all columns, in order."""
         if len(columns) == 1:
             return columns[0]
-        if any(column.values is not None for column in columns):
-            values = [_values(column) for column in columns]
+        stored = {column._are_decimals for column in columns if column._values is not None}
+        if len(stored) == 1:
+            values = [_values(column, *stored) for column in columns]
             if all(own is not None for own in values):
-                return cls.of_integers(np.concatenate([own for own in values if own is not None]))
+                whole = np.concatenate([own for own in values if own is not None])
+                return cls._of_values(whole, *stored)
         bound = [c for c in columns if len(c.terms)]
         if not bound or have_same_terms(bound):
             terms = bound[0].terms if bound else NO_TEXTS
@@ -208,7 +259,7 @@ class TermColumn:
     def take(self, rows: RowSelection) -> TermColumn:
         """The rows at the given positions; `terms` stays the same object."""
         if self._codes is None:
-            return TermColumn.of_integers(self._values[rows])  # type: ignore[index]
+            return self._of_values(self._values[rows], self._are_decimals)  # type: ignore[index]
         return TermColumn(self._codes[rows], self._terms)
 
     def compact(self) -> TermColumn:
@@ -293,20 +344,22 @@ def _of_few(texts: Sequence[str | None]) -> TermColumn:
     return TermColumn(np.array(codes, np.int32), text_array([*places]))
 
 
-def _values(column: TermColumn) -> Int64s | None:
-    """The values of a column of whole numbers, or of unbound terms; None for other columns."""
-    if column.values is not None:
-        return column.values
+def _values(column: TermColumn, are_decimals: bool) -> Int64s | None:
+    """The values of a column of integers or decimals, or of unbound terms; None for others."""
+    if column._values is not None:
+        return column._values if column._are_decimals == are_decimals else None
     return None if len(column.terms) else np.full(len(column), NO_VALUE)
 
 
 def side_by_side(columns: Sequence[TermColumn]) -> tuple[Int32s, TextArray]:
     """The codes of all columns, one after the other, in a table of all their terms.
 
-    A term has several codes if it is in the tables of several columns.
+    A term has several codes if it is in the tables of several columns. Tables of long columns come
+    first: terms that ascend in most rows mostly go on to do so.
     """
     columns = [column.compact() for column in columns]
-    tables = {id(column.terms): column.terms for column in columns}
+    longest = sorted(columns, key=len, reverse=True)
+    tables = {id(column.terms): column.terms for column in longest}
     begin = dict(zip(tables, accumulate(map(len, tables.values()), initial=0), strict=False))
     codes = [
         np.where(column.codes < 0, UNBOUND, column.codes + begin[id(column.terms)]).astype(np.int32)
@@ -363,6 +416,14 @@ class NumberColumn:
         bound: Bools = values != NO_VALUE
         kind = np.where(bound, np.int8(EXACT), np.int8(OTHER))
         return cls(np.where(bound, values, np.nan), kind)
+
+    @classmethod
+    def of_decimals(cls, values: Int64s) -> NumberColumn:
+        """Decimals of at most 15 digits, given times 10**DECIMAL_PLACES, or NO_VALUE."""
+        bound: Bools = values != NO_VALUE
+        kind = np.where(values % 5**DECIMAL_PLACES == 0, np.int8(EXACT), np.int8(SHORT))
+        kind[~bound] = OTHER
+        return cls(np.where(bound, values / 10**DECIMAL_PLACES, np.nan), kind)
 
     @classmethod
     def concat(cls, columns: Sequence[NumberColumn]) -> NumberColumn:

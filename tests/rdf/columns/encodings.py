@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,14 @@ from spaseq.lift.lane_terms import SharedTexts
 from spaseq.lift.lanes import Lane, LaneForm
 from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.term_columns import INTEGER_TYPE, NO_VALUE, TermColumn, text_array
+from spaseq.rdf.columns.term_columns import (
+    DECIMAL_PLACES,
+    DECIMAL_TYPE,
+    INTEGER_TYPE,
+    NO_VALUE,
+    TermColumn,
+    text_array,
+)
 
 PREFIX = "http://example/"
 
@@ -65,13 +73,17 @@ def _unused(column: TermColumn) -> TermColumn:
 
 
 def _values(column: TermColumn) -> TermColumn:
-    """Integers as values; other columns as they are."""
-    end = f'"{INTEGER_TYPE}'
+    """Canonical integers, or short decimals, as values; other columns as they are."""
     texts = column.texts()
-    if not all(text is None or text.endswith(end) for text in texts):
-        return column
-    values = [NO_VALUE if text is None else int(text[1 : -len(end)]) for text in texts]
-    return TermColumn.of_integers(np.array(values, np.int64))
+    for datatype, places in ((INTEGER_TYPE, 0), (DECIMAL_TYPE, DECIMAL_PLACES)):
+        end = f'"{datatype}'
+        if all(text is None or text.endswith(end) for text in texts):
+            numbers = [None if text is None else Decimal(text[1 : -len(end)]) for text in texts]
+            values = [NO_VALUE if n is None else int(n.scaleb(places)) for n in numbers]
+            made = TermColumn.of_decimals if places else TermColumn.of_integers
+            own = made(np.array(values, np.int64))
+            return own if own.texts() == texts else column
+    return column
 
 
 def _lane(column: TermColumn) -> TermColumn:

@@ -340,7 +340,7 @@ class RunSequencer:
             of_rows, variable = rows.numbers[number.name].kind, number.variable
             kinds = {kind for kind in KINDS if (of_rows == kind).any()}
             if variable and OTHER in kinds:  # of unbound variables, or of terms without a number
-                bound = rows.values[variable].codes >= 0
+                bound = rows.values[variable].bound
                 kinds = {kind for kind in kinds if ((of_rows == kind) & bound).any()}
             found[number.name] = kinds
         return found
