@@ -79,7 +79,7 @@ def constructed(template: Template, query: str, answer: Answer) -> Answer | None
     >>> constructed(template, "q", answer).graph
     (('<http://e/a>', '<http://e/p>', '"b"'),)
     """
-    key = blake2b(f"{query}\0{answer.order_key()}".encode(), digest_size=16).hexdigest()
+    key = key_of(query, answer)
     values = dict(answer.singles)
     for name, xs in answer.lists:
         values[name] = xs[-1]
@@ -98,8 +98,13 @@ def constructed(template: Template, query: str, answer: Answer) -> Answer | None
             graph[(s, p, o) if template.graph is None else insertion(s, p, o)] = None
     if not graph:
         return None
-    event = query if template.graph is not None else _event_iri(template.stream, key)
+    event = query if template.graph is not None else event_iri(template.stream, key)
     return Answer(*answer[:6], tuple(graph), event)
+
+
+def key_of(query: str, answer: Answer) -> str:
+    """What is unique to an answer of the query with this name."""
+    return blake2b(f"{query}\0{answer.order_key()}".encode(), digest_size=16).hexdigest()
 
 
 def _wanted(term: PatternTerm, values: dict[str, str], composed: dict[str, Terms]) -> str:
@@ -112,7 +117,8 @@ def _wanted(term: PatternTerm, values: dict[str, str], composed: dict[str, Terms
     return values.get(term.name, wildcard(term.name))
 
 
-def _event_iri(stream: str | None, key: str) -> str:
+def event_iri(stream: str | None, key: str) -> str:
+    """The IRI of the graph of the answer with this key."""
     if stream is None:
         return f"urn:spaseq:{key}"
     return f"{stream}{key}" if stream.endswith(("/", "#")) else f"{stream}/{key}"
@@ -140,7 +146,13 @@ def _value(term: PatternTerm, values: dict[str, str], key: str) -> str | None:
         return term
     value = values.get(term.name)
     if value is None and is_reserved(term.name):
-        digest = blake2b(f"{key}\0{term.name}".encode(), digest_size=10).hexdigest()
-        # No blank node of an event or of the knowledge base has such a label.
-        value = values[term.name] = f"_:t{digest}"
+        value = values[term.name] = label_of(key, term.name)
     return value
+
+
+def label_of(key: str, name: str) -> str:
+    """A blank node of the template in the graph of the answer with this key.
+
+    No blank node of an event or of the knowledge base has such a label.
+    """
+    return "_:t" + blake2b(f"{key}\0{name}".encode(), digest_size=10).hexdigest()

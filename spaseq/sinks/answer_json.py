@@ -97,14 +97,16 @@ _term_json = lru_cache(_TERMS)(term_json)
 
 def _triple_json(s: str, p: str, o: str) -> str:
     """A triple as an object of three SPARQL 1.1 JSON terms."""
-    subject, predicate, object_ = _plain_json(s), _plain_json(p), _plain_json(o)
+    subject, predicate, object_ = _known_json(s), _known_json(p), _known_json(o)
     return f'{{"subject": {subject}, "predicate": {predicate}, "object": {object_}}}'
 
 
-@lru_cache(_TERMS)
-def _plain_json(text: str) -> str:
+def plain_json(text: str) -> str:
     """A term as SPARQL 1.1 JSON text, whatever it is."""
     return _encoded(Term(text).to_sparql_json())
+
+
+_known_json = lru_cache(_TERMS)(plain_json)
 
 
 def render_term(text: str) -> dict[str, Any] | list[Any]:

@@ -11,6 +11,7 @@ from spaseq.sinks.line_file import LineFile
 
 if TYPE_CHECKING:
     from spaseq.algebra.answer_batch import AnswerBatch
+    from spaseq.algebra.graph_batch import GraphBatch
     from spaseq.algebra.shared_answers import SharedPart
     from spaseq.rdf.columns.term_columns import TextArray
 
@@ -29,8 +30,9 @@ class Sink(ABC):
     answers, so its memory does not grow with them. `close` completes the document and leaves the
     text stream open, because the caller owns it.
 
-    `write_all` takes many answers. If they are columns, it calls `write_batch` or `write_part`,
-    which a format may implement besides `write` to be faster; all must write the same.
+    `write_all` takes many answers. If they are columns, it calls `write_batch`, `write_part` or
+    `write_graphs`, which a format may implement besides `write` to be faster; all must write the
+    same.
 
     A subclass implements `write`, and `open` and `close` where its documents have a beginning or
     an end. It sets the class variables below, and one line in `spaseq.sinks` registers it. All
@@ -83,6 +85,7 @@ class Sink(ABC):
     def write_all(self, query: str, answers: Sequence[Answer]) -> None:
         """Write answers of the query with this name, like `write` for each."""
         from spaseq.algebra.answer_batch import AnswerBatch  # Arrow, which `check` need not import
+        from spaseq.algebra.graph_batch import GraphBatch
         from spaseq.algebra.shared_answers import SharedPart
 
         if isinstance(answers, AnswerBatch):
@@ -90,6 +93,9 @@ class Sink(ABC):
                 self.write_batch(query, part)
         elif isinstance(answers, SharedPart):
             self.write_part(query, answers)
+        elif isinstance(answers, GraphBatch):
+            for graphs in answers.parts():
+                self.write_graphs(query, graphs)
         else:
             for answer in answers:
                 self.write(query, answer)
@@ -101,6 +107,11 @@ class Sink(ABC):
 
     def write_part(self, query: str, answers: SharedPart) -> None:
         """Write some answers of columns that have those of other queries, too, like `write`."""
+        for answer in answers:
+            self.write(query, answer)
+
+    def write_graphs(self, query: str, answers: GraphBatch) -> None:
+        """Write graph events that are columns, like `write`."""
         for answer in answers:
             self.write(query, answer)
 

@@ -7,14 +7,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TextIO
+from typing import TYPE_CHECKING, ClassVar, TextIO
 
 from spaseq.algebra.answers import Answer
-from spaseq.errors import UsageError
+from spaseq.errors import RunError, UsageError
 from spaseq.rdf.messages.written import MESSAGE_END, VERSION
 from spaseq.rdf.terms.term import GENERATED_AT_TIME, Triple, iri_text
 from spaseq.rdf.terms.times import format_time, time_literal
 from spaseq.sinks.base import Sink
+
+if TYPE_CHECKING:
+    from spaseq.algebra.graph_batch import GraphBatch
 
 
 class GraphSink(Sink):
@@ -46,12 +49,19 @@ class NQuads(GraphSink):
     form = "nquads"
     suffix = "nq"
     about = "the graphs of CONSTRUCT queries with their times, readable as a stream"
+    after: ClassVar[str] = ""
+    """What stands after each event."""
 
     def write_event(self, iri: str, triples: Sequence[Triple], time_ms: int) -> None:
         graph = iri_text(iri)
         lines = [f"{s} {p} {o} {graph} .\n" for s, p, o in triples]
-        lines.append(f"{graph} {_TIME} {time_literal(time_ms)} .\n")
+        lines.append(f"{graph} {_TIME} {time_literal(time_ms)} .\n{self.after}")
         self.out.write("".join(lines))
+
+    def write_graphs(self, query: str, answers: GraphBatch) -> None:
+        from spaseq.sinks.text_columns import triple_lines  # Arrow's functions
+
+        self.write_lines(triple_lines(answers, self.after))
 
 
 _PREFIXES = """@prefix prov: <http://www.w3.org/ns/prov#> .
@@ -102,7 +112,11 @@ class JsonLdGraphs(GraphSink):
         lines = [f"{s} {p} {o} {graph} ." for s, p, o in triples]
         lines.append(f"{graph} {_TIME} {time_literal(time_ms)} .")
         quads = ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS)
-        made = ox.serialize(quads, format=ox.RdfFormat.JSON_LD)
+        try:
+            made = ox.serialize(quads, format=ox.RdfFormat.JSON_LD)
+        except OSError as error:  # of triple terms
+            reason = f"cannot write <{iri}> as {self.form}: {error}"
+            raise RunError(f"{reason}; use nquads, trig or jsonl") from None
         assert made is not None
         self.out.write(self._separator + made.decode().strip()[1:-1])
         self._separator = ",\n"
@@ -119,10 +133,7 @@ class RdfMessages(NQuads):
 
     form = suffix = "rdfm"
     about = "the same as RDF Messages, one for each graph"
+    after = MESSAGE_END
 
     def open(self) -> None:
         self.out.write(VERSION)
-
-    def write_event(self, iri: str, triples: Sequence[Triple], time_ms: int) -> None:
-        super().write_event(iri, triples, time_ms)
-        self.out.write(MESSAGE_END)

@@ -10,6 +10,7 @@ from spaseq.sinks.base import Sink
 
 if TYPE_CHECKING:
     from spaseq.algebra.answer_batch import AnswerBatch
+    from spaseq.algebra.graph_batch import GraphBatch
     from spaseq.algebra.shared_answers import SharedPart
 
 
@@ -33,3 +34,8 @@ class JsonLines(Sink):
         rests = answers.whole.once(rests_of_json_lines)
         own = rests.slice(answers.begin, len(answers))
         self.write_lines(of_query(query, own, size=len(own)))
+
+    def write_graphs(self, query: str, answers: GraphBatch) -> None:
+        from spaseq.sinks.text_columns import graph_lines
+
+        self.write_lines(graph_lines(query, answers))

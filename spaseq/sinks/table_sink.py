@@ -16,8 +16,9 @@ from spaseq.sinks.base import Sink
 
 if TYPE_CHECKING:
     from spaseq.algebra.answer_batch import AnswerBatch
+    from spaseq.algebra.joined_texts import Part, PlacedTexts
     from spaseq.rdf.columns.term_columns import TermColumn
-    from spaseq.sinks.text_columns import Part, PlacedTexts, Syntax
+    from spaseq.sinks.text_columns import Syntax
 
 
 TIMES: dict[str, Callable[[Answer], int]] = {
@@ -73,7 +74,8 @@ class TableSink(Sink):
 
         `terms` gives the texts of a column of terms. The text of a time stands between `around`.
         """
-        from spaseq.sinks.text_columns import joined, time_texts
+        from spaseq.algebra.joined_texts import joined
+        from spaseq.sinks.text_columns import time_texts
 
         self._check_query(query)
         places = {"start": answers.first, "end": answers.last}
@@ -155,7 +157,8 @@ class TsvResults(TableSink):
         self._line([bindings.get(v, "") for v in self.variables])
 
     def write_batch(self, query: str, answers: AnswerBatch) -> None:
-        from spaseq.sinks.text_columns import PlacedTexts, joined_fields
+        from spaseq.algebra.joined_texts import PlacedTexts
+        from spaseq.sinks.text_columns import joined_fields
 
         around = '"', f'"^^<{XSD_DATE_TIME}>'
         columns = self.columns(query, answers, PlacedTexts.of, around)

@@ -1,12 +1,9 @@
-"""Columns of texts made at once: terms in the syntax of a format, times, joined texts, and lines of
-JSON.
-"""
+"""Columns of texts made at once: terms in the syntax of a format, times, and lines of JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
@@ -14,8 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq import thresholds
-from spaseq.algebra.answer_batch import AnswerBatch, Runs
-from spaseq.compiled.arrays import Bools, Bytes, Indices, Int32s, Int64s
+from spaseq.algebra.answer_batch import AnswerBatch
+from spaseq.algebra.graph_batch import GraphBatch
+from spaseq.algebra.joined_texts import (
+    Part,
+    PlacedTexts,
+    bytes_of,
+    joined,
+    joined_runs,
+    joined_where_bound,
+)
+from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.rdf.columns.term_columns import (
     NO_TEXTS,
     UNBOUND,
@@ -24,12 +30,11 @@ from spaseq.rdf.columns.term_columns import (
     distinct_codes,
     text_array,
 )
-from spaseq.rdf.kernels.row_texts import CONSTANT, OWN, holding_any, joined_texts
-from spaseq.rdf.kernels.vectors import WIDTH
-from spaseq.rdf.terms.term import CDT_LIST
+from spaseq.rdf.kernels.row_texts import holding_any
+from spaseq.rdf.terms.term import CDT_LIST, GENERATED_AT_TIME, XSD_DATE_TIME
 from spaseq.rdf.terms.times import FRACTIONS, format_time
 from spaseq.records import record
-from spaseq.sinks.answer_json import quoted, step_json, term_json
+from spaseq.sinks.answer_json import plain_json, quoted, step_json, term_json
 
 TEXT = pa.large_string()
 
@@ -136,7 +141,7 @@ def wrapped(
     convert: Callable[[str], str],
 ) -> list[Part]:
     """Parts that write bodies between two texts, or `convert` of a text with special bytes."""
-    is_special = holding_any(*_bytes_of(body), special)
+    is_special = holding_any(*bytes_of(body), special)
     if not is_special.any():
         return [head, body, tail]
     plain, others = np.flatnonzero(~is_special), np.flatnonzero(is_special)
@@ -145,93 +150,10 @@ def wrapped(
     return [merged([(plain, whole), (others, encoded(made))])]
 
 
-@record
-class PlacedTexts:
-    """Rows of texts [n]: row i is `table[places[i]]`, or no text where the place is negative."""
-
-    table: TextArray
-    places: Int32s
-
-    @classmethod
-    def of(cls, column: TermColumn) -> PlacedTexts:
-        """The terms of a column."""
-        column = column.compact()
-        return cls(column.terms, column.codes)
-
-
-Part: TypeAlias = "str | TextArray | PlacedTexts"
-"""What rows are joined of: a text that stands in all rows, or a text of each row."""
-
-
-def joined(parts: Sequence[Part], size: int) -> TextArray:
-    """Texts [n] one after the other, row by row."""
-    tables: list[TextArray] = []
-    places: list[Int32s] = []
-    column = []
-    for fixed, group in groupby(parts, lambda part: isinstance(part, str)):
-        if fixed:
-            tables.append(text_array(["".join(map(str, group))]))
-            column.append(CONSTANT)
-            continue
-        for part in group:
-            if isinstance(part, PlacedTexts):
-                column.append(len(places))
-                places.append(part.places)
-            else:
-                column.append(OWN)
-            tables.append(part.table if isinstance(part, PlacedTexts) else part)
-    data, offsets, first = _together(tables)
-    rows = np.array(places, np.int32).reshape(len(places), size)
-    ends, texts = joined_texts(data, offsets, first, np.array(column), rows, size)
-    return pa.LargeStringArray.from_buffers(size, pa.py_buffer(ends), pa.py_buffer(texts))
-
-
-def _together(tables: Sequence[TextArray]) -> tuple[Bytes, Int64s, Int64s]:
-    """(bytes, offsets, the number of the first text of each table) of all texts of some tables.
-
-    A table that stands there several times is copied once.
-    """
-    different = {id(table): table for table in tables}
-    texts = [_bytes_of(table) for table in different.values()]
-    begins = np.cumsum([0, *(len(data) for data, _ in texts)])
-    offsets = [own + begin for (_, own), begin in zip(texts, begins, strict=False)]
-    first = dict(zip(different, np.cumsum([0, *map(len, offsets)]), strict=False))
-    data = np.concatenate([*(data for data, _ in texts), np.zeros(WIDTH, np.uint8)])
-    return data, np.concatenate(offsets), np.array([first[id(table)] for table in tables])
-
-
-def joined_where_bound(
-    fields: Sequence[tuple[str, PlacedTexts]], separator: str, size: int
-) -> list[Part]:
-    """Parts that write fields: a constant and a text, nothing where the text is unbound.
-
-    The separator stands between the fields that are written.
-    """
-    parts: list[Part] = []
-    before = np.zeros(size, np.int32)  # whether a text stands before
-    for lead, texts in fields:
-        bound = texts.places >= 0
-        leads = text_array([lead, separator + lead])
-        parts += [PlacedTexts(leads, np.where(bound, before, np.int32(UNBOUND))), texts]
-        before |= bound
-    return parts
-
-
 def joined_fields(columns: Sequence[Part], separator: str, line_end: str, size: int) -> TextArray:
     """Lines of a table."""
     parts = [part for column in columns for part in (separator, column)]
     return joined([*parts[1:], line_end], size)
-
-
-def joined_runs(texts: TextArray, runs: Runs, separator: str) -> list[Part]:
-    """Parts that write the texts of each run, separated."""
-    if width := runs.width:
-        places = runs.places.reshape(-1, width).astype(np.int32)
-        parts = [part for own in places.T for part in (separator, PlacedTexts(texts, own))]
-        return parts[1:]
-    ends = np.concatenate([[0], runs.ends])
-    lists = pa.LargeListArray.from_arrays(pa.array(ends), texts.take(pa.array(runs.places)))
-    return [pc.binary_join(lists, pa.scalar(separator, TEXT))]
 
 
 def integer_texts(numbers: Int32s | Int64s) -> TextArray:
@@ -270,15 +192,6 @@ def _form(text: str) -> Form | None:
     return ("_:", "") if text[0] == "_" else ("<", ">")
 
 
-def _bytes_of(texts: TextArray) -> tuple[Bytes, Int64s]:
-    """The bytes of texts, and [n + 1] where each text begins and the last one ends."""
-    _, offsets, data = texts.buffers()
-    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    whole = np.frombuffer(data or b"", np.uint8)
-    whole.setflags(write=False)  # one type, so one kernel
-    return whole[ends[0] : ends[-1]], ends - ends[0]
-
-
 def merged(parts: Sequence[tuple[Indices, TextArray]]) -> TextArray:
     """Texts in the order of their rows, which are all of 0 ... n - 1."""
     if len(parts) == 1:
@@ -296,6 +209,7 @@ def _bools(values: pa.Array) -> Bools:
 
 _SPECIAL = bytes_table(b'"\\<')
 JSON_SYNTAX = Syntax(term_json, _SPECIAL)
+PLAIN_JSON_SYNTAX = Syntax(plain_json, _SPECIAL)
 
 
 def json_lines(query: str, answers: AnswerBatch) -> TextArray:
@@ -313,16 +227,76 @@ def of_query(query: str, *rests: Part, size: int) -> TextArray:
     return joined([f'{{"query": {quoted(query)}', *rests], size)
 
 
+def graph_lines(query: str, graphs: GraphBatch) -> TextArray:
+    """The lines that `answer_json` makes of answers with graphs, with their line ends."""
+    events = joined(wrapped(graphs.events, '"', '"', _SPECIAL, graphs.events, quoted), len(graphs))
+    triples = joined_where_bound(
+        [
+            (
+                "",
+                _where(
+                    kept,
+                    [
+                        '{"subject": ',
+                        PLAIN_JSON_SYNTAX.texts(s),
+                        ', "predicate": ',
+                        PLAIN_JSON_SYNTAX.texts(p),
+                        ', "object": ',
+                        PLAIN_JSON_SYNTAX.texts(o),
+                        "}",
+                    ],
+                ),
+            )
+            for (s, p, o), kept in zip(graphs.triples, graphs.kept, strict=True)
+        ],
+        ", ",
+        len(graphs),
+    )
+    result: list[Part] = ['"event": ', events, ', "graph": [', *triples, "]"]
+    return of_query(query, *_around(graphs.answers, result), size=len(graphs))
+
+
+def triple_lines(graphs: GraphBatch, after: str) -> TextArray:
+    """The N-Quads of graphs and of their times, with a text after each of them."""
+    event = joined([" <", graphs.events, "> .\n"], len(graphs))
+    lines = [
+        _where(kept, [*_apart(PlacedTexts.of(own) for own in triple), event])
+        for triple, kept in zip(graphs.triples, graphs.kept, strict=True)
+    ]
+    times = time_texts(graphs.answers.end_times)
+    end = f'"^^<{XSD_DATE_TIME}> .\n{after}'
+    return joined(
+        [*lines, "<", graphs.events, f'> <{GENERATED_AT_TIME}> "', times, end], len(graphs)
+    )
+
+
+def _apart(texts: Iterable[Part]) -> list[Part]:
+    """Texts with a space between them."""
+    return [part for text in texts for part in (" ", text)][1:]
+
+
+def _where(kept: Bools, parts: Sequence[Part]) -> PlacedTexts:
+    """Joined texts in some rows, and no text in the others."""
+    size = len(kept)
+    places = np.where(kept, np.arange(size), UNBOUND).astype(np.int32)
+    return PlacedTexts(joined(parts, size), places)
+
+
 def _rests(answers: AnswerBatch) -> list[Part]:
+    return _around(answers, ['"bindings": {', *_bindings(answers), "}"])
+
+
+def _around(answers: AnswerBatch, result: Sequence[Part]) -> list[Part]:
+    """What follows the name of the query in each line, given what is between times and trace."""
     times = time_texts(answers.rows.time)
     return [
         ', "start": "',
         PlacedTexts(times, answers.first.astype(np.int32)),
         '", "end": "',
         PlacedTexts(times, answers.last.astype(np.int32)),
-        '", "bindings": {',
-        *_bindings(answers),
-        '}, "trace": [',
+        '", ',
+        *result,
+        ', "trace": [',
         *joined_runs(_items(answers, times), answers.trace, ", "),
         "]}\n",
     ]

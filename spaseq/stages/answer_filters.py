@@ -12,6 +12,7 @@ from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, Instant
 from spaseq.algebra.change_batch import ChangeBatch
 from spaseq.algebra.construct import constructed
+from spaseq.algebra.graph_batch import graphs_of, makes_columns
 from spaseq.automaton.program.selection import Position, select
 from spaseq.automaton.program.window import Counted
 from spaseq.automaton.run.after_match import AfterMatchFilter, MutingFilter
@@ -115,6 +116,8 @@ class AnswerFilters:
         if template is None:
             return answers
         if template.graph is None:
+            if makes_columns(template, answers):
+                return graphs_of(answers, template, self._plan.identity.name)
             return self._graphs(answers)
         return ChangeBatch(answers, template, self.name)
 

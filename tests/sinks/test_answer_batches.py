@@ -18,6 +18,7 @@ from pyarrow import feather
 
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer
+from spaseq.algebra.joined_texts import PlacedTexts, joined, joined_where_bound
 from spaseq.algebra.window_extent import extent_text
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.plan.query_plan import EvaluatorName, QueryPlan
@@ -34,10 +35,7 @@ from spaseq.sinks.line_file import open_lines
 from spaseq.sinks.table_sink import TableSink, csv_syntax, csv_term
 from spaseq.sinks.text_columns import (
     JSON_SYNTAX,
-    PlacedTexts,
     encoded,
-    joined,
-    joined_where_bound,
     json_lines,
     time_texts,
 )

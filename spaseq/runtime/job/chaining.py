@@ -12,6 +12,7 @@ from itertools import chain, pairwise
 
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.algebra.change_batch import ChangeBatch
+from spaseq.algebra.graph_batch import GraphBatch
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import RunError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
@@ -46,6 +47,8 @@ class RegisteredStream:
         """The next answers as a batch of events."""
         if isinstance(answers, ChangeBatch):
             return answers.events(self._iri, self._counter)
+        if isinstance(answers, GraphBatch):
+            return answers.batch(self._iri, self._counter)
         return batch_from_events(self._iri, [_event(a) for a in answers], self._counter)
 
 

@@ -1,0 +1,206 @@
+"""Graph events that CONSTRUCT makes of many answers, as columns (docs/meaning.md#construct)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from itertools import combinations, pairwise
+from typing import overload
+
+import numpy as np
+import pyarrow as pa
+
+from spaseq.algebra.answer_batch import PIECE, AnswerBatch
+from spaseq.algebra.answers import Answer
+from spaseq.algebra.construct import Template, event_iri, label_of
+from spaseq.algebra.joined_texts import (
+    Part,
+    PlacedTexts,
+    bytes_of,
+    joined,
+    joined_runs,
+)
+from spaseq.algebra.nodes import is_reserved
+from spaseq.algebra.template_columns import (
+    TripleColumns,
+    are_allowed,
+    column_of,
+    event_batch,
+)
+from spaseq.compiled.arrays import Bools, Int32s, Int64s
+from spaseq.lang import ast
+from spaseq.rdf.columns.event_batch import EventBatch, EventNames
+from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn, TextArray, text_array
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.terms.term import Triple
+
+_answer = partial(tuple.__new__, Answer)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphBatch(Sequence[Answer]):
+    """n answers with their graph events; `Answer`s are made when somebody reads them.
+
+    Attributes:
+        answers: the answers without graphs.
+        events: the IRIs [n] of the graphs.
+        triples: the triples of the template, for each answer.
+        kept: bool [triples, n], whether the graph of an answer has a triple; it has at least one.
+    """
+
+    answers: AnswerBatch
+    events: TextArray
+    triples: Sequence[TripleColumns]
+    kept: Bools
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    @overload
+    def __getitem__(self, place: int) -> Answer: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Answer]: ...
+    def __getitem__(self, place: int | slice) -> Answer | list[Answer]:
+        chosen = range(len(self))[place]
+        if isinstance(chosen, int):
+            return next(iter(self._part(chosen, chosen + 1)._made()))
+        assert chosen.step == 1
+        return [*self._part(chosen.start, max(chosen.start, chosen.stop))]
+
+    def __radd__(self, others: list[Answer]) -> list[Answer]:
+        return [*others, *self]
+
+    def __iter__(self) -> Iterator[Answer]:
+        for part in self.parts():
+            yield from part._made()
+
+    def parts(self) -> Iterator[GraphBatch]:
+        """The answers in batches of at most `PIECE`."""
+        for begin in range(0, len(self), PIECE):
+            yield self._part(begin, min(begin + PIECE, len(self)))
+
+    def _part(self, begin: int, end: int) -> GraphBatch:
+        own = slice(begin, end)
+        triples = [(s.take(own), p.take(own), o.take(own)) for s, p, o in self.triples]
+        events = self.events.slice(begin, end - begin)
+        return GraphBatch(self.answers.part(begin, end), events, triples, self.kept[:, own])
+
+    def _made(self) -> Iterator[Answer]:
+        if not len(self):
+            return iter(())
+        texts = [zip(*(own.texts() for own in triple), strict=True) for triple in self.triples]
+        graphs: Iterator[tuple[Triple, ...]] = zip(*texts, strict=True)
+        if not self.kept.all():
+            masks = self.kept.T.tolist()
+            graphs = (
+                tuple([triple for triple, is_kept in zip(graph, mask, strict=True) if is_kept])
+                for graph, mask in zip(graphs, masks, strict=True)
+            )
+        given = zip(self.answers, graphs, self.events.to_pylist(), strict=True)
+        return (_answer((*answer[:6], graph, event)) for answer, graph, event in given)
+
+    def batch(self, stream: str, counter: InstantCounter) -> EventBatch:
+        """The graphs as events of a stream, which `counter` numbers."""
+        names, time = EventNames(self.events), self.answers.end_times
+        return event_batch((stream, counter), time, names, self.triples, self.kept, joined=True)
+
+
+def makes_columns(template: Template, answers: AnswerBatch) -> bool:
+    """Whether `graphs_of` can make the graphs of answers."""
+    bound = {*answers.names.singles, *answers.names.groups}
+    return (
+        template.graph is None
+        and not template.composed
+        and not any(is_reserved(name) and name in bound for name in template.variables)
+    )
+
+
+def graphs_of(answers: AnswerBatch, template: Template, query: str) -> GraphBatch:
+    """The answers of the query with this name whose graphs have a triple; see `constructed`."""
+    blank = [name for name in template.variables if is_reserved(name)]
+    keys = _keys(query, answers) if blank else None
+    labels = {name: TermColumn.of([label_of(key, name) for key in keys or ()]) for name in blank}
+    triples: list[TripleColumns] = []
+    for pattern in template.triples:
+        s, p, o = (
+            labels[term.name]
+            if isinstance(term, ast.Var) and term.name in labels
+            else column_of(answers, term)
+            for term in pattern.terms
+        )
+        triples.append((s, p, o))
+    kept = np.stack([are_allowed(triple) for triple in triples])
+    for (one, first), (other, second) in combinations(enumerate(triples), 2):
+        kept[other] &= ~(kept[one] & _are_equal(first, second))
+    rows = np.flatnonzero(kept.any(axis=0))
+    if len(rows) < len(answers):
+        answers, kept = answers.take(rows), kept[:, rows]
+        triples = [(s.take(rows), p.take(rows), o.take(rows)) for s, p, o in triples]
+        keys = None if keys is None else [keys[row] for row in rows.tolist()]
+    if keys is None:
+        keys = _keys(query, answers)
+    events = text_array([event_iri(template.stream, key) for key in keys])
+    return GraphBatch(answers, events, triples, kept)
+
+
+def _are_equal(first: TripleColumns, second: TripleColumns) -> Bools:
+    """[n] whether two triples are equal."""
+    found = np.ones(len(first[0]), np.bool_)
+    for place in (1, 2, 0):  # predicates differ most often
+        one, other = first[place], second[place]
+        if len(one.terms) == len(other.terms) == 1 and one.terms[0] != other.terms[0]:
+            return np.zeros(len(one), np.bool_)
+        codes = TermColumn.concat([one, other]).codes
+        found &= codes[: len(one)] == codes[len(one) :]
+    return found
+
+
+# --- keys -----------------------------------------------------------------------------------------
+
+
+def _keys(query: str, answers: AnswerBatch) -> list[str]:
+    """What is unique to each answer of the query with this name; see `construct.key_of`."""
+    begin, (data, ends) = f"{query}\0".encode(), bytes_of(_order_keys(answers))
+    text, places = data.tobytes(), ends.tolist()
+    return [
+        blake2b(begin + text[first:last], digest_size=16).hexdigest()
+        for first, last in pairwise(places)
+    ]
+
+
+def _order_keys(answers: AnswerBatch) -> TextArray:
+    """`Answer.order_key` of all answers."""
+    names, rows = answers.names, answers.rows
+    if names.groups:
+        return text_array([answer.order_key() for answer in answers])
+    instants = _hexadecimal(rows.time, rows.k)
+    count = len(names.streams)
+    steps = text_array([f"{gpm}\1{stream}\1" for gpm in names.gpms for stream in names.streams])
+    step = PlacedTexts(steps, rows.gpm.astype(np.int32) * count + rows.stream)
+    parts: list[Part] = [
+        PlacedTexts(instants, answers.last.astype(np.int32)),
+        PlacedTexts(instants, answers.first.astype(np.int32)),
+        *joined_runs(joined([instants, step], len(rows)), answers.trace, ""),
+        "\0",
+    ]
+    for name in names.singles:
+        own = PlacedTexts.of(answers.column(name))
+        bound = np.where(own.places >= 0, np.int32(0), np.int32(UNBOUND))
+        parts += [_where(f"{name}\1", bound), own, _where("\1", bound)]
+    return joined([*parts, "\0"], len(answers))
+
+
+def _where(text: str, places: Int32s) -> PlacedTexts:
+    return PlacedTexts(text_array([text]), places)
+
+
+def _hexadecimal(time: Int64s, k: Int32s) -> TextArray:
+    """Instants [n] as 24 digits each, which order as these do."""
+    digits = np.empty(len(time), [("time", ">u8"), ("k", ">u4")])
+    digits["time"] = time.astype(np.uint64) + np.uint64(2**63)
+    digits["k"] = k
+    ends = 24 * np.arange(len(time) + 1)
+    text = digits.tobytes().hex().encode()
+    return pa.LargeStringArray.from_buffers(len(time), pa.py_buffer(ends), pa.py_buffer(text))
