@@ -22,6 +22,7 @@ from spaseq.lang.shapes import QUERY
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.measures import Measures
 from spaseq.plan.query_plan import ChangingGraphs, QueryPlan
+from spaseq.rdf.columns.distinct_rows import first_rows
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import (
@@ -487,9 +488,7 @@ def distinct_solutions(bindings: EventSolutions) -> EventSolutions:
     alone[1:-1] = event[1:] != event[:-1]
     kept = alone[1:] & alone[:-1]
     rows = np.flatnonzero(~kept)  # the only ones whose columns are read
-    columns = taken(bindings.columns, rows).values()
-    table = np.stack([event[rows].astype(np.int64), *(c.astype(np.int64) for c in columns)])
-    _, first = np.unique(table, axis=1, return_index=True)
+    first = first_rows([event[rows], *taken(bindings.columns, rows).values()])
     if len(first) == len(rows):
         return bindings
     kept[rows[first]] = True

@@ -19,6 +19,7 @@ from spaseq.lang.variables import expression_variables
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.split_patterns import GraphStep, GraphTriples
+from spaseq.rdf.columns.distinct_rows import first_rows
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import RowSelection, TermColumn, distinct
 from spaseq.rdf.columns.term_tables import ExtendedTerms
@@ -238,6 +239,5 @@ def _rank(triple: n.TriplePattern, known: Mapping[str, Int64s]) -> tuple[int, in
 
 def _distinct(row: Indices, found: Mapping[str, Int64s]) -> tuple[Indices, dict[str, Int64s]]:
     """The distinct solutions, in order of their rows."""
-    table = np.stack([row, *found.values()])
-    first = np.sort(np.unique(table, axis=1, return_index=True)[1])
+    first = np.sort(first_rows([row, *found.values()]))
     return row[first], {v: column[first] for v, column in found.items()}

@@ -31,6 +31,7 @@ from spaseq.lang.variables import exists_uses
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.plan.query_plan import EachEventExtent, GpmPlan, KeptJoin, QueryPlan, WindowSource
 from spaseq.plan.window_plans import NOW
+from spaseq.rdf.columns.distinct_rows import first_rows
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
@@ -175,8 +176,7 @@ class WindowOperator:
         for i, own in enumerate(contents):
             counted |= (number == i) & np.isin(content.stream, own.counted)
         rows = content.take(np.flatnonzero(counted))
-        place = np.stack([rows.time, rows.k.astype(np.int64), rows.stream.astype(np.int64)])
-        rows = rows.take(np.sort(np.unique(place, axis=1, return_index=True)[1]))
+        rows = rows.take(np.sort(first_rows([rows.time, rows.k, rows.stream])))
         unbound = dict.fromkeys(rows.values, TermColumn.unbound(len(rows)))
         bare = np.full(len(rows), BARE, np.int32)
         return [

@@ -19,6 +19,7 @@ from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.run.event_rows import EventRows, GpmRow
 from spaseq.automaton.run.waiting_limit import Member, WaitingLimit
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
+from spaseq.rdf.columns.distinct_rows import first_rows
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 
 _NONE = np.empty(0, np.int64)
@@ -278,7 +279,7 @@ def _distinct(rows: SolutionBatch, slot: Int32s) -> Indices | None:
         return None
     some = np.flatnonzero(np.append(alike, False) | np.append(False, alike))
     group = np.cumsum(np.append(True, ~alike))[some]
-    first = _firsts([group, *(column[some] for column in columns)])
+    first = first_rows([group, *(column[some] for column in columns)])
     if len(first) == len(some):
         return None
     kept = np.ones(len(rows), np.bool_)
@@ -290,17 +291,3 @@ def _distinct(rows: SolutionBatch, slot: Int32s) -> Indices | None:
 def _rises(column: Int32s | Int64s, alike: Bools) -> bool:
     """Whether a column [n] has a greater value than the row before wherever the two are `alike`."""
     return bool(((column[1:] > column[:-1]) | ~alike).all())
-
-
-def _firsts(columns: Sequence[Int32s | Int64s]) -> Indices:
-    """The first place of each distinct row of some columns."""
-    key, keys = np.zeros(len(columns[0]), np.int64), 1
-    for column in columns:
-        if column.min(initial=0) < -1 or column.max(initial=0) >= 2**32:
-            column = np.unique(column, return_inverse=True)[1]
-        width = int(column.max(initial=0)) + 2
-        if keys * width >= 2**62:
-            used, key = np.unique(key, return_inverse=True)
-            keys = len(used)
-        key, keys = key * width + (column + 1), keys * width
-    return np.unique(key, return_index=True)[1]

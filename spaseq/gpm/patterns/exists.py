@@ -19,6 +19,7 @@ from spaseq.gpm.solutions.joins import merged, pairs
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, rewritten
+from spaseq.rdf.columns.distinct_rows import grouped_rows
 from spaseq.rdf.terms.term import XSD, literal_text
 from spaseq.records import record
 
@@ -63,11 +64,11 @@ class Existence:
 
     def _by_value(self, found: Solutions, names: list[str], evaluate: Evaluate) -> Indices:
         """`rows`, by evaluating the pattern for each distinct combination of values."""
-        table = np.stack([found.columns[v] for v in names])
-        combinations, which = np.unique(table, axis=1, return_inverse=True)
-        which = which.reshape(-1)
+        columns = [found.columns[v] for v in names]
+        first, which = grouped_rows(columns)
         hits = [np.empty(0, np.intp)]
-        for number, codes in enumerate(combinations.T.tolist()):
+        combinations = zip(*(column[first].tolist() for column in columns), strict=True)
+        for number, codes in enumerate(combinations):
             current_budget().check()
             rows = np.flatnonzero(which == number)
             bound = {v: found.lexicon[c] for v, c in zip(names, codes, strict=True) if c >= 0}

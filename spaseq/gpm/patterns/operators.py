@@ -39,6 +39,7 @@ from spaseq.gpm.solutions.solutions import Solutions, none, unit
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.lang import ast
 from spaseq.plan.query_plan import PatternEvaluation
+from spaseq.rdf.columns.distinct_rows import first_rows
 from spaseq.rdf.columns.term_columns import distinct
 
 
@@ -65,10 +66,10 @@ def _seed(given: Solutions, active: ActiveGraph, stored: Collection[str]) -> Sol
         return None
     lexicon = active.source.lexicon
     codes = [translated(given.columns[v], given.lexicon, lexicon, add=False) for v in names]
-    table = np.stack(codes, axis=1)
-    table = np.unique(table[(table >= 0).all(axis=1)], axis=0)
-    columns = {v: np.ascontiguousarray(table[:, i]) for i, v in enumerate(names)}
-    return Solutions(len(table), None, columns, lexicon)
+    known = np.flatnonzero(np.logical_and.reduce([own >= 0 for own in codes]))
+    first = known[first_rows([own[known] for own in codes])]
+    columns = {v: own[first] for v, own in zip(names, codes, strict=True)}
+    return Solutions(len(first), None, columns, lexicon)
 
 
 KB_SHARE = 10

@@ -28,6 +28,7 @@ from spaseq.kb.service_address import AllowedHosts
 from spaseq.kb.service_failure import ServiceFailure
 from spaseq.message_text import public_address
 from spaseq.options import ServiceOptions
+from spaseq.rdf.columns.distinct_rows import grouped_rows
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.records import record
 
@@ -238,10 +239,11 @@ def _combinations(
     shared = sorted(v for v in names & set(given.columns) if not given.may_be_unbound(v))
     if not shared:
         return [], [_BindingCombination({}, np.arange(given.size))]
-    table = np.stack([given.columns[v] for v in shared])
-    asked, which = np.unique(table, axis=1, return_inverse=True)
-    order = np.argsort(which.reshape(-1), kind="stable")
-    ends = np.cumsum(np.bincount(which.reshape(-1), minlength=asked.shape[1]))
+    columns = [given.columns[v] for v in shared]
+    first, which = grouped_rows(columns)
+    asked = np.stack([column[first] for column in columns])
+    order = np.argsort(which, kind="stable")
+    ends = np.cumsum(np.bincount(which, minlength=len(first)))
     combinations = []
     for codes, rows in zip(asked.T, np.split(order, ends[:-1]), strict=True):
         texts = given.lexicon.take(codes)

@@ -20,6 +20,7 @@ from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.gpm.solutions.thresholds import Comparison, Order, is_number, numbers_of
 from spaseq.gpm.solutions.value_columns import lazily_merged
+from spaseq.rdf.columns.distinct_rows import grouped_rows
 from spaseq.rdf.columns.term_columns import NumberColumn, distinct_codes
 from spaseq.rdf.columns.term_tables import SoughtTexts
 from spaseq.rdf.terms.number_kinds import FLOAT
@@ -96,9 +97,9 @@ def _table(
 
 
 def _sorted(right: Solutions, shared: Sequence[str], bounds: Float64s) -> _SortedTable:
-    columns = np.stack([right.columns[v] for v in shared])
-    distinct, key = np.unique(columns, axis=1, return_inverse=True)
-    key = key.reshape(-1)
+    columns = [right.columns[v] for v in shared]
+    first, key = grouped_rows(columns)
+    distinct = np.stack([column[first] for column in columns])
     order = np.lexsort((bounds, key)).astype(np.int64)
     starts = np.searchsorted(key[order], np.arange(distinct.shape[1] + 1)).astype(np.int64)
     keys = KeyIndex([*distinct], distinct.shape[1])

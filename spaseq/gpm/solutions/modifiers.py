@@ -30,6 +30,7 @@ from spaseq.gpm.solutions.value_columns import (
     values_of,
 )
 from spaseq.lang import ast
+from spaseq.rdf.columns.distinct_rows import first_rows, grouped_rows
 
 Aggregates = Sequence[tuple[str, ast.Aggregate]]
 Functions = Mapping[str, Callable[[Elements], str]]
@@ -152,9 +153,34 @@ def grouped(
         group, count = found.event.astype(np.intp), events
         result = Solutions(events, np.arange(events, dtype=np.int64), {}, found.lexicon)
     for name, aggregate in aggregates:
-        texts = _aggregate(found, aggregate, group, count, options, functions)
-        result = result.with_column(name, encoded(found.lexicon, texts))
+        if aggregate.function == "COUNT" and "COUNT" not in functions:
+            sizes, which = np.unique(
+                _counted(found, aggregate, group, count, options), return_inverse=True
+            )
+            codes = encoded(found.lexicon, [encode(size) for size in sizes.tolist()])[which]
+        else:
+            texts = _aggregate(found, aggregate, group, count, options, functions)
+            codes = encoded(found.lexicon, texts)
+        result = result.with_column(name, codes)
     return result
+
+
+def _counted(
+    found: Solutions, aggregate: ast.Aggregate, group: Indices, count: int, options: Options
+) -> Int64s:
+    """What COUNT gives for each group."""
+    if aggregate.operand is not None:
+        texts, which = _values(found, aggregate.operand, options)
+        numbers: dict[str | None, int] = {None: -1}
+        values = np.array([numbers.setdefault(t, len(numbers)) for t in texts], np.int64)[which]
+        rows = np.flatnonzero(values >= 0)
+        if aggregate.distinct:
+            rows = rows[first_rows([group[rows], values[rows]])]
+    elif aggregate.distinct:
+        rows = _groups(found, [v for v in found.columns if not v.startswith("_:")])[1]
+    else:
+        rows = np.arange(found.size)
+    return np.bincount(group[rows], minlength=count)
 
 
 def _groups(found: Solutions, names: Sequence[str]) -> tuple[Indices, Indices]:
@@ -162,13 +188,9 @@ def _groups(found: Solutions, names: Sequence[str]) -> tuple[Indices, Indices]:
 
     Groups are numbered in order of events.
     """
-    columns = [found.column(v).astype(np.int64) for v in names]
     event = np.zeros(found.size, np.int64) if found.event is None else found.event
-    if not found.size:
-        return np.empty(0, np.intp), np.empty(0, np.intp)
-    table = np.stack([event, *columns])
-    _, first, which = np.unique(table, axis=1, return_index=True, return_inverse=True)
-    return which.reshape(-1), first
+    first, which = grouped_rows([event, *(found.column(v) for v in names)])
+    return which, first
 
 
 def _aggregate(
@@ -180,14 +202,8 @@ def _aggregate(
     functions: Functions,
 ) -> list[str | None]:
     """The aggregate's term for each group, None where it is an error."""
+    assert aggregate.operand is not None
     members: list[list[str | None]] = [[] for _ in range(count)]
-    if aggregate.operand is None:
-        rows = range(found.size)
-        if aggregate.distinct:
-            every = _groups(found, [v for v in found.columns if not v.startswith("_:")])
-            rows = every[1].tolist()
-        sizes = np.bincount(group[list(rows)], minlength=count)
-        return [encode(int(size)) for size in sizes.tolist()]
     texts, which = _values(found, aggregate.operand, options)
     for number, i in zip(group.tolist(), which.tolist(), strict=True):
         members[number].append(texts[i])

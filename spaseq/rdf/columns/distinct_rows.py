@@ -1,0 +1,49 @@
+"""Distinct rows of columns of integers.
+
+`np.unique` of a table's rows gives the same, but compares the rows byte by byte, which takes ten
+times as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from spaseq.compiled.arrays import Indices, Int64s
+
+_MOST = 2**62
+
+
+def row_keys(columns: Sequence[Any]) -> Int64s:
+    """Numbers [n] that are equal where rows of the columns [n] are, and order as the rows do.
+
+    >>> row_keys([np.array([1, 0, 1]), np.array([-5, 2, -5])]).argsort(kind="stable").tolist()
+    [1, 0, 2]
+    """
+    key, keys = np.zeros(len(columns[0]), np.int64), 1
+    if not len(key):
+        return key
+    for column in columns:
+        low, high = int(column.min()), int(column.max())
+        if high - low >= 2**32:
+            values, column = np.unique(column, return_inverse=True)
+            low, high = 0, len(values) - 1
+        width = high - low + 1
+        if keys * width >= _MOST:
+            used, key = np.unique(key, return_inverse=True)
+            keys = len(used)
+        key, keys = key * width + (column.astype(np.int64) - low), keys * width
+    return key
+
+
+def first_rows(columns: Sequence[Any]) -> Indices:
+    """The first row of each distinct one, in the order of the rows' values."""
+    return np.unique(row_keys(columns), return_index=True)[1]
+
+
+def grouped_rows(columns: Sequence[Any]) -> tuple[Indices, Indices]:
+    """(the first row of each distinct one, the place [n] of each row among the distinct ones)."""
+    _, first, which = np.unique(row_keys(columns), return_index=True, return_inverse=True)
+    return first, which
