@@ -108,7 +108,7 @@ class AnswerFilters:
             items = _distinct(items)
         if self._limit is not None:
             items = self._limited(items, self._limit)
-        return self._graphs([answer for _, answer in items])
+        return self.graphs([answer for _, answer in items])
 
     def of_columns(self, answers: AnswerBatch) -> Sequence[Answer]:
         """The answers themselves, their graph events, or the changes that they make."""
@@ -118,7 +118,7 @@ class AnswerFilters:
         if template.graph is None:
             if makes_columns(template, answers):
                 return graphs_of(answers, template, self._plan.identity.name)
-            return self._graphs(answers)
+            return self.graphs(answers)
         return ChangeBatch(answers, template, self.name)
 
     @property
@@ -136,7 +136,7 @@ class AnswerFilters:
         self.skips = skips
         self.suppressed, self._muted = left_out if isinstance(left_out, tuple) else (left_out, 0)
 
-    def _graphs(self, answers: Iterable[Answer]) -> list[Answer]:
+    def graphs(self, answers: Iterable[Answer]) -> list[Answer]:
         """The answers, with their graph events if the query is CONSTRUCT."""
         template, name = self._plan.answers.template, self._plan.identity.name
         if template is None:

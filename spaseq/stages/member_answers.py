@@ -71,8 +71,17 @@ class MemberAnswers:
             assert term is not None
             own = SharedPart(shared, begin, end) if shared else answers.part(begin, end)
             for number in self.owners(term):
-                self._found.setdefault(number, []).append(own)
+                self._found.setdefault(number, []).append(self._of_member(number, own))
         return []
+
+    def _of_member(self, number: int, answers: AnswerBatch | SharedPart) -> Sequence[Answer]:
+        """The answers themselves, or their graph events, which have IRIs of the member's name."""
+        if self.family.first.answers.template is None:
+            return answers
+        filters = self._of(number)
+        if isinstance(answers, AnswerBatch):
+            return filters.of_columns(answers)
+        return filters.graphs(answers)
 
     @property
     def too_many(self) -> Callable[[int], RunError]:

@@ -35,9 +35,20 @@ def events() -> list[spaseq.Event]:
     return made
 
 
-def found() -> spaseq.Answers:
-    texts = [QUERY.replace("LIMIT", str(limit)) for limit in LIMITS]
+def found(query: str = QUERY) -> spaseq.Answers:
+    texts = [query.replace("LIMIT", str(limit)) for limit in LIMITS]
     return spaseq.run(texts, {"S": events()}, runtime="local")
+
+
+@pytest.mark.parametrize("most", [1, 10**9])
+def test_each_query_makes_graphs_of_its_own(most: int, force: Force) -> None:
+    made = QUERY.replace("SELECT ?x ?v ?n", "CONSTRUCT { [] :of ?x ; :was ?v ; :called ?n }")
+    force(f"family_queries={10**9}")
+    wanted = [*found(made)]
+    force(f"family_queries=2 member_answers={most} columnar_matches=1")
+    assert [*found(made)] == wanted != []
+    assert all(match.answer.graph for match in wanted)
+    assert len({match.answer.event for match in wanted}) == len(wanted)
 
 
 @pytest.mark.parametrize("most", [1, 10**9])
