@@ -17,6 +17,7 @@ from spaseq.errors import InputError
 from spaseq.kb.dictionary import KbTerms
 from spaseq.kb.endpoint_answers import EndpointAnswers
 from spaseq.options import ServiceOptions
+from spaseq.rdf.columns.distinct_rows import row_order
 from spaseq.rdf.columns.term_columns import TextArray, text_array
 from spaseq.rdf.columns.term_tables import ExtendedTerms, TermsSoFar
 from spaseq.storage.checksums import Damaged, append_checksums, checked_size
@@ -58,7 +59,7 @@ class KbRelation:
     @property
     def by_object(self) -> Int32s:
         if self._by_object is None:
-            self._by_object = np.lexsort((self.s, self.o)).astype(np.int32)
+            self._by_object = row_order([self.o, self.s]).astype(np.int32)
         return self._by_object
 
     def __len__(self) -> int:
@@ -224,7 +225,7 @@ def _relations(p: Int32s, s: Int32s, o: Int32s) -> dict[int, KbRelation]:
     """The distinct triples by predicate code, predicates ascending."""
     if not len(p):
         return {}
-    order = np.lexsort((o, s, p))
+    order = row_order([p, s, o])
     p, s, o = p[order], s[order], o[order]
     new = np.ones(len(p), np.bool_)
     new[1:] = (p[1:] != p[:-1]) | (s[1:] != s[:-1]) | (o[1:] != o[:-1])

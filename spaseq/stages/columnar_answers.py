@@ -15,6 +15,7 @@ from spaseq.lang.shapes import QUERY, is_made
 from spaseq.plan.evaluators import limits, selects, skips_nothing
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sharing import keeps_all
+from spaseq.rdf.columns.distinct_rows import row_order
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn, distinct_codes
 from spaseq.records import record
@@ -33,7 +34,7 @@ class RowRanks:
         """The ranks of the rows of some answers."""
         stream, gpm = _ranks(names.streams)[rows.stream], _ranks(names.gpms)[rows.gpm]
         keys = (stream, gpm, rows.k, rows.time)
-        order = np.lexsort(keys)
+        order = row_order(keys[::-1])
         new = [np.diff(key[order]) != 0 for key in keys]
         later = new[2] | new[3]
         return cls(_dense(order, later | new[0] | new[1]), _dense(order, later))
@@ -60,7 +61,7 @@ def in_order(answers: AnswerBatch, rank: RowRanks) -> AnswerBatch:
     table[:, 0] = rank.instants[answers.last]
     if QUERY in answers.names.singles:
         table = np.column_stack([answers.column(QUERY).codes, table])
-    order = np.lexsort(table.T[::-1])
+    order = row_order([*table.T])
     equal = (table[order[1:]] == table[order[:-1]]).all(axis=1)
     if equal.any():
         order = _among_equals(answers, order, equal)

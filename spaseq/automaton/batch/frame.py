@@ -19,7 +19,7 @@ from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.run.event_rows import EventRows, GpmRow
 from spaseq.automaton.run.waiting_limit import Member, WaitingLimit
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
-from spaseq.rdf.columns.distinct_rows import first_rows
+from spaseq.rdf.columns.distinct_rows import first_rows, row_order
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 
 _NONE = np.empty(0, np.int64)
@@ -100,7 +100,7 @@ class BatchFrame:
         time, k = solutions.time, solutions.k
         places = time, k, part, slot, solutions.stream, solutions.gpm
         if not is_rising(*places):
-            order = np.lexsort(places[::-1])
+            order = row_order(places)
             if (order[1:] < order[:-1]).any():
                 solutions, slot, part = solutions.take(order), slot[order], part[order]
                 self.order.append(order)

@@ -25,6 +25,7 @@ from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.lift.lifted_graphs import LiftedEvents, Way, unified, way_rows
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
+from spaseq.rdf.columns.distinct_rows import row_order
 from spaseq.rdf.columns.event_batch import EventBatch
 
 
@@ -80,8 +81,7 @@ def _column(events: LiftedEvents, term: PatternTerm, event: Int64s) -> LazyColum
 
 def distinct_solutions(event: Int64s, rows: Sequence[Int32s]) -> tuple[Int64s, list[Int32s]]:
     """The distinct solutions of each event, in order of events."""
-    keys: list[Int64s | Int32s] = [*rows, event]
-    order = np.lexsort(keys)
+    order = row_order([event, *reversed(rows)])
     event, rows = event[order], [row[order] for row in rows]
     new = np.ones(len(event), np.bool_)
     if len(event):
@@ -290,7 +290,7 @@ def _variables(triple: TriplePattern) -> set[str]:
 
 def _distinct(event: Int64s, rows: Int32s) -> tuple[Int64s, Int32s]:
     """The distinct solutions of each event, in order of events."""
-    order = np.lexsort((*rows, event))
+    order = row_order([event, *rows[::-1]])
     event, rows = event[order], rows[:, order]
     new = np.ones(len(event), np.bool_)
     new[1:] = (event[1:] != event[:-1]) | (rows[:, 1:] != rows[:, :-1]).any(axis=0)

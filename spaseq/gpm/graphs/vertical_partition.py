@@ -15,6 +15,7 @@ from spaseq.gpm.graphs.term_parts import parts_of_events, with_parts
 from spaseq.gpm.graphs.triple_source import TripleTable
 from spaseq.gpm.solutions.lazy_columns import LazyColumn
 from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.rdf.columns.distinct_rows import row_order
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.term_tables import term_table
 
@@ -113,7 +114,7 @@ def _distinct(event: Int64s, s: Int32s, p: Int32s | None, o: Int32s) -> TripleTa
     if not len(event) or bool((event[1:] > event[:-1]).all()):
         return table
     keys = (o, s, event) if p is None else (o, p, s, event)
-    order = np.lexsort(keys)
+    order = row_order(keys[::-1])
     new = np.zeros(len(order), np.bool_)
     new[0] = True
     for column in keys:

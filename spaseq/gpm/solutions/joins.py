@@ -11,6 +11,7 @@ from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.gpm.solutions.lexicon import translated
 from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.rdf.columns.distinct_rows import row_order
 from spaseq.rdf.columns.term_columns import UNBOUND
 
 Column: TypeAlias = "Int32s | Int64s"
@@ -263,7 +264,7 @@ def _pairs_by_boundness(
     current_budget().spend(sum(len(i) for i, _ in found))
     first = np.concatenate([i for i, _ in found])
     second = np.concatenate([j for _, j in found])
-    order = np.lexsort((second, first))
+    order = row_order([first, second])
     return first[order], second[order]
 
 

@@ -1,7 +1,7 @@
-"""Distinct rows of columns of integers.
+"""The order of rows of columns of integers, and the distinct ones.
 
-`np.unique` of a table's rows gives the same, but compares the rows byte by byte, which takes ten
-times as long.
+`np.lexsort` and `np.unique` of a table's rows give the same. But the one sorts by each column, and
+the other compares rows byte by byte, which takes four and ten times as long.
 """
 
 from __future__ import annotations
@@ -36,6 +36,11 @@ def row_keys(columns: Sequence[Any]) -> Int64s:
             keys = len(used)
         key, keys = key * width + (column.astype(np.int64) - low), keys * width
     return key
+
+
+def row_order(columns: Sequence[Any]) -> Indices:
+    """The order [n] of rows, the first column first; equal rows stay as they are."""
+    return np.argsort(row_keys(columns), kind="stable")
 
 
 def first_rows(columns: Sequence[Any]) -> Indices:
