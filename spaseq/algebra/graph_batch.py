@@ -63,11 +63,11 @@ class GraphBatch(Sequence[Answer]):
     @overload
     def __getitem__(self, place: slice) -> list[Answer]: ...
     def __getitem__(self, place: int | slice) -> Answer | list[Answer]:
-        chosen = range(len(self))[place]
-        if isinstance(chosen, int):
-            return next(iter(self._part(chosen, chosen + 1)._made()))
-        assert chosen.step == 1
-        return [*self._part(chosen.start, max(chosen.start, chosen.stop))]
+        if isinstance(place, slice):
+            begin, end, step = place.indices(len(self))
+            return [*self._part(begin, max(begin, end))] if step == 1 else [*self][place]
+        own = range(len(self))[place]
+        return next(self._part(own, own + 1)._made())
 
     def __radd__(self, others: list[Answer]) -> list[Answer]:
         return [*others, *self]

@@ -35,7 +35,7 @@ class SharedAnswers:
 
 
 class SharedPart(Sequence[Answer]):
-    """The answers of one query: those of a batch from `begin` on, before `end`."""
+    """The answers of one query: `begin` to `end` of a batch, as a slice."""
 
     def __init__(self, whole: SharedAnswers, begin: int, end: int) -> None:
         self.whole, self.begin, self._size = whole, begin, end - begin

@@ -106,7 +106,7 @@ class Sink(ABC):
             self.write(query, answer)
 
     def write_part(self, query: str, answers: SharedPart) -> None:
-        """Write some answers of columns that have those of other queries, too, like `write`."""
+        """Write a query's part of a batch that several queries share, like `write`."""
         for answer in answers:
             self.write(query, answer)
 

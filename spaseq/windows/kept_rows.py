@@ -84,7 +84,7 @@ class KeptRows:
         return sizes
 
     def append(self, size: int, columns: Mapping[str, Array]) -> None:
-        """Take rows; columns that are not given are undefined, those of objects None."""
+        """Take rows. A column that is not given is undefined; one of objects has None."""
         self._reserve(size)
         self._held |= self._objects & columns.keys()
         for name, values in columns.items():

@@ -1,4 +1,4 @@
-"""Distinct rows of columns are those of a table of their values."""
+"""Rows of columns are ordered and made distinct like tuples of their values."""
 
 from __future__ import annotations
 
