@@ -8,7 +8,13 @@ import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.kernels.measures import is_rising, positions
-from spaseq.automaton.batch.kernels.near_rows import move_latest, note_latest, note_near
+from spaseq.automaton.batch.kernels.near_rows import (
+    mark_solutions,
+    marked_rows,
+    move_latest,
+    note_latest,
+    note_near,
+)
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
 from spaseq.automaton.program.gpm_columns import GpmColumns
@@ -98,6 +104,11 @@ def _required_rows() -> Iterator[str]:
     yield "note_latest"
     move_latest(keys, latest, np.zeros_like(keys), latest.copy(), 0)
     yield "move_latest"
+    marks = np.zeros(1, np.bool_)
+    mark_solutions(time, time, 1, marks)
+    yield "mark_solutions"
+    marked_rows(time, time, 1, marks, marks.copy())
+    yield "marked_rows"
 
 
 def _one_step() -> Program:

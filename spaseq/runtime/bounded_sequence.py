@@ -20,6 +20,7 @@ from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.collection_pause import collection_paused
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.machine_memory import machine_memory
 from spaseq.measures import Measures
 from spaseq.plan.families import UnitPlan
 from spaseq.plan.query_plan import QueryPlan
@@ -50,7 +51,8 @@ class UnitInput:
     def __init__(self, unit: UnitPlan, job: Job, joint: JointPatterns) -> None:
         self.unit, self.is_done, self._stats = unit, False, job.stats
         self.streams, self.title = unit.plan.inputs.streams, unit.plan.identity.title
-        kept = thresholds.current.memory_bytes * len(unit.plans) // len(job.plans)
+        room = min(thresholds.current.memory_bytes, machine_memory() // 8)
+        kept = room * len(unit.plans) // len(job.plans)
         self.sorter = RowSorter(unit.plan.patterns.columns, kept_bytes=kept)
         given = job.knowledge, job.take_bad, job.options.limits, joint, job.measures
         self.patterns = patterns_of(unit, *given)

@@ -23,6 +23,7 @@ from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TextArray, TextMemo
+from spaseq.stages.rare_rows import rows_near
 from spaseq.stages.sorting import RowSorter
 
 _SETS = ("compiled-chain", "compiled-compact")
@@ -173,12 +174,18 @@ def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
         return True
     found = sorter.gpms()
     looking = HopelessRows(plan, plan.sequence.window)
-    if not found or not found.issuperset(looking.required):
+    if not found or not all(found[gpm] for gpm in looking.required):
         return False
     if QUERY in plan.sequence.partition or not can_be_told(plan, plan.sequence.window):
         return True
-    if len(sorter) > thresholds.current.hopeless_query:
-        return True
+    rows = len(sorter)
+    if rows > thresholds.current.hopeless_query:
+        rarest = min(looking.required, key=found.__getitem__, default=None)
+        if rarest is None or rows // found[rarest] < thresholds.current.rare_solutions:
+            return True
+        sorter.keep(rows_near(sorter.held(), looking.partition, rarest, looking.length))
+        if 8 * len(sorter) > rows:
+            return True
     return looking.leave_out(sorter)
 
 
@@ -222,8 +229,8 @@ class HopelessRows:
     """
 
     def __init__(self, plan: QueryPlan, window: Window) -> None:
-        self._length = 0 if isinstance(window, Counted) else window.horizon
-        self._partition = plan.sequence.partition
+        self.length = 0 if isinstance(window, Counted) else window.horizon
+        self.partition = plan.sequence.partition
         self.required = plan.required_gpms[:_MOST]
         self._steps = np.full(len(plan.patterns.gpms) + 1, -1, np.int32)  # by GPM, BARE last
         self._steps[[*self.required]] = np.arange(len(self.required))
@@ -261,7 +268,7 @@ class HopelessRows:
 
     def leave_out(self, sorter: RowSorter) -> bool:
         """Leave out rows of a whole run, which are in a sorter's memory; tell if some are left."""
-        kept = self._kept(sorter.keys(self._partition), LARGEST)
+        kept = self._kept(sorter.keys(self.partition), LARGEST)
         if kept is not None and not kept.all():
             sorter.keep(np.flatnonzero(kept))
         return len(sorter) > 0
@@ -281,11 +288,11 @@ class HopelessRows:
 
     def _kept(self, rows: SolutionBatch, watermark: int) -> Bools | None:
         """Which rows stay; None if all do."""
-        found = places_of(rows, self._partition)
+        found = places_of(rows, self.partition)
         if found is None or len(self.required) < 2:
             return None
         place, places = found
-        time, length = rows.time, self._length
+        time, length = rows.time, self.length
         edges = (time - length <= self._unknown_until) | (time + length >= watermark)
         kept = self._near(rows, place, places, edges)
         pays_off = 10 * (len(rows) - int(np.count_nonzero(kept))) >= len(rows)
@@ -319,7 +326,7 @@ class HopelessRows:
         step = self._steps[gpm]
         for direction in (1, -1):
             last = np.full((places, required), FAR)
-            note_near(direction, time, step, place, last, self._length, near)
+            note_near(direction, time, step, place, last, self.length, near)
         found: Bools = near == (1 << required) - 1
         return found
 

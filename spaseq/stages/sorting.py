@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -69,10 +70,13 @@ class RowSorter:
         """The number of rows in memory."""
         return sum(map(len, self.held()))
 
-    def gpms(self) -> set[int]:
-        """The GPMs that rows in memory are solutions of, BARE among them."""
-        counts = [np.bincount(batch.gpm - BARE) for batch in self.held()]
-        return {int(gpm) + BARE for own in counts for gpm in np.flatnonzero(own)}
+    def gpms(self) -> Counter[int]:
+        """How many rows in memory are solutions of each GPM, BARE among them."""
+        found = Counter[int]()
+        for batch in self.held():
+            counts = np.bincount(batch.gpm - BARE)
+            found.update({int(gpm) + BARE: int(counts[gpm]) for gpm in np.flatnonzero(counts)})
+        return found
 
     def keys(self, variables: tuple[str, ...]) -> SolutionBatch:
         """The rows in memory, with the columns of some variables only and no names of events."""

@@ -145,7 +145,10 @@ class Thresholds:
     chunk_rows: int = _of(262_144, "rows", "the most in a chunk of rows that came in order")
     memory_rows: int = _of(200_000, "rows", "in a sorter's memory before they become a run")
     memory_bytes: int = _of(
-        256 * 2**20, "bytes", "of all sorters' runs in memory, before runs are written"
+        2**30,
+        "bytes",
+        "of all sorters' runs in memory, and at most an eighth of the machine's, before runs are "
+        "written, which takes a tenth of a run",
     )
     merged_runs: int = _of(8, "runs", "that rows are merged from, before they are sorted")
     held_answers: int = _of(200_000, "answers", "of a family in memory before they are written")
@@ -156,6 +159,9 @@ class Thresholds:
     longest_rest: int = _of(64, "batches", "without trying what did not pay off before", 0)
     hopeless_rows: int = _of(64, "rows", "with fewer, looking for hopeless ones costs more")
     hopeless_query: int = _of(4096, "rows", "of a single query that are looked at")
+    rare_solutions: int = _of(
+        16, "times", "rows for each solution of a GPM, before rows far from the latter are sought"
+    )
     waiting_family: int = _of(1024, "rows", "of a family in a batch, which may wait for a match")
     waiting_query: int = _of(64, "rows", "of a single query in a batch, which may wait", 0)
     waiting_rows: int = _of(8192, "rows", "that wait before the evaluator gets them", 0)

@@ -99,6 +99,7 @@ CROSSINGS: dict[str, Crossing] = {
     "longest_rest": Crossing(example(40)),
     "hopeless_rows": Crossing(example(46)),
     "hopeless_query": Crossing(larger.shared_patterns),
+    "rare_solutions": Crossing(larger.rare_rows, "hopeless_query=1"),
     "waiting_family": Crossing(larger.family_that_waits, "family_queries=2"),
     "waiting_query": Crossing(larger.query_that_waits),
     "waiting_rows": Crossing(larger.query_that_waits),

@@ -33,6 +33,7 @@ from tests.runtime.spark.stages import test_bucket_state as buckets
 from tests.runtime.spark.stages import test_followed_patterns as followed
 from tests.stages import test_hopeless_rows as hopeless
 from tests.stages import test_partial_stage as partial_stage
+from tests.stages import test_rare_rows as rare
 from tests.stages import test_waiting_limit as limits
 from tests.stages import test_waiting_rows as waiting
 from tests.windows import test_kept_groups as windows
@@ -90,6 +91,12 @@ def query_that_waits(directory: Path) -> None:
 def hopeless_rows(directory: Path) -> None:
     """Which rows of a query can be in a match, against a loop; they come in many runs."""
     hopeless.test_rows_of_many_runs(200, 1)
+
+
+def rare_rows(directory: Path) -> None:
+    """Which rows are in a match, against a loop; one of the GPMs may be rare."""
+    for seed in range(3):
+        rare.check_matches(seed)
 
 
 def together(texts: list[str]) -> None:

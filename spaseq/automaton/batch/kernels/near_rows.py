@@ -7,8 +7,8 @@ slots is a power of two, and more than that of partitions.
 
 from __future__ import annotations
 
-from spaseq.compiled.arrays import Int32s, Int64s
-from spaseq.compiled.decorators import device_function, lean_kernel
+from spaseq.compiled.arrays import Bools, Int32s, Int64s
+from spaseq.compiled.decorators import device_function, inlined_device_function, lean_kernel
 
 NEVER = -(2**62)
 """A time (ms) before all others."""
@@ -121,3 +121,36 @@ def note_near(
             if abs(time[row] - last[place[row], j]) <= length:
                 near[row] |= 1 << j
         row += direction
+
+
+_PLACES, _SLICES = 0x1E3779B97F4A7C15, 0x16E8FEB86659FD93
+_BITS, _KEPT_BITS = 2**62 - 1, 31
+
+
+@inlined_device_function
+def _mark(place: int, slice_: int, marks: int) -> int:
+    """Which of `marks` marks a partition and a slice of time have."""
+    mixed = (place * _PLACES + slice_ * _SLICES) & _BITS  # the same if products are not cut off
+    return (mixed >> _KEPT_BITS) & (marks - 1)
+
+
+@lean_kernel
+def mark_solutions(time: Int64s, place: Int64s, width: int, marks: Bools) -> None:
+    """Mark the partitions of some solutions, in slices of time that may hold rows near them.
+
+    Args:
+        time: [n] in ms.
+        place: [n] a number for the partition of each.
+        width: of a slice (ms); rows that are near each other are not farther apart.
+        marks: [a power of two, at most 2^31] output.
+    """
+    for row in range(len(time)):
+        for step in range(-1, 2):
+            marks[_mark(place[row], time[row] // width + step, len(marks))] = True
+
+
+@lean_kernel
+def marked_rows(time: Int64s, place: Int64s, width: int, marks: Bools, kept: Bools) -> None:
+    """Write to `kept` [n] whether each row has a mark that `mark_solutions` has set."""
+    for row in range(len(time)):
+        kept[row] = marks[_mark(place[row], time[row] // width, len(marks))]

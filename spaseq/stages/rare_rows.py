@@ -1,0 +1,76 @@
+"""A first look at many rows: most are far from every solution of a GPM that is rare.
+
+A match has a solution of each required GPM, in one partition and one window. If one of these GPMs
+has few solutions, two passes over the rows, in any order, find most of those that are in no match:
+one marks the partitions and times of its solutions, one looks for the mark of each row. Two
+partitions may have one mark, so a few rows too many stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from spaseq.automaton.batch.kernels.near_rows import mark_solutions, marked_rows
+from spaseq.compiled.arrays import Indices, Int64s
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import RowSelection, TermColumn
+
+_MIXER = 0x2545F4914F6CDD1D
+
+_MARKS = 64
+"""Marks for each solution, which sets three: one row in twenty stays for no reason."""
+
+
+def rows_near(
+    batches: Sequence[SolutionBatch], partition: tuple[str, ...], gpm: int, length: int
+) -> Indices:
+    """The rows that have a solution of a GPM near them, ascending, and a few others.
+
+    Args:
+        batches: whose rows are numbered one after the other.
+        partition: its variables.
+        gpm: the GPM.
+        length: the most milliseconds between two rows that are near each other.
+    """
+    numbers = {v: _numbers([batch.values[v] for batch in batches]) for v in partition}
+    own = [np.flatnonzero(batch.gpm == gpm) for batch in batches]
+    marks = np.zeros(1 << (_MARKS * sum(map(len, own))).bit_length(), np.bool_)
+    width = max(length, 1)
+    for batch, rows in zip(batches, own, strict=True):
+        mark_solutions(batch.time[rows], _places(batch, rows, numbers), width, marks)
+    found = list[Indices]()
+    first = 0
+    for batch in batches:
+        time = np.require(batch.time, requirements=["C", "W"])
+        kept = np.zeros(len(time), np.bool_)
+        marked_rows(time, _places(batch, slice(None), numbers), width, marks, kept)
+        found.append(np.flatnonzero(kept) + first)
+        first += len(time)
+    return np.concatenate(found)
+
+
+_Numbers: TypeAlias = "Mapping[int, Int64s]"
+"""By the id of a table of terms: a number for each term, and for UNBOUND at the end."""
+
+
+def _places(batch: SolutionBatch, rows: RowSelection, numbers: Mapping[str, _Numbers]) -> Int64s:
+    """A number for the partition of each of some rows; two partitions may have the same one."""
+    found: Int64s | None = None
+    for variable, own in numbers.items():
+        column = batch.values[variable]
+        place = own[id(column.terms)][column.codes[rows]]
+        found = place if found is None else found * _MIXER + place
+    return np.zeros(len(batch.time[rows]), np.int64) if found is None else found
+
+
+def _numbers(columns: Sequence[TermColumn]) -> _Numbers:
+    """The numbers of the terms of columns; equal terms of two columns have equal ones."""
+    tables = {id(column.terms): column.terms for column in columns}
+    unified = pa.concat_arrays([*tables.values()]).dictionary_encode().indices.to_numpy()
+    ends = np.cumsum([len(table) for table in tables.values()])
+    parts = np.split(unified.astype(np.int64), ends[:-1])
+    return {table: np.append(own, -1) for table, own in zip(tables, parts, strict=True)}
