@@ -126,10 +126,10 @@ def _measured(plans: Sequence[QueryPlan], chosen: Chosen) -> Iterator[Measures]:
     from spaseq.api.prepare import load_knowledge
     from spaseq.api.registered import registered_sources
     from spaseq.cli.run_inputs import kb_source, stream_sources
-    from spaseq.cli.startup import keep_arrow_from_pandas
     from spaseq.runtime.job.chaining import reading_order
     from spaseq.runtime.job.job import Job
     from spaseq.scratch import ScratchDirectory
+    from spaseq.startup import keep_arrow_from_pandas
 
     options = replace(why_options(chosen), runtime=chosen[RuntimeOptions])
     if options.runtime.name == "spark" and len(plans) > 1:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from spaseq.cli.option_groups import Chosen, OptionGroup, PartOption, grouped_command
-from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.errors import UsageError
 from spaseq.options import RUNTIMES
+from spaseq.startup import keep_arrow_from_pandas
 
 if TYPE_CHECKING:
     from spaseq.runtime.spark.standing.standing_engine import SparkEngines

@@ -16,7 +16,6 @@ from spaseq.api.why import report_on
 from spaseq.cli.checked_options import why_options
 from spaseq.cli.option_groups import Chosen, InputTexts
 from spaseq.cli.run_inputs import kb_source, lift_plans, named_value, stream_sources
-from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.compile import Checked
 from spaseq.diagnosis.report import Cause
 from spaseq.errors import Diagnostic, InputError, QueryText, Span
@@ -33,6 +32,7 @@ from spaseq.runtime.job.binding import split_assignment, stream_names
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Stats
 from spaseq.scratch import ScratchDirectory
+from spaseq.startup import keep_arrow_from_pandas
 
 _OF_PATTERNS = frozenset(
     {"predicate-never-occurs", "constant-never-occurs", "pattern-never-matches", "kb-empty"}

@@ -16,11 +16,11 @@ from spaseq.cli.option_groups import Chosen, InputTexts, grouped_command
 from spaseq.cli.queries import QUERY_FILES, QueryOptions
 from spaseq.cli.run_inputs import kb_source, stream_sources
 from spaseq.cli.run_options import WHY_OPTIONS
-from spaseq.cli.startup import keep_arrow_from_pandas
 from spaseq.diagnosis.watched_event import AskedEvent
 from spaseq.errors import UsageError
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.scratch import ScratchDirectory
+from spaseq.startup import keep_arrow_from_pandas
 
 
 @grouped_command(*WHY_OPTIONS)

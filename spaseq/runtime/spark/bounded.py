@@ -48,7 +48,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
     ordered_answers,
 )
 from spaseq.runtime.spark.session.failures import spark_errors
-from spaseq.runtime.spark.session.spark_session import session
+from spaseq.runtime.spark.session.spark_session import session, tasks_only
 from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.runtime.spark.shared import ship_functions, store_knowledge, take_message
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, ProgressFile
@@ -225,11 +225,14 @@ def run_batches(
         RunError: a stage or Spark fails.
     """
     started = time.perf_counter()
+    chained = any(queries_read(job.plans))
     with spark_errors():
+        if spark is None and master is None and not chained:
+            spark = tasks_only(verbose=verbose)
         spark = spark or session(master=master, verbose=verbose)
     with ScratchDirectory("events") as directory:
         shared = tuple(stream.shared(Path(directory)) for stream in job.streams)
-        here = is_one_machine(spark) and not any(queries_read(job.plans))
+        here = is_one_machine(spark) and not chained
         delivered = _delivered_from_files if here else _delivered
         for number, answers in delivered(spark, replace(job, streams=shared), partitions, started):
             if job.plans[number].maintained is None:

@@ -19,7 +19,7 @@ from spaseq.runtime.spark.rows.bucket_runs import part_of
 from spaseq.runtime.spark.rows.run_files import Blocks, RowRun, StoredPiece, StoredRow
 from spaseq.runtime.spark.rows.stage_rows import SIDE, Item, items_of
 from spaseq.runtime.spark.session.worker_python import (
-    LIKE_DATAFRAMES,
+    task_variables,
     worker_python,
     worker_variables,
 )
@@ -143,7 +143,7 @@ def _each(spark: Any, task: Callable[[Given], T], items: Sequence[Given]) -> lis
     if not items:
         return []
     context = spark.sparkContext
-    with worker_python(spark), worker_variables(context, LIKE_DATAFRAMES):
+    with worker_python(spark), worker_variables(context, task_variables()):
         numbers = context.parallelize(range(len(items)), len(items))
         results = numbers.map(lambda number: task(items[number]))
         results.id()  # notes the workers' Python and variables

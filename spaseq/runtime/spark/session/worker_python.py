@@ -22,7 +22,9 @@ from importlib import import_module
 from threading import RLock, Thread
 from typing import Any, TypeAlias
 
+from spaseq.compiled.mode import interpreted
 from spaseq.errors import UsageError
+from spaseq.runtime.spark.session import SMALL
 from spaseq.runtime.spark.session.failures import cause
 from spaseq.runtime.spark.session.spark_session import DAEMON, package_roots
 
@@ -184,6 +186,11 @@ def _remedy(context: Any) -> str:
 LIKE_DATAFRAMES = {"SPARK_SIMPLIFIED_TRACEBACK": "1"}
 """The variable by which workers of `mapInArrow` differ from workers of RDDs and of stateful
 processors. Spark shares workers among functions with equal variables."""
+
+
+def task_variables() -> dict[str, str]:
+    """Variables of workers of RDDs, by what this process expects of its input."""
+    return {**LIKE_DATAFRAMES, **({SMALL: "1"} if interpreted() else {})}
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyspark
 
-from spaseq.runtime.spark.session.spark_session import find_java, java_home
+from spaseq.runtime.spark.session.java_runtime import find_java, java_home
 
 JARS = Path(pyspark.__file__).parent / "jars"
 _START_SECONDS = 60

@@ -34,6 +34,16 @@ def test_a_list_of_a_killed_process_is_made_anew(tmp_path: Path) -> None:
     assert archive(tmp_path).options()
 
 
+def test_a_list_that_is_not_needed_after_all_is_for_another_process(tmp_path: Path) -> None:
+    first, second = archive(tmp_path), archive(tmp_path)
+    first.options()
+    second.options()
+    second.forget()
+    assert (tmp_path / "classes-x.list").exists()
+    first.forget()
+    assert archive(tmp_path).options()
+
+
 def test_an_archive_is_used_and_known_to_be(tmp_path: Path) -> None:
     file = tmp_path / "classes-x.jsa"
     file.touch()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from spaseq.runtime.spark.session import daemon
+from spaseq.runtime.spark.session import SHIPPED, daemon
 from spaseq.storage.private_directories import NotPrivate
 
 
@@ -61,7 +61,7 @@ def test_a_planted_package_does_not_run_and_the_daemon_goes_on(tmp_path: Path) -
     code = "import sys; from spaseq.runtime.spark.session import daemon; daemon._settle('d1')"
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env=os.environ | {"TMPDIR": str(tmp_path), daemon.SHIPPED: "d1"},
+        env=os.environ | {"TMPDIR": str(tmp_path), SHIPPED: "d1"},
         capture_output=True,
         text=True,
     )

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from spaseq.errors import RunError
-from spaseq.runtime.spark.session import spark_session
-from spaseq.runtime.spark.session.spark_session import Java, find_java, java_home
+from spaseq.runtime.spark.session import java_runtime
+from spaseq.runtime.spark.session.java_runtime import Java, find_java, java_home
 
 FULL = 'JAVA_VERSION="{}"\nMODULES="java.base jdk.incubator.vector"\n'
 
@@ -27,7 +27,7 @@ def make_java(home: Path, release: str | None, script: str = "exit 1") -> Path:
 
 @pytest.fixture(autouse=True)
 def no_bundled_java(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_session, "_bundled", lambda: None)
+    monkeypatch.setattr(java_runtime, "_bundled", lambda: None)
 
 
 def test_java_home_comes_before_path(tmp_path: Path) -> None:

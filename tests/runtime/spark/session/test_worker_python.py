@@ -15,7 +15,7 @@ import pytest
 
 from spaseq.errors import RunError, UsageError
 from spaseq.runtime.spark.session import worker_python as module
-from spaseq.runtime.spark.session.spark_session import find_java, java_home
+from spaseq.runtime.spark.session.java_runtime import find_java, java_home
 from spaseq.runtime.spark.session.worker_python import worker_problem, worker_python
 from spaseq.spark import answers
 from tests.runtime.machines import KEYED, NORTH, SOUTH, nquads
