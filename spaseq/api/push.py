@@ -316,6 +316,7 @@ class Engine:
         return self._push_many(list(batch))  # a generator may wait for other threads
 
     @one_at_a_time
+    @collection_paused()
     def _push_many(self, given: Sequence[Any]) -> list[Match]:
         self._check_open()
         before = self._streams.positions

@@ -14,6 +14,7 @@ from spaseq import thresholds
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.algebra.graph_changes import changes_of
 from spaseq.automaton.run.waiting_limit import Excess
+from spaseq.collection_pause import collection_paused
 from spaseq.errors import RunError, UsageError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge_versions import TimedChange
@@ -308,6 +309,7 @@ class PushedQueries:
         """What reads a stream now."""
         return [*self._readers.get(iri, ())]
 
+    @collection_paused()
     def match_batch(self, batch: EventBatch) -> Found:
         """The solutions of many events."""
         found: Found = []
@@ -420,6 +422,7 @@ class PushedQueries:
         """The remaining answers; all streams have ended. `open_end` is as for `SequenceStage`."""
         return self._answers(self._units, lambda unit: unit.close(open_end))
 
+    @collection_paused()
     def _answers(
         self,
         units: Iterable[PushedUnit],

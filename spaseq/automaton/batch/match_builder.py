@@ -87,8 +87,8 @@ class MatchBuilder:
             self._keep_single(self._batch, taken)
         else:
             kept = np.flatnonzero(taken.view(np.bool_))
-            most = 2 * len(kept) > len(taken)  # the others stay until rows are dropped
-            if len(kept):
+            most = 2 * len(kept) > len(taken) or self._batch.is_small
+            if len(kept):  # the others stay until rows are dropped
                 self.store.add(self._batch if most else self._batch.part(kept))
         self._batch = None
 

@@ -24,6 +24,16 @@ class Chunk:
     numbers: Int64s
     rows: SolutionBatch
 
+    @property
+    def is_small(self) -> bool:
+        """Whether a part would hardly take less memory."""
+        few = thresholds.current.few_rows
+        return len(self.numbers) <= few and all(
+            len(array) <= few * few
+            for column in self.rows.values.values()
+            for array in column.arrays
+        )
+
     def part(self, kept: Indices) -> Chunk:
         """The rows at some places, without the terms that they do not use."""
         rows: Indices | slice = kept

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.rdf.columns.event_batch import NO_NAMES, WHOLE, EventNames, NameForm
+from spaseq.rdf.columns.shared_tables import compact_columns, concat_columns
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import NumberColumn, RowSelection, TermColumn
 from spaseq.records import record
@@ -73,13 +74,14 @@ class SolutionBatch:
             return cls.empty(columns)
         if len(batches) == 1:
             return batches[0]
+        values = concat_columns([[b.values[v] for v in columns.variables] for b in batches])
         return cls(
             np.concatenate([b.stream for b in batches]),
             np.concatenate([b.time for b in batches]),
             np.concatenate([b.k for b in batches]),
             np.concatenate([b.gpm for b in batches]),
             EventNames.concat([b.event for b in batches]),
-            {v: TermColumn.concat([b.values[v] for b in batches]) for v in columns.variables},
+            dict(zip(columns.variables, values, strict=True)),
             {v: NumberColumn.concat([b.numbers[v] for b in batches]) for v in columns.numbers},
         )
 
@@ -97,7 +99,8 @@ class SolutionBatch:
 
     def compact(self) -> SolutionBatch:
         """The same rows, without most of the unused terms."""
-        return replace(self, values={v: c.compact() for v, c in self.values.items()})
+        columns = compact_columns([*self.values.values()])
+        return replace(self, values=dict(zip(self.values, columns, strict=True)))
 
     def rows(self) -> Iterator[int]:
         """Row numbers in order of instant, then stream, then arrival in the batch."""

@@ -180,6 +180,11 @@ class TermColumn:
         return None if self._are_decimals else self._values
 
     @property
+    def table(self) -> int | None:
+        """A number that columns share which share `terms`; None if there are no terms yet."""
+        return None if self._codes is None else id(self._terms)
+
+    @property
     def numbers(self) -> NumberColumn | None:
         """The numbers [n] of a column that is stored as numbers; None for others."""
         if self._values is None:
