@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from spaseq.expr.extension import Function, registered
 from spaseq.expr.places import PLACE_FUNCTIONS
 
 
 def known_functions() -> tuple[Function, ...]:
     """All functions, by IRI; a function of the user takes the place of another one."""
-    every = {**PLACE_FUNCTIONS, **{function.iri: function for function in registered()}}
+    return _with_those_of_places(registered())
+
+
+@lru_cache(maxsize=1)
+def _with_those_of_places(own: tuple[Function, ...]) -> tuple[Function, ...]:
+    every = {**PLACE_FUNCTIONS, **{function.iri: function for function in own}}
     return tuple(every[iri] for iri in sorted(every))

@@ -265,6 +265,8 @@ def _unbound_outputs(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def _own_times(resolved: Resolved) -> Iterator[Diagnostic]:
     """TIMESTAMP of a step in its own FILTER, where the step has no event yet."""
+    if ast.Timestamp not in resolved.kinds:
+        return
     uses = Counter(o.gpm for o in occurrences(resolved.chain))
     repeated = {o.gpm for o in occurrences(resolved.chain) if o.repeats}
     for gpm in resolved.query.gpms:
@@ -280,5 +282,6 @@ def _own_times(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _comparisons(resolved: Resolved) -> Iterator[Diagnostic]:
-    for compare, message in vain_comparisons(resolved.query):
+    has_any = ast.Compare in resolved.kinds
+    for compare, message in vain_comparisons(resolved.query) if has_any else ():
         yield _warning(resolved, "vain-comparison", message, compare.span)

@@ -20,6 +20,7 @@ from spaseq.lang.variables import (
     filters_of,
     graph_names,
     group_function_uses,
+    kinds_of,
     pattern_variables,
     prev_uses,
     timestamp_uses,
@@ -35,13 +36,18 @@ Findings = Iterator[Diagnostic]
 
 @record
 class Resolved:
-    """A checked query. `binds[g]` holds the variables that GPM g may bind."""
+    """A checked query. `binds[g]` holds the variables that GPM g may bind.
+
+    `kinds` are the classes of its nodes, but for those inside blocks of triples: what is not there
+    need not be looked for.
+    """
 
     query: ast.Query
     source: QueryText
     chain: Chain
     scope: Scope
     binds: dict[str, frozenset[str]]
+    kinds: frozenset[type[ast.Node]]
     diagnostics: tuple[Diagnostic, ...]
 
 
@@ -63,9 +69,10 @@ def resolve(
         for g in query.gpms
     }
     scope = scopes(chain, binds, partition)
-    resolver = _Resolver(query, source, chain, scope, binds, frozenset(broken_gpms), broken_clauses)
+    kinds, broken = kinds_of(query), frozenset(broken_gpms)
+    resolver = _Resolver(query, source, chain, scope, binds, kinds, broken, broken_clauses)
     diagnostics = sorted(resolver.findings(), key=lambda d: (d.span.start, d.severity))
-    return Resolved(query, source, chain, scope, binds, tuple(diagnostics))
+    return Resolved(query, source, chain, scope, binds, kinds, tuple(diagnostics))
 
 
 @record
@@ -75,6 +82,7 @@ class _Resolver:
     chain: Chain
     scope: Scope
     binds: dict[str, frozenset[str]]
+    kinds: frozenset[type[ast.Node]]
     broken: frozenset[str]
     broken_clauses: Collection[str]
 
@@ -82,7 +90,7 @@ class _Resolver:
         yield from self._header()
         yield from self._gpms()
         has_streams = "streams" not in self.broken_clauses and "windows" not in self.broken_clauses
-        yield from check_windows(self.query, self.source, has_streams)
+        yield from check_windows(self.query, self.source, self.kinds, has_streams)
         if "sequence" not in self.broken_clauses:
             yield from self._sequence()
             yield from check_negations(self.chain, self.query, self.source)
@@ -186,6 +194,7 @@ class _Resolver:
         streams = {s.name for s in self.query.streams} | {w.name for w in self.query.windows}
         broken = "streams" in self.broken_clauses or "windows" in self.broken_clauses
         kbs = {k.iri.value for k in self.query.kbs}
+        has_graphs = ast.GraphGraphPattern in self.kinds
         yield from self._duplicates([(g.name, g.span) for g in self.query.gpms], "GPM")
         for gpm in self.query.gpms:
             for ref in gpm.streams:
@@ -193,7 +202,7 @@ class _Resolver:
                     kinds = "stream or window" if self.query.windows else "stream"
                     message = f"no {kinds} is called {ref.name}"
                     yield self.error("unknown-stream", message, ref.span, streams, ref.name)
-            for name in graph_names(gpm.pattern):
+            for name in graph_names(gpm.pattern) if has_graphs else ():
                 if isinstance(name, ast.Var) or "kbs" in self.broken_clauses:
                     continue
                 if name.value not in kbs:
@@ -251,6 +260,8 @@ class _Resolver:
 
     def _gpm_expressions(self) -> Findings:
         """PREV, aggregates and TIMESTAMP where they have no meaning."""
+        if self.kinds.isdisjoint((ast.Prev, ast.Aggregate, ast.Timestamp)):
+            return
         used = {o.gpm for o in occurrences(self.chain)}
         for gpm in self.query.gpms:
             if gpm.name not in used or gpm.name in self.broken:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 
 from spaseq.errors import NOWHERE
@@ -43,6 +44,7 @@ _LOCAL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?"
 _SIGN = re.compile(r"[+-]\s*")
 
 
+@lru_cache(maxsize=1)  # a query that fits no template is asked for twice
 def outline(text: str) -> str:
     """The text without what looks like a constant: texts of one template have equal ones.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
-from operator import is_
+from operator import attrgetter, is_
 from typing import Any, TypeVar, cast
 
 from spaseq.lang import ast
@@ -87,7 +87,7 @@ _PLAIN = re.compile(r"(str|int|bool)( \| None)?")
 def children(node: ast.Node) -> list[ast.Node]:
     """The child nodes of a node, in the order of the text."""
     found: list[ast.Node] = []
-    for name in child_fields(node):
+    for name in _FIELDS.get(type(node)) or child_fields(node):
         value = getattr(node, name)
         if type(value) is tuple:
             _collect(value, found)
@@ -114,17 +114,46 @@ def walk_patterns(node: ast.Node) -> Iterator[ast.Node]:
     return _walk(node, _TRIPLES)
 
 
+def kinds_of(node: ast.Node) -> frozenset[type[ast.Node]]:
+    """The classes of the nodes that `walk_patterns` finds: most queries have few of them."""
+    return frozenset(map(type, walk_patterns(node)))
+
+
 _TRIPLES = (ast.Triples, ast.Triple)
 
 
 def _walk(node: ast.Node, closed: tuple[type[ast.Node], ...]) -> Iterator[ast.Node]:
     """Like `walk`, without what is inside nodes of these kinds."""
-    waiting = [node]
+    found: list[ast.Node] = []
+    waiting: list[Any] = [node]
     while waiting:
-        node = waiting.pop()
-        yield node
-        if child_fields(node) and not isinstance(node, closed):
-            waiting += children(node)[::-1]
+        value = waiting.pop()  # a node, or the value of a field
+        kind = type(value)
+        if kind is tuple:
+            waiting += value[::-1]
+            continue
+        if kind in _BELOW:
+            below = _BELOW[kind]
+        elif isinstance(value, ast.Node):
+            below = _BELOW[kind] = _values_below(value)
+        else:
+            continue
+        found.append(value)
+        if below is not None and kind not in closed:
+            waiting += below(value)
+    return iter(found)
+
+
+def _values_below(node: ast.Node) -> Callable[[Any], tuple[Any, ...]] | None:
+    """What gives the values of the fields that may hold nodes, the last field first."""
+    names = child_fields(node)[::-1]
+    if not names:
+        return None
+    # For one name it would give no tuple; a span is no node.
+    return attrgetter(*names) if len(names) > 1 else attrgetter("span", *names)
+
+
+_BELOW: dict[type, Callable[[Any], tuple[Any, ...]] | None] = {}
 
 
 # --- expressions ---------------------------------------------------------------------------------

@@ -45,9 +45,14 @@ def is_of_changes(gpm: ast.Gpm) -> bool:
     return any(ref.change for ref in gpm.streams)
 
 
-def check_windows(query: ast.Query, source: QueryText, has_streams: bool) -> Findings:
-    """The refusals of the windows of a query; `has_streams` says that its FROM STREAM are known."""
-    yield from _Check(query, source, has_streams).findings()
+def check_windows(
+    query: ast.Query, source: QueryText, kinds: frozenset[type[ast.Node]], has_streams: bool
+) -> Findings:
+    """The refusals of the windows of a query.
+
+    `kinds` are the classes of its nodes; `has_streams` says that its FROM STREAM are known.
+    """
+    yield from _Check(query, source, kinds, has_streams).findings()
 
 
 def lint_windows(query: ast.Query, source: QueryText) -> Findings:
@@ -64,6 +69,7 @@ def own_partition(query: ast.Query) -> tuple[ast.Var, ...]:
 class _Check:
     query: ast.Query
     source: QueryText
+    kinds: frozenset[type[ast.Node]]
     has_streams: bool
 
     def findings(self) -> Findings:
@@ -163,8 +169,8 @@ class _Check:
             if ref.change and ref.name not in known and self.has_streams:
                 message = f"{ref.change} stands before a window, and {ref.name} is none"
                 yield self.error("not-a-window", message, ref.span, known, ref.name)
-        on_windows = is_on_windows(gpm, self.query)
-        yield from self._events(gpm, gpm.pattern, on_windows)
+        if not self.kinds.isdisjoint((ast.EventGraphPattern, ast.ServiceGraphPattern)):
+            yield from self._events(gpm, gpm.pattern, is_on_windows(gpm, self.query))
         if is_of_changes(gpm):
             yield from self._looks_back(gpm)
 

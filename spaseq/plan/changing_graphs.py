@@ -8,16 +8,16 @@ one that registers a stream: its readers read the stream of its changes, too, an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from hashlib import sha256
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.deferral import core
 from spaseq.algebra.graph_changes import changes_of
 from spaseq.algebra.nodes import mapped
-from spaseq.plan.query_plan import ChangingGraphs, QueryPlan, Signature, StageKey
+from spaseq.plan.query_plan import ChangingGraphs, QueryPlan, StageKey
 from spaseq.plan.rules.kept_groups import keeping_lasting
+from spaseq.plan.signatures import Hashes, Signature, hash_of
 from spaseq.plan.split_patterns import SplitPattern, reads, split
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 
@@ -128,6 +128,9 @@ def _is_constant(part: n.Graph, graphs: Collection[str]) -> bool:
     return isinstance(part.name, str) and part.name[1:-1] not in graphs
 
 
-def _signed(signature: Signature, read: Iterable[str]) -> Signature:
-    text = "\n".join([signature.fingerprint, "changing rows", *read])
-    return replace(signature, fingerprint=sha256(text.encode()).hexdigest())
+def _signed(signature: Signature, read: Sequence[str]) -> Signature:
+    def made() -> Hashes:
+        text = "\n".join([signature.fingerprint, "changing rows", *read])
+        return hash_of(text), signature.canonical
+
+    return Signature(made)

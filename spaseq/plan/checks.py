@@ -21,11 +21,11 @@ from spaseq.rdf.terms.term import RDF, iri_text
 
 def check_services(resolved: Resolved) -> list[Diagnostic]:
     """Findings of SERVICE over a variable that nothing else binds."""
+    if ast.ServiceGraphPattern not in resolved.kinds:
+        return []
     patterns = [g.pattern for g in resolved.query.gpms]
     nodes = (n for p in patterns for n in walk_patterns(p))
     services = [n for n in nodes if isinstance(n, ast.ServiceGraphPattern)]
-    if not services:
-        return []
     mentioned = Counter(n.name for p in patterns for n in walk(p) if isinstance(n, ast.Var))
     found = []
     for service in services:
@@ -74,15 +74,20 @@ def check_expressions(resolved: Resolved) -> list[Diagnostic]:
     # Another check refuses EXISTS where it is not supported.
     groups = frozenset(resolved.scope.owner)
     options = Options(lambda _, __: False, groups=groups, functions=known_functions())
-    patterns = [without_services(g.pattern) for g in query.gpms]
+    patterns = [g.pattern for g in query.gpms]
+    if ast.ServiceGraphPattern in resolved.kinds:
+        patterns = [*map(without_services, patterns)]
     exprs = [e for pattern in patterns for e in filters_of(pattern)]
     if isinstance(query.form, ast.Select):
         exprs += [i.expr for i in query.form.items or () if i.expr is not None]
     if query.having is not None:
         exprs.append(query.having)
-    calls = (n for p in patterns for n in walk_patterns(p) if isinstance(n, ast.FunctionCall))
-    # The arguments of a call outside of FILTERs may be aggregates, which are not checked here.
-    exprs += [replace(c, args=tuple(ast.Var("x", span=a.span) for a in c.args)) for c in calls]
+    if ast.FunctionCall in resolved.kinds:
+        calls = (n for p in patterns for n in walk_patterns(p) if isinstance(n, ast.FunctionCall))
+        # The arguments of a call outside of FILTERs may be aggregates, which are not checked here.
+        exprs += [replace(c, args=tuple(ast.Var("x", span=a.span) for a in c.args)) for c in calls]
+    if not exprs:
+        return []
     found = [
         Diagnostic("error", "expression", str(p), p.node.span, resolved.source, (), p.suggestion)
         for expr in exprs

@@ -310,7 +310,8 @@ class _Planned:
         sequence = replace(self._plan.sequence, window=sequence_window(query))
         plan = replace(self._plan, sequence=sequence)
         return replace(
-            plan, signature=signature(plan, plan.identity.title, with_window(text, own, window))
+            plan,
+            signature=signature(plan, plan.identity.title, lambda: with_window(text, own, window)),
         )
 
 

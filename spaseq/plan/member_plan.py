@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from spaseq.errors import QueryText
@@ -18,8 +19,8 @@ from spaseq.plan.query_plan import (
     PatternPlan,
     QueryPlan,
     SequencePlan,
-    Signature,
 )
+from spaseq.plan.signatures import Signature
 from spaseq.records import record
 
 
@@ -111,8 +112,9 @@ class MemberPlan(QueryPlan):
     def signature(self) -> Signature:
         """The hashes of the query, made at the first call: only logs and checkpoints need them."""
         if self._signature is None:
-            template = self._template
-            made = signature(template.like, self._title, template.texts.canonical(self._given))
+            template, given = self._template, self._given
+            text = partial(template.texts.canonical, given)
+            made = signature(template.like, self._title, text)
             object.__setattr__(self, "_signature", made)
         assert self._signature is not None
         return self._signature

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 
 from spaseq.algebra.construct import change_template_of, template_of
@@ -40,12 +40,12 @@ from spaseq.plan.query_plan import (
     ProjectedVariable,
     QueryPlan,
     SequencePlan,
-    Signature,
     Strategy,
     WindowPlan,
 )
 from spaseq.plan.rules import apply_rules, known_rules
 from spaseq.plan.sequencing import pattern_plan, sequence_plan
+from spaseq.plan.signatures import Hashes, Signature, hash_of
 from spaseq.plan.window_plans import window_plans
 
 
@@ -121,11 +121,11 @@ def plan_as_written(
         gpms = with_awaited(resolved, schema, gpms)
     return QueryPlan(
         identity=_identity(query, name),
-        inputs=_inputs(query, gpms, memberships, windows),
+        inputs=_inputs(resolved, gpms, memberships, windows),
         patterns=pattern_plan(gpms, memberships, contents),
         sequence=sequence,
         answers=answers,
-        expressions=_expressions(query, sequence, schema),
+        expressions=_expressions(resolved, sequence, schema),
         shaped=_shaped(resolved, sequence, options),
     )
 
@@ -150,19 +150,21 @@ def _shaped(resolved: Resolved, sequence: SequencePlan, options: CompileOptions)
         return None
     if query.windows and (query.partition or any(not windows_of(g, query) for g in query.gpms)):
         return None
-    if any(True for gpm in query.gpms for _ in service_names(gpm.pattern)):
+    if ast.ServiceGraphPattern in resolved.kinds:
         return None
     return shape_of(resolved)
 
 
 def _inputs(
-    query: ast.Query,
+    resolved: Resolved,
     gpms: tuple[GpmPlan, ...],
     memberships: tuple[Membership, ...],
     windows: tuple[WindowPlan, ...],
 ) -> Inputs:
-    used = {gpm.name for gpm in gpms} | {own.gpm for own in memberships}
-    services = (n for g in query.gpms if g.name in used for n in service_names(g.pattern))
+    query, services = resolved.query, list[ast.Var | ast.Iri]()
+    if ast.ServiceGraphPattern in resolved.kinds:
+        used = {gpm.name for gpm in gpms} | {own.gpm for own in memberships}
+        services += [n for g in query.gpms if g.name in used for n in service_names(g.pattern)]
     return Inputs(
         streams=tuple(s.iri.value for s in query.streams),
         stream_names=tuple(s.name for s in query.streams),
@@ -173,29 +175,33 @@ def _inputs(
     )
 
 
-def _expressions(query: ast.Query, sequence: SequencePlan, schema: Schema | None) -> Options:
-    groups = frozenset(sequence.program.owner)
-    return Options(None, query.prologue.base, groups, _functions(query), schema)
+def _expressions(resolved: Resolved, sequence: SequencePlan, schema: Schema | None) -> Options:
+    groups, base = frozenset(sequence.program.owner), resolved.query.prologue.base
+    return Options(None, base, groups, _functions(resolved), schema)
 
 
-def _functions(query: ast.Query) -> tuple[Function, ...]:
+def _functions(resolved: Resolved) -> tuple[Function, ...]:
     """The extension functions that the query calls."""
-    called = {n.function.value for n in walk_patterns(query) if isinstance(n, ast.FunctionCall)}
+    if ast.FunctionCall not in resolved.kinds:
+        return ()
+    nodes = walk_patterns(resolved.query)
+    called = {n.function.value for n in nodes if isinstance(n, ast.FunctionCall)}
     return tuple(f for f in known_functions() if f.iri in called)
 
 
 def with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
     """The plan with the hash of all that its state depends on."""
-    return replace(plan, signature=signature(plan, plan.identity.title, format_query(query)))
+    own = signature(plan, plan.identity.title, lambda: format_query(query))
+    return replace(plan, signature=own)
 
 
-def signature(plan: QueryPlan, title: str, text: str) -> Signature:
-    """The hashes of a query, given its title and its canonical text.
+def signature(plan: QueryPlan, title: str, text: Callable[[], str]) -> Signature:
+    """The hashes of a query, given its title and what makes its canonical text.
 
     Nothing else of `plan` counts but what queries of one family have in common.
     """
     schema, evaluator = plan.expressions.schema, plan.sequence.evaluator.name
-    state = f"{STATE_FORMAT}\n{evaluator}\n{title}\n{text}"
+    state = ""
     if plan.sequence.program.bounds:
         state += "\ncounted"
     steps = seq.steps(plan.sequence.chain) if evaluator.endswith("registers") else ()
@@ -212,8 +218,10 @@ def signature(plan: QueryPlan, title: str, text: str) -> Signature:
     if plan.levels:
         names = (level.plan.sequence.evaluator.name for level in plan.levels)
         state += f"\npartial {' '.join(names)}"
-    return Signature(_hash(state), _hash(text))
 
+    def made() -> Hashes:
+        canonical = text()
+        own = f"{STATE_FORMAT}\n{evaluator}\n{title}\n{canonical}{state}"
+        return hash_of(own), hash_of(canonical)
 
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return Signature(made)

@@ -17,6 +17,7 @@ from spaseq.lang import ast
 from spaseq.lang.scope import Scope
 from spaseq.lang.sequence import Chain
 from spaseq.lang.shapes import Shape, Shaped, is_made
+from spaseq.plan.signatures import UNSIGNED, Signature
 from spaseq.plan.split_patterns import SplitPattern
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.records import record
@@ -42,23 +43,6 @@ class Identity:
     name: str
     title: str
     register: str | None
-
-
-@record
-class Signature:
-    """Hashes of a query, each a SHA-256 in hexadecimal.
-
-    The fingerprint is that of the canonical text and of all else that the state depends on: only
-    state with an equal one is restored. `canonical` is that of the canonical text alone; ids of
-    answers depend on it.
-    """
-
-    fingerprint: str
-    canonical: str
-
-
-UNSIGNED = Signature("", "")
-"""The signature of a plan that is not complete."""
 
 
 @record

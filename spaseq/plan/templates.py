@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from spaseq.errors import QueryText
-from spaseq.expr.known_functions import known_functions
+from spaseq.expr.extension import registered
 from spaseq.lang.parser import MOST_CHARACTERS, parse_source
 from spaseq.lang.text_templates import TextTemplate, outline
 from spaseq.plan.member_plan import PlanTemplate
@@ -83,4 +83,4 @@ def _may_be_empty(plan: QueryPlan) -> bool:
 
 def _key(text: str, options: CompileOptions) -> object:
     """Queries with equal keys may be of one template."""
-    return outline(text), tuple(options.disable), options.pushed, known_functions()
+    return outline(text), tuple(options.disable), options.pushed, registered()

@@ -12,7 +12,7 @@ from spaseq.errors import QueryText
 from spaseq.lang import ast
 from spaseq.lang.grammar import lookahead
 from spaseq.lang.grammar.clauses import CLAUSES
-from spaseq.lang.grammar.rules import Passage, Terminal
+from spaseq.lang.grammar.rules import Passage, Punctuation, Terminal
 from spaseq.lang.parser import parse_source
 from spaseq.lang.scan import scan
 from spaseq.lang.variables import walk
@@ -32,7 +32,7 @@ def by_pyparsing(element: ParserElement, text: str, place: int) -> list[Any] | N
         found: list[Any] = element.parse_string(Passage(" " * place + text[place:])).as_list()
     except ParseBaseException:
         return None
-    return found
+    return [node for node in found if not isinstance(node, Punctuation)]
 
 
 def with_spans(nodes: list[Any] | None) -> Any:

@@ -253,7 +253,7 @@ _PRIMARY = (
     | CALL
     | RDF_LITERAL
     | _TRIPLE_TERM
-    | rule(IRI + _ARGUMENTS[0, 1], _iri_or_function)
+    | rule(IRI + _ARGUMENTS[0, 1], _iri_or_function, keeps_one=True)
 )
 _UNARY = Forward()
 _UNARY <<= (
@@ -261,12 +261,18 @@ _UNARY <<= (
     | rule(symbols(r"!(?!=)", "'!'", "!") + _UNARY, _unary)
     | rule(symbols("[+-]", "'!'", "+-") + _PRIMARY, _unary)
 )
-_NUMERIC = rule(_UNARY + (symbols(r"[-+*/]", "an operator", "-+*/") + _UNARY)[...], _numeric)
+_NUMERIC = rule(
+    _UNARY + (symbols(r"[-+*/]", "an operator", "-+*/") + _UNARY)[...], _numeric, keeps_one=True
+)
 # SPARQL takes the longest token: `<?a&&?b>` is an IRI, not a comparison.
 _COMPARATOR = symbols(rf"(?!{lexical.IRI_REF})(?:<=|>=|!=|=|<|>)", "an operator", "<>!=")
 _MEMBERSHIP = (words("IN") | words("NOT", name="NOT IN") + keyword("IN")) + _EXPRESSION_LIST
-_RELATIONAL = rule(_NUMERIC + (_COMPARATOR + _NUMERIC | _MEMBERSHIP)[0, 1], _relational)
+_RELATIONAL = rule(
+    _NUMERIC + (_COMPARATOR + _NUMERIC | _MEMBERSHIP)[0, 1], _relational, keeps_one=True
+)
 
 EXPRESSION <<= rule(
-    _RELATIONAL + (symbols(r"\|\||&&", "an operator", "|&") + _RELATIONAL)[...], _logical
+    _RELATIONAL + (symbols(r"\|\||&&", "an operator", "|&") + _RELATIONAL)[...],
+    _logical,
+    keeps_one=True,
 )

@@ -8,7 +8,7 @@ nothing: if a text does not match, pyparsing parses it, to find out where and wh
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -37,9 +37,11 @@ that of a token, as white space is skipped after tokens.
 
 FAILED = -1
 
+_MARK = object()
+"""Stands for a mark or keyword among the nodes of a rule."""
+
 _BLANKS = r"[ \t\r\n]*"
 _SKIP = re.compile(_BLANKS).match
-_REPEATED = ZeroOrMore | OneOrMore | Opt
 
 
 def nodes_of(element: ParserElement, text: str, place: int) -> list[Any] | None:
@@ -47,19 +49,20 @@ def nodes_of(element: ParserElement, text: str, place: int) -> list[Any] | None:
     nodes: list[Any] = []
     begin = _SKIP(text, place)
     assert begin is not None  # it matches the empty text
-    return None if _parse_of(element)(text, begin.end(), nodes) == FAILED else nodes
+    end = _parse_of(element)(text, begin.end(), nodes)
+    return None if end == FAILED else [node for node in nodes if node is not _MARK]
 
 
 @cache
 def _parse_of(element: ParserElement) -> Parse:
     """The function of an element, with its rule if it has one."""
     if isinstance(element, Terminal):
-        return _terminal(element)
+        return _mark(element) if element.make is Punctuation else _terminal(element)
     make = getattr(element, "make", None)
     if make is None:
         return _without_rule(element)
     parts = [*map(_parse_of, element.exprs)] if isinstance(element, And) else None
-    return _rule(parts or [_without_rule(element)], make)
+    return _rule(parts or [_without_rule(element)], make, element.keeps_one)
 
 
 def _without_rule(element: ParserElement) -> Parse:
@@ -68,7 +71,9 @@ def _without_rule(element: ParserElement) -> Parse:
             return _sequence(element.exprs)
         case MatchFirst():
             return _choice(element.exprs)
-        case ZeroOrMore() | OneOrMore() | Opt():
+        case Opt():
+            return _option(element)
+        case ZeroOrMore() | OneOrMore():
             return _repetition(element)
         case Forward():
             return _forward(element)
@@ -82,18 +87,40 @@ def _without_rule(element: ParserElement) -> Parse:
 # --- functions -----------------------------------------------------------------------------------
 
 
+def _scan_of(element: Terminal) -> Callable[[str, int], re.Match[str] | None]:
+    """What finds a terminal at a place, and the blanks after it."""
+    pattern = f"({element.written}){_BLANKS}"
+    return (re.compile(pattern) if pattern.isascii() else NamePattern(pattern)).match
+
+
 def _terminal(element: Terminal) -> Parse:
     make, scan = element.make, None
 
     def parse(text: str, place: int, nodes: list[Any]) -> int:
         nonlocal scan
         if scan is None:  # expressions are compiled when they are first needed
-            pattern = f"({element.written}){_BLANKS}"
-            scan = (re.compile(pattern) if pattern.isascii() else NamePattern(pattern)).match
+            scan = _scan_of(element)
         found = scan(text, place)
         if found is None:
             return FAILED
         nodes.append(make(found[1], Span(place, found.end(1))))
+        return found.end()
+
+    return parse
+
+
+def _mark(element: Terminal) -> Parse:
+    """A terminal that makes no node: only the rule around it asks whether it was there."""
+    scan = None
+
+    def parse(text: str, place: int, nodes: list[Any]) -> int:
+        nonlocal scan
+        if scan is None:
+            scan = _scan_of(element)
+        found = scan(text, place)
+        if found is None:
+            return FAILED
+        nodes.append(_MARK)
         return found.end()
 
     return parse
@@ -114,19 +141,35 @@ def _sequence(elements: list[ParserElement]) -> Parse:
     return parse
 
 
-def _rule(parts: list[Parse], make: Callable[..., object]) -> Parse:
+def _rule(parts: list[Parse], make: Callable[..., object], keeps_one: bool) -> Parse:
     def parse(text: str, place: int, nodes: list[Any]) -> int:
-        inside: list[Any] = []
-        end = place
+        known, end = len(nodes), place
         for part in parts:
-            end = part(text, end, inside)
+            end = part(text, end, nodes)
             if end == FAILED:
+                del nodes[known:]
                 return FAILED
-        span = Span(inside[0].span.start, inside[-1].span.end) if inside else Span(place, place)
-        nodes.append(make(span, *[node for node in inside if type(node) is not Punctuation]))
+        inside = nodes[known:]
+        if keeps_one and len(inside) == 1 and inside[0] is not _MARK:
+            return end
+        del nodes[known:]
+        if inside:
+            first, last = inside[0], inside[-1]
+            begin = place if first is _MARK else first.span.start
+            span = Span(begin, _last(text, end) if last is _MARK else last.span.end)
+        else:
+            span = Span(place, place)
+        nodes.append(make(span, *[node for node in inside if node is not _MARK]))
         return end
 
     return parse
+
+
+def _last(text: str, place: int) -> int:
+    """The end of the token before a place."""
+    while text[place - 1] in " \t\r\n":
+        place -= 1
+    return place
 
 
 def _choice(elements: list[ParserElement]) -> Parse:
@@ -136,8 +179,7 @@ def _choice(elements: list[ParserElement]) -> Parse:
         character = text[place : place + 1]
         parts = possible.get(character)
         if parts is None:
-            parts = tuple(_parse_of(e) for e in elements if _may_match(e, character))
-            possible[character] = parts
+            parts = possible[character] = tuple(_alternatives(elements, character))
         for part in parts:
             end = part(text, place, nodes)
             if end != FAILED:
@@ -147,12 +189,42 @@ def _choice(elements: list[ParserElement]) -> Parse:
     return parse
 
 
-def _repetition(element: ParserElement) -> Parse:
-    one, least, most = _parse_of(element.expr), int(isinstance(element, OneOrMore)), -1
-    if isinstance(element, Opt):
-        most = 1
-    elif getattr(element, "max_count", None) is not None:
-        most = element.max_count
+def _alternatives(elements: list[ParserElement], character: str) -> Iterator[Parse]:
+    """The functions to try, in this order, where the next character of the text is this one.
+
+    Choices inside a choice are made together.
+    """
+    for element in elements:
+        has_rule = hasattr(element, "make")
+        if not _may_match(element, character):
+            continue
+        if isinstance(element, MatchFirst) and not has_rule:
+            yield from _alternatives(element.exprs, character)
+        elif isinstance(element, Forward) and not has_rule:
+            yield from _alternatives([element.expr], character)
+        else:
+            yield _parse_of(element)
+
+
+def _option(element: Opt) -> Parse:
+    one, possible = _parse_of(element.expr), dict[str, bool]()
+
+    def parse(text: str, place: int, nodes: list[Any]) -> int:
+        character = text[place : place + 1]
+        may = possible.get(character)
+        if may is None:
+            may = possible[character] = _may_match(element.expr, character)
+        if not may:
+            return place
+        end = one(text, place, nodes)
+        return place if end == FAILED else end
+
+    return parse
+
+
+def _repetition(element: ZeroOrMore | OneOrMore) -> Parse:
+    one, least = _parse_of(element.expr), int(isinstance(element, OneOrMore))
+    most = getattr(element, "max_count", None) or -1
     possible: dict[str, bool] = {}
 
     def parse(text: str, place: int, nodes: list[Any]) -> int:

@@ -198,7 +198,9 @@ _EVENT = rule(
 )
 _BIND = rule(keyword("BIND") + mark("(") + EXPRESSION + keyword("AS") + VAR + mark(")"), _bind)
 _GROUP_OR_UNION = rule(
-    GROUP_GRAPH_PATTERN + (keyword("UNION") + GROUP_GRAPH_PATTERN)[...], _group_or_union
+    GROUP_GRAPH_PATTERN + (keyword("UNION") + GROUP_GRAPH_PATTERN)[...],
+    _group_or_union,
+    keeps_one=True,
 )
 
 NOT_TRIPLES = (

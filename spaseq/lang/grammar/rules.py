@@ -81,10 +81,13 @@ def terminal(
     return Terminal(pattern, name, make, begins)
 
 
-def rule(element: ParserElement, make: Callable[..., object]) -> ParserElement:
+def rule(
+    element: ParserElement, make: Callable[..., object], keeps_one: bool = False
+) -> ParserElement:
     """`element` as a rule that makes a node.
 
-    The rule calls `make(span, *nodes)` with what `element` matched, without punctuation.
+    The rule calls `make(span, *nodes)` with what `element` matched, without punctuation. With
+    `keeps_one`, `make` returns a node that stands alone as it is, and need not be called for it.
     """
 
     def act(text: str, place: int, tokens: ParseResults) -> object:
@@ -92,7 +95,7 @@ def rule(element: ParserElement, make: Callable[..., object]) -> ParserElement:
         span = Span(nodes[0].span.start, nodes[-1].span.end) if nodes else Span(place, place)
         return make(span, *(node for node in nodes if type(node) is not Punctuation))
 
-    element.make = make
+    element.make, element.keeps_one = make, keeps_one
     # Without a name, pyparsing writes out the whole element, at any depth, whenever it is used.
     return element.set_name(make.__name__).set_parse_action(act)
 
@@ -149,7 +152,9 @@ def whole(element: ParserElement) -> ParserElement:
 
 def _prefixed_name(text: str, span: Span) -> PrefixedName:
     prefix, _, local = text.partition(":")
-    return PrefixedName(prefix, re.sub(r"\\(.)", r"\1", local), span=span)
+    if "\\" in local:
+        local = re.sub(r"\\(.)", r"\1", local)
+    return PrefixedName(prefix, local, span=span)
 
 
 def _iri_reference(text: str, span: Span) -> ast.Iri:

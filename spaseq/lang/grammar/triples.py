@@ -77,10 +77,14 @@ _NEGATED = rule(
 _PRIMARY = VERB_IRI | _NEGATED | mark("(") + PATH + mark(")")
 # `+` before a digit is the sign of a number, `?` before a letter begins a variable.
 _MODIFIER = symbols(r"\*|\+(?!\.?\d)|\?(?!\w)", A_PATH_OPERATOR, "*+?")
-_ELEMENT = rule(_PRIMARY + _MODIFIER[0, 1], _repeat)
+_ELEMENT = rule(_PRIMARY + _MODIFIER[0, 1], _repeat, keeps_one=True)
 _STEP = _ELEMENT | rule(mark("^") + _ELEMENT, _inverse)
 
-PATH <<= rule(_separated(rule(_separated(_STEP, "/"), _sequence), "|"), _alternative)
+PATH <<= rule(
+    _separated(rule(_separated(_STEP, "/"), _sequence, keeps_one=True), "|"),
+    _alternative,
+    keeps_one=True,
+)
 
 VERB_PATH = VAR | PATH
 VERB_SIMPLE = VAR | VERB_IRI
