@@ -14,9 +14,11 @@ from spaseq.rdf.kernels.event_ranges import event_rows, named_events, sized_even
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
 from spaseq.rdf.kernels.message_graphs import find_apart
 from spaseq.rdf.kernels.row_texts import CONSTANT, holding_any, joined_texts
+from spaseq.rdf.kernels.shaped_lines import END
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
 from spaseq.rdf.lines.line_batches import times_of
 from spaseq.rdf.lines.statements import LineChunk, StatementReader
+from spaseq.rdf.messages.known_shapes import MessageShape
 from spaseq.rdf.terms.term import GENERATED_AT_TIME, XSD
 
 _TIME = f"<{GENERATED_AT_TIME}>"
@@ -70,3 +72,5 @@ def steps() -> Iterator[str]:
     text, bounds = np.frombuffer(_SAMPLE, np.uint8), np.array([0, size])
     find_apart(text, bounds[:1], bounds[1:], np.empty(1, bool))
     yield "find_apart"
+    MessageShape([(b"{}", END)], (), b"").quads(b"{}")
+    yield "shaped_quads"

@@ -47,7 +47,7 @@ EXCEPTIONS = {
     "digits or bits that a number of a kind holds exactly": """
         automaton/registers/compiled/accumulation.py:MOST lift/lane_solutions.py:_MOST_DIGITS
         lift/lane_solutions.py:_MOST_EXACT lift/python_rows.py:_MOST_BITS
-        rdf/columns/distinct_rows.py:_MOST
+        rdf/columns/distinct_rows.py:_MOST rdf/kernels/shaped_lines.py:_MOST_DIGITS
         lift/row_groups.py:_MOST_EXACT rdf/kernels/literal_values.py:_MOST_DIGITS
         rdf/lines/buffer_terms.py:_LARGE runtime/spark/lifted_frames.py:_MOST_EXACT
         spark/typed_variables.py:_MOST_DIGITS

@@ -71,12 +71,12 @@ def _renamed(texts: dict[int, str]) -> dict[int, str]:
     appearance.
     """
     written = {blank for text in texts.values() for blank in blank_nodes(text)}
-    names = _names(written)
+    names = numbered_labels(written)
     return {c: with_blank_nodes(text, names) for c, text in texts.items() if _has_made_up(text)}
 
 
-def _names(written: set[str]) -> Callable[[str], str]:
-    """Gives each random label the next free one; other labels stay."""
+def numbered_labels(written: set[str]) -> Callable[[str], str]:
+    """Gives each random label the next one that is not `written`; other labels stay."""
     names: dict[str, str] = {}
     free: Iterator[str] = (label for i in count() if (label := f"_:anon{i}") not in written)
 

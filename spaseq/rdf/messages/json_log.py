@@ -12,31 +12,30 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress, groupby
-from typing import IO, Any
+from typing import Any
 
 import pyoxigraph as ox
 
 from spaseq import thresholds
+from spaseq.compiled.mode import interpreted
 from spaseq.limits import Limits
 from spaseq.rdf.documents.document_lines import PARSER_ERRORS, parser_reason
 from spaseq.rdf.documents.measured_document import VALUE_BYTES, MeasuredDocument
 from spaseq.rdf.inputs.contexts import JsonLdContexts, NamedContexts
 from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.inputs.sizes import PARSED_BYTES, long_event
+from spaseq.rdf.inputs.sizes import PARSED_BYTES
+from spaseq.rdf.messages.known_shapes import KnownShapes
+from spaseq.rdf.messages.logged_lines import LoggedLines
 from spaseq.rdf.messages.message_lines import (
     MARK,
-    MARKED,
     MessageLines,
     MessageText,
     Report,
     WrittenQuads,
     joined,
 )
-from spaseq.rdf.messages.message_quads import in_halves, marked, together
-from spaseq.rdf.messages.message_shapes import MessageShape, learned
-
-_SHAPES = 8
-"""Shapes that are known at a time; each costs a look at every message of another one."""
+from spaseq.rdf.messages.message_quads import in_halves, marked
+from spaseq.rdf.messages.message_shapes import learned
 
 _NAMED_CONTEXT = re.compile(rb'"@context"\s*:\s*["\[]')
 """A context that may name another one, as may one of several."""
@@ -47,19 +46,6 @@ _BLANK_GRAPH = re.compile(rb"^[^ \n]+ [^ \n]+ [^\n]* _:[^ \n]+ \.$", re.MULTILIN
 _MARKED_OBJECT = f'{{"{MARK}": {{"@value": "{MARK}"}}, '.encode()
 _SEPARATOR = f', "{MARK}", '.encode()
 _BETWEEN = f', {{"@id": "{MARK}", "{MARK}": {{"@value": ""}}}},\n'.encode()
-
-
-def json_messages(data: IO[bytes], limits: Limits) -> Iterator[MessageText]:
-    """The lines of a file. Of a line that is too long, only the begin."""
-    line, most = 0, limits.event_bytes + 1
-    while text := data.readline(most):
-        line += 1
-        if line == 1:
-            text = text.removeprefix(b"\xef\xbb\xbf")
-        refusal = long_event(limits) if len(text) == most else None
-        yield MessageText(text, line, refusal)
-        while len(text) == most and not text.endswith(b"\n"):
-            text = data.readline(most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,61 +111,46 @@ class JsonLog:
         self._named = NamedContexts(dict(contexts.named), limits.event_bytes)
         self._asks_names = contexts.own is not None  # whether `@id` at the top names the event
         self._context = b""  # that of the last context message
-        self._shapes: list[MessageShape] = []  # of messages with this context, the last used first
+        self._shapes = KnownShapes()  # of messages with this context
         self._unknown, self._patience = 0, thresholds.current.shape_messages
         if contexts.own is not None:
             own = self._named.inlined({"@context": json.loads(contexts.own)})
             self._context = json.dumps(own["@context"]).encode()
 
-    def parsed(self, messages: Iterator[MessageText]) -> Iterator[MessageLines]:
+    def parsed(self, log: Iterator[LoggedLines]) -> Iterator[MessageLines]:
         """The quads of the messages, some messages at a time."""
-        for run in together(messages):
+        for lines in log:
             bad: list[tuple[int, str, str]] = []
 
             def refuse(message: MessageText, error: Exception, bad: Any = bad) -> None:
                 bad.append((message.line, parser_reason(error), message.shown))
 
-            found = self._lines(run, refuse)
+            found = self._read(lines, refuse)
             for each in sorted(bad):
                 self._report(*each)
             yield found
 
-    def _lines(self, run: Sequence[MessageText], refuse: Refuse) -> MessageLines:
+    def _read(self, lines: LoggedLines, refuse: Refuse) -> MessageLines:
         """The quads of some messages; a parser reads those that have no known shape."""
-        known, parts, at = self._of_shapes(run), list[MessageLines](), 0
-        while at < len(run):
-            end = next((i for i in range(at, len(run)) if known[i] is None), len(run))
-            if end > at:
-                lines = [message.line for message in run[at:end]]
-                parts.append(MessageLines(MARKED.join(filter(None, known[at:end])), lines))
-            last = min(len(run), end + self._patience) if self.has_shapes else len(run)
-            at = next((i for i in range(end, last) if known[i] is not None), last)
-            shapes = self._shapes
-            parts += self._parsed(run[end:at], refuse)
-            if self._shapes is not shapes:
-                known[at:] = self._of_shapes(run[at:])
+        parts, at = list[MessageLines](), 0
+        while at < len(lines):
+            shapes, unknown = self._shapes, len(lines)
+            if self.has_shapes:
+                unknown = max(int(self._patience) - self._unknown, 1)
+            for first, end, quads in shapes.spans(lines, at, unknown):
+                if quads is not None:
+                    parts.append(quads)
+                else:
+                    parts += self._parsed(lines.messages(first, end), refuse)
+                at = end
+                if self._shapes is not shapes:
+                    break
         return joined(parts)
-
-    def _of_shapes(self, run: Sequence[MessageText]) -> list[bytes | None]:
-        """The quads of each message that has a known shape."""
-        return [self._of_shape(message) for message in run] if self._shapes else [None] * len(run)
-
-    def _of_shape(self, message: MessageText) -> bytes | None:
-        text = message.text.strip()
-        if message.refusal is not None or len(text) > PARSED_BYTES:
-            return None
-        for place, shape in enumerate(self._shapes):
-            quads = shape.quads(text)
-            if quads is not None:
-                if place:
-                    self._shapes.insert(0, self._shapes.pop(place))
-                return quads if len(quads) <= self._limits.event_bytes else None
-        return None
 
     def _learn(self, ready: Sequence[JsonMessage]) -> None:
         """Learn a shape from the last of some messages, if there have been enough of them."""
         self._unknown += len(ready)
-        if not (self.has_shapes and ready and self._unknown >= self._patience):
+        if not (self.has_shapes and ready and self._unknown >= self._patience) or interpreted():
             return
         last, shape = ready[-1], None
         if last.measured or last.context != self._context:
@@ -197,7 +168,7 @@ class JsonLog:
             self._patience *= 2
         else:
             self._patience = thresholds.current.shape_messages
-            self._shapes = [shape, *self._shapes[: _SHAPES - 1]]
+            self._shapes.add(shape)
 
     def _alone(self, text: bytes) -> bytes:
         """The quads of one message."""
@@ -207,7 +178,7 @@ class JsonLog:
     def _parsed(self, run: Sequence[MessageText], refuse: Refuse) -> Iterator[MessageLines]:
         """The quads of messages that a parser reads."""
         ready: list[JsonMessage] = []
-        for message, text, value in self._read(run):
+        for message, text, value in self._values(run):
             try:
                 ready += self._ready(message, text, value, refuse)
             except PARSER_ERRORS as error:
@@ -218,7 +189,7 @@ class JsonLog:
             )
         self._learn(ready)
 
-    def _read(self, run: Sequence[MessageText]) -> Iterator[tuple[MessageText, bytes, Any]]:
+    def _values(self, run: Sequence[MessageText]) -> Iterator[tuple[MessageText, bytes, Any]]:
         """The messages, without white space; and the object of each that needs no measuring."""
         texts = [message.text.strip() for message in run]
         small = [text[:1] == b"{" and is_small(text, self._limits) for text in texts]
@@ -251,7 +222,7 @@ class JsonLog:
                 self._quads(
                     b'{"@context": ' + context + b"}", is_measured
                 )  # a context that is none is bad
-                self._context, self._shapes = context, []
+                self._context, self._shapes = context, KnownShapes()
                 return ()
             if named:
                 text = json.dumps(value).encode()

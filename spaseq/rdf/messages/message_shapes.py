@@ -2,19 +2,25 @@
 
 A shape is learned from one line. The parser reads the line with marks in place of its values. Where
 a mark stands in the quads, the value of another line will stand. A value that may change the quads
-in another way stays a constant of the shape: a relative IRI, for example, or a type.
+in another way stays a constant of the shape: a relative IRI, for example, or a type. Blank nodes
+have the same labels in all lines of a shape, as a label has no meaning beyond its event.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from operator import itemgetter
+from collections.abc import Callable, Iterator, Mapping
 from secrets import randbelow
 from typing import Any
 
+import pyoxigraph as ox
+
+from spaseq.rdf.events.blank_labels import numbered_labels
+from spaseq.rdf.kernels import shaped_lines as kernel
+from spaseq.rdf.messages.known_shapes import MessageShape
+from spaseq.rdf.messages.message_lines import MARK, lines_of
 from spaseq.rdf.terms.term import XSD
+from spaseq.rdf.terms.triple_terms import blank_nodes, with_blank_nodes
 from spaseq.records import record
 
 Parse = Callable[[bytes], bytes]
@@ -28,84 +34,39 @@ _KEYWORDS_WITH_VALUES = (b'"@id"', b'"@value"')
 
 _WORD = rb"[A-Za-z0-9_-]+"
 _PATH = rb"(?:/(?:%b(?:[./:]%b)*)?)?" % (_WORD, _WORD)
-_HTTP = rb"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*%b(?:#%b)?" % (_PATH, _WORD)
 _IRIS = (
-    (rb"https?://", _HTTP),
-    (rb"urn:[a-z0-9]+:", rb"%b(?:[.:/]%b)*" % (_WORD, _WORD)),
-    (rb"[A-Za-z][A-Za-z0-9_-]*:", _WORD),  # a prefix of the context
+    (rb"https?://", rb"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*%b(?:#%b)?" % (_PATH, _WORD), kernel.HOST),
+    (rb"urn:[a-z0-9]+:", rb"%b(?:[.:/]%b)*" % (_WORD, _WORD), kernel.URN),
+    (rb"[A-Za-z][A-Za-z0-9_-]*:", _WORD, kernel.NAME),  # a prefix of the context
 )
 """How IRIs begin, and texts behind the begin that no parser changes."""
 
-_IRI_VALUES = [(re.compile(b'"(%b)%b"' % own), own[1]) for own in _IRIS]
-_TEXT = rb'[^"\\\x00-\x1f\x7f]*'
-_INTEGER = rb"(?:0|-?[1-9][0-9]{0,14})(?![0-9.eE])"
-_DECIMAL = rb"(?!-0\.0(?!\d))-?(?:0|[1-9][0-9]{0,6})\.(?:0|[0-9]{0,6}[1-9])(?![0-9eE])"
-_NUMBER = rb"(?:%b|%b)" % (_INTEGER, _DECIMAL)
-"""Numbers of at most 15 digits, which are the shortest texts of their doubles."""
-
-_ESCAPED = b"\xef\xbf"
-"""What U+FFFE and U+FFFF begin with, which N-Quads escapes."""
+_IRI_VALUES = [(re.compile(b'"(%b)%b"' % (head, rest)), kind) for head, rest, kind in _IRIS]
+_IRI_KINDS = frozenset(kind for _, kind in _IRI_VALUES)
 
 
 @record
 class _Value:
-    """A value in a line: where its text begins and ends, what stays of it, a pattern of the rest.
+    """A value in a line: where its text begins and ends, what stays of it, the kind of the rest.
 
-    `kind` is "iri", "text" or "number". The marks of two readings differ.
+    `mark` and `other` stand in its place when its role is learned. The other number has a fraction,
+    and the other text is an absolute IRI.
     """
 
     begin: int
     end: int
-    kind: str
+    kind: int
     head: bytes
-    pattern: bytes
     mark: bytes
     other: bytes
 
     def marked(self, mark: bytes) -> bytes:
         """The JSON text with a mark in place of what may vary."""
-        return mark if self.kind == "number" else b'"%b%b"' % (self.head, mark)
-
-
-@record
-class MessageShape:
-    """What lines have in common, and how their quads are made.
-
-    `pattern` has a group for each value that varies. `writers` have the place of a group, and what
-    makes a literal of its text. `form` has `%b` wherever a value stands. `pick` gives the texts
-    for these places, in order, from the texts of all groups.
-    """
-
-    pattern: re.Pattern[bytes]
-    form: bytes
-    pick: Callable[[Sequence[bytes]], Any]
-    writers: Sequence[tuple[int, Callable[[bytes], bytes]]]
-
-    def quads(self, text: bytes) -> bytes | None:
-        """The quads of a line as N-Quads; None if it has another shape."""
-        found = self.pattern.fullmatch(text)
-        if found is None or not (text.isascii() or _is_plain(text)):
-            return None
-        values: Any = found.groups()
-        if self.writers:
-            values = [*values]
-            for place, write in self.writers:
-                values[place] = write(values[place])
-        quads: bytes = self.form % self.pick(values)
-        return quads
-
-
-def _is_plain(text: bytes) -> bool:
-    """Whether a text is UTF-8 without characters that N-Quads escapes."""
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return _ESCAPED not in text
+        return mark if self.kind == kernel.NUMBER else b'"%b%b"' % (self.head, mark)
 
 
 def learned(text: bytes, context: Any, parse: Parse) -> MessageShape | None:
-    """The shape of a line; None if its quads have blank nodes, or depend on its values otherwise.
+    """The shape of a line; None if it has none: its quads depend on its values in another way.
 
     Args:
         text: a JSON object.
@@ -116,19 +77,60 @@ def learned(text: bytes, context: Any, parse: Parse) -> MessageShape | None:
         PARSER_ERRORS: the line is malformed; or it is with marks in it.
     """
     values = [*_values(text, may_have_prefixes=not _names_iris(context))]
-    marked = parse(_replaced(text, values, [v.marked(v.mark) for v in values]))
+
+    def quads_of(texts: Mapping[_Value, bytes]) -> bytes:
+        return with_numbered_labels(parse(_replaced(text, texts)))
+
+    marks = {v: v.marked(v.mark) for v in values}
+    marked = quads_of(marks)
     roles = {v: _role(v, marked) for v in values}
+    numbers = {v: v.other for v in values if (role := roles[v]) and role.form == kernel.AS_NUMBER}
+    if numbers:  # are numbers with fractions doubles?
+        others = quads_of(marks | numbers)
+        for v in numbers:
+            if _TYPED % (_double(v.other), b"double") not in others:
+                roles[v] = _Role(v.mark, kind=kernel.INTEGER)
     absent = [v for v in values if roles[v] is _ABSENT]
-    if absent:  # do they change anything?
-        others = [v.marked(v.other if roles[v] is _ABSENT else v.mark) for v in values]
-        if parse(_replaced(text, values, others)) != marked:
-            roles |= dict.fromkeys(absent, None)
+    if absent and quads_of(marks | {v: v.marked(v.other) for v in absent}) != marked:
+        roles |= dict.fromkeys(absent, None)
     varying = {v: role for v in values if (role := roles[v]) is not None}
-    quads = parse(_replaced(text, [*varying], [v.marked(v.mark) for v in varying]))
-    if b"_:" in quads or not all(_role(v, quads) == role for v, role in varying.items()):
+    quads = quads_of({v: marks[v] for v in varying})
+    shown = [role.mark or v.mark for v, role in varying.items()]
+    if [*map(quads.count, shown)] != [*map(marked.count, shown)]:
         return None  # a value means something else beside the others' own texts
     made = _shape(text, varying, quads)
-    return made if made is not None and made.quads(text) == parse(text) else None
+    return made if made is not None and made.quads(text) == quads_of({}) else None
+
+
+def with_numbered_labels(quads: bytes) -> bytes:
+    """The quads of a message, in which blank nodes have the labels that its events will give them.
+
+    Raises:
+        ValueError: the name of a graph is a blank node, which would not be another one in the next
+            message.
+
+    >>> with_numbered_labels(b"_:abcdefabcdefabcdefabcdef <a:p> _:b .\\n")
+    b'_:anon0 <a:p> _:b .\\n'
+    """
+    rows = [
+        (str(s), str(p), str(o), None if isinstance(g, ox.DefaultGraph) else str(g))
+        for s, p, o, g in ox.parse(quads, ox.RdfFormat.N_QUADS)
+    ]
+    written: dict[str | None, set[str]] = {}
+    for s, _, o, g in rows:
+        written.setdefault(g, set()).update(blank_nodes(s), blank_nodes(o))
+    if any(g is not None and g[0] == "_" for g in written):
+        raise ValueError("a graph whose name is a blank node")
+    names = {g: numbered_labels(labels) for g, labels in written.items()}
+
+    def numbered(row: tuple[str, str, str, str | None]) -> tuple[str, str, str, str | None]:
+        s, p, o, g = row
+        return with_blank_nodes(s, names[g]), p, with_blank_nodes(o, names[g]), g
+
+    for row in rows:
+        if row[1] != f"<{MARK}>":  # which the event will not have
+            numbered(row)
+    return lines_of(map(numbered, rows))
 
 
 # --- values ---------------------------------------------------------------------------------------
@@ -153,13 +155,13 @@ def _values(text: bytes, may_have_prefixes: bool) -> Iterator[_Value]:
 def _value(begin: int, end: int, word: bytes, may_have_prefixes: bool) -> _Value:
     mark, other = (b"9%013d7" % randbelow(10**13) for _ in range(2))  # no trailing zeros
     if word[:1] != b'"':
-        return _Value(begin, end, "number", b"", _NUMBER, mark, other)
+        return _Value(begin, end, kernel.NUMBER, b"", mark, b"9." + other[2:])
     mark, other = b"x%bx" % mark, b"x%bx" % other
-    for pattern, rest in _IRI_VALUES if may_have_prefixes else ():
+    for pattern, kind in _IRI_VALUES if may_have_prefixes else ():
         found = pattern.fullmatch(word)
         if found is not None:
-            return _Value(begin, end, "iri", found[1], rest, mark, other)
-    return _Value(begin, end, "text", b"", _TEXT, mark, other)
+            return _Value(begin, end, kind, found[1], mark, other)
+    return _Value(begin, end, kernel.TEXT, b"", mark, b"urn:x:" + other)
 
 
 def _names_iris(context: Any, inside: bool = False) -> bool:
@@ -174,10 +176,10 @@ def _names_iris(context: Any, inside: bool = False) -> bool:
     )
 
 
-def _replaced(text: bytes, values: Sequence[_Value], texts: Sequence[bytes]) -> bytes:
-    """The line with other texts in the place of some values."""
+def _replaced(text: bytes, texts: Mapping[_Value, bytes]) -> bytes:
+    """The line with other texts in the place of some values, which are in order."""
     parts, at = list[bytes](), 0
-    for value, own in zip(values, texts, strict=True):
+    for value, own in texts.items():
         parts += text[at : value.begin], own
         at = value.end
     return b"".join([*parts, text[at:]])
@@ -185,47 +187,30 @@ def _replaced(text: bytes, values: Sequence[_Value], texts: Sequence[bytes]) -> 
 
 # --- what values become ---------------------------------------------------------------------------
 
-_TYPED = b'"%b"^^<' + XSD.encode() + b"%b>"
+_TYPED = b'%b"^^<' + XSD.encode() + b"%b>"
 
 
-@lru_cache(1 << 14)
-def _double(text: bytes) -> bytes:
-    """A number as JSON-LD writes an xsd:double.
+def _double(number: bytes) -> bytes:
+    """A number of some digits, of which the first and last are not zero, as a canonical xsd:double.
 
-    >>> _double(b"-12.34"), _double(b"0.05"), _double(b"5")
-    (b'-1.234E1', b'5.0E-2', b'5.0E0')
+    >>> _double(b"1234"), _double(b"1.234")
+    (b'1.234E3', b'1.234E0')
     """
-    sign = b"-" if text[:1] == b"-" else b""
-    whole, _, part = text.removeprefix(b"-").partition(b".")
-    digits = (whole + part).lstrip(b"0")
-    exponent = len(digits) - len(part) - 1
-    digits = digits.rstrip(b"0") or b"0"
-    return b"%b%b.%bE%d" % (sign, digits[:1], digits[1:] or b"0", exponent if digits != b"0" else 0)
-
-
-def _number(text: bytes) -> bytes:
-    """A number without a datatype in the context, as a literal."""
-    text = text.removesuffix(b".0")
-    if b"." in text:
-        return _typed_double(text)
-    return _TYPED % (text, b"integer")
-
-
-def _typed_double(text: bytes) -> bytes:
-    return _TYPED % (_double(text), b"double")
-
-
-def _quoted(text: bytes) -> bytes:
-    return b'"%b"' % text
+    exponent = len(number.partition(b".")[0]) - 1
+    digits = number.replace(b".", b"")
+    return b"%b.%bE%d" % (digits[:1], digits[1:], exponent)
 
 
 @record
 class _Role:
-    """How a value stands in the quads: the text for its mark, and what writes others there."""
+    """How a value stands in the quads: the text for its mark, how others are written there.
+
+    `kind` is that of the others, if fewer of them are written than the value's own kind has.
+    """
 
     mark: bytes
-    write: Callable[[bytes], bytes] | None = None
-    pattern: bytes | None = None
+    form: int = kernel.AS_IT_IS
+    kind: int | None = None
 
 
 _ABSENT = _Role(b"")
@@ -234,21 +219,21 @@ _ABSENT = _Role(b"")
 def _role(value: _Value, quads: bytes) -> _Role | None:
     """How a value stands in the quads of its marked line; None if that may depend on its text."""
     mark = value.mark
-    if value.kind == "number":
-        for role in (
-            _Role(_TYPED % (mark, b"integer"), _number),
-            _Role(_TYPED % (_double(mark), b"double"), _typed_double),
-            _Role(b'"%b"' % mark, _quoted, _INTEGER),
+    if value.kind == kernel.NUMBER:
+        for role, end in (
+            (_Role(_TYPED % (mark, b"integer"), kernel.AS_NUMBER), b""),
+            (_Role(_TYPED % (_double(mark), b"double"), kernel.AS_DOUBLE), b""),
+            (_Role(mark, kind=kernel.INTEGER), b'"'),
         ):
-            if role.mark in quads:
-                return role if quads.count(role.mark) == _count(mark, quads) else None
+            if whole := quads.count(b'"%b%b' % (role.mark, end)):
+                return role if whole == _count(mark, quads) else None
         return None if _count(mark, quads) else _ABSENT
     count = quads.count(mark)
     if count == 0:
         return _ABSENT
     literal = b' "%b%b"' % (value.head, mark)  # behind a space, no quote belongs to a text
     whole = sum(quads.count(literal + after) for after in (b" ", b"@", b"^^"))
-    if value.kind == "iri":
+    if value.kind != kernel.TEXT:
         whole += len(re.findall(rb'<[^<>"]*%b>' % mark, quads))
     return _Role(mark) if count == whole else None
 
@@ -260,24 +245,16 @@ def _count(mark: bytes, quads: bytes) -> int:
 
 def _shape(text: bytes, roles: Mapping[_Value, _Role], quads: bytes) -> MessageShape | None:
     """The shape in which these values vary, given the quads of the line with their marks."""
-    pattern, at = list[bytes](), 0
-    group: dict[bytes, int] = {}
-    writers = list[tuple[int, Callable[[bytes], bytes]]]()
-    for value, role in roles.items():
-        rest, head = role.pattern or value.pattern, value.head
+    parts, at = list[tuple[bytes, int]](), 0
+    places = dict[bytes, tuple[int, int]]()
+    for place, (value, role) in enumerate(roles.items()):
         if role is not _ABSENT:
-            if role.write is not None:
-                writers.append((len(group), role.write))
-            group[role.mark] = len(group)
-            rest = b"(%b)" % rest
-        own = rest if value.kind == "number" else b'"%b%b"' % (re.escape(head), rest)
-        pattern += re.escape(text[at : value.begin]), own
-        at = value.end
-    pattern.append(re.escape(text[at:]))
-    if not group:
+            places[role.mark] = place, role.form
+        kind, quoted = role.kind or value.kind, value.kind != kernel.NUMBER
+        parts.append((text[at : value.begin + quoted] + value.head, kind))
+        at = value.end - quoted
+    if not places:
         return None
-    pieces = re.split(b"(%b)" % b"|".join(map(re.escape, group)), quads)
-    order = [group[mark] for mark in pieces[1::2]]
-    form = b"%b".join(piece.replace(b"%", b"%%") for piece in pieces[::2])
-    pick: Any = itemgetter(*order) if len(order) > 1 else lambda values: (values[order[0]],)
-    return MessageShape(re.compile(b"".join(pattern)), form, pick, writers)
+    *pieces, rest = re.split(b"(%b)" % b"|".join(map(re.escape, places)), quads)
+    writes = [(pieces[i], *places[pieces[i + 1]]) for i in range(0, len(pieces), 2)]
+    return MessageShape((*parts, (text[at:], kernel.END)), writes, rest)

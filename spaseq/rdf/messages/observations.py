@@ -73,7 +73,8 @@ def _documents(data: IO[bytes], limits: Limits) -> Iterator[MessageText]:
     elif format_of_text(text) is not Format.JSONLD:
         yield MessageText(text, 1)
     else:
-        yield from json_documents(io.BytesIO(text), limits)
+        for lines in json_documents(io.BytesIO(text), limits):
+            yield from lines.messages(0, len(lines))
 
 
 def _instant(time: str | None) -> float:

@@ -15,7 +15,8 @@ from spaseq.rdf.inputs.files import READ_ERRORS, InputFile
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import PARSED_BYTES, long_event
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
-from spaseq.rdf.messages.json_log import JsonLog, json_messages
+from spaseq.rdf.messages.json_log import JsonLog
+from spaseq.rdf.messages.logged_lines import logged_lines
 from spaseq.rdf.messages.message_assembly import MessageAssembly
 from spaseq.rdf.messages.message_lines import MessageLines, MessageText, Report
 from spaseq.rdf.messages.message_quads import LogParser, together
@@ -203,7 +204,7 @@ def _messages(
 
         yield from jelly_messages(data, limits, report)
     elif form is Format.NDJSONLD:
-        lines = json_messages(_buffered(data), limits)
+        lines = logged_lines(_buffered(data), limits)
         yield from JsonLog(options.base, options.contexts, limits, report).parsed(lines)
     elif form in (Format.NGSILD, Format.CLOUDEVENTS):
         from spaseq.rdf.messages.cloud_events import CloudEventLog

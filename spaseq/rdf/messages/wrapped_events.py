@@ -16,9 +16,9 @@ from urllib.parse import quote
 from spaseq.limits import Limits
 from spaseq.rdf.documents.document_lines import PARSER_ERRORS
 from spaseq.rdf.inputs.contexts import NO_CONTEXTS
-from spaseq.rdf.inputs.sizes import long_event
 from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.rdf.messages.json_log import JsonLog, JsonMessage, Refuse, is_small, json_messages
+from spaseq.rdf.messages.json_log import JsonLog, JsonMessage, Refuse, is_small
+from spaseq.rdf.messages.logged_lines import LoggedLines, logged_lines
 from spaseq.rdf.messages.message_lines import MessageText, Report
 from spaseq.rdf.terms.times import parse_datetime
 
@@ -122,24 +122,24 @@ def instant(text: str | None) -> float:
     return float("inf") if found is None else found
 
 
-def json_documents(data: IO[bytes], limits: Limits) -> Iterator[MessageText]:
+def json_documents(data: IO[bytes], limits: Limits) -> Iterator[LoggedLines]:
     """The messages of a file: its lines, or else the whole of it."""
-    lines = json_messages(data, limits)
-    first = next((line for line in lines if line.refusal is not None or line.text.strip()), None)
-    if first is None:
-        return
-    if first.refusal is not None or _is_json(first.text):
-        yield first
-        yield from lines
-        return
-    parts, size = [first.text], len(first.text)
-    for line in lines:
-        size += len(line.text)
-        if line.refusal is not None or size > limits.event_bytes:
-            yield MessageText(first.text, first.line, long_event(limits))
-            return
-        parts.append(line.text)
-    yield MessageText(b"".join(parts), first.line)
+    log = logged_lines(data, limits)
+    for lines in log:
+        for place in range(len(lines)):
+            (message,) = lines.messages(place, place + 1)
+            if message.refusal is not None or _is_json(message.text):
+                yield lines
+                yield from log
+                return
+            if message.text.strip():
+                text = lines.text(place)
+                for more in log:
+                    if len(text) > limits.event_bytes:
+                        break
+                    text += more.text(0)
+                yield LoggedLines.one(text, message.line, limits)
+                return
 
 
 def _is_json(text: bytes) -> bool:
