@@ -38,10 +38,10 @@ class SharedPart(Sequence[Answer]):
     """The answers of one query: `begin` to `end` of a batch, as a slice."""
 
     def __init__(self, whole: SharedAnswers, begin: int, end: int) -> None:
-        self.whole, self.begin, self._size = whole, begin, end - begin
+        self.whole, self.begin, self.end = whole, begin, end
 
     def __len__(self) -> int:
-        return self._size
+        return self.end - self.begin
 
     @overload
     def __getitem__(self, place: int) -> Answer: ...
@@ -56,4 +56,4 @@ class SharedPart(Sequence[Answer]):
         return iter(self._own())
 
     def _own(self) -> list[Answer]:
-        return self.whole.answers[self.begin : self.begin + self._size]
+        return self.whole.answers[self.begin : self.end]

@@ -1,25 +1,65 @@
 """Answers of several queries that come together, held until each query's turn.
 
-A part of them is in memory, the rest in a file.
+A part of them is in memory, the rest in a file. Columns of answers stay columns there: those of all
+queries stand in order of their queries, so that neighbours share the blocks that they are read in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, ClassVar
+from typing import IO
+
+import numpy as np
 
 from spaseq import thresholds
+from spaseq.algebra.answer_batch import PIECE, AnswerBatch, AnswerNames
+from spaseq.algebra.answer_blocks import Answers, answers_of, blocks
 from spaseq.algebra.answers import Answer
+from spaseq.algebra.shared_answers import SharedAnswers, SharedPart
 from spaseq.scratch import ScratchDirectory
-from spaseq.storage.safe_pickles import SafePickler, SafeUnpickler
 
 
-class _Unpickler(SafeUnpickler):
-    classes: ClassVar = frozenset(
-        {("spaseq.algebra.answers", "Answer"), ("spaseq.algebra.answers", "TraceItem")}
-    )
+@dataclass(slots=True)
+class _HeldPiece:
+    """Answers of one query in the file: `begin` to `end` of a block."""
+
+    lane: int
+    place: int
+    begin: int
+    end: int
+
+
+@dataclass(slots=True)
+class _Lane:
+    """Answers that are written together: those of one kind of batches, or those that are none."""
+
+    values: list[Answer] = field(default_factory=list)
+    parts: list[tuple[AnswerBatch, int, int]] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, answers: Sequence[Answer]) -> tuple[int, int]:
+        """Where the answers stand among those of the lane."""
+        match answers:
+            case SharedPart():
+                self.parts.append((answers.whole.batch, answers.begin, answers.end))
+            case AnswerBatch():
+                self.parts.append((answers, 0, len(answers)))
+            case _:
+                self.values += answers
+        begin, self.size = self.size, self.size + len(answers)
+        return begin, self.size
+
+    def whole(self) -> Answers:
+        """All answers of the lane."""
+        if not self.parts:
+            return self.values
+        batches = {id(batch): batch for batch, _, _ in self.parts}
+        ends = np.cumsum([len(batch) for batch in batches.values()]).tolist()
+        first = dict(zip(batches, [0, *ends], strict=False))
+        order = [np.arange(begin, end) + first[id(batch)] for batch, begin, end in self.parts]
+        return AnswerBatch.concat([*batches.values()]).take(np.concatenate(order))
 
 
 class HeldAnswers:
@@ -28,7 +68,9 @@ class HeldAnswers:
     def __init__(self) -> None:
         self._size = 0
         self._waiting: dict[int, list[Sequence[Answer]]] = {}
-        self._places: dict[int, list[int]] = {}
+        self._pieces: dict[int, list[_HeldPiece]] = {}
+        self._lanes = 0
+        self._read: dict[int, tuple[int, SharedAnswers | list[Answer]]] = {}
         self._directory: ScratchDirectory | None = None
         self._file: IO[bytes] | None = None
 
@@ -41,13 +83,15 @@ class HeldAnswers:
 
     def take(self, query: int) -> Iterator[Sequence[Answer]]:
         """The answers of a query, which leave."""
-        for place in self._places.pop(query, ()):
-            assert self._file is not None
-            self._file.seek(place)
-            yield _Unpickler(self._file).load()
-        for answers in self._waiting.pop(query, []):
-            self._size -= len(answers)
-            yield answers
+        for piece in self._pieces.pop(query, ()):
+            answers = self._block(piece)
+            if isinstance(answers, SharedAnswers):
+                yield SharedPart(answers, piece.begin, piece.end)
+            else:
+                yield answers[piece.begin : piece.end]
+        for waiting in self._waiting.pop(query, []):
+            self._size -= len(waiting)
+            yield waiting
 
     def close(self) -> None:
         """Remove the file."""
@@ -56,12 +100,58 @@ class HeldAnswers:
         if self._directory is not None:
             self._directory.cleanup()
 
+    def _block(self, piece: _HeldPiece) -> SharedAnswers | list[Answer]:
+        """The answers of a block; of each lane, the block that was read last is kept."""
+        place, answers = self._read.get(piece.lane, (-1, []))
+        if place != piece.place:
+            assert self._file is not None
+            self._file.seek(piece.place)
+            size = int.from_bytes(self._file.read(8), "little")
+            read = answers_of(self._file.read(size))
+            answers = SharedAnswers(read) if isinstance(read, AnswerBatch) else read
+            self._read[piece.lane] = piece.place, answers
+        return answers
+
     def _write(self) -> None:
+        """Write all that waits."""
+        lanes = dict[AnswerNames | None, _Lane]()
+        spans = list[tuple[int, AnswerNames | None, int, int]]()
+        for query, pieces in sorted(self._waiting.items()):
+            for answers in pieces:
+                names = _names_of(answers)
+                spans.append((query, names, *lanes.setdefault(names, _Lane()).add(answers)))
+        written = {names: self._written(lane.whole()) for names, lane in lanes.items()}
+        for query, names, begin, end in spans:
+            lane, places = written[names]
+            own = self._pieces.setdefault(query, [])
+            for n in range(begin // PIECE, -(-end // PIECE)):
+                first, last = max(begin - n * PIECE, 0), min(end - n * PIECE, PIECE)
+                before = own[-1] if own else None
+                if before and (before.lane, before.place, before.end) == (lane, places[n], first):
+                    before.end = last
+                else:
+                    own.append(_HeldPiece(lane, places[n], first, last))
+        self._waiting, self._size = {}, 0
+
+    def _written(self, answers: Answers) -> tuple[int, list[int]]:
+        """(number of the lane, where each block begins) of answers that are now in the file."""
         if self._file is None:
             self._directory = ScratchDirectory("answers")
             self._file = (Path(self._directory.name) / "answers").open("w+b")
         self._file.seek(0, 2)
-        for query, pieces in self._waiting.items():
-            self._places.setdefault(query, []).append(self._file.tell())
-            SafePickler(self._file).dump([*chain.from_iterable(pieces)])
-        self._waiting, self._size = {}, 0
+        places = []
+        for _, block in blocks(answers):
+            places.append(self._file.tell())
+            self._file.write(len(block).to_bytes(8, "little"))
+            self._file.write(block)
+        self._lanes += 1
+        return self._lanes, places
+
+
+def _names_of(answers: Sequence[Answer]) -> AnswerNames | None:
+    match answers:
+        case SharedPart():
+            return answers.whole.batch.names
+        case AnswerBatch():
+            return answers.names
+    return None

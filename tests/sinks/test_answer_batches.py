@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pyarrow import feather
 
 from spaseq.algebra.answer_batch import AnswerBatch
+from spaseq.algebra.answer_blocks import answers_of, blocks
 from spaseq.algebra.answers import Answer
 from spaseq.algebra.joined_texts import PlacedTexts, joined, joined_where_bound
 from spaseq.algebra.window_extent import extent_text
@@ -27,7 +28,6 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.term_columns import TermColumn, text_array
 from spaseq.rdf.terms.term import CDT_LIST, XSD
 from spaseq.rdf.terms.times import format_time
-from spaseq.runtime.spark.rows.stage_rows import answers_of, blocks
 from spaseq.sinks import FORMATS, SINKS, arrow_files, open_sink
 from spaseq.sinks.answer_columns import AnswerColumns
 from spaseq.sinks.answer_json import answer_json, term_json

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyarrow import feather
 
+from spaseq.algebra.answer_blocks import answers_of, blocks
 from spaseq.algebra.answers import Answer
 from spaseq.algebra.graph_batch import GraphBatch
 from spaseq.compile import CompileOptions, compile_query
@@ -15,7 +16,6 @@ from spaseq.errors import RunError
 from spaseq.plan.query_plan import EvaluatorName, QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
-from spaseq.runtime.spark.rows.stage_rows import answers_of, blocks
 from spaseq.sinks import FORMATS, SINKS, arrow_files, open_sink
 from spaseq.sinks.line_file import open_lines
 from tests.automaton.cases import query

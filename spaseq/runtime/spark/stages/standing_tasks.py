@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from spaseq.algebra.answer_blocks import blocks
 from spaseq.compiled import mode
 from spaseq.compiled.arrays import Bools
 from spaseq.errors import RunError
@@ -34,7 +35,7 @@ from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.live.stream_events import StreamEvents
-from spaseq.runtime.spark.rows.stage_rows import blocks, buckets
+from spaseq.runtime.spark.rows.stage_rows import buckets
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.runtime.spark.stages.standing_messages import (
     JUDGED,

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from spaseq.algebra.answer_blocks import answers_of
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates
@@ -27,7 +28,7 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.binding import asks_endpoints
 from spaseq.runtime.pushed_units import PushedUnit
-from spaseq.runtime.spark.rows.stage_rows import answers_of, buckets, merged
+from spaseq.runtime.spark.rows.stage_rows import buckets, merged
 from spaseq.runtime.spark.stages.standing_messages import (
     JUDGED,
     StageStep,

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from spaseq.algebra.answer_batch import AnswerBatch
+from spaseq.algebra.answer_blocks import answers_of, blocks
 from spaseq.algebra.answers import Answer
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.plan.query_plan import EvaluatorName
-from spaseq.runtime.spark.rows.stage_rows import answers_of, blocks, merged
+from spaseq.runtime.spark.rows.stage_rows import merged
 from tests.sinks.test_answer_batches import QUERIES, found_by, stream
 from tests.sizes import first_of
 from tests.thresholds import Force
