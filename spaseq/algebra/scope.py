@@ -45,7 +45,8 @@ def possible(pattern: Pattern) -> Names:
     """Variables that some solution may bind, reserved ones included."""
     match pattern:
         case BGP(triples):
-            return frozenset().union(*map(triple_variables, triples))
+            terms = [term for triple in triples for term in triple.terms]
+            return frozenset([term.name for term in terms if isinstance(term, ast.Var)])
         case Path(subject, _, object_):
             return term_variables(subject, object_)
         case Join(left, right) | Union(left, right) | LeftJoin(left, right):

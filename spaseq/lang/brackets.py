@@ -18,12 +18,15 @@ def pairs(lexemes: Sequence[Lexeme]) -> Iterator[tuple[int, int]]:
     unmatched: list[int] = []
     waiting = Counter[str]()  # open brackets by the bracket that closes them
     for index, lexeme in enumerate(lexemes):
-        if lexeme.is_punct(*CLOSING):
+        mark = lexeme.mark
+        if not mark:
+            continue
+        if mark in CLOSING:
             unmatched.append(index)
-            waiting[CLOSING[lexeme.text]] += 1
-        elif lexeme.is_punct(*CLOSING.values()) and waiting[lexeme.text]:
+            waiting[CLOSING[mark]] += 1
+        elif waiting.get(mark):
             closes = ""
-            while closes != lexeme.text:
+            while closes != mark:
                 opening = unmatched.pop()
                 closes = CLOSING[lexemes[opening].text]
                 waiting[closes] -= 1
@@ -50,7 +53,11 @@ def closing_brace(lexemes: Sequence[Lexeme], opening: int, limit: int) -> int | 
     """
     depth = 0
     for index in range(opening, limit):
-        depth += lexemes[index].is_punct("{") - lexemes[index].is_punct("}")
+        mark = lexemes[index].mark
+        if mark == "{":
+            depth += 1
+        elif mark == "}":
+            depth -= 1
         if depth == 0:
             return index
     return None
@@ -64,4 +71,4 @@ def unclosed(lexemes: Sequence[Lexeme]) -> Lexeme | None:
         for index, lexeme in enumerate(lexemes)
         if lexeme.is_punct(*CLOSING) and index not in closed
     )
-    return max(unclosed_lexemes, key=lambda lexeme: lexeme.span.start, default=None)
+    return max(unclosed_lexemes, key=lambda lexeme: lexeme.start, default=None)

@@ -43,7 +43,7 @@ _AND = 3
 
 _DEEPENING = ("OPTIONAL", "MINUS", "BIND")
 _DEEPER = ast.OptionalGraphPattern | ast.MinusGraphPattern | ast.Bind
-_IN_PLACE = ast.GroupGraphPattern | ast.Triples | ast.Triple | ast.Sequence | ast.Step
+_IN_PLACE = ast.Triples | ast.Triple | ast.Sequence | ast.Step
 
 
 def too_deep(roots: Iterable[ast.Node]) -> Span | None:
@@ -56,26 +56,26 @@ def too_deep(roots: Iterable[ast.Node]) -> Span | None:
         node, depth = waiting.pop()
         if depth > DEEPEST:
             return node.span
-        deepest = max(deepest, depth)
-        waiting += reversed(_inside(node, depth))
+        if depth > deepest:
+            deepest = depth
+        if child_fields(node):
+            waiting += _inside(node, depth)[::-1]
     make_room(deepest)
     return None
 
 
 def _inside(node: ast.Node, depth: int) -> list[tuple[ast.Node, int]]:
     """The children with their depths."""
-    if not child_fields(node):
-        return []
-    step = 0 if isinstance(node, _IN_PLACE) else 1
-    further = [(child, depth + step) for child in children(node)]
-    match node:
-        case ast.GroupGraphPattern():
-            for i, (child, _) in enumerate(further):
-                depth += isinstance(child, _DEEPER)
-                further[i] = child, depth
-        case ast.Bracket("AND"):
-            further = [(child, d + _AND * i) for i, (child, d) in enumerate(further)]
-    return further
+    if isinstance(node, ast.GroupGraphPattern):
+        further: list[tuple[ast.Node, int]] = []
+        for child in node.elements:
+            depth += isinstance(child, _DEEPER)
+            further.append((child, depth))
+        return further
+    within = depth if isinstance(node, _IN_PLACE) else depth + 1
+    if isinstance(node, ast.Bracket) and node.kind == "AND":
+        return [(child, within + _AND * i) for i, child in enumerate(children(node))]
+    return [(child, within) for child in children(node)]
 
 
 def too_deep_groups(lexemes: Sequence[Lexeme]) -> Span | None:

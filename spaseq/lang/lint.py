@@ -9,7 +9,6 @@ from spaseq.lang import ast
 from spaseq.lang.lint_filters import lint_filters, unbound_warning
 from spaseq.lang.lint_sequences import lint_loops, lint_sequence
 from spaseq.lang.resolve import Resolved
-from spaseq.lang.sequence import occurrences
 from spaseq.lang.variables import leaves
 from spaseq.lang.windows import lint_windows
 
@@ -29,7 +28,7 @@ def _warning(resolved: Resolved, code: str, message: str, span: Span) -> Diagnos
 
 
 def _unused(resolved: Resolved) -> Iterator[Diagnostic]:
-    used = {o.gpm for o in occurrences(resolved.chain)}
+    used = {o.gpm for o in resolved.scope.occurrences}
     for gpm in resolved.query.gpms:
         if gpm.name not in used:
             message = f"GPM {gpm.name} is defined but never used in the sequence"

@@ -17,7 +17,6 @@ from spaseq.lang import ast
 from spaseq.lang.comparisons import vain_comparisons
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.scope import seen_before
-from spaseq.lang.sequence import occurrences
 from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import (
     children,
@@ -267,8 +266,8 @@ def _own_times(resolved: Resolved) -> Iterator[Diagnostic]:
     """TIMESTAMP of a step in its own FILTER, where the step has no event yet."""
     if ast.Timestamp not in resolved.kinds:
         return
-    uses = Counter(o.gpm for o in occurrences(resolved.chain))
-    repeated = {o.gpm for o in occurrences(resolved.chain) if o.repeats}
+    uses = Counter(o.gpm for o in resolved.scope.occurrences)
+    repeated = {o.gpm for o in resolved.scope.occurrences if o.repeats}
     for gpm in resolved.query.gpms:
         if uses[gpm.name] != 1 or gpm.name in repeated:
             continue

@@ -46,7 +46,7 @@ def _unjoined(resolved: Resolved) -> Iterator[Diagnostic]:
     gpms = {gpm.name: gpm for gpm in query.gpms}
     for loop in _loops(resolved.chain):
         own = {use.gpm for use in occurrences(loop.body) if use.negation is None}
-        others = {use.gpm for use in occurrences(resolved.chain)} - own
+        others = {use.gpm for use in resolved.scope.occurrences} - own
         bound = frozenset().union(*(resolved.binds[name] for name in own))
         elsewhere = frozenset().union(*(resolved.binds[name] for name in others))
         filters = [expr for name in own for expr in filters_of(gpms[name].pattern)]
@@ -209,7 +209,7 @@ def _strict_joins(resolved: Resolved) -> Iterator[Diagnostic]:
 def _possible_keys(resolved: Resolved) -> frozenset[str]:
     """The variables that PARTITION BY could name, as every step binds them."""
     gpms = {gpm.name: gpm for gpm in resolved.query.gpms}
-    used = {use.gpm for use in occurrences(resolved.chain) if use.negation is None}
+    used = {use.gpm for use in resolved.scope.occurrences if use.negation is None}
     bound = [plainly_bound(gpms[name].pattern) for name in used]
     return frozenset.intersection(*bound) if bound else frozenset()
 

@@ -89,6 +89,18 @@ WELL_KNOWN = {
 """Namespaces that a message names, so that the PREFIX line can be copied."""
 VERSIONS = ("1.1", "1.2-basic", "1.2")
 """The versions of SPARQL that VERSION may name. Every query is read as one of the last."""
+_WITH_NAMES = frozenset(
+    {
+        PrefixedName,
+        ast.Iri,
+        TypedLiteral,
+        ast.FunctionCall,
+        ast.BlankNode,
+        ast.TimeWindow,
+        ast.Panes,
+    }
+)
+"""The classes of nodes that change when names are resolved."""
 _TIMES = (None, XSD + "dateTime", XSD + "dateTimeStamp")
 
 
@@ -135,6 +147,8 @@ class NameResolver:
         labels: dict[str, str] = {}
 
         def look_up(node: ast.Node) -> ast.Node | None:
+            if type(node) not in _WITH_NAMES:
+                return None
             match node:
                 case PrefixedName() | ast.Iri():
                     return self._iri(node)

@@ -119,7 +119,7 @@ def _parsed(source: QueryText) -> Parsed:
         parser.findings.error(TOO_DEEP, deep, code="too-deep")
         return Parsed(None, parser.findings.in_order())
     query = _assembled(reading, parser.findings)
-    whole = Span(parser.lexemes[0].span.start, parser.lexemes[-1].span.end)
+    whole = Span(parser.lexemes[0].start, parser.lexemes[-1].end)
     return Parsed(
         restore_spans(replace(query, span=whole), parser.findings.text),
         parser.findings.in_order(),

@@ -230,7 +230,7 @@ class _Reader:
 
     def inside(self, section: Section) -> list[Any]:
         span = Span(section.body, section.end)
-        return [item for item in self.parser.lexemes if span.start <= item.span.start < span.end]
+        return [item for item in self.parser.lexemes if span.start <= item.start < span.end]
 
     def words(self, section: Section) -> list[str]:
         """The words of a section in upper case; one empty word if it has none."""
@@ -269,7 +269,7 @@ class _Reader:
                 later = (i.text for i in self.parser.lexemes if i.kind == "pname")
                 self.reading.unreadable_prefixes.add(next(later, ":").partition(":")[0])
             if stray.after not in self.broken_sections:
-                place = len(self.parser.text) if stray.lexeme is None else stray.lexeme.span.start
+                place = len(self.parser.text) if stray.lexeme is None else stray.lexeme.start
                 self.report_end(place, "the query", *stray.expected)
 
     def report_end(self, place: int, where: str, *expected: str) -> None:
@@ -297,7 +297,7 @@ class _Reader:
                 self.missing("SEQ", layout.header_end)
 
     def missing(self, keyword: str, place: int) -> None:
-        here = [item.span for item in self.parser.lexemes if item.span.end > place]
+        here = [item.span for item in self.parser.lexemes if item.end > place]
         span = here[0] if here else self.parser.lexemes[-1].span
         self.error(f"{keyword} is missing", span, expected=(keyword,))
 

@@ -212,12 +212,12 @@ class _Resolver:
 
     def _sequence(self) -> Findings:
         names = {g.name for g in self.query.gpms} | self.broken
-        for use in occurrences(self.chain):
+        for use in self.scope.occurrences:
             if use.gpm not in names and "gpms" not in self.broken_clauses:
                 message = f"no GPM is called {use.gpm}"
                 yield self.error("unknown-gpm", message, use.span, names, use.gpm)
         yield from self._brackets(self.query.sequence)
-        if all(o.negation is not None for o in occurrences(self.chain)):
+        if all(o.negation is not None for o in self.scope.occurrences):
             message = "a query of negations only has no matches: add a step that is not negated"
             yield self.error("only-negations", message, self.query.sequence.span)
 
@@ -240,15 +240,13 @@ class _Resolver:
                     "the bounds exclude each other",
                     step.span,
                 )
-            inner = normalise(ast.Sequence(steps=(ast.Step(atom=step.atom),), ops=()))
-            if quantifier and can_be_empty(inner) and not _only_negations(inner):
-                yield self.error(
-                    "empty-step", "a repeated step must match at least one event", step.span
-                )
             if isinstance(step.atom, ast.Bracket):
+                inner = ast.Sequence(steps=(ast.Step(atom=step.atom),), ops=())
+                if quantifier and _may_lack_events(inner):
+                    message = "a repeated step must match at least one event"
+                    yield self.error("empty-step", message, step.span)
                 for operand in step.atom.operands:
-                    chain = normalise(operand)
-                    if step.atom.kind and can_be_empty(chain) and not _only_negations(chain):
+                    if step.atom.kind and _may_lack_events(operand):
                         yield self.error(
                             "empty-operand",
                             f"an operand of {step.atom.kind} must match at least one event",
@@ -262,7 +260,7 @@ class _Resolver:
         """PREV, aggregates and TIMESTAMP where they have no meaning."""
         if self.kinds.isdisjoint((ast.Prev, ast.Aggregate, ast.Timestamp)):
             return
-        used = {o.gpm for o in occurrences(self.chain)}
+        used = {o.gpm for o in self.scope.occurrences}
         for gpm in self.query.gpms:
             if gpm.name not in used or gpm.name in self.broken:
                 continue
@@ -385,6 +383,8 @@ def _expressions_of(pattern: ast.GroupGraphPattern) -> Iterator[ast.Expr]:
                 yield expr
 
 
-def _only_negations(chain: Chain) -> bool:
+def _may_lack_events(sequence: ast.Sequence) -> bool:
+    """Whether a sequence has a match without events, though not all its steps are negated."""
+    chain = normalise(sequence)
     uses = list(occurrences(chain))
-    return bool(uses) and all(o.negation is not None for o in uses)
+    return can_be_empty(chain) and not (uses and all(o.negation is not None for o in uses))

@@ -82,11 +82,11 @@ def misplaced(text: Unescaped, lexemes: Iterable[Lexeme]) -> Iterator[Span]:
     if not text.starts:
         return
     known = [lexeme for lexeme in lexemes if lexeme.kind in _WITH_ESCAPES]
-    starts = [lexeme.span.start for lexeme in known]
+    starts = [lexeme.start for lexeme in known]
     for end in text.starts:
         number = bisect_left(starts, end - 1) - 1
         around = known[number] if number >= 0 else None
-        if around is None or around.span.end < end + (around.kind != "comment"):
+        if around is None or around.end < end + (around.kind != "comment"):
             yield Span(end - 1, end)
 
 
@@ -135,24 +135,34 @@ _LEXEME = re.compile(
 
 @record
 class Lexeme:
-    """A piece of the text with its kind and span.
+    """A piece of the text with its kind and place.
 
-    `keyword` is a word in upper case, and "" for other kinds of lexemes.
+    `keyword` is a word in upper case, and "" for other kinds of lexemes. So is `mark`, a
+    punctuation mark.
     """
 
     kind: Kind
     text: str
-    span: Span
+    start: int
     keyword: str
+    mark: str
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.start + len(self.text))
 
     def is_punct(self, *marks: str) -> bool:
         """Whether this is one of some punctuation marks."""
-        return self.kind == "punct" and self.text in marks
+        return self.mark in marks
 
 
 def scan(text: str) -> tuple[Lexeme, ...]:
     """The lexemes of `text` in order, with comments, without white space: `MOST` and one more."""
-    return tuple(_lexeme(match) for match in islice(_LEXEME.finditer(text), MOST + 1))
+    return tuple(map(_lexeme, islice(_LEXEME.finditer(text), MOST + 1)))
 
 
 def blank_comments(text: str, lexemes: tuple[Lexeme, ...]) -> str:
@@ -160,12 +170,14 @@ def blank_comments(text: str, lexemes: tuple[Lexeme, ...]) -> str:
     pieces, copied = [], 0
     for lexeme in lexemes:
         if lexeme.kind == "comment":
-            pieces += [text[copied : lexeme.span.start], " " * len(lexeme.text)]
-            copied = lexeme.span.end
+            pieces += [text[copied : lexeme.start], " " * len(lexeme.text)]
+            copied = lexeme.end
     return "".join([*pieces, text[copied:]])
 
 
 def _lexeme(match: re.Match[str]) -> Lexeme:
     kind: Kind = match.lastgroup  # type: ignore[assignment]
-    text = match[0]
-    return Lexeme(kind, text, Span(*match.span()), text.upper() if kind == "word" else "")
+    text, start = match[0], match.start()
+    if kind == "punct":
+        return Lexeme(kind, text, start, "", text)
+    return Lexeme(kind, text, start, text.upper() if kind == "word" else "", "")

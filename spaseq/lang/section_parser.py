@@ -84,7 +84,7 @@ class SectionParser:
         """The place in a section with the most open brackets and signs before it."""
         deepest, most, depth, signs = Span(section.start, section.start + 1), 0, 0, 0
         for lexeme in self.lexemes:
-            if not section.start <= lexeme.span.start < section.end:
+            if not section.start <= lexeme.start < section.end:
                 continue
             depth += lexeme.is_punct(*"([{") - lexeme.is_punct(*")]}")
             signs = signs + 1 if lexeme.is_punct(*"!+-^") else 0

@@ -45,7 +45,7 @@ class Section:
     @property
     def start(self) -> int:
         """The offset of the keyword, or of the text if the keyword is missing."""
-        return self.body if self.opening is None else self.opening.span.start
+        return self.body if self.opening is None else self.opening.start
 
 
 @record
@@ -116,14 +116,14 @@ class _Cutter:
         return self.lexemes[index].keyword if 0 <= index < len(self.lexemes) else ""
 
     def is_punct(self, index: int, mark: str) -> bool:
-        return 0 <= index < len(self.lexemes) and self.lexemes[index].is_punct(mark)
+        return 0 <= index < len(self.lexemes) and self.lexemes[index].mark == mark
 
     def offset(self, index: int) -> int:
-        return self.lexemes[index].span.start if index < len(self.lexemes) else self.length
+        return self.lexemes[index].start if index < len(self.lexemes) else self.length
 
     def section(self, keyword: str, opening: int, end: int) -> Section:
         lexeme = self.lexemes[opening]
-        return Section(keyword, lexeme, lexeme.span.end, self.offset(end))
+        return Section(keyword, lexeme, lexeme.end, self.offset(end))
 
     def stray(self, index: int, *expected: str, after: Section | None = None) -> None:
         lexeme = self.lexemes[index] if index < len(self.lexemes) else None
@@ -183,6 +183,8 @@ class _Cutter:
     def intended(self, index: int) -> str | None:
         """The keyword of the clause that the word at `index` opens; None if it opens none."""
         word = self.keyword(index)
+        if not word:
+            return None
         before = self.keyword(index - 1)
         is_stream_name = before == "STREAM" and self.keyword(index - 2) != "REGISTER"
         is_gpm_name = before in ("FIRST", "LAST") and self.keyword(index - 2) == "TO"
@@ -192,7 +194,7 @@ class _Cutter:
         is_origin |= (self.keyword(index - 3), word) == ("SLIDE", "FROM") and not self.keyword(
             index + 1
         )
-        if not word or is_stream_name or is_gpm_name or is_origin or is_window_name:
+        if is_stream_name or is_gpm_name or is_origin or is_window_name:
             return None
         if word in OPENINGS:
             return word
@@ -252,7 +254,7 @@ class _Cutter:
         if brace is None:
             return GpmSection(head, None), limit
         closing = closing_brace(self.lexemes, brace, limit)
-        end = self.offset(limit) if closing is None else self.lexemes[closing].span.end
+        end = self.offset(limit) if closing is None else self.lexemes[closing].end
         after = limit if closing is None else closing + 1
         return GpmSection(head, Span(self.offset(brace), end)), after
 

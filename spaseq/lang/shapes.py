@@ -18,7 +18,6 @@ from typing import TypeAlias
 
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
-from spaseq.lang.sequence import occurrences
 from spaseq.lang.variables import (
     MARK,
     conjuncts,
@@ -103,7 +102,7 @@ class _Shaping:
         self.binders: list[tuple[int, str]] = []
         self._scope, self._binds = resolved.scope, resolved.binds
         self._has_windows = bool(resolved.query.windows)
-        self._used = {use.gpm for use in occurrences(resolved.chain)}
+        self._used = {use.gpm for use in resolved.scope.occurrences}
         self._positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
         self._matched = {gpm.name: plainly_bound(gpm.pattern) for gpm in resolved.query.gpms}
 

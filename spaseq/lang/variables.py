@@ -38,7 +38,7 @@ def rewritten(node: NodeT, change: Callable[[ast.Node], ast.Node | None]) -> Nod
 
 def _rewrite(value: Any, change: Callable[[ast.Node], ast.Node | None]) -> Any:
     """The same object if nothing in it changes."""
-    if isinstance(value, tuple):
+    if type(value) is tuple:
         items = [_rewrite(item, change) for item in value]
         return value if all(map(is_, items, value)) else tuple(items)
     if not isinstance(value, ast.Node):
@@ -47,11 +47,12 @@ def _rewrite(value: Any, change: Callable[[ast.Node], ast.Node | None]) -> Any:
     if changed is not None:
         return changed
     new = {}
-    for name in child_fields(value):
+    for name in _FIELDS.get(type(value)) or child_fields(value):
         child = getattr(value, name)
-        made = _rewrite(child, change)
-        if made is not child:
-            new[name] = made
+        if child is not None:
+            made = _rewrite(child, change)
+            if made is not child:
+                new[name] = made
     return replace(value, **new) if new else value
 
 
@@ -257,13 +258,12 @@ def _in_scope(element: ast.Element) -> frozenset[str]:
 
 def triple_variables(block: ast.Triples) -> frozenset[str]:
     """Names of the variables in a block of triples. Paths have none."""
-    return frozenset(
-        term.name
-        for t in block.triples
-        for place in (t.subject, t.predicate, t.object)
-        for term in leaves(place)
-        if isinstance(term, ast.Var)
-    )
+    places = [place for t in block.triples for place in (t.subject, t.predicate, t.object)]
+    names = {place.name for place in places if isinstance(place, ast.Var)}
+    for place in places:
+        if isinstance(place, ast.TripleTerm):
+            names.update(leaf.name for leaf in leaves(place) if isinstance(leaf, ast.Var))
+    return frozenset(names)
 
 
 def plainly_bound(group: ast.GroupGraphPattern) -> frozenset[str]:

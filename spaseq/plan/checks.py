@@ -98,6 +98,8 @@ def check_expressions(resolved: Resolved) -> list[Diagnostic]:
 
 def check_windows(resolved: Resolved, schema: Schema | None = None) -> list[Diagnostic]:
     """Findings of GPMs on changes of windows that only their algebra shows."""
+    if not resolved.query.windows:
+        return []
     seen = seen_before(resolved.chain, resolved.scope, resolved.binds)
     return check_changes(resolved, seen, schema)
 

@@ -99,14 +99,19 @@ def obstacle_to_compiled_sets(plan: QueryPlan) -> str | None:
 
 def obstacle_to_compiled_registers(plan: QueryPlan) -> str | None:
     """Why the register kernel cannot run a sequence; None if it can."""
+    found = for_registers(plan)
+    return found if isinstance(found, str) else None
+
+
+def for_registers(plan: QueryPlan) -> TestedProgram | str:
+    """The program of a sequence for the register kernel, or why that cannot run it."""
     correlation = obstacle_of_correlation(plan)
     if correlation is not None:
         return correlation
     try:
-        _tested(plan)
+        return _tested(plan)
     except (NoKernel, NotContiguous) as reason:
         return str(reason)
-    return None
 
 
 def is_threshold_sequence(plan: QueryPlan) -> bool:
@@ -114,11 +119,6 @@ def is_threshold_sequence(plan: QueryPlan) -> bool:
     if plan.sequence.evaluator.name != "compiled-registers":
         return False
     return _tested(plan).is_threshold_sequence
-
-
-def reads_whole_runs(plan: QueryPlan) -> bool:
-    """Whether Python evaluates FILTERs for each run of a sequence that the register kernel runs."""
-    return _tested(plan).reads_whole_runs
 
 
 def _tested(plan: QueryPlan) -> TestedProgram:

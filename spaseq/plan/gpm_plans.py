@@ -11,7 +11,6 @@ from spaseq.algebra.translate import GpmAlgebra, membership_pattern, split_gpm
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.scope import seen_before
-from spaseq.lang.sequence import occurrences
 from spaseq.lang.windows import is_on_windows, windows_of
 from spaseq.plan.query_plan import GpmPlan, Membership, SequencePlan
 from spaseq.plan.window_plans import algebra_on_windows, sources_of, values_needed
@@ -25,7 +24,7 @@ def gpm_algebra(
     `awaited` is that of `split_gpm`.
     """
     seen = seen_before(resolved.chain, resolved.scope, resolved.binds)
-    used = {o.gpm for o in occurrences(resolved.chain)}
+    used = {o.gpm for o in resolved.scope.occurrences}
 
     def algebra(gpm: ast.Gpm) -> GpmAlgebra:
         before = frozenset(seen.get(gpm.name, ()))

@@ -75,6 +75,8 @@ class _Sharing:
             if use.negation is None:
                 for variable in self._plans[use.gpm].variables:
                     self._binders.setdefault(variable, []).append(self._plans[use.gpm])
+        steps = seq.steps(sequence.chain)
+        self._repeated = {step.id: step.body for step in steps if isinstance(step, seq.Repeat)}
         fixed = set(sequence.partition)
         self._joined = sorted(v for v in self._binders if v not in fixed and self._joins(v))
         self.key = tuple(sorted({*self._joined, *(sequence.key.variables or ())} - fixed))
@@ -121,10 +123,7 @@ class _Sharing:
         For a group variable: two events of one repetition.
         """
         owner = self._sequence.scope.owner.get(variable)
-        within = self._sequence.chain
-        for step in seq.steps(self._sequence.chain):
-            if isinstance(step, seq.Repeat) and step.id == owner:
-                within = step.body
+        within = self._sequence.chain if owner is None else self._repeated[owner]
         return self._bound(within, variable) > 1
 
     def _bound(self, chain: seq.Chain, variable: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spaseq.plan.evaluators import obstacle_to_compiled_registers, reads_whole_runs, with_evaluator
+from spaseq.plan.evaluators import for_registers, with_evaluator
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sharing import obstacle_of_correlation
 
@@ -25,16 +25,9 @@ def compiled_runs(plan: QueryPlan) -> QueryPlan:
     choice = plan.sequence.evaluator
     if choice.asked or choice.name != "registers" or obstacle_of_correlation(plan) is not None:
         return plan
-    against = obstacle_to_compiled_registers(plan)
-    if against is None:
-        compiled = with_evaluator(plan, replace(choice, name="compiled-registers"))
-        if not reads_whole_runs(compiled):
-            return compiled
-        asked = "Python evaluates FILTERs for each partial match"
-        return with_evaluator(
-            plan,
-            replace(choice, name="compiled-registers", reason=f"{choice.reason}; {asked}"),
-        )
-    return with_evaluator(
-        plan, replace(choice, reason=f"{choice.reason}; not compiled, as {against}")
-    )
+    found, reason = for_registers(plan), choice.reason
+    if isinstance(found, str):
+        return with_evaluator(plan, replace(choice, reason=f"{reason}; not compiled, as {found}"))
+    if found.reads_whole_runs:
+        reason += "; Python evaluates FILTERs for each partial match"
+    return with_evaluator(plan, replace(choice, name="compiled-registers", reason=reason))
