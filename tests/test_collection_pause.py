@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from spaseq.collection_pause import collection_paused
+from spaseq.collection_pause import collection_paused, keep_all
 
 
 def test_the_collector_is_paused_and_goes_on() -> None:
@@ -32,3 +32,22 @@ def test_a_collector_that_is_off_stays_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_all_that_is_kept_is_old() -> None:
+    with collection_paused():
+        kept: list[list[int]] = [[]]
+        assert any(own is kept for own in gc.get_objects(generation=0))
+        keep_all()
+        assert not any(own is kept for own in gc.get_objects(generation=0))
+        assert any(own is kept for own in gc.get_objects(generation=2))
+    assert not gc.get_freeze_count()
+
+
+def test_what_others_have_frozen_stays_frozen() -> None:
+    gc.freeze()
+    try:
+        keep_all()
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()

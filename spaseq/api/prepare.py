@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 
 from spaseq.api.queries import QueryInput, check_queries, plans_of
-from spaseq.collection_pause import collection_paused
+from spaseq.collection_pause import collection_paused, keep_all
 from spaseq.compile import Checked
 from spaseq.compiled import mode
 from spaseq.compiled.cache import has_kernels
@@ -32,7 +32,7 @@ KbSources = Sequence[tuple[str | None, KbInput]]
 """(graph IRI, or None for a source that keeps its graph names; source) of each source."""
 
 PAUSE = 1024
-"""So many queries are planned between collections of garbage; parsing leaves some."""
+"""So many queries are planned between pauses of the collector."""
 
 SMALL_BYTES = 2**20
 """Inputs of up to this size are read by interpreted kernels in less time than numba loads in."""
@@ -65,6 +65,8 @@ def plan_queries(
     while True:
         with collection_paused():  # plans are many objects, and all of them stay
             some = [*islice(found, PAUSE)]
+            if len(some) > 1:
+                keep_all()
         if not some:
             return reading_order(plans_of(checked), changing)
         checked += some

@@ -106,13 +106,18 @@ _TIMES = (None, XSD + "dateTime", XSD + "dateTimeStamp")
 
 @dataclass
 class NameResolver:
-    """The names of one query. `unreadable` holds the prefixes whose declaration has an error."""
+    """The names of one query.
+
+    `unreadable` holds the prefixes whose declaration has an error, and `labels` the new labels of
+    the tree that is being resolved.
+    """
 
     findings: Findings
     unreadable: frozenset[str] = frozenset()
     base: str | None = None
     prefixes: dict[str, str] = field(default_factory=dict)
     blank_nodes: int = 0
+    labels: dict[str, str] = field(default_factory=dict)
     version: str | None = None
 
     def declare(self, clauses: Iterable[BaseClause | PrefixClause | VersionClause]) -> None:
@@ -144,31 +149,30 @@ class NameResolver:
 
     def resolved(self, tree: NodeT) -> NodeT:
         """`tree` with every name resolved; labels of blank nodes are local to the tree."""
-        labels: dict[str, str] = {}
+        self.labels = {}
+        return rewritten(tree, self._look_up)
 
-        def look_up(node: ast.Node) -> ast.Node | None:
-            if type(node) not in _WITH_NAMES:
-                return None
-            match node:
-                case PrefixedName() | ast.Iri():
-                    return self._iri(node)
-                case TypedLiteral():
-                    return self._literal(node)
-                case ast.FunctionCall(name, (operand,), distinct) if self._is_aggregate(name):
-                    iri = self._iri(name).value
-                    inner = rewritten(operand, look_up)
-                    return ast.Aggregate(iri, inner, distinct, span=node.span)
-                case ast.BlankNode(label):
-                    return ast.BlankNode(self._label(labels, label), span=node.span)
-                case ast.TimeWindow():
-                    origin = self._origin("TUMBLING", node.origin)
-                    return ast.TimeWindow(node.length, node.tumbling, origin, span=node.span)
-                case ast.Panes():
-                    origin = self._origin("SLIDE", node.origin)
-                    return ast.Panes(node.length, node.slide, origin, span=node.span)
+    def _look_up(self, node: ast.Node) -> ast.Node | None:
+        if type(node) not in _WITH_NAMES:
             return None
-
-        return rewritten(tree, look_up)
+        match node:
+            case PrefixedName() | ast.Iri():
+                return self._iri(node)
+            case TypedLiteral():
+                return self._literal(node)
+            case ast.FunctionCall(name, (operand,), distinct) if self._is_aggregate(name):
+                iri = self._iri(name).value
+                inner = rewritten(operand, self._look_up)
+                return ast.Aggregate(iri, inner, distinct, span=node.span)
+            case ast.BlankNode(label):
+                return ast.BlankNode(self._label(label), span=node.span)
+            case ast.TimeWindow():
+                origin = self._origin("TUMBLING", node.origin)
+                return ast.TimeWindow(node.length, node.tumbling, origin, span=node.span)
+            case ast.Panes():
+                origin = self._origin("SLIDE", node.origin)
+                return ast.Panes(node.length, node.slide, origin, span=node.span)
+        return None
 
     def _iri(self, written: WrittenIri) -> ast.Iri:
         if isinstance(written, ast.Iri):
@@ -221,11 +225,11 @@ class NameResolver:
         is_string = datatype == XSD + "string"
         return ast.Literal(written.lexical, None if is_string else datatype, span=written.span)
 
-    def _label(self, labels: dict[str, str], written: str) -> str:
-        if written not in labels:
-            labels[written] = f"b{self.blank_nodes}"
+    def _label(self, written: str) -> str:
+        if written not in self.labels:
+            self.labels[written] = f"b{self.blank_nodes}"
             self.blank_nodes += 1
-        return labels[written]
+        return self.labels[written]
 
     def _origin(self, clause: str, origin: Any) -> str | None:
         """The text of a start; the grammar puts the node of a literal there."""

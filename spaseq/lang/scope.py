@@ -33,38 +33,49 @@ def seen_before(
     A negated step sees the variables of the whole match. `binds[g]` holds the variables that GPM g
     may bind.
     """
-    seen: dict[str, set[str]] = {}
     positive = [o.gpm for o in scope.occurrences if o.negation is None]
     whole = {v for gpm in positive for v in binds.get(gpm, ())}
+    before = _SeenBefore(scope, binds, whole, {})
+    before.walk(chain, set())
+    return before.seen
 
-    def walk(chain: Chain, before: set[str]) -> set[str]:
+
+@record
+class _SeenBefore:
+    """`whole` are the variables of the whole match; `seen` is what `seen_before` finds."""
+
+    scope: Scope
+    binds: Mapping[str, frozenset[str]]
+    whole: set[str]
+    seen: dict[str, set[str]]
+
+    def walk(self, chain: Chain, before: set[str]) -> set[str]:
+        """The variables that may be bound after a chain."""
         for link in chain.links:
-            before = before | after(link.step, before)
+            before = before | self.after(link.step, before)
         return before
 
-    def after(step: ChainStep, before: set[str]) -> set[str]:
+    def after(self, step: ChainStep, before: set[str]) -> set[str]:
+        """The variables that may be bound after a step."""
         match step:
             case GpmStep(use):
-                seen.setdefault(use.gpm, set()).update(before)
-                return before | binds.get(use.gpm, frozenset())
+                self.seen.setdefault(use.gpm, set()).update(before)
+                return before | self.binds.get(use.gpm, frozenset())
             case Repeat(body=body, until=until):
                 if until is not None:
-                    walk(until.body, before | whole)
+                    self.walk(until.body, before | self.whole)
                 # A repetition starts with its group variables unbound, and after earlier ones.
-                owned = set(scope.owned_within(step.id)) if step.is_scope else set()
-                return walk(body, (before | _bound(body, binds)) - owned)
+                owned = set(self.scope.owned_within(step.id)) if step.is_scope else set()
+                return self.walk(body, (before | _bound(body, self.binds)) - owned)
             case Negation(body=body):
-                walk(body, before | whole)
+                self.walk(body, before | self.whole)
                 return before
             case BinaryStep("|", operands):
-                return set().union(*(walk(o, before) for o in operands))
+                return set().union(*(self.walk(o, before) for o in operands))
             case BinaryStep(_, operands):
                 for operand in operands:
-                    before = walk(operand, before)
+                    before = self.walk(operand, before)
                 return before
-
-    walk(chain, set())
-    return seen
 
 
 def _bound(chain: Chain, binds: Mapping[str, frozenset[str]]) -> set[str]:
@@ -182,23 +193,20 @@ def _shared(chains: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return least[:length]
 
 
-def _enclosing(chain: Chain) -> dict[int, tuple[int, ...]]:
+def _enclosing(chain: Chain, outer: tuple[int, ...] = ()) -> dict[int, tuple[int, ...]]:
+    """The repeated steps of a chain inside the steps `outer`, each with all around it."""
     around: dict[int, tuple[int, ...]] = {}
-
-    def walk(chain: Chain, outer: tuple[int, ...]) -> None:
-        for link in chain.links:
-            step = link.step
-            match step:
-                case Repeat():
-                    inner = (*outer, step.id) if step.is_scope else outer
-                    if step.is_scope:
-                        around[step.id] = inner
-                    walk(step.body, inner)
-                case Negation():
-                    walk(step.body, outer)
-                case BinaryStep():
-                    for operand in step.operands:
-                        walk(operand, outer)
-
-    walk(chain, ())
+    for link in chain.links:
+        step = link.step
+        match step:
+            case Repeat():
+                inner = (*outer, step.id) if step.is_scope else outer
+                if step.is_scope:
+                    around[step.id] = inner
+                around |= _enclosing(step.body, inner)
+            case Negation():
+                around |= _enclosing(step.body, outer)
+            case BinaryStep():
+                for operand in step.operands:
+                    around |= _enclosing(operand, outer)
     return around
