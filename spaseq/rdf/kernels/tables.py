@@ -1,23 +1,34 @@
 """A hash table of distinct texts, whose codes are in order of first appearance.
 
 The table has three arrays. The texts lie anywhere in a byte buffer. `spans` int32 [cap, 3] has
-(offset, size, hash) of each text. `slots` uint64 [2^i], at most half full, is an open-addressing
-hash table with linear probing: `hash << 32 | code + 1`, or 0 for an empty slot.
+(offset, size, hash) of each text. `slots` int32 [2^i] is an open-addressing hash table with linear
+probing. A slot has `code + 1` in its lowest i bits and the same bits as the hash above them, or is
+0 if it is empty. Slots are small and at most `FULLEST` full, as a table that leaves the processor's
+cache between two texts is slow.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from spaseq.compiled.arrays import Bytes, Int32s, Int64s, UInt64s
-from spaseq.compiled.decorators import inlined_device_function, kernel, lean_kernel
+from spaseq.compiled.arrays import Bytes, Int32s, Int64s
+from spaseq.compiled.decorators import (
+    as_nonnegative,
+    inlined_device_function,
+    kernel,
+    lean_kernel,
+)
 from spaseq.rdf.kernels.vectors import folded_product, same, signed, word
 
 OFFSET, SIZE, HASH = 0, 1, 2
 
 _U = np.uint64
 _K1, _K2 = _U(0x9E3779B97F4A7C15), _U(0xD6E8FEB86659FD93)
-_HALF, _LOW, _ONE, _EMPTY, _BYTE = _U(32), _U(0xFFFFFFFF), _U(1), _U(0), _U(8)
+_HALF, _EMPTY, _BYTE = _U(32), _U(0), _U(8)
+_POSITIVE = 2**31 - 1
+
+FULLEST = 5, 8
+"""The part of the slots that texts may take, as a fraction."""
 
 
 @inlined_device_function
@@ -42,48 +53,55 @@ def text_hash(buffer: Bytes, at: int, size: int, seed: np.uint64) -> np.uint64:
 
 @inlined_device_function
 def find(
-    text: Bytes, at: int, size: int, hashed: np.uint64, buffer: Bytes, spans: Int32s, slots: UInt64s
+    text: Bytes, at: int, size: int, hashed: np.uint64, buffer: Bytes, spans: Int32s, slots: Int32s
 ) -> int:
     """The code of a text, or ~slot (negative) of the empty slot for it."""
-    mask = _U(len(slots) - 1)
-    slot = hashed & mask
+    mask = len(slots) - 1
+    slot = signed(hashed) & mask
+    tag = signed(hashed) & _POSITIVE & ~mask
     while True:
-        entry = slots[slot]
-        if entry == _EMPTY:
-            return ~signed(slot)
-        if entry >> _HALF == hashed:
-            code = (entry & _LOW) - _ONE
+        entry = signed(slots[as_nonnegative(slot)])
+        if entry == 0:
+            return ~slot
+        if entry & ~mask == tag:
+            code: int = as_nonnegative((entry & mask) - 1)
             if spans[code, SIZE] == size and same(text, at, buffer, spans[code, OFFSET], size):
-                return signed(code)
-        slot = (slot + _ONE) & mask
+                return code
+        slot = (slot + 1) & mask
 
 
 @inlined_device_function
 def put(
-    code: int, at: int, size: int, hashed: np.uint64, slot: int, spans: Int32s, slots: UInt64s
+    code: int, at: int, size: int, hashed: np.uint64, slot: int, spans: Int32s, slots: Int32s
 ) -> None:
     """Add a text as `code`, in the slot that `find` returned as ~slot."""
     spans[code, OFFSET] = at
     spans[code, SIZE] = size
     spans[code, HASH] = np.int32(hashed)
-    slots[slot] = hashed << _HALF | _U(code + 1)
+    slots[slot] = _entry(code, signed(hashed), len(slots) - 1)
+
+
+@inlined_device_function
+def _entry(code: int, hashed: int, mask: int) -> int:
+    """What the slot of a text holds."""
+    return (hashed & _POSITIVE & ~mask) | (code + 1)
 
 
 @lean_kernel
-def fill_slots(spans: Int32s, count: int, slots: UInt64s) -> None:
+def fill_slots(spans: Int32s, count: int, slots: Int32s) -> None:
     """Enter the first `count` texts into slots that are all empty."""
-    mask = _U(len(slots) - 1)
+    mask = len(slots) - 1
     for code in range(count):
-        hashed = _U(signed(spans[code, HASH]) & 0xFFFFFFFF)
+        hashed = signed(spans[code, HASH])
         slot = hashed & mask
-        while slots[slot] != _EMPTY:
-            slot = (slot + _ONE) & mask
-        slots[slot] = hashed << _HALF | _U(code + 1)
+        while slots[slot] != 0:
+            slot = (slot + 1) & mask
+        slots[slot] = _entry(code, hashed, mask)
 
 
 @kernel
 def add_texts(
-    ends: Int64s, at: int, count: int, seed: np.uint64, buffer: Bytes, spans: Int32s, slots: UInt64s
+    ends: Int64s, at: int, count: int, seed: np.uint64, buffer: Bytes, spans: Int32s, slots: Int32s
 ) -> Int32s:
     """The codes [n] of n consecutive texts in the buffer, from `at`, ending at `ends` [n].
 
@@ -110,7 +128,7 @@ def find_texts(
     seed: np.uint64,
     buffer: Bytes,
     spans: Int32s,
-    slots: UInt64s,
+    slots: Int32s,
     absent: int,
 ) -> Int32s:
     """The codes [n] of n consecutive texts in their own padded buffer, ending at `ends` [n]."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.compiled.arrays import Bytes, Int32s, Int64s, UInt64s
+from spaseq.compiled.arrays import Bytes, Int32s, Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function
 from spaseq.rdf.kernels.iris import CANONICAL, REWRITABLE, check_iri, iri_end
 from spaseq.rdf.kernels.lines import is_space
@@ -72,7 +72,7 @@ def is_repeated(buffer: Bytes, at: int, earlier: int, size: int) -> bool:
 
 @inlined_device_function
 def _added(
-    at: int, size: int, hashed: np.uint64, slot: int, state: Int64s, spans: Int32s, slots: UInt64s
+    at: int, size: int, hashed: np.uint64, slot: int, state: Int64s, spans: Int32s, slots: Int32s
 ) -> int:
     """Add a new term and return its code."""
     code: int = state[TERM]
@@ -83,7 +83,7 @@ def _added(
 
 @device_function
 def _rewritten_code(
-    buffer: Bytes, at: int, end: int, seed: np.uint64, state: Int64s, spans: Int32s, slots: UInt64s
+    buffer: Bytes, at: int, end: int, seed: np.uint64, state: Int64s, spans: Int32s, slots: Int32s
 ) -> int:
     """The code of the canonical text of the REWRITABLE term at `at:end`; a new text is added."""
     heap = state[HEAP]
@@ -98,7 +98,7 @@ def _rewritten_code(
 
 @inlined_device_function
 def term_code(
-    buffer: Bytes, at: int, end: int, seed: np.uint64, state: Int64s, spans: Int32s, slots: UInt64s
+    buffer: Bytes, at: int, end: int, seed: np.uint64, state: Int64s, spans: Int32s, slots: Int32s
 ) -> int:
     """The code of the term at `at:end`; -1 if it is new and UNDECIDED. A new term is added."""
     size = end - at

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.compiled.arrays import Bytes, Int32s, Int64s, UInt64s
+from spaseq.compiled.arrays import Bytes, Int32s, Int64s
 from spaseq.compiled.decorators import lean_kernel
 from spaseq.rdf.kernels.date_times import NO_TIME
 from spaseq.rdf.kernels.iris import CANONICAL, UNDECIDED, iri_end
@@ -55,7 +55,7 @@ def tokenize(
     state: Int64s,
     rows: QuadRows,
     spans: Int32s,
-    slots: UInt64s,
+    slots: Int32s,
     deferred: DeferredLines,
     predicted: PredictedPredicates,
 ) -> int:
@@ -81,7 +81,7 @@ def tokenize(
     """
     at, line, row = state[AT], state[LINE], state[ROW]
     keeps_times = state[KEEPS_TIMES]
-    capacity, most_terms = len(rows.s), min(len(spans), len(slots) // 2) - 4
+    capacity, most_terms = len(rows.s), len(spans) - 4
     successor, usual, suffix = predicted.predicate, predicted.object, predicted.suffix
     subject, subject_at, subject_size = 0, 0, 0
     graph, graph_at, graph_size = 0, 0, 0

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from spaseq.compiled.arrays import Bytes, Float64s, Int8s, Int32s, UInt64s
+from spaseq.compiled.arrays import Bytes, Float64s, Int8s, Int32s
 from spaseq.rdf.kernels import PAD
-from spaseq.rdf.kernels.tables import fill_slots
+from spaseq.rdf.kernels.tables import FULLEST, fill_slots
 from spaseq.rdf.kernels.token_arrays import DeferredLines, QuadRows
 
 LASTING_BYTES = 1 << 26
 """Arenas for larger chunks are made for single events, and their memory is given back."""
 
 _ROWS = 1 << 12
-_TERMS = 1 << 12
+_SLOTS = 1 << 13
 _DEFERRED = 1 << 8
 _CONSTANTS = 1 << 12  # bytes
 
@@ -45,7 +45,7 @@ class ReadArena:
     rows: QuadRows = field(init=False)
     deferred: DeferredLines = field(init=False)
     spans: Int32s = field(init=False)
-    slots: UInt64s = field(init=False)
+    slots: Int32s = field(init=False)
     values: Float64s = field(init=False)
     kinds: Int8s = field(init=False)
 
@@ -54,8 +54,7 @@ class ReadArena:
         s, p, o, g, at, line = np.empty((6, _ROWS), np.int32)
         self.rows = QuadRows(s, p, o, g, at, line, np.empty(_ROWS, np.int64))
         self.deferred = DeferredLines(*np.empty((3, _DEFERRED), np.int32))
-        self.spans = np.empty((_TERMS, 3), np.int32)
-        self.slots = np.zeros(2 * _TERMS, np.uint64)
+        self._make_slots(_SLOTS)
         self.values, self.kinds = np.empty(0), np.empty(0, np.int8)
 
     def clear(self) -> None:
@@ -72,9 +71,16 @@ class ReadArena:
 
     def grow_terms(self, count: int) -> None:
         """Double the room for terms, of which there are `count`."""
-        self.spans = _larger(self.spans)
-        self.slots = np.zeros(2 * len(self.spans), np.uint64)
+        spans = self.spans
+        self._make_slots(2 * len(self.slots))
+        self.spans[:count] = spans[:count]
         fill_slots(self.spans, count, self.slots)
+
+    def _make_slots(self, slots: int) -> None:
+        """Make the table of terms anew, with none."""
+        part, whole = FULLEST
+        self.spans = np.empty((slots * part // whole, 3), np.int32)
+        self.slots = np.zeros(slots, np.int32)
 
     def numbers(self, count: int) -> tuple[Float64s, Int8s]:
         """Room for the numbers of `count` terms, and for their kinds, which are 0."""
