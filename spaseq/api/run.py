@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -13,7 +12,6 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -105,10 +103,14 @@ class _Thread:
     """A thread that does the work of a run."""
 
     def __init__(self) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="spaseq")
 
     async def do(self, work: Callable[[], T]) -> T:
         """What a function returns or raises in the thread."""
+        import asyncio  # other runs need not import it
+
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     def end(self) -> None:

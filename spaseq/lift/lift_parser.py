@@ -27,47 +27,7 @@ from spaseq.lang.names import BaseClause, NameResolver, PrefixClause
 from spaseq.lang.parser import MOST_CHARACTERS
 from spaseq.lang.scan import restore_spans, scan
 from spaseq.lang.section_parser import SectionParser
-from spaseq.records import record
-
-
-@record
-class Unnest(ast.Node):
-    """`UNNEST ?items AS ?item`: each element of a list is a solution."""
-
-    items: ast.Var
-    item: ast.Var
-
-
-@record
-class TemplateGraph(ast.Node):
-    """`GRAPH ?event { ... }` of a template; `name` is the event's name."""
-
-    name: ast.Var | ast.Iri
-    triples: tuple[ast.Triple, ...]
-
-
-@record
-class LiftTemplate(ast.Node):
-    """The template. Each GRAPH of another name is an event."""
-
-    triples: tuple[ast.Triple, ...]
-    graphs: tuple[TemplateGraph, ...]
-
-
-@record
-class LiftWhere(ast.Node):
-    """The elements of WHERE in the order of the text."""
-
-    elements: tuple[Unnest | ast.Element, ...]
-
-
-@record
-class LiftQuery(ast.Node):
-    """A lift; its names are resolved."""
-
-    template: LiftTemplate
-    where: LiftWhere
-    base: str | None = None
+from spaseq.lift.lift_nodes import LiftQuery, LiftTemplate, LiftWhere, TemplateGraph, Unnest
 
 
 def _base(span: Span, iri: ast.Iri) -> BaseClause:

@@ -10,7 +10,7 @@ from spaseq.algebra.nodes import PatternTerm
 from spaseq.algebra.triple_terms import TermReader, Terms
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
-from spaseq.lift.lift_parser import LiftQuery, Unnest
+from spaseq.lift.lift_nodes import LiftQuery, Unnest
 from spaseq.rdf.terms.term import iri_text
 
 ROW_NUMBER = "_line"

@@ -16,7 +16,7 @@ from spaseq.lang import ast
 from spaseq.lang.variables import walk
 from spaseq.lift.cells import Cell, Items, Wrong, is_term
 from spaseq.lift.field_types import read_time, time_format, time_term
-from spaseq.lift.lift_parser import Unnest
+from spaseq.lift.lift_nodes import Unnest
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
 from spaseq.lift.row_blocks import RowBlock
 from spaseq.lift.watched_casts import cast_of, watched_where

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from spaseq.expr.casts import CASTS
 from spaseq.lang import ast
 from spaseq.lang.variables import rewritten
-from spaseq.lift.lift_parser import Unnest
+from spaseq.lift.lift_nodes import Unnest
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.terms.term import XSD

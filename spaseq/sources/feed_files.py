@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from spaseq.errors import InputError
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -129,4 +128,6 @@ def _path_of(iri: str) -> str | None:
     parts = urlsplit(iri)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
         return None
+    from urllib.request import url2pathname  # imports all of HTTP
+
     return os.path.realpath(url2pathname(parts.path))
