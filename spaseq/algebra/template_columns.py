@@ -24,6 +24,7 @@ from spaseq.rdf.columns.term_columns import (
 )
 from spaseq.rdf.columns.term_tables import ArrayTerms
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.terms.term import is_rdf_term
 
 TripleColumns: TypeAlias = tuple[TermColumn, TermColumn, TermColumn]
 """Subjects, predicates and objects [n]."""
@@ -97,15 +98,32 @@ def _are_sure_iris(texts: TextArray) -> bool:
     return bytes(data[int(ends[0]) : int(ends[-1])]).translate(None, _PLAIN) == b"<>" * len(texts)
 
 
+def _are_sure_literals(texts: TextArray) -> bool:
+    """Whether all texts are literals with the datatype or language of the first one, if allowed."""
+    first = texts[0].as_py() if len(texts) else ""
+    return (
+        first.startswith('"')
+        and is_rdf_term(first)
+        and pc.all(pc.starts_with(texts, '"')).as_py()
+        and pc.all(pc.ends_with(texts, _end_of(first))).as_py()
+    )
+
+
+def _end_of(literal: str) -> str:
+    """What follows a literal's lexical form, with the quote before it."""
+    return literal[literal.rindex('"') :]
+
+
 def _allowed(column: TermColumn, test: Callable[[str], bool], sure: str) -> Bools:
     """In which rows a term is bound and allowed."""
     used = column.compact()
     terms: TextArray = used.terms
-    if _are_sure_iris(terms):
+    if _are_sure_iris(terms) or (test is can_be_object and _are_sure_literals(terms)):
         bound: Bools = used.codes != UNBOUND
         return bound
     fine: Any = pc.match_substring_regex(terms, sure).to_numpy(zero_copy_only=False).copy()
-    for code in np.flatnonzero(~fine).tolist():
-        fine[code] = test(terms[code].as_py())
+    unsure = np.flatnonzero(~fine)
+    for code, text in zip(unsure.tolist(), terms.take(unsure).to_pylist(), strict=True):
+        fine[code] = test(f'"{_end_of(text)}' if text[0] == '"' else text)
     found: Bools = np.append(fine, False)[used.codes]  # the last is that of unbound rows
     return found
