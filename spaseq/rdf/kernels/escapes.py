@@ -61,7 +61,7 @@ def escaped(buffer: Bytes, at: int) -> tuple[int, int]:
 
 
 @inlined_device_function
-def _is_escaped(code: int) -> bool:
+def is_escaped(code: int) -> bool:
     """Whether a canonical literal escapes this code point."""
     if code < 0x80:
         return code < 0x20 or code == DEL or code == 0x22 or code == BACKSLASH
@@ -69,7 +69,8 @@ def _is_escaped(code: int) -> bool:
 
 
 @device_function
-def _put_escaped(buffer: Bytes, at: int, code: int) -> int:
+def put_escaped(buffer: Bytes, at: int, code: int) -> int:
+    """Write a code point at `at` as its canonical escape; return the offset after it."""
     buffer[at] = BACKSLASH
     name = -1 if code > 127 else signed(_NAME_OF[code])
     if name >= 0:
@@ -96,8 +97,8 @@ def put_unescaped(buffer: Bytes, at: int, end: int, target: int, in_literal: boo
             target += 1
             continue
         code, at = escaped(buffer, at)
-        if in_literal and _is_escaped(code):
-            target = _put_escaped(buffer, target, code)
+        if in_literal and is_escaped(code):
+            target = put_escaped(buffer, target, code)
         else:
             target = put_character(buffer, target, code)
     return target
@@ -108,7 +109,7 @@ def wide_end(buffer: Bytes, at: int, end: int) -> int:
     """The end of a run of non-ASCII characters that are canonical in a literal, or -1."""
     while at < end and byte(buffer, at) >= 0x80:
         code = character(buffer, at)
-        if code < 0 or _is_escaped(code):
+        if code < 0 or is_escaped(code):
             return -1
         at += encoded_size(code)
     return at

@@ -13,9 +13,11 @@ import numpy as np
 from spaseq.compiled.arrays import Bools, Bytes, Int32s, Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function, lean_kernel
 from spaseq.rdf.kernels import PAD
-from spaseq.rdf.kernels.escapes import wide_end
+from spaseq.rdf.kernels.escapes import BACKSLASH, is_escaped, put_escaped, wide_end
+from spaseq.rdf.kernels.json_escapes import json_escape
 from spaseq.rdf.kernels.literals import QUOTE
-from spaseq.rdf.kernels.vectors import byte, copied, first_plain_end, same, signed
+from spaseq.rdf.kernels.utf8 import put_character
+from spaseq.rdf.kernels.vectors import byte, copied, first_plain_end, first_quote_end, same, signed
 from spaseq.rdf.terms.term import XSD
 
 HOST, _HOST_ON, _PATH, _PATH_ON, _PATH_NEXT, NAME, _NAME_ON, URN, _URN_ON = range(9)
@@ -26,11 +28,12 @@ TEXT, NUMBER, INTEGER, END = 11, 12, 13, 14
 """What follows a text of a shape, besides the rest of an IRI that begins in one of three states:
 `HOST`, what follows `https://`; `URN`, what follows `urn:x:`; `NAME`, what follows a prefix.
 
-A text has no escapes. A number is no -0, and has at most 15 digits and no exponent."""
+A number is no -0, and has at most 15 digits and no exponent."""
 
-AS_IT_IS, AS_NUMBER, AS_DOUBLE = range(3)
-"""How a value is written in quads. A number becomes the rest of a literal behind its quote, with
-the datatype that JSON-LD gives it, or xsd:double."""
+AS_IT_IS, AS_TEXT, AS_NUMBER, AS_DOUBLE = range(4)
+"""How a value is written in quads. A text gets the escapes of N-Quads in place of those of JSON. A
+number becomes the rest of a literal behind its quote, with the datatype that JSON-LD gives it, or
+xsd:double."""
 
 WRITTEN_NUMBER = 96
 """More bytes than a number has in quads."""
@@ -182,7 +185,11 @@ def _value_end(data: Bytes, at: int, end: int, kind: int) -> int:
             at = first_plain_end(data, at)
             if byte(data, at) == QUOTE:
                 return at
-            at = wide_end(data, at, end) if byte(data, at) >= 0x80 else -1
+            if byte(data, at) == BACKSLASH:
+                code, size = json_escape(data, at)
+                at = at + size if code >= 0 else -1
+            else:
+                at = wide_end(data, at, end) if byte(data, at) >= 0x80 else -1
             if at < 0:
                 return -1
     state = kind
@@ -256,6 +263,20 @@ def _put_double(data: Bytes, at: int, end: int, out: Bytes, to: int) -> int:
 
 
 @device_function
+def _put_text(data: Bytes, at: int, end: int, out: Bytes, to: int) -> int:
+    """Write a text with its escapes, which are never longer; return the offset after it."""
+    while at < end:
+        stop = first_quote_end(data, at)
+        copied(data, at, out, to, stop - at)
+        to, at = to + stop - at, stop
+        if at < end:
+            code, size = json_escape(data, at)
+            at += size
+            to = put_escaped(out, to, code) if is_escaped(code) else put_character(out, to, code)
+    return to
+
+
+@device_function
 def _put_number(data: Bytes, at: int, end: int, form: int, out: Bytes, to: int) -> int:
     """Write a number as the rest of a literal, with its datatype; return the offset after it."""
     if form == AS_NUMBER:
@@ -301,6 +322,8 @@ def _put_quads(
             if form == AS_IT_IS:
                 copied(data, begin, out, to, end - begin)
                 to += end - begin
+            elif form == AS_TEXT:
+                to = _put_text(data, begin, end, out, to)
             else:
                 to = _put_number(data, begin, end, form, out, to)
     return to

@@ -152,6 +152,6 @@ def _firsts(sizes: Sequence[int]) -> Int32s:
 
 def _room(shape: MessageShape) -> int:
     """The most bytes of a line's quads, without values that are written as they are."""
-    numbers = sum(form != kernel.AS_IT_IS for *_, form in shape.writes)
+    numbers = sum(form >= kernel.AS_NUMBER for *_, form in shape.writes)
     fixed = sum(len(text) for text, *_ in shape.writes) + len(shape.rest) + len(MARKED)
     return fixed + numbers * kernel.WRITTEN_NUMBER

@@ -235,7 +235,8 @@ def _role(value: _Value, quads: bytes) -> _Role | None:
     whole = sum(quads.count(literal + after) for after in (b" ", b"@", b"^^"))
     if value.kind != kernel.TEXT:
         whole += len(re.findall(rb'<[^<>"]*%b>' % mark, quads))
-    return _Role(mark) if count == whole else None
+    form = kernel.AS_TEXT if value.kind == kernel.TEXT else kernel.AS_IT_IS
+    return _Role(mark, form) if count == whole else None
 
 
 def _count(mark: bytes, quads: bytes) -> int:

@@ -187,6 +187,7 @@ NEARLY: dict[str, Any] = {
     "ref": "ex:a",
     "date": "2020-01-01T00:00:00Z",
     "german": {"@value": "Stra\u00dfe"},
+    "many": 'a "b" \\ \n\t \u0001',
     "json": {"a": 1},
 }
 PIECES = [
@@ -240,6 +241,13 @@ PIECES = [
         b"]",
         b"null",
         b"true",
+        b"\\u007F",
+        b"\\ud83d\\uDE00",
+        b"\\ud83d",
+        b"\\uFFFE",
+        b"\\u0000",
+        b"\\/",
+        b"\\b",
         b"@",
         b"_:",
         b"%",
