@@ -234,8 +234,9 @@ class FollowOptions:
 class RuntimeOptions:
     """Where a run takes place.
 
-    `name` is "spark", or "local" for this process alone. `master` is the URL of a Spark cluster;
-    None starts a session on this machine. `verbose` shows Spark's own messages.
+    `name` is "spark", or "local" for this process alone. `master` is the URL of a Spark cluster, or
+    `local[2]` for two threads here; None starts a session on this machine. `verbose` shows Spark's
+    own messages.
 
     Raises:
         UsageError: there is no such runtime, or the local one has a cluster.

@@ -60,11 +60,13 @@ def run(queries: tuple[Path, ...], chosen: Chosen) -> None:
 
 def _java_starts(options: RunOptions) -> AbstractContextManager[None]:
     """Lets Java start for a bounded run in a local session of Spark."""
-    if options.runtime != RuntimeOptions("spark") or options.follow is not None:
+    runtime = options.runtime
+    if runtime != RuntimeOptions("spark", runtime.master) or options.follow is not None:
         return nullcontext()
-    from spaseq.runtime.spark.session.spark_session import java_starts
+    from spaseq.runtime.spark.session.spark_session import java_starts, local_cores
 
-    return java_starts()
+    cores = local_cores(runtime.master)
+    return nullcontext() if cores is None else java_starts(cores)
 
 
 def _loaded(queries: tuple[Path, ...], options: RunOptions, chosen: Chosen) -> list[Checked]:

@@ -48,7 +48,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
     ordered_answers,
 )
 from spaseq.runtime.spark.session.failures import spark_errors
-from spaseq.runtime.spark.session.spark_session import session, tasks_only
+from spaseq.runtime.spark.session.spark_session import local_cores, session, tasks_only
 from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.runtime.spark.shared import ship_functions, store_knowledge, take_message
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, ProgressFile
@@ -213,7 +213,7 @@ def run_batches(
     Args:
         job: what to run; its `stats` are updated and its functions are called in this thread.
         spark: the session; the process's own (see `spark_session.session`) if not given.
-        master: a cluster's URL, if the session is started here.
+        master: as in `session`, if the session is started here.
         partitions: parallel tasks of stage 2; the session's parallelism if not given.
         verbose: show Spark's own messages, if the session is started here.
 
@@ -227,8 +227,9 @@ def run_batches(
     started = time.perf_counter()
     chained = any(queries_read(job.plans))
     with spark_errors():
-        if spark is None and master is None and not chained:
-            spark = tasks_only(verbose=verbose)
+        cores = local_cores(master)
+        if spark is None and cores is not None and not chained:
+            spark = tasks_only(cores, verbose=verbose)
         spark = spark or session(master=master, verbose=verbose)
     with ScratchDirectory("events") as directory:
         shared = tuple(stream.shared(Path(directory)) for stream in job.streams)

@@ -83,9 +83,9 @@ def session(
     """The process's Spark session: the running one, else a new one.
 
     Args:
-        cores: threads of a local session; the machine's cores if not given.
+        cores: threads of a local session; those of `master`, or the machine's, if not given.
         master: a cluster's URL; its executors get this package with the application. A local
-            session if not given.
+            session if not given, or if it is `local`, `local[2]` or `local[*]`.
         config: Spark settings that add to, or replace, this module's settings.
         verbose: let Spark and its workers write to stderr; otherwise that text is kept in a
             temporary file and shown only if Spark fails to start.
@@ -98,17 +98,34 @@ def session(
     running = running_session()
     if running is not None:
         return running
-    place = _local(cores or os.cpu_count() or 1) if master is None else cluster_settings(master)
+    threads = cores or local_cores(master)
+    place = cluster_settings(str(master)) if threads is None else _local(threads)
     settings = {**_SETTINGS, **place, **(config or {})}
-    if _begun and master is None and not (config or verbose):
+    if _begun and threads is not None and not (config or verbose):
         _context(_begun.pop())
     else:
-        own = master is None and not any(name.startswith(_FOR_JAVA) for name in config or {})
+        own = threads is not None and not any(name.startswith(_FOR_JAVA) for name in config or {})
         _context(_Start("sessions" if own else None, settings, verbose))
     spark = _session_here()
-    if master is not None and "spark.sql.shuffle.partitions" not in (config or {}):
+    if threads is None and "spark.sql.shuffle.partitions" not in (config or {}):
         spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)
     return spark
+
+
+def local_cores(master: str | None) -> int | None:
+    """The threads of the local session that a master's URL means; None if it means a cluster.
+
+    Spark's other forms of local masters are taken as they are, like a cluster's URL.
+
+    >>> local_cores("local"), local_cores("local[2]"), local_cores("spark://host:7077")
+    (1, 2, None)
+    """
+    if master is None or master == "local[*]":
+        return os.cpu_count() or 1
+    if master == "local":
+        return 1
+    found = re.fullmatch(r"local\[([1-9][0-9]*)\]", master)
+    return None if found is None else int(found[1])
 
 
 class _Start:
@@ -152,8 +169,12 @@ class TasksOnly:
     sparkContext: Any
 
 
-def tasks_only(*, verbose: bool = False) -> TasksOnly:
+def tasks_only(cores: int, *, verbose: bool = False) -> TasksOnly:
     """The context of the process; a new local one has no session, which takes Java a second.
+
+    Args:
+        cores: threads of a new one.
+        verbose: as in `session`.
 
     Raises:
         RunError: as `session`.
@@ -163,15 +184,19 @@ def tasks_only(*, verbose: bool = False) -> TasksOnly:
     warm_kernels()
     context = SparkContext._active_spark_context
     if context is None:
-        context = _context(_begun.pop() if _begun else _tasks_start(verbose))
+        context = _context(_begun.pop() if _begun else _tasks_start(cores, verbose))
     return TasksOnly(context)
 
 
 @contextmanager
-def java_starts() -> Iterator[None]:
-    """Within this context Java starts for `tasks_only`, if it needs nothing else for that."""
+def java_starts(cores: int) -> Iterator[None]:
+    """Within this context Java starts for `tasks_only`, if it needs nothing else for that.
+
+    Args:
+        cores: as there.
+    """
     if not (_begun or has_gateway()) and needs_no_launcher():
-        _begun.append(_tasks_start(verbose=False))
+        _begun.append(_tasks_start(cores, verbose=False))
     try:
         yield
     finally:
@@ -183,8 +208,8 @@ _begun: list[_Start] = []
 """What `java_starts` began, until a context takes it."""
 
 
-def _tasks_start(verbose: bool) -> _Start:
-    return _Start("tasks", {**_SETTINGS, **_local(os.cpu_count() or 1)}, verbose)
+def _tasks_start(cores: int, verbose: bool) -> _Start:
+    return _Start("tasks", {**_SETTINGS, **_local(cores)}, verbose)
 
 
 def _class_archive(use: str) -> ClassArchive | None:

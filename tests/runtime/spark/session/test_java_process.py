@@ -103,7 +103,7 @@ def test_a_java_that_nobody_needs_ends(monkeypatch: pytest.MonkeyPatch, clean: N
     monkeypatch.setattr(subprocess, "Popen", sleeping)
     monkeypatch.setattr(spark_session, "has_gateway", lambda: False)
     monkeypatch.setenv(spark_session.CLASS_ARCHIVE, "never")
-    with spark_session.java_starts():
+    with spark_session.java_starts(2):
         (process,) = begun
         assert process.poll() is None
     assert process.poll() is not None
@@ -141,3 +141,22 @@ def test_a_run_needs_no_session_and_one_can_follow(tmp_path: Path) -> None:
         timeout=600,
     )
     assert done.stdout.splitlines() == ["9 None", f"9 3 {os.cpu_count()}"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("master", "cores"),
+    [
+        (None, os.cpu_count()),
+        ("local[*]", os.cpu_count()),
+        ("local", 1),
+        ("local[3]", 3),
+        ("local[3,1]", None),
+        ("local[0]", None),
+        ("local-cluster[1,1,1024]", None),
+        ("spark://localhost:7077", None),
+    ],
+)
+def test_masters_of_this_machine_start_a_session_of_our_own(
+    master: str | None, cores: int | None
+) -> None:
+    assert spark_session.local_cores(master) == cores
