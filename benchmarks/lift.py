@@ -2,7 +2,7 @@
 """Runs over lifted tables, JSON lines, DataFrames and dicts, against the same events as N-Quads.
 
     python benchmarks/lift.py [--events 200000] [--runs 3] [--formats parquet csv]
-    python benchmarks/lift.py --others
+    python benchmarks/lift.py --others [--flink PYTHON]
 
 The queries are `queries/synthetic/sequence.rq` (few events match), `matching.rq` (each event has
 solutions, few answers), and a V-shape: a value, a lower one, and one above the first. Each
@@ -11,8 +11,9 @@ events per second of CPU time of all processes, the best of the runs after a war
 formats must give equally many answers.
 
 `--others` compares Parquet with DuckDB, one thread, joining the same file in SQL (extra
-`benchmarks`), and with a conversion by `spaseq lift` to N-Quads and a run over these. DuckDB must
-find equally many answers.
+`benchmarks`), and with a conversion by `spaseq lift` to N-Quads and a run over these. `--flink`
+adds FlinkCEP (`flink_cep.py`); its rate leaves out what a thousand events take, which is Java's
+start. All must find equally many answers.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -33,6 +36,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 from end_to_end import cpu_seconds
+from flink_cep import FORMS
 
 import spaseq
 
@@ -217,13 +221,30 @@ def converted(files: dict[str, Path], query: str) -> int:
     return answers_of(query, str(text))
 
 
+def in_flink(python: str, files: dict[str, Path], name: str, events: int) -> tuple[float, int]:
+    """(CPU seconds, answers) of FlinkCEP, over the first events of the CSV file."""
+    text, out = files["csv"].with_name("flink.csv"), files["csv"].with_name("flink")
+    with files["csv"].open() as given, text.open("w") as rows:
+        lines = islice(given, 1, events + 1)
+        for line in lines:
+            row, _, time = line.rpartition(",")
+            rows.write(f"{row},{time.replace('T', ' ').replace('Z', '')}")
+    shutil.rmtree(out, ignore_errors=True)
+    command = [python, Path(__file__).with_name("flink_cep.py"), text, out, name]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    answers, seconds = done.stdout.split()
+    return float(seconds), int(answers)
+
+
 def answers_of(query: str, data: object) -> int:
     """Number of answers of a run."""
     return sum(1 for _ in spaseq.run(query, {"S1": data}, runtime="local"))
 
 
-def compare(files: dict[str, Path], queries: dict[str, str], events: int, runs: int) -> None:
-    """Print the rates of spaseq, DuckDB, and a conversion with a run."""
+def compare(
+    files: dict[str, Path], queries: dict[str, str], events: int, runs: int, flink: str | None
+) -> None:
+    """Print the rates of spaseq, DuckDB, a conversion with a run, and FlinkCEP if it is there."""
     for name, query in queries.items():
         given = spaseq.Lifted(str(files["parquet"]), lift(cast=False))
         ways: dict[str, Callable[[], int]] = {
@@ -237,6 +258,16 @@ def compare(files: dict[str, Path], queries: dict[str, str], events: int, runs: 
             counts.add(answers)
             rate = events / seconds / 1e6
             print(f"{name:10} {way:10} {rate:6.2f} M events/s  {answers:,} answers", flush=True)
+        if flink is not None and name in FORMS:
+            start, _ = in_flink(flink, files, name, 1_000)
+            seconds, answers = in_flink(flink, files, name, events)
+            counts.add(answers)
+            rate = (events - 1_000) / (seconds - start) / 1e6
+            print(
+                f"{name:10} {'FlinkCEP':10} {rate:8.4f} M events/s  {answers:,} answers, "
+                f"start {start:.1f} s",
+                flush=True,
+            )
         assert len(counts) == 1, f"answers differ: {counts}"
 
 
@@ -248,6 +279,7 @@ def main() -> None:
     formats = ["nq", "parquet", "arrow", "csv", "jsonl", "pandas", "polars", "dicts", "spark"]
     parser.add_argument("--formats", nargs="+", choices=formats, default=formats)
     parser.add_argument("--others", action="store_true")
+    parser.add_argument("--flink", metavar="PYTHON", help="one with apache-flink installed")
     options = parser.parse_args()
     queries = {
         "selective": (QUERIES / "sequence.rq").read_text(),
@@ -257,7 +289,7 @@ def main() -> None:
     with TemporaryDirectory() as place:
         files = write(Path(place), options.events)
         if options.others:
-            compare(files, queries, options.events, options.runs)
+            compare(files, queries, options.events, options.runs, options.flink)
             return
         given = inputs(files, options.formats)
         for name, query in queries.items():
