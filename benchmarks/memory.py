@@ -98,7 +98,7 @@ def nodes(scenario: Scenario, events: int) -> Nodes:
     else:
         assert isinstance(sequencer, SetSequencer)
         live, size = sequencer._state.nodes.used, sequencer._state.nodes.array.nbytes
-    store = sequencer._gathering.store
+    store = sequencer._builder.store
     return Nodes(
         scenario.name,
         scenario.sequence,

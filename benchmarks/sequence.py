@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sequences: the compiled evaluators, alone and in the whole stage, and the Python evaluators.
+"""Sequences: the compiled evaluators, alone and in the whole stage.
 
     python benchmarks/sequence.py [--events 2000000] [--rounds 5] [--only NAME] [--json FILE]
 
@@ -11,10 +11,9 @@ in *SELECT* scenarios: a strategy keeps one match per instant, or the matches wi
 *SELECT ALL* returns all matches.
 
 *Kernel* measures the kernel alone. *Stage* measures the whole second stage of a query, from columns
-of solutions to answers. *Python* measures the same with the Python evaluator, on fewer events. All
-three are in millions of events per second of CPU time: the median of the rounds. *Ratio* is stage
-divided by Python. *B/node* is the size of the kernel's arrays at the end, per partial match
-(registers) or node (sets).
+of solutions to answers. Both are in millions of events per second of CPU time: the median of the
+rounds. *B/node* is the size of the kernel's arrays at the end, per partial match (registers) or
+node (sets). `evaluator_forms.py` compares with the evaluator in Python.
 """
 
 from __future__ import annotations
@@ -48,10 +47,8 @@ from spaseq.stages.sequence import SequenceStage
 
 NAMES = "ABCDEFGHIJKLMNOPQRSTUVWX"
 BATCH = 16_384
-PYTHON = {"registers": 20_000, "sets": 40_000}
-"""Number of events for the evaluators in Python."""
-SELECTED, SELECTED_PYTHON = 100_000, 4_000
-"""Number of events in SELECT scenarios, compiled and in Python."""
+SELECTED = 100_000
+"""Number of events in SELECT scenarios."""
 ENDING = 200_000
 """Number of events for the whole stage if matches end; answers take most of the time there."""
 
@@ -120,14 +117,7 @@ class Line:
     evaluator: str
     kernel: float | None
     stage: float
-    python: float
     node_bytes: float | None
-
-
-def in_python(evaluator: str) -> str:
-    """The evaluator in Python that finds the same matches as a compiled one."""
-    name = evaluator.removeprefix("compiled-")
-    return "compact" if name == "chain" else name
 
 
 class Input:
@@ -247,7 +237,7 @@ def sets_rate(plan: QueryPlan, batches: list[SolutionBatch]) -> tuple[float, flo
 
 
 def measure(scenario: Scenario, events: int, rounds: int) -> Line:
-    """Measure one scenario: the compiled evaluator, then the Python evaluator on fewer events."""
+    """Measure one scenario."""
     given = Input(scenario, scenario.evaluator)
     if scenario.strategy:
         return selection(scenario, given, rounds)
@@ -255,9 +245,6 @@ def measure(scenario: Scenario, events: int, rounds: int) -> Line:
     kernels = [kernel_rate(given, batches) for _ in range(rounds + 1)][1:]
     some = batches[: ENDING // BATCH] if scenario.ends else batches
     stages = [stage_rate(given, some) for _ in range(rounds)]
-    reference = Input(scenario, in_python(given.plan.sequence.evaluator.name))
-    few = list(reference.batches(PYTHON["registers" if given.correlated else "sets"]))
-    python = statistics.median(stage_rate(reference, few) for _ in range(3))
     return Line(
         scenario.name,
         scenario.sequence,
@@ -266,16 +253,14 @@ def measure(scenario: Scenario, events: int, rounds: int) -> Line:
         given.plan.sequence.evaluator.name,
         statistics.median(rate for rate, _ in kernels),
         statistics.median(stages),
-        python,
         kernels[-1][1],
     )
 
 
 def selection(scenario: Scenario, given: Input, rounds: int) -> Line:
     """Measure a selection strategy: only the whole stage, as matches take most of the time."""
-    batches, few = list(given.batches(SELECTED)), list(given.batches(SELECTED_PYTHON))
-    stage_rate(given, few)
-    reference = Input(scenario, in_python(given.plan.sequence.evaluator.name))
+    batches = list(given.batches(SELECTED))
+    stage_rate(given, batches[:1])
     return Line(
         scenario.name,
         scenario.sequence,
@@ -284,7 +269,6 @@ def selection(scenario: Scenario, given: Input, rounds: int) -> Line:
         given.plan.sequence.evaluator.name,
         None,
         statistics.median(stage_rate(given, batches) for _ in range(rounds)),
-        stage_rate(reference, few),
         None,
     )
 
@@ -296,20 +280,17 @@ HEADER = (
     "keys",
     "kernel",
     "stage",
-    "Python",
-    "ratio",
     "B/node",
 )
-FORM = "{:<18} {:<28} {:>8} {:>7} {:>8} {:>8} {:>8} {:>7} {:>7}"
+FORM = "{:<18} {:<28} {:>8} {:>7} {:>8} {:>8} {:>7}"
 
 
 def shown(line: Line) -> str:
     """A measurement as a line of the table."""
-    rates = ["" if r is None else f"{r:.3g}" for r in (line.kernel, line.stage, line.python)]
+    rates = ["" if r is None else f"{r:.3g}" for r in (line.kernel, line.stage)]
     sequence = line.sequence if len(line.sequence) < 28 else f"{line.sequence[:25]}..."
-    ratio = f"{line.stage / line.python:.0f}x"
     size = "" if line.node_bytes is None else f"{line.node_bytes:.0f}"
-    return FORM.format(line.scenario, sequence, line.window, line.keys, *rates, ratio, size)
+    return FORM.format(line.scenario, sequence, line.window, line.keys, *rates, size)
 
 
 def main() -> None:

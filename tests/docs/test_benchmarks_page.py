@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from benchmarks import pages
 from spaseq.plan.rules import NAMES
 from tests.docs.pages import ROOT
 
@@ -28,3 +29,10 @@ def test_rules() -> None:
     section = PAGE.partition("\n## Rules of the planner\n")[2]
     listed = re.findall(r"^\| `([\w-]+)` \|", section, re.MULTILINE)
     assert listed == list(NAMES)
+
+
+def test_the_page_shows_what_was_measured() -> None:
+    """`python benchmarks/pages.py write` has been called after `measure`."""
+    shown = re.findall(r"<!-- measured: (\w+) -->\n```text\n\$ python (.+)\n", PAGE)
+    assert dict(shown) == {name: pages.RUNS[name] for name, _ in shown}
+    assert pages.filled(PAGE) == PAGE
