@@ -62,6 +62,7 @@ class EarlierRun:
         state: the saved state; None if there is none that can be used.
         replay: how it can be made anew without answers; None if that is not needed, or cannot be.
         points: the points from which it can be made anew later.
+        warning: what to tell about a state that another version saved, if no note goes with it.
 
     Raises:
         UsageError: a log ends before the place to which the state has read it, or the state would
@@ -105,6 +106,19 @@ class EarlierRun:
             self.replay = Replay(first, to)
         elif self.state is None:
             self.points = ReplayPoints()
+        is_unread = directory.has_state and value is None and self.replay is None
+        self.warning = self._unread() if is_unread else None
+
+    def _unread(self) -> str:
+        text = (
+            f"{self._directory.path / 'state'} is of another version of spaseq: the state is made "
+            "anew from the logs as they are"
+        )
+        if any(log.log.first for log in self._streams.values()):
+            text += (
+                ". Their first messages were dropped, and partial matches that begin there are lost"
+            )
+        return text
 
     def _mistake(self, saved: SavedRun) -> str | None:
         """Which log does not go with a saved state, if one does not."""

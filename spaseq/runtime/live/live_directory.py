@@ -207,21 +207,26 @@ class LiveDirectory:
         """The directory of the graphs that change from outside, and of the log of their changes."""
         return self.path / "graphs"
 
+    @property
+    def has_state(self) -> bool:
+        """Whether there is a saved state, in whatever format."""
+        return (self.path / "state").exists()
+
     def state(self) -> Any:
         """The value that `save_state` saved last; None if there is none, or in another format.
 
         Raises:
             RunError: it is damaged.
         """
-        path = self.path / "state"
-        if not path.exists():
+        if not self.has_state:
             return None
+        path = self.path / "state"
         try:
-            found = load_plain(path.read_bytes())
+            saved = load_plain(path.read_bytes())
         except BROKEN as error:
             raise damaged(path, error) from error
-        is_ours = isinstance(found, dict) and found.get("format") == STATE_FORMAT
-        return found["value"] if is_ours else None
+        is_ours = isinstance(saved, dict) and saved.get("format") == STATE_FORMAT
+        return saved["value"] if is_ours else None
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file of the directory; RunError if the disk is full."""

@@ -156,6 +156,8 @@ class LiveLoop:
             self._go_on(earlier.state)
             self.queries.restore(earlier.state)
         else:
+            if earlier.warning is not None:
+                self.job.on_note(earlier.warning)
             for file in self._sides.values():
                 file.truncate(0)
             if not any(places.values()):

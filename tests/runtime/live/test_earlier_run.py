@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tests.runtime.live.live_jobs import IRI, QUERY, events, expected_lines, lin
 from tests.runtime.live.test_standing_run import Server, save_every
 from tests.sizes import first_of, first_rows_of
 
+EARLIER = Path(__file__).parent / "earlier"
 REBUILD = StandingOptions(rebuilds=True)
 BRIEF = StandingOptions(retain_ms=0)
 BRIEFLY = QUERY.replace("5 SECONDS", "600 MILLISECONDS")
@@ -123,6 +125,55 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each segment of a log have few records."""
     monkeypatch.setattr(SegmentLog.__init__, "__defaults__", (2000, bytes))
     monkeypatch.setattr(StreamLog.__init__, "__defaults__", (2000,))
+
+
+def unpacked(directory: Path) -> list[str]:
+    """Unpack what a run of an early version left in the middle; the ids of all that it answers.
+
+    It got the first 60 of 120 events, with the queries a and absent (5 SECONDS), and kept no note
+    about its state. The same version gave these ids for all 120 events.
+    """
+    with tarfile.open(EARLIER / "directory.tgz") as archive:
+        archive.extractall(directory, filter="data")
+    ids: list[str] = json.loads((EARLIER / "ids.json").read_text())
+    return ids
+
+
+def test_a_directory_of_an_early_version_goes_on(tmp_path: Path) -> None:
+    """Its windows are open: no answer is lost or comes twice, and ids stay the same."""
+    wanted = unpacked(tmp_path)
+    server = Server(tmp_path)
+    server.feed(events(120, disorder_ms=300)[60:])
+    server.settle()
+    found = [
+        logged.id for name in ("a", "absent") for logged in server.run.answers.read(name, None, 999)
+    ]
+    server.run.stop()
+    assert found == wanted
+    assert [note for note in server.notes if "another version" in note] == [
+        f"{tmp_path / 'state' / 'state'} is of another version of spaseq: the state is made anew "
+        "from the logs as they are"
+    ]
+
+
+def test_lost_partial_matches_of_an_early_version_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state of a run without a note is needed, as the logs no longer have what it has."""
+    save_every(0.0, monkeypatch)
+    small_segments(monkeypatch)
+    given = events(200)
+    for some in (given[:100], given[100:]):
+        server = Server(tmp_path, BRIEF)
+        server.run.put("a", BRIEFLY)
+        for at in range(0, len(some), 5):
+            server.feed(some[at : at + 5])
+            server.settle()
+        server.run.stop()
+        (tmp_path / "state" / "replay.json").unlink()
+        monkeypatch.setattr(live_directory, "STATE_FORMAT", [0, 0])
+    (told,) = (note for note in server.notes if "another version" in note)
+    assert told.endswith("partial matches that begin there are lost")
 
 
 def test_a_killed_run_goes_on_making_its_state_anew(
