@@ -8,7 +8,7 @@ without solutions costs next to nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 from weakref import WeakKeyDictionary, ref
@@ -16,11 +16,13 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from spaseq import thresholds
+from spaseq.algebra.needs import needs
 from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.collection_pause import collection_paused
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
+from spaseq.gpm.graphs.possible_events import ANY, NeededTriples, PossibleEvents
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage, are_several, distinct_solutions
 from spaseq.gpm.solutions.joins import KeyIndex
@@ -35,6 +37,7 @@ from spaseq.plan.pattern_templates import (
     is_stateless,
     template_of,
 )
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND
 from spaseq.records import record
@@ -171,13 +174,29 @@ class _SharedMatching:
             if use is not None:
                 uses.setdefault(id(use.template), []).append((row, use))
         self._templates = []
-        self._is_apart = np.ones(len(gpms), np.bool_)  # rows of no template
+        is_single = np.ones(len(gpms), np.bool_)
         names = [plan.patterns.columns.variables for plan in plans]
         for own in uses.values():
             if len(own) >= thresholds.current.template_uses:
                 made = self._template(own, names)
                 self._templates.append(made)
-                self._is_apart[made.rows] = False
+                is_single[made.rows] = False
+        self._single = np.flatnonzero(is_single)  # rows of no template
+        self._needed = self._needed_triples([plan for plan in plans for _ in plan.patterns.gpms])
+
+    def _needed_triples(self, plans: Sequence[QueryPlan]) -> NeededTriples:
+        """What the templates need, and then the rows of none; `plans` has the plan of each row."""
+        found = [own.needs(self._number) for own in self._templates]
+        for row in self._single.tolist():
+            gpm = plans[row].patterns.gpms[self._gpm[row]]
+            own = needs(gpm.correlation.core if gpm.correlation else gpm.pattern)
+            pairs = [(self._number(p), ANY if o is None else self._number(o)) for p, o in own]
+            found.append(np.array(pairs, np.int64).reshape(1, -1, 2))
+        return NeededTriples(found)
+
+    def _number(self, text: str) -> int:
+        """The number of a text among those whose codes each batch is asked for."""
+        return self._texts.setdefault(text, len(self._texts))
 
     def _template(
         self,
@@ -186,8 +205,7 @@ class _SharedMatching:
     ) -> _JoinedTemplate:
         template = uses[0][1].template
         rows = np.array([row for row, _ in uses], np.int64)
-        texts = self._texts
-        constants = [[texts.setdefault(c, len(texts)) for c in use.constants] for _, use in uses]
+        constants = [[*map(self._number, use.constants)] for _, use in uses]
         places: dict[str, Int32s] = {}
         for variable in uses[0][1].names:
             own = []
@@ -231,32 +249,35 @@ class _SharedMatching:
         found, room = list[JointSolutions](), thresholds.current.joint_rows
         apart = set[int]()
         codes = _Constants(index.lexicon, [*self._texts])
-        for template in self._templates:
+        possible = self._needed.possible(index, codes.codes)
+        for number, template in enumerate(self._templates):
             own = template.rows[reads[template.rows]]
-            if not len(own):
+            some = possible.of(number) if len(own) else None
+            if some is None:
                 continue
-            solved = template.solutions(index, reads, codes, room)
+            solved = template.solutions(some.index, reads, codes, room)
             if solved is None:
                 apart.update(self._query[own].tolist())
                 continue
             event, rows, columns = solved
+            event = some.in_batch(event)
             found.append(JointSolutions(event, self._query[rows], self._gpm[rows], columns))
             room -= len(event)
-        single = np.flatnonzero(reads & self._is_apart & ~np.isin(self._query, [*apart]))
-        found += self._of_single_rows(index, single, calls, apart)
+        found += self._of_single_rows(possible, reads, calls, apart)
         return found, apart
 
     def _of_single_rows(
-        self, index: VerticalPartition, rows: Indices, calls: Int32s, apart: set[int]
+        self, possible: PossibleEvents, reads: Bools, calls: Int32s, apart: set[int]
     ) -> Iterator[JointSolutions]:
         """The solutions of GPMs of no template; `apart` gets queries that fail or are limited."""
-        for row in rows.tolist():
+        for number, row in enumerate(self._single.tolist(), len(self._templates)):
             query, gpm = int(self._query[row]), int(self._gpm[row])
-            stage = self._stages[query]()
-            if stage is None:
+            some = possible.of(number) if reads[row] and query not in apart else None
+            stage = None if some is None else self._stages[query]()
+            if some is None or stage is None:
                 continue
             try:
-                found = stage.solutions(gpm, index, int(calls[query]))
+                found = stage.solutions(gpm, some.index, int(calls[query]))
             except Exception:  # a function of the user's: the query itself raises it again
                 apart.add(query)
                 continue
@@ -270,7 +291,7 @@ class _SharedMatching:
                     if v in found.columns
                 ]
                 of = np.full(size, query), np.full(size, gpm)
-                yield JointSolutions(found.event, *of, columns)
+                yield JointSolutions(some.in_batch(found.event), *of, columns)
 
 
 class _Constants:
@@ -324,6 +345,19 @@ class _JoinedTemplate:
         hidden = frozenset[str]().union(*(use.private for use in uses))
         self._private = {v: np.array([v in use.private for use in uses]) for v in sorted(hidden)}
         self._evaluator = evaluator
+
+    def needs(self, number: Callable[[str], int]) -> Int64s:
+        """[r, triples, 2], what `NeededTriples` wants to know; `number` gives texts numbers."""
+        parameters = self._template.parameters
+        needed = needs(self._template.pattern, parameters)
+        found = np.full((len(self.rows), len(needed), 2), ANY, np.int64)
+        for place, (predicate, target) in enumerate(needed):
+            found[:, place, 0] = number(predicate)
+            if target in parameters:
+                found[:, place, 1] = self._constants[:, parameters.index(target)]
+            elif target is not None:
+                found[:, place, 1] = number(target)
+        return found
 
     def solutions(
         self, index: VerticalPartition, reads: Bools, codes: _Constants, room: int

@@ -112,6 +112,9 @@ class Thresholds:
     )
     template_queries: int = _of(8, "queries", "in no family that are evaluated together")
     template_uses: int = _of(2, "patterns", "of a template that are evaluated once")
+    few_possible: int = _of(
+        2, "times", "as many events in a batch as some pattern may match: it gets these alone"
+    )
     joint_rows: int = _of(
         1_000_000, "rows", "of families matched together, or of lone queries, in a batch", 0
     )

@@ -107,7 +107,8 @@ def assert_alike(
 @sizes(3, 6, 100)
 def test_drawn_queries_have_the_solutions_of_each(examples: int, force: Force) -> None:
     for seed in range(examples):
-        force(f"template_uses={1 + seed % 2}")
+        few = ("least", "never", "4")[seed % 3]
+        force(f"template_uses={1 + seed % 2} few_possible={few}")
         rows, together = assert_alike(drawn_plans(seed, 40), drawn_events(Random(seed), 30))
         assert rows > 0 and together > 10
 

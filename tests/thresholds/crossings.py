@@ -78,6 +78,7 @@ CROSSINGS: dict[str, Crossing] = {
     "family_queries": Crossing(example(176)),
     "template_queries": Crossing(larger.shared_patterns),
     "template_uses": Crossing(larger.shared_patterns, "template_queries=least"),
+    "few_possible": Crossing(larger.shared_patterns, "template_queries=least"),
     "joint_rows": Crossing(larger.shared_patterns, "template_queries=least template_uses=least"),
     "probed_events": Crossing(larger.three_families),
     "budget_parts": Crossing(larger.events_beyond_a_limit),
