@@ -24,6 +24,7 @@ from numba.core.caching import (
     IndexDataCacheFile,
     UserProvidedCacheLocator,
 )
+from numba.core.runtime.nrt import rtsys
 
 from spaseq.compiled.cache import sources_digest
 from spaseq.storage.checksums import Damaged, sealed, unsealed
@@ -116,6 +117,17 @@ class _CheckedCache(FunctionCache):  # type: ignore[misc]
         _keep_for_owner(Path(self._cache_path))
         stamp, name = self._impl.locator.get_source_stamp(), self._impl.filename_base
         self._cache_file = _CheckedFile(self._cache_path, name, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled form for some types; None if it is not in the cache.
+
+        numba makes ready to compile before it looks. That takes 0.2 s, and is of no use to a kernel
+        that is loaded: such a one needs the functions that count references, and no others. A
+        kernel that is compiled makes ready by itself.
+        """
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with suppress(OSError):  # a full disk, for instance

@@ -85,6 +85,41 @@ def test_the_first_run_says_that_it_compiles_and_the_next_does_not(tmp_path: Pat
     assert said[1] == ""
 
 
+LOAD = """
+import sys
+import numpy as np
+from spaseq.compiled.decorators import kernel, lean_kernel
+@lean_kernel
+def added(values):
+    total = 0
+    for value in values:
+        total += value
+    return total
+@kernel
+def doubled(values): return values * 2
+values = np.arange(4)
+print(added(values), "numba.np.linalg" in sys.modules)
+if len(sys.argv) > 1:
+    print(doubled(values))
+"""
+
+
+def test_a_kernel_that_is_loaded_does_not_make_ready_to_compile(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(LOAD)
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    said = []
+    for more in ([], [], ["doubled"], ["doubled"]):
+        command = [sys.executable, script, *more]
+        run = subprocess.run(command, env=env, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        said.append(run.stdout.splitlines())
+    compiled, loaded, *both = said
+    assert compiled == ["6 True"]
+    assert loaded == ["6 False"]
+    assert both == [["6 False", "[0 2 4 6]"]] * 2
+
+
 def test_a_file_is_no_directory_for_kernels(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert not cache._is_usable(tmp_path / "file" / "below")
