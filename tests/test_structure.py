@@ -42,6 +42,7 @@ KERNEL_DECORATORS = {
     "lean_kernel",
     "device_function",
     "inlined_device_function",
+    "interpreted_as",
     "njit",
     "jit",
     "machine_code",

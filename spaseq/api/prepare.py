@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from spaseq.api.queries import QueryInput, check_queries, plans_of
 from spaseq.collection_pause import collection_paused, keep_all
@@ -16,7 +17,6 @@ from spaseq.errors import UsageError
 from spaseq.kb.cache import cache_at
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.kb.load import load_kb
-from spaseq.kb.refresh import KbWatch
 from spaseq.kb.service_address import is_url
 from spaseq.kb.versions import versions_given
 from spaseq.options import KbInput, KnowledgeOptions, PlanningOptions
@@ -25,6 +25,10 @@ from spaseq.plan.templates import QueryTemplates
 from spaseq.runtime.job.binding import check_kbs, check_mapping
 from spaseq.runtime.job.chaining import reading_order
 from spaseq.sources.base import Source
+
+if TYPE_CHECKING:
+    from spaseq.kb.refresh import KbWatch
+
 
 _TRIPLE_BYTES = 200
 
@@ -180,6 +184,8 @@ def watch_knowledge(
     """Watches files that `load_knowledge` has just loaded; None without `kb_refresh`."""
     if not options.kb_refresh:
         return None
+    from spaseq.kb.refresh import KbWatch
+
     return KbWatch(_sources(kb), options.services, cache_at(options.kb_cache))
 
 

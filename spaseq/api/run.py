@@ -28,8 +28,8 @@ from spaseq.api.streams import StreamInput, bounded_sources, lifted_inputs, sour
 from spaseq.errors import UsageError
 from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
 from spaseq.rdf.inputs.stream_options import BadInput
+from spaseq.runtime.bounded_run import batches_of
 from spaseq.runtime.job.binding import bind_streams
-from spaseq.runtime.job.graph_dumps import GraphDumps
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.sources.iterables import Event
 
@@ -272,6 +272,8 @@ def prepare(
     if options.get("dump_graphs"):
         if pushed:
             raise UsageError("dump_graphs goes with streams that end, not with generators")
+        from spaseq.runtime.job.graph_dumps import GraphDumps  # few runs keep graphs
+
         job.dumps = GraphDumps(options["dump_graphs"], plans)
     return Task(job, bound, chosen, delay_ms)
 
@@ -333,17 +335,3 @@ def answers_of(job: Job, runtime: RuntimeOptions) -> Generator[tuple[int, Answer
         for number, answers in batches:
             for answer in answers:
                 yield number, answer
-
-
-def batches_of(job: Job, runtime: RuntimeOptions) -> Generator[tuple[int, Sequence[Answer]]]:
-    """(number of the query, some answers) of a job whose streams end."""
-    if runtime.name == "local":
-        from spaseq.runtime import local
-
-        yield from local.run_batches(job)
-    else:
-        from spaseq.runtime.spark import bounded
-
-        yield from bounded.run_batches(job, master=runtime.master, verbose=runtime.verbose)
-    if job.dumps is not None:
-        job.dumps.write(job.knowledge)

@@ -20,7 +20,6 @@ from spaseq.errors import UsageError
 from spaseq.kb.quads import keeps_graphs
 from spaseq.kb.service_address import is_url
 from spaseq.lift.lifted import Lifted, text_of
-from spaseq.lift.table_files import is_table_input
 from spaseq.message_text import public_address
 from spaseq.options import PlanningOptions, ReadingOptions, RunOptions, RuntimeOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -127,7 +126,9 @@ def with_lifts(
             raise UsageError(f"{option} goes with --lift")
     if not own:
         return {iri: list(given) for iri, given in paths.items()}
-    from spaseq.lift.field_types import field_types  # runs without lifts need not wait for it
+    # Runs without lifts need not wait for these imports.
+    from spaseq.lift.field_types import field_types
+    from spaseq.lift.table_files import is_table_input
 
     typed = [(iri, field_types(text)) for iri, text in (named_value(t, names) for t in texts.types)]
     dialects = dict(named_value(t, names) for t in texts.csv)

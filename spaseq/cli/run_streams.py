@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spaseq.api.prepare import load_knowledge, watch_knowledge
 from spaseq.api.queries import plans_of
-from spaseq.api.run import batches_of
 from spaseq.cli.answer_file import answer_file
 from spaseq.cli.checked_options import (
     check_logged,
@@ -21,7 +21,6 @@ from spaseq.cli.checked_options import (
 )
 from spaseq.cli.formats import check_columns, check_format, columns_of
 from spaseq.cli.messages import tell
-from spaseq.cli.no_answers import command_for_more, no_answer_line, write_report
 from spaseq.cli.option_groups import (
     Chosen,
     InputTexts,
@@ -36,20 +35,21 @@ from spaseq.cli.run_inputs import given_inputs, kb_source, stream_sources, throu
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.compile import Checked
 from spaseq.errors import SpaseqError, UsageError
-from spaseq.kb.watched_graphs import KeptGraph, kept_graphs
 from spaseq.options import RunOptions
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.runtime.bounded_run import batches_of
 from spaseq.runtime.job.chaining import reading_order
-from spaseq.runtime.job.graph_dumps import GraphDumps
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.job.metrics import metrics_served
-from spaseq.runtime.live.graph_log import first_graphs
 from spaseq.scratch import ScratchDirectory
 from spaseq.sinks import open_sink
 from spaseq.sinks.line_file import open_lines, standard_lines
 from spaseq.sinks.write_behind import WriteBehind
 from spaseq.sources.base import Source
 from spaseq.startup import keep_arrow_from_pandas
+
+if TYPE_CHECKING:
+    from spaseq.kb.watched_graphs import KeptGraph
+    from spaseq.runtime.job.graph_dumps import GraphDumps
 
 
 def run_streams(
@@ -74,8 +74,12 @@ def run_streams(
         only_bad = bounded and sides.only_bad(job.stats, [plan.identity.name for plan in plans])
         sides.report(only_bad)
         if options.follow is None and not (found or only_bad):
+            from spaseq.cli.no_answers import command_for_more, no_answer_line
+
             tell(no_answer_line(checked, job.stats, command_for_more(queries, chosen)))
         if output.why is not None:
+            from spaseq.cli.no_answers import write_report
+
             write_report(output.why, checked, job)
         sides.refuse(only_bad)
 
@@ -91,11 +95,15 @@ def _job(
     """The job of a run, with its knowledge base loaded."""
     sources = [kb_source(text, plans) for text in chosen[InputTexts].kbs]
     known = streams if options.follow is None else (None,)
-    graphs, kept, refreshes = dict[str, KeptGraph](), frozenset[str](), options.knowledge.kb_refresh
+    graphs: dict[str, KeptGraph] = {}
+    kept, refreshes = frozenset[str](), options.knowledge.kb_refresh
     is_logged = through_logs(streams) or chosen[QuerySet].directory is not None
     if options.follow is not None and (
         options.runtime.name == "local" or (is_logged and refreshes)
     ):
+        from spaseq.kb.watched_graphs import kept_graphs
+        from spaseq.runtime.live.graph_log import first_graphs
+
         graphs = kept_graphs(sources)
         kept = first_graphs(options.follow.checkpoint / "graphs") & graphs.keys()
     return Job(
@@ -103,7 +111,7 @@ def _job(
         streams=streams,
         knowledge=load_knowledge(plans, sources, options.knowledge, known, kept),
         graphs=graphs,
-        dumps=GraphDumps(dumps, plans) if (dumps := chosen[OutputOptions].dumps) else None,
+        dumps=_dumps(chosen[OutputOptions].dumps, plans),
         options=options.stages,
         watch=None if graphs else watch_knowledge(sources, options.knowledge),
         on_bad=sides.on_bad,
@@ -168,7 +176,20 @@ def _check_answers(plans: Sequence[QueryPlan], queries: Sequence[Path], chosen: 
 
 def _metrics(job: Job, port: int | None) -> AbstractContextManager[object]:
     """Serves the counts of a job, if there is a port for them."""
-    return nullcontext() if port is None else metrics_served(job.stats, port)
+    if port is None:
+        return nullcontext()
+    from spaseq.runtime.job.metrics import metrics_served
+
+    return metrics_served(job.stats, port)
+
+
+def _dumps(files: Mapping[str, str], plans: Sequence[QueryPlan]) -> GraphDumps | None:
+    """What writes graphs that queries maintain, if some are to be written."""
+    if not files:
+        return None
+    from spaseq.runtime.job.graph_dumps import GraphDumps
+
+    return GraphDumps(files, plans)
 
 
 def _streams(

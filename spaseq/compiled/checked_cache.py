@@ -112,8 +112,9 @@ class _CheckedCache(FunctionCache):  # type: ignore[misc]
 
     _impl_class = _Results
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], before_compiling: Callable[[], None]) -> None:
         super().__init__(function)
+        self._before_compiling = before_compiling
         _keep_for_owner(Path(self._cache_path))
         stamp, name = self._impl.locator.get_source_stamp(), self._impl.filename_base
         self._cache_file = _CheckedFile(self._cache_path, name, stamp)
@@ -123,19 +124,26 @@ class _CheckedCache(FunctionCache):  # type: ignore[misc]
 
         numba makes ready to compile before it looks. That takes 0.2 s, and is of no use to a kernel
         that is loaded: such a one needs the functions that count references, and no others. A
-        kernel that is compiled makes ready by itself.
+        kernel that is compiled makes ready by itself, once numba knows what it calls.
         """
         rtsys.initialize(target_context)
+        found = None
         with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+            found = self._load_overload(sig, target_context)
+        if found is None:
+            self._before_compiling()
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with suppress(OSError):  # a full disk, for instance
             super().save_overload(sig, data)
 
 
-def keep_on_disk(dispatcher: Any) -> Any:
-    """Let a kernel use the cache on disk; the same kernel."""
+def keep_on_disk(dispatcher: Any, before_compiling: Callable[[], None]) -> Any:
+    """Let a kernel use the cache on disk; the same kernel.
+
+    What is not there is compiled, after a call of `before_compiling`.
+    """
     if hasattr(dispatcher, "enable_caching"):  # without NUMBA_DISABLE_JIT
-        dispatcher._cache = _CheckedCache(dispatcher.py_func)
+        dispatcher._cache = _CheckedCache(dispatcher.py_func, before_compiling)
     return dispatcher

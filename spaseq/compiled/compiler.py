@@ -19,6 +19,7 @@ from spaseq.compiled.known_functions import (
     DEVICE_FUNCTIONS,
     INTRINSICS,
     KERNELS,
+    PLAIN_FORMS,
     CalledFromPython,
 )
 
@@ -26,6 +27,7 @@ _CACHE_DIRECTORY = choose_cache_directory()
 
 import numba  # noqa: E402  reads NUMBA_CACHE_DIR when it is imported
 from numba.core import event, types  # noqa: E402
+from numba.core.compiler_lock import global_compiler_lock  # noqa: E402
 from numba.core.typing.templates import (  # noqa: E402
     infer,
     infer_global,
@@ -43,14 +45,17 @@ _dispatchers: dict[Hashable, Any] = {}
 _intrinsics = 0  # how many numba knows
 
 
+@global_compiler_lock  # type: ignore[untyped-decorator]
 def dispatcher_of(kernel: CalledFromPython) -> Any:
-    """The dispatcher of a kernel, after numba has learned of all that it may call."""
-    _tell_numba()
+    """The dispatcher of a kernel."""
+    if kernel not in _dispatchers:
+        made = numba.njit(kernel.function, boundscheck=mode.checked(), **kernel.options)
+        _know(kernel, keep_on_disk(made, _tell_numba))
     return _dispatchers[kernel]
 
 
 def _tell_numba() -> None:
-    """Let numba know the functions of the modules that were imported since the last call."""
+    """Let numba know what a kernel may call: all functions of the modules imported so far."""
     global _intrinsics
     for function, place in INTRINSICS[_intrinsics:]:
         module, _, name = place.partition(":")
@@ -59,10 +64,11 @@ def _tell_numba() -> None:
     for function, options in DEVICE_FUNCTIONS:
         if function not in _dispatchers:
             _know(function, numba.njit(function, boundscheck=mode.checked(), **options))
+    for plain, function in PLAIN_FORMS:
+        if plain not in _dispatchers:
+            _know(plain, _dispatchers[function])
     for kernel in KERNELS:
-        if kernel not in _dispatchers:
-            made = numba.njit(kernel.function, boundscheck=mode.checked(), **kernel.options)
-            _know(kernel, keep_on_disk(made))
+        dispatcher_of(kernel)
 
 
 def _know(function: Hashable, dispatcher: Any) -> None:

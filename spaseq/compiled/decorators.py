@@ -13,14 +13,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import update_wrapper
-from threading import Lock
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from spaseq.compiled import mode
 from spaseq.compiled.arrays import Array
-from spaseq.compiled.known_functions import DEVICE_FUNCTIONS, INTRINSICS, KERNELS
+from spaseq.compiled.known_functions import (
+    DEVICE_FUNCTIONS,
+    INTRINSICS,
+    KERNELS,
+    PLAIN_FORMS,
+)
 
 _NARROW = {np.dtype(t) for t in (np.bool_, np.int8, np.int16, np.int32, np.uint32)}
 
@@ -64,8 +68,6 @@ def _tuple(values: tuple[Any, ...], change: Callable[[Any], Any]) -> Any:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_CREATION = Lock()
-
 
 class Kernel:
     """A function that Python code calls: compiled at the first call, or interpreted."""
@@ -92,8 +94,7 @@ class Kernel:
             from spaseq.compiled.compiler import dispatcher_of  # it imports numba
 
             mode.compile_from_now_on()
-            with _CREATION:
-                self._compiled = self._compiled or dispatcher_of(self)
+            self._compiled = dispatcher_of(self)
         return self._compiled
 
     def __reduce__(self) -> str:
@@ -147,6 +148,19 @@ def inlined_device_function(function: F) -> F:
     """Compile a device function and inline it, for calls per byte or per term."""
     DEVICE_FUNCTIONS.append((function, {"forceinline": True, **_DEVICE_FUNCTION}))
     return function
+
+
+def interpreted_as(plain: F) -> Callable[[F], F]:
+    """Let interpreted kernels call `plain` in place of a device function, which it does faster.
+
+    Kernels that are compiled get the device function.
+    """
+
+    def decorate(function: F) -> F:
+        PLAIN_FORMS.append((plain, function))
+        return plain
+
+    return decorate
 
 
 def machine_code(place: str) -> Callable[[F], F]:

@@ -25,3 +25,6 @@ DEVICE_FUNCTIONS: list[tuple[Callable[..., Any], dict[str, Any]]] = []
 
 INTRINSICS: list[tuple[Callable[..., Any], str]] = []
 """All functions with machine code of their own, and where that code is made, `module:name`."""
+
+PLAIN_FORMS: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
+"""All functions that Python calls in place of a device function, and that device function."""

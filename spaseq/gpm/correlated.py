@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from weakref import proxy
 
 from spaseq import thresholds
@@ -14,13 +14,16 @@ from spaseq.algebra.substitution import substituted
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.event_literals import event_triples
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
+
+if TYPE_CHECKING:
+    from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
+
 
 WindowOf: TypeAlias = "Callable[[str], tuple[VerticalPartition, Mapping[str, str]] | None]"
 """The window event that a value of EVENT stands for, with its values of PARTITION BY."""
@@ -69,6 +72,8 @@ class CorrelatedEvaluator:
     def _without_columns(self, gpm: int) -> CorrelatedEvent | None:
         """What evaluates a GPM on one event without columns, if that is possible."""
         if gpm not in self._plain:
+            from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
+
             plan, own = self._plan, self._plan.patterns.gpms[gpm]
 
             def evaluator(pattern: Pattern) -> GpmEvaluator:

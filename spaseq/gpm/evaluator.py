@@ -23,7 +23,6 @@ from spaseq.gpm.patterns.active_graph import ActiveGraph
 from spaseq.gpm.patterns.conjunction import Conjunction
 from spaseq.gpm.patterns.operators import PatternOperators
 from spaseq.gpm.patterns.services import Services
-from spaseq.gpm.patterns.window_operators import WindowOperators
 from spaseq.gpm.solutions.solutions import Solutions, only
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
@@ -125,8 +124,10 @@ class GpmEvaluator:
         given = knowledge, options or Options(), evaluation
         self._operators: PatternOperators
         if on_windows:
-            self._operators = WindowOperators(*given)
-            self._operators.for_pattern(pattern)
+            from spaseq.gpm.patterns.window_operators import WindowOperators  # few queries need it
+
+            self._operators = windows = WindowOperators(*given)
+            windows.for_pattern(pattern)
         elif measures is None:
             self._operators = PatternOperators(*given)
         else:

@@ -12,9 +12,7 @@ from spaseq.expr.doubles import doubles_of
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.event_literals import with_events
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.gpm.handed_on import handed_on
 from spaseq.gpm.kernels.keyed_ranges import some_repeats
-from spaseq.gpm.operand_columns import of_groups
 from spaseq.gpm.solutions.solutions import only, taken, with_columns
 from spaseq.gpm.solutions.value_columns import known_terms
 from spaseq.kb.knowledge import KnowledgeBase
@@ -150,6 +148,8 @@ class PatternStage:
         self, changing: ChangingGraphs, index: VerticalPartition, stream: int
     ) -> SolutionBatch:
         """The events on which a GPM may match, for the stage that knows the graphs then."""
+        from spaseq.gpm.handed_on import handed_on  # few queries need it
+
         events = np.arange(len(index.batch), dtype=np.int64)
         if self._brings_events(changing, stream) and not changing.every_event:
             found = [
@@ -178,6 +178,8 @@ class PatternStage:
         if content >= 0:
             operands = self.plan.patterns.contents[content].operands
             if operands is not None:
+                from spaseq.gpm.operand_columns import of_groups  # few queries need it
+
                 return of_groups(found, gpm, operands, index)
         if gpm.correlation is not None:
             certain = {v: found.columns[v] for v in gpm.certain}

@@ -134,3 +134,12 @@ def _signed(signature: Signature, read: Sequence[str]) -> Signature:
         return hash_of(text), signature.canonical
 
     return Signature(made)
+
+
+def is_before_sequence(plan: QueryPlan) -> bool:
+    """Whether events are matched with graphs that change before the sequence takes them.
+
+    Windows and correlated GPMs need the graphs as they are when the sequence is there.
+    """
+    correlated = any(gpm.correlation is not None for gpm in plan.patterns.gpms)
+    return plan.changing is not None and not plan.inputs.windows and not correlated

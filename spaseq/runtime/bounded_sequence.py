@@ -22,6 +22,7 @@ from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.machine_memory import machine_memory
 from spaseq.measures import Measures
+from spaseq.plan.changing_graphs import is_before_sequence
 from spaseq.plan.families import UnitPlan
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -31,7 +32,6 @@ from spaseq.reading_ahead import run_ahead
 from spaseq.records import record
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.runtime.job.job import Job, counted
-from spaseq.stages.changing_knowledge import ChangingKnowledge, is_before_sequence
 from spaseq.stages.family_patterns import patterns_of
 from spaseq.stages.hopeless_rows import leave_out_hopeless
 from spaseq.stages.joint_patterns import JointPatterns
@@ -265,6 +265,8 @@ def _matched(
     job: Job, plan: QueryPlan, batches: Iterator[tuple[SolutionBatch, int]], reports: _Reports
 ) -> Iterator[tuple[SolutionBatch, int]]:
     """The solutions of batches of a query that reads graphs that change, each with its time."""
+    from spaseq.stages.changing_knowledge import ChangingKnowledge  # few queries need it
+
     knowledge = ChangingKnowledge(plan, job.knowledge, reports.bad_of(job), job.options.limits)
     for rows, watermark in batches:
         at = time.perf_counter()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from spaseq.connectors import is_source, source_at
 from spaseq.connectors.address import scheme_of
-from spaseq.connectors.arriving_files import ArrivingFiles
 from spaseq.errors import UsageError
 from spaseq.rdf.inputs.stream_options import ARRIVAL, OnBad, StreamOptions
 from spaseq.records import record
@@ -69,6 +68,8 @@ class BrokerStream(Source):
         if is_source(self.url):
             found = source_at(self.url, self.options)
         else:
+            from spaseq.connectors.arriving_files import ArrivingFiles
+
             found = ArrivingFiles(self.url, self.options, self.of_rows)
         if self.options.messages.time == "message" and not found.has_times:
             raise UsageError(

@@ -10,22 +10,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Self
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Self
 
-from spaseq.errors import InputError
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.inputs.files import InputFile, files_at
-from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
-from spaseq.rdf.messages.described_events import described, message_of
-from spaseq.rdf.messages.message_lines import MessageLines
-from spaseq.rdf.messages.read_messages import events_of_messages
-from spaseq.rdf.messages.tree_pages import FeedDescription, TreePage
+from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions
 from spaseq.records import record
 from spaseq.sources.base import Source, Split
+
+if TYPE_CHECKING:
+    from spaseq.sources.feed_pages import FeedPages
 
 PREFIX = "ldes+file:"
 """How the input of such a stream begins."""
@@ -52,82 +45,16 @@ class FeedFiles(Source):
         return ", ".join(self.options.paths)
 
     def check(self) -> None:
-        self._feed(self._given())
+        self._pages().feed()
 
     def keeping(self, predicates: tuple[str, ...] | None) -> Self:
         return replace(self, options=replace(self.options, predicates=predicates))
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
-        given = self._given()
-        messages = self._messages(given, self._feed(given), on_bad)
-        return events_of_messages(messages, self.describe(), self.options, InstantCounter(), on_bad)
+        return self._pages().events(on_bad)
 
-    def _given(self) -> list[str]:
-        """The files that the paths stand for; InputError if there are none."""
-        found = [file.path for path in self.options.paths for file in files_at(path)]
-        if not found:
-            raise InputError(f"stream <{self.iri}>: no page is at {self.describe()}")
-        return found
+    def _pages(self) -> FeedPages:
+        """The pages that are there now; InputError if there are none."""
+        from spaseq.sources.feed_pages import FeedPages  # reads messages, which few runs have
 
-    def _feed(self, paths: list[str]) -> FeedDescription:
-        """What the pages say of the feed, its root before others."""
-        other: FeedDescription | None = None
-        for path in paths:
-            page = self._page(path, lambda bad: None)
-            if page is None:
-                continue
-            found = page.any_description()
-            if found is not None and page.streams():
-                return found
-            other = other or found
-        if other is None:
-            raise InputError(
-                f"stream <{self.iri}>: no page at {self.describe()} says what the time of a member "
-                "is (ldes:timestampPath)"
-            )
-        return other
-
-    def _messages(
-        self, given: list[str], feed: FeedDescription, on_bad: OnBad
-    ) -> Iterator[MessageLines]:
-        directories = {os.path.dirname(path) for path in given}
-        waiting, known, seen = list(given), set(given), set[str]()
-        for path in waiting:
-            page = self._page(path, on_bad)
-            if page is None:
-                continue
-            new = [each.event for each in page.members(feed) if each.event.name not in seen]
-            seen.update(event.name for event in new)
-            for event in new:
-                if not event.triples:
-                    on_bad(BadInput(path, None, f"the page has nothing of its member {event.name}"))
-            yield message_of(new, self.options.time_predicate, 1)
-            for link in page.relations(feed):
-                next_path = _path_of(link.node)
-                if next_path is None or next_path in known or not os.path.isfile(next_path):
-                    continue
-                if any(Path(next_path).is_relative_to(directory) for directory in directories):
-                    known.add(next_path)
-                    waiting.append(next_path)
-
-    def _page(self, path: str, on_bad: OnBad) -> TreePage | None:
-        options = self.options
-        with InputFile(path, Format.NQUADS).open(options.limits) as data:
-            text = b"".join(iter(lambda: data.read(1 << 20), b""))
-
-        def report(line: int | None, reason: str, text: str) -> None:
-            on_bad(BadInput(path, line, reason, text))
-
-        base = options.base or Path(path).as_uri()
-        found = described(text, report, base, options.limits, options.contexts, united=False)
-        return None if found is None else TreePage(base, found)
-
-
-def _path_of(iri: str) -> str | None:
-    """The file that an IRI names, if it is one on this machine."""
-    parts = urlsplit(iri)
-    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        return None
-    from urllib.request import url2pathname  # imports all of HTTP
-
-    return os.path.realpath(url2pathname(parts.path))
+        return FeedPages.at(self.options)

@@ -10,9 +10,7 @@ from typing import Any, Protocol, TypeAlias
 from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, Instant
-from spaseq.algebra.change_batch import ChangeBatch
 from spaseq.algebra.construct import constructed
-from spaseq.algebra.graph_batch import graphs_of, makes_columns
 from spaseq.automaton.program.selection import Position, select
 from spaseq.automaton.program.window import Counted
 from spaseq.automaton.run.after_match import AfterMatchFilter, MutingFilter
@@ -116,9 +114,13 @@ class AnswerFilters:
         if template is None:
             return answers
         if template.graph is None:
+            from spaseq.algebra.graph_batch import graphs_of, makes_columns
+
             if makes_columns(template, answers):
                 return graphs_of(answers, template, self._plan.identity.name)
             return self.graphs(answers)
+        from spaseq.algebra.change_batch import ChangeBatch
+
         return ChangeBatch(answers, template, self.name)
 
     @property

@@ -93,15 +93,6 @@ def _order(rows: SolutionBatch, second: Int64s) -> Indices | slice:
     return slice(None) if is_in_order else np.lexsort(keys[::-1])
 
 
-def is_before_sequence(plan: QueryPlan) -> bool:
-    """Whether events are matched with graphs that change before the sequence takes them.
-
-    Windows and correlated GPMs need the graphs as they are when the sequence is there.
-    """
-    correlated = any(gpm.correlation is not None for gpm in plan.patterns.gpms)
-    return plan.changing is not None and not plan.inputs.windows and not correlated
-
-
 class ChangingKnowledge:
     """The graphs that a query reads, as they are at the time of its last row.
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch, AnswerNames, Runs
-from spaseq.algebra.change_batch import has_columns
+from spaseq.algebra.construct import Template
 from spaseq.automaton.batch.match_builder import NumberedMatches, joined
 from spaseq.automaton.run.machine import Machine
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
@@ -135,6 +135,12 @@ def _text_ranks(column: TermColumn) -> Int64s:
 _EVALUATORS = ("compiled-chain", "compiled-compact", "compiled-registers")
 
 
+def _has_columns(template: Template) -> bool:
+    from spaseq.algebra.change_batch import has_columns  # few queries make changes
+
+    return has_columns(template)
+
+
 def can_be_columns(plan: QueryPlan, limit: int | None) -> bool:
     """Whether each match that the evaluator gives is an answer, unless it would be an empty graph.
 
@@ -146,7 +152,7 @@ def can_be_columns(plan: QueryPlan, limit: int | None) -> bool:
         and (keeps_all(plan) or selects(plan))
         and skips_nothing(plan)
         and not answers.distinct
-        and (template is None or template.graph is None or has_columns(template))
+        and (template is None or template.graph is None or _has_columns(template))
         and answers.having is None
         and all(item.expr is None for item in answers.projection)
         and (limit is None or limits(plan))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,7 +21,6 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.shapes import QUERY
 from spaseq.limits import Limits
 from spaseq.plan.families import Family, row_term
-from spaseq.plan.joint_plans import JointPlan, joint_plans
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
@@ -29,6 +28,9 @@ from spaseq.rdf.inputs.stream_options import ignore
 from spaseq.records import record
 from spaseq.stages.lone_patterns import LonePatterns
 from spaseq.stages.table_rows import table_rows_of
+
+if TYPE_CHECKING:
+    from spaseq.plan.joint_plans import JointPlan
 
 
 class JoinedStage(Protocol):
@@ -101,6 +103,10 @@ class JointPatterns:
         alike: dict[object, list[JoinedStage]] = {}
         for stage in self._stages:
             alike.setdefault((id(stage.knowledge), stage.limits), []).append(stage)
+        if not alike:
+            return
+        from spaseq.plan.joint_plans import joint_plans  # it is for families
+
         for stages in alike.values():
             for plan in joint_plans([stage.family for stage in stages]):
                 own = [stages[number] for number in plan.families]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from spaseq.automaton.batch.match_builder import TooManyMatches
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.run.event_rows import EventRows, batch_of
 from spaseq.automaton.run.live_states import LiveStates, Wanted
+from spaseq.automaton.run.machine import CorrelatedSolver
 from spaseq.automaton.run.waiting_limit import Excess, Member, WaitingLimit
 from spaseq.automaton.sequencer import sequencer
 from spaseq.budget import Budget, spending
@@ -32,6 +33,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import EARLIEST, Values
 from spaseq.lang import ast
 from spaseq.lang.shapes import QUERY
+from spaseq.limits import Limits
 from spaseq.options import StageOptions
 from spaseq.plan.evaluators import limits
 from spaseq.plan.query_plan import QueryPlan
@@ -41,14 +43,17 @@ from spaseq.stages import state_pickles
 from spaseq.stages.answer_filters import AnswerFilters, Answering
 from spaseq.stages.answers import MOST_BYTES
 from spaseq.stages.canonical_rows import CanonicalRows
-from spaseq.stages.changing_knowledge import ChangingKnowledge
 from spaseq.stages.columnar_answers import ColumnarAnswers, can_be_columns
 from spaseq.stages.hopeless_rows import HopelessRows, UnseenRows
 from spaseq.stages.machine_of_plan import machine_of
-from spaseq.stages.partial_stage import PartialStage
 from spaseq.stages.reorder_buffer import ReorderBuffer
 from spaseq.storage.safe_pickles import BROKEN
-from spaseq.windows.window_operator import WindowOperator
+
+if TYPE_CHECKING:
+    from spaseq.stages.changing_knowledge import ChangingKnowledge
+    from spaseq.stages.partial_stage import PartialStage
+    from spaseq.windows.window_operator import WindowOperator
+
 
 __all__ = ["PatternStage", "SequenceStage"]
 
@@ -93,9 +98,7 @@ class SequenceStage:
         self._plan, self._on_bad, self._limits = plan, on_bad, options.limits
         self._calls = any(calls_functions(expr) for expr in _expressions(plan))
         known = KnowledgeBase.empty() if knowledge is None else knowledge
-        self._windows = (
-            WindowOperator(plan, known, on_bad, options.limits) if plan.inputs.windows else None
-        )
+        self._windows = _windows(plan, known, on_bad, options.limits)
         window_of = None if self._windows is None else self._windows.graphs.event_of
         self._correlated = CorrelatedEvaluator(plan, known, on_bad, options.limits, window_of)
         limit, in_evaluator = options.limit_per_event, limits(plan)
@@ -112,10 +115,9 @@ class SequenceStage:
         )
         self._hopeless = self._leaving_out()
         self._unseen = None if self._limit is None else UnseenRows(plan, self._limit)
-        self._partial = PartialStage(plan, self._correlated.solve) if plan.levels else None
-        self._changing = None
-        if plan.changing is not None:
-            self._changing = ChangingKnowledge(plan, known, on_bad, options.limits)
+        self._partial = _partial(plan, self._correlated.solve)
+        self._changing = _changing(plan, known, on_bad, options.limits)
+        if self._changing is not None:
             self._use_in_windows(known)
         self._buffer = ReorderBuffer(plan.patterns.columns)
         self._events: list[EventRows] = []  # pushed one by one
@@ -541,6 +543,37 @@ class SequenceStage:
         if self._hopeless is not None:
             self._hopeless.restored()
         self._filters.restore(skips, left_out)
+
+
+# Few queries need what these functions import.
+
+
+def _windows(
+    plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad, limits: Limits
+) -> WindowOperator | None:
+    if not plan.inputs.windows:
+        return None
+    from spaseq.windows.window_operator import WindowOperator
+
+    return WindowOperator(plan, knowledge, on_bad, limits)
+
+
+def _partial(plan: QueryPlan, solve: CorrelatedSolver) -> PartialStage | None:
+    if not plan.levels:
+        return None
+    from spaseq.stages.partial_stage import PartialStage
+
+    return PartialStage(plan, solve)
+
+
+def _changing(
+    plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad, limits: Limits
+) -> ChangingKnowledge | None:
+    if plan.changing is None:
+        return None
+    from spaseq.stages.changing_knowledge import ChangingKnowledge
+
+    return ChangingKnowledge(plan, knowledge, on_bad, limits)
 
 
 def _waiting_limit(plan: QueryPlan, options: StageOptions) -> WaitingLimit | None:

@@ -10,7 +10,14 @@ import pytest
 from spaseq.compiled import cache
 
 PACKAGE = Path(cache.__file__).parents[1]
-DECORATORS = {"kernel", "lean_kernel", "device_function", "inlined_device_function", "machine_code"}
+DECORATORS = {
+    "kernel",
+    "lean_kernel",
+    "device_function",
+    "inlined_device_function",
+    "interpreted_as",
+    "machine_code",
+}
 DEPTHS = ["kernels", "room/kernels", "room/sub/kernels", "room/sub/kernels/deeper"]
 
 

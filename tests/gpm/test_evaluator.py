@@ -304,7 +304,7 @@ def test_operands_are_evaluated_on_the_events_that_match_so_far(monkeypatch) -> 
         sizes.append(events)
         return original(source, pattern, events, given)
 
-    monkeypatch.setattr("spaseq.gpm.patterns.operators.path_solutions", watched)
+    monkeypatch.setattr("spaseq.gpm.graphs.paths.path_solutions", watched)
     pattern = translate_group(group_of('{ ?x :is "hot" . ?x :next+ ?y }'))
     cold = [("<e:1>", "<http://e/next>", "<e:2>")]
     hot = [("<e:1>", "<http://e/is>", '"hot"'), *cold]

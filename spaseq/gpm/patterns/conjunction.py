@@ -16,11 +16,8 @@ from spaseq.algebra.scope import certain, possible, triple_variables
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools
 from spaseq.expr.compile import Options, is_volatile
-from spaseq.expr.place_tests import place_join, place_test
 from spaseq.gpm.graphs.event_bgp import EventBgp
 from spaseq.gpm.solutions.joins import join, pair_count
-from spaseq.gpm.solutions.keyed_thresholds import joined_by_key_and_value
-from spaseq.gpm.solutions.places import joined_by_place
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.gpm.solutions.thresholds import FLIPPED, Comparison, joined_by_value
 from spaseq.lang import ast
@@ -277,6 +274,8 @@ class ConjunctionEvaluation:
             return join(result, part)
         if part.columns.keys().isdisjoint(result.columns):
             return joined_by_value(result, part, [*found])
+        from spaseq.gpm.solutions.keyed_thresholds import joined_by_key_and_value
+
         pairs = joined_by_key_and_value(result, part, [*found])
         if pairs is None:
             return join(result, part)
@@ -288,6 +287,9 @@ class ConjunctionEvaluation:
         """The pairs that pass a condition on their places; None without such a condition."""
         if self._places is None or not part.columns.keys().isdisjoint(result.columns):
             return None
+        from spaseq.expr.place_tests import place_join, place_test
+        from spaseq.gpm.solutions.places import joined_by_place  # it needs an extra
+
         for condition in [c for c in self.remaining if place_test(c.expr) is not None]:
             join = place_join(condition.expr, _bound(result), _bound(part))
             if join is not None and condition.early:

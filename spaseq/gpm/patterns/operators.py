@@ -20,7 +20,6 @@ from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.expr.compile import Options
 from spaseq.expr.leaves import makes_labelled_nodes, with_solution
 from spaseq.gpm.graphs.kb_graph_source import GraphSource
-from spaseq.gpm.graphs.paths import path_solutions
 from spaseq.gpm.graphs.triple_source import TripleSource
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.patterns.active_graph import ActiveGraph, reduced
@@ -30,7 +29,6 @@ from spaseq.gpm.patterns.conjunction import (
     conjunction,
     easiest,
 )
-from spaseq.gpm.patterns.event_names import event_names
 from spaseq.gpm.patterns.exists import ExistsTests
 from spaseq.gpm.patterns.services import Services, services_of
 from spaseq.gpm.solutions import joins, modifiers
@@ -208,6 +206,8 @@ class PatternOperators:
                 events = active.events
                 return modifiers.grouped(found, keys, aggregates, events, self._options)
             case n.EventName():
+                from spaseq.gpm.patterns.event_names import event_names
+
                 assert isinstance(active.source, VerticalPartition)
                 return event_names(pattern, active.source)
             case n.EventBlock():
@@ -216,6 +216,8 @@ class PatternOperators:
                 return self.services.service(pattern, active.given, active.source.lexicon)
 
     def _path(self, pattern: n.Path, active: ActiveGraph) -> Solutions:
+        from spaseq.gpm.graphs.paths import path_solutions  # few queries need it
+
         if not active.keeps:
             return path_solutions(active.source, pattern, active.events, active.known)
         limits = current_budget().limits

@@ -13,7 +13,11 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from spaseq.compiled.arrays import Bytes
-from spaseq.compiled.decorators import inlined_device_function, machine_code
+from spaseq.compiled.decorators import (
+    inlined_device_function,
+    interpreted_as,
+    machine_code,
+)
 
 WIDTH = 32
 """Bytes that a search compares in one step."""
@@ -31,7 +35,7 @@ Search: TypeAlias = "Callable[[Bytes, int], int]"
 
 def _search(name: str, members: bytes) -> Search:
     """The search for some bytes: (buffer, at) -> bits; bit i is set if byte at + i is found."""
-    pattern = re.compile(b"[" + re.escape(members) + b"]")
+    pattern = _pattern(members)
 
     @machine_code(f"{_CODE}:{name}")
     def search(buffer: Bytes, at: int) -> int:
@@ -41,19 +45,29 @@ def _search(name: str, members: bytes) -> Search:
     return search
 
 
-iri_ends = _search("iri_ends", b"> " + _CONTROLS)
+def _pattern(members: bytes) -> re.Pattern[bytes]:
+    return re.compile(b"[" + re.escape(members) + b"]")
+
+
+_IRI_END = b"> " + _CONTROLS
+_IRI_STOP = b'[\\]^{|}"#%<>` ' + _CONTROLS + _NOT_ASCII
+_QUOTE_END = b'"\\' + _CONTROLS
+_PLAIN_END = _QUOTE_END + _NOT_ASCII
+_LINE_END = b"\r\n"
+
+iri_ends = _search("iri_ends", _IRI_END)
 """`>`, and the bytes that N-Triples forbids in IRIs: space and control characters."""
 
-iri_stops = _search("iri_stops", b'[\\]^{|}"#%<>` ' + _CONTROLS + _NOT_ASCII)
+iri_stops = _search("iri_stops", _IRI_STOP)
 """Bytes that are not allowed everywhere in an IRI. `#` and `%` are allowed under conditions."""
 
-quote_ends = _search("quote_ends", b'"\\' + _CONTROLS)
+quote_ends = _search("quote_ends", _QUOTE_END)
 """The closing quote of a literal, backslash, and control characters."""
 
-plain_ends = _search("plain_ends", b'"\\' + _CONTROLS + _NOT_ASCII)
+plain_ends = _search("plain_ends", _PLAIN_END)
 """The same, bytes of non-ASCII characters, and DEL."""
 
-line_ends = _search("line_ends", b"\r\n")
+line_ends = _search("line_ends", _LINE_END)
 """Line feeds and carriage returns."""
 
 
@@ -66,7 +80,7 @@ def word(buffer: Bytes, at: int) -> np.uint64:
 @machine_code(f"{_CODE}:byte")
 def byte(buffer: Bytes, at: int) -> int:
     """The byte at `at` as int64, without numba's check for negative indices."""
-    return int(buffer[at])
+    return buffer.item(at)
 
 
 @machine_code(f"{_CODE}:prefetch")
@@ -104,9 +118,16 @@ signed = cast("Callable[[Any], int]", np.int64)
 """An integer of any width as int64."""
 
 
-def _first(search: Search) -> Search:
+def _first(search: Search, members: bytes) -> Search:
     """(buffer, at) -> the first offset from `at` on that a search matches; there must be one."""
+    find = _pattern(members).search
 
+    def plain(buffer: Bytes, at: int) -> int:
+        found = find(buffer.data, at)
+        assert found is not None
+        return found.start()
+
+    @interpreted_as(plain)
     @inlined_device_function
     def first(buffer: Bytes, at: int) -> int:
         bits = search(buffer, at)
@@ -118,13 +139,18 @@ def _first(search: Search) -> Search:
     return first
 
 
-first_iri_end = _first(iri_ends)
-first_iri_stop = _first(iri_stops)
-first_quote_end = _first(quote_ends)
-first_plain_end = _first(plain_ends)
-first_line_end = _first(line_ends)
+first_iri_end = _first(iri_ends, _IRI_END)
+first_iri_stop = _first(iri_stops, _IRI_STOP)
+first_quote_end = _first(quote_ends, _QUOTE_END)
+first_plain_end = _first(plain_ends, _PLAIN_END)
+first_line_end = _first(line_ends, _LINE_END)
 
 
+def _equal(a: Bytes, at_a: int, b: Bytes, at_b: int, size: int) -> bool:
+    return a.data[at_a : at_a + size] == b.data[at_b : at_b + size]
+
+
+@interpreted_as(_equal)
 @inlined_device_function
 def same(a: Bytes, at_a: int, b: Bytes, at_b: int, size: int) -> bool:
     """Whether two spans of `size` bytes are equal."""

@@ -11,8 +11,6 @@ from heapq import heappop, heappush
 from itertools import chain, pairwise
 
 from spaseq.algebra.answers import Answer, PartialAnswer
-from spaseq.algebra.change_batch import ChangeBatch
-from spaseq.algebra.graph_batch import GraphBatch
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import RunError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
@@ -45,6 +43,9 @@ class RegisteredStream:
 
     def events(self, answers: Sequence[Answer]) -> EventBatch:
         """The next answers as a batch of events."""
+        from spaseq.algebra.change_batch import ChangeBatch  # few runs register streams
+        from spaseq.algebra.graph_batch import GraphBatch
+
         if isinstance(answers, ChangeBatch):
             return answers.events(self._iri, self._counter)
         if isinstance(answers, GraphBatch):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +19,7 @@ from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.compiled.arrays import Int64s
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import EARLIEST, TimedChange
-from spaseq.kb.refresh import KbWatch
 from spaseq.kb.service_failure import RetryCount
-from spaseq.kb.watched_graphs import KeptGraph
 from spaseq.lang.shapes import QUERY
 from spaseq.measures import Measures
 from spaseq.options import StageOptions
@@ -32,9 +31,13 @@ from spaseq.plan.rules.kept_groups import keeping_lasting
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import BadInput, ignore, warn_once
 from spaseq.records import record
-from spaseq.runtime.job.graph_dumps import GraphDumps
 from spaseq.sources.base import Source
 from spaseq.stages.table_rows import table_rows_of
+
+if TYPE_CHECKING:
+    from spaseq.kb.refresh import KbWatch
+    from spaseq.kb.watched_graphs import KeptGraph
+    from spaseq.runtime.job.graph_dumps import GraphDumps
 
 
 @record
