@@ -71,6 +71,11 @@ class LiftedFiles(LiftedSource):
     Types are for CSV and TSV. `matched_by` sets `patterns`, which queries ask of an event.
     """
 
+    not_followed = (
+        "it follows files of RDF, and topics at Kafka; --runtime local follows files of CSV, TSV "
+        "and JSON lines with a lift"
+    )
+
     patterns: tuple[Pattern, ...] | None = field(default=None, kw_only=True)
 
     def describe(self) -> str:

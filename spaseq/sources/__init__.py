@@ -18,7 +18,7 @@ from spaseq.sources.stdin import StdinSource
 __all__ = ["SOURCES", "Source", "source_of"]
 
 SOURCES: tuple[type[Source], ...] = (
-    *(StdinSource, BrokerStream, FeedFiles),
+    *(StdinSource, FeedFiles, BrokerStream),
     *(FileSource, EventSource),
 )
 """The kinds of source; the first that takes what a user gave is the one."""

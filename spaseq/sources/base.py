@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from spaseq.errors import UsageError
 
@@ -48,7 +48,12 @@ class Source(ABC):
     """The input of one stream.
 
     Subclasses that run on Spark can be pickled, at the latest after `shared`.
+
+    Attributes:
+        not_followed: why Spark cannot follow the input, for `followed`.
     """
+
+    not_followed: ClassVar[str] = "it has an end"
 
     @property
     @abstractmethod
@@ -152,7 +157,8 @@ class Source(ABC):
         Raises:
             UsageError: the input has an end, or does not stay.
         """
-        raise UsageError(f"stream <{self.iri}>: {self.describe()} cannot be followed")
+        what = f"stream <{self.iri}>: {self.describe()}"
+        raise UsageError(f"{what} cannot be followed on Spark: {self.not_followed}")
 
     def identity(self) -> Any:
         """What must stay the same for a followed run to resume, as JSON values.

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
+from spaseq.errors import UsageError
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions
 from spaseq.records import record
@@ -28,12 +29,16 @@ PREFIX = "ldes+file:"
 class FeedFiles(Source):
     """The members of the pages that `options.paths` stand for. One task reads all of them."""
 
+    not_followed = "pages in files have an end; ldes+http[s]:// follows a feed"
+
     options: StreamOptions
 
     @classmethod
     def of(cls, given: object, options: StreamOptions) -> Source | None:
         if not isinstance(given, tuple) or not all(str(path).startswith(PREFIX) for path in given):
             return None
+        if options.live:
+            raise UsageError(f"stream <{options.iri}>: {given[0]}: {cls.not_followed}")
         paths = tuple(os.path.abspath(path.removeprefix(PREFIX)) for path in given)
         return cls(replace(options, paths=paths))
 

@@ -54,7 +54,8 @@ class StdinSource(FileSource):
         return FileSource(replace(self.options, paths=tuple(paths)))
 
     def followed(self) -> GrowingFiles:
-        raise UsageError(f"stream <{self.iri}>: {self.describe()} cannot be followed")
+        what = f"stream <{self.iri}>: {self.describe()}"
+        raise UsageError(f"{what} cannot be followed on Spark: {self.not_followed}")
 
 
 def _copied(directory: Path) -> str:
