@@ -82,27 +82,27 @@ def check_query(
 def _checked(source: QueryText, name: str, options: CompileOptions) -> Checked:
     """A query that is parsed."""
     parsed = parse_source(source)
-    found = list(parsed.diagnostics)
+    diagnostics = list(parsed.diagnostics)
     query = parsed.query
     plan = None
     if query is not None:
         resolved = resolve(query, source, parsed.broken_gpms, parsed.broken_clauses)
-        said = {d.span for d in found if d.severity == "error"}
+        said = {d.span for d in diagnostics if d.severity == "error"}
         checks = (resolved.diagnostics, check_services(resolved), check_expressions(resolved))
-        found += [d for check in checks for d in check if d.span not in said]
-        if not any(d.severity == "error" for d in found):
-            found += check_partition(resolved, options.schema)
-            found += check_windows(resolved, options.schema)
+        diagnostics += [d for check in checks for d in check if d.span not in said]
+        if not any(d.severity == "error" for d in diagnostics):
+            diagnostics += check_partition(resolved, options.schema)
+            diagnostics += check_windows(resolved, options.schema)
         if options.schema is not None:
-            found += check_entailment(resolved, options.schema)
-        if not any(d.severity == "error" for d in found):
-            found += lint(resolved)
+            diagnostics += check_entailment(resolved, options.schema)
+        if not any(d.severity == "error" for d in diagnostics):
+            diagnostics += lint(resolved)
             try:
                 plan = plan_query(resolved, name, options)
             except TooManyEdges as reason:
-                found.append(_too_large(resolved, reason))
-    found.sort(key=lambda d: (d.span.start, d.severity))
-    return Checked(source, query, plan, tuple(found))
+                diagnostics.append(_too_large(resolved, reason))
+    diagnostics.sort(key=lambda d: (d.span.start, d.severity))
+    return Checked(source, query, plan, tuple(diagnostics))
 
 
 def _too_large(resolved: Resolved, reason: TooManyEdges) -> Diagnostic:

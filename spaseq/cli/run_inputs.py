@@ -115,16 +115,16 @@ def with_lifts(
     Raises:
         UsageError: --types without a lift, two lifts of one stream, or a lift without a stream.
     """
-    own: dict[str | None, str] = {}
+    lift_of: dict[str | None, str] = {}
     for text in texts.lifts:
         iri, file = named_value(text, names)
-        if iri in own:
+        if iri in lift_of:
             raise UsageError(f"--lift {text}: the stream has a lift already")
-        own[iri] = file
+        lift_of[iri] = file
     for option, given_texts in (("--types", texts.types), ("--csv", texts.csv)):
-        if given_texts and not own:
+        if given_texts and not lift_of:
             raise UsageError(f"{option} goes with --lift")
-    if not own:
+    if not lift_of:
         return {iri: list(given) for iri, given in paths.items()}
     # Runs without lifts need not wait for these imports.
     from spaseq.lift.field_types import field_types
@@ -134,15 +134,15 @@ def with_lifts(
     dialects = dict(named_value(t, names) for t in texts.csv)
     bound: dict[str, StreamInput] = {}
     for iri, given in paths.items():
-        lift = own.get(iri) or (own.get(None) if all(map(is_table_input, given)) else None)
+        lift = lift_of.get(iri) or (lift_of.get(None) if all(map(is_table_input, given)) else None)
         if lift is None:
             bound[iri] = list(given)
             continue
         fields = {field: kind for of, pairs in typed if of in (iri, None) for field, kind in pairs}
         csv = dialects.get(iri, dialects.get(None))
         bound[iri] = Lifted(list(given), Path(lift), fields, csv)
-    if None in own and not any(isinstance(given, Lifted) for given in bound.values()):
-        raise UsageError(f"--lift {own[None]}: no stream is CSV, TSV, JSON, Parquet or Arrow")
+    if None in lift_of and not any(isinstance(given, Lifted) for given in bound.values()):
+        raise UsageError(f"--lift {lift_of[None]}: no stream is CSV, TSV, JSON, Parquet or Arrow")
     return bound
 
 

@@ -378,7 +378,7 @@ class _FilesReading:
         self, path: str, place: _ReadTo, size: int, settled_s: float, cut: FileCut
     ) -> bool:
         """Read the events of a file that are complete."""
-        found = False
+        any_read = False
         with open(path, "rb") as data:
             header = cut.header(data)
             if place.byte < len(header):
@@ -391,10 +391,10 @@ class _FilesReading:
                 lines, rows = text.count(b"\n"), cut.rows(text)
                 place = _ReadTo(end, place.line + lines, place.row + rows)
                 self._give(path, header + text, part, place)
-                found = True
+                any_read = True
                 if self._intake.stopped:
                     break
-        return found
+        return any_read
 
     def _ends(
         self, data: IO[bytes], begin: int, size: int, settled_s: float, cut: FileCut

@@ -83,27 +83,27 @@ class Probe:
             )
         return self._evaluators[number]
 
-    def _take(self, index: VerticalPartition, own: int, number: Int64s) -> None:
+    def _take(self, index: VerticalPartition, value: int, number: Int64s) -> None:
         """Take the events [n] that see one value of the graphs, given the `number` [n] of each."""
-        evaluator = self._evaluator(own)
-        found = evaluator.evaluate(index)
+        evaluator = self._evaluator(value)
+        solutions = evaluator.evaluate(index)
         evaluator.services.take_failures()
         self.exceeded |= bool(evaluator.take_exceeding())
-        if not (number == own).all():
-            found = found.take(np.flatnonzero(number[found.event] == own))
-        if not len(found.event):
+        if not (number == value).all():
+            solutions = solutions.take(np.flatnonzero(number[solutions.event] == value))
+        if not len(solutions.event):
             return
-        self.graphs.add(own)
+        self.graphs.add(value)
         if self.example is None:
-            self.example = _described(index, int(found.event[0]))
-        self.solutions += len(found.event)
-        self.events += 1 + int((np.diff(found.event) > 0).sum())
+            self.example = _described(index, int(solutions.event[0]))
+        self.solutions += len(solutions.event)
+        self.events += 1 + int((np.diff(solutions.event) > 0).sum())
         for variable, seen in self.values.items():
-            if variable in found.columns and len(seen) < MOST_VALUES:
-                codes, counts = np.unique(found.columns[variable], return_counts=True)
+            if variable in solutions.columns and len(seen) < MOST_VALUES:
+                codes, counts = np.unique(solutions.columns[variable], return_counts=True)
                 for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
                     if code >= 0 and len(seen) < MOST_VALUES:
-                        seen[found.terms[code]] += count
+                        seen[solutions.terms[code]] += count
 
 
 class Probes:

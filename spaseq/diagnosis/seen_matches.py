@@ -59,14 +59,14 @@ def parts_of(match: Answer, steps: FirstSteps) -> tuple[list[TraceItem], list[Tr
     """The events of the steps before, and those of the last step."""
     trace = match.trace
     copies = {item.gpm for item in trace if item.gpm.endswith(COPY)}
-    own = copies or {*steps.names}
+    of_step = copies or {*steps.names}
     if isinstance(steps.last.step, seq.GpmStep):
-        place = max((i for i, item in enumerate(trace) if item.gpm in own), default=len(trace))
-        return [*trace[:place]], [*trace[place:]]
-    place = len(trace)
-    while place and trace[place - 1].gpm in own:
-        place -= 1
-    return [*trace[:place]], [*trace[place:]]
+        cut = max((i for i, item in enumerate(trace) if item.gpm in of_step), default=len(trace))
+        return [*trace[:cut]], [*trace[cut:]]
+    cut = len(trace)
+    while cut and trace[cut - 1].gpm in of_step:
+        cut -= 1
+    return [*trace[:cut]], [*trace[cut:]]
 
 
 def instant(item: TraceItem) -> Instant:

@@ -258,11 +258,11 @@ def _in_scope(element: ast.Element) -> frozenset[str]:
 
 def triple_variables(block: ast.Triples) -> frozenset[str]:
     """Names of the variables in a block of triples. Paths have none."""
-    places = [place for t in block.triples for place in (t.subject, t.predicate, t.object)]
-    names = {place.name for place in places if isinstance(place, ast.Var)}
-    for place in places:
-        if isinstance(place, ast.TripleTerm):
-            names.update(leaf.name for leaf in leaves(place) if isinstance(leaf, ast.Var))
+    terms = [term for t in block.triples for term in (t.subject, t.predicate, t.object)]
+    names = {term.name for term in terms if isinstance(term, ast.Var)}
+    for term in terms:
+        if isinstance(term, ast.TripleTerm):
+            names.update(leaf.name for leaf in leaves(term) if isinstance(leaf, ast.Var))
     return frozenset(names)
 
 

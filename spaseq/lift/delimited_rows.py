@@ -274,20 +274,20 @@ def _other_delimiter(header: list[str | None], delimiter: str) -> str:
 
 def _open_at_end(line: bytes, delimiter: bytes, quote: bytes, inside: bool) -> bool:
     """Whether a quoted cell is open at the end of a line; `inside` says so of its start."""
-    place = 0
+    at = 0
     while True:
-        if not inside and line[place : place + 1] != quote:
-            place = line.find(delimiter, place) + 1
-            if not place:
+        if not inside and line[at : at + 1] != quote:
+            at = line.find(delimiter, at) + 1
+            if not at:
                 return False
             continue
-        close = line.find(quote, place if inside else place + 1)
+        close = line.find(quote, at if inside else at + 1)
         while close >= 0 and line[close + 1 : close + 2] == quote:
             close = line.find(quote, close + 2)
         if close < 0:
             return True
-        inside, place = False, line.find(delimiter, close + 1) + 1
-        if not place:
+        inside, at = False, line.find(delimiter, close + 1) + 1
+        if not at:
             return False
 
 

@@ -348,27 +348,27 @@ def elements(text: str, report: Report) -> Iterator[tuple[int, object, int, int]
 
     Text that is no JSON is reported, and nothing behind it is read.
     """
-    place = _after_space(text, 0)
-    is_array = text[place : place + 1] == "["
-    place = _after_space(text, place + is_array)
+    at = _after_space(text, 0)
+    is_array = text[at : at + 1] == "["
+    at = _after_space(text, at + is_array)
     line, counted = 1, 0
-    while place < len(text) and not (is_array and text[place] == "]"):
-        line, counted = line + text.count("\n", counted, place), place
+    while at < len(text) and not (is_array and text[at] == "]"):
+        line, counted = line + text.count("\n", counted, at), at
         try:
-            value, end = DECODER.raw_decode(text, place)
+            value, end = DECODER.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
             reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-            report(line, f"not JSON: {reason}; the rest is not read", text[place:][:_SHOWN])
+            report(line, f"not JSON: {reason}; the rest is not read", text[at:][:_SHOWN])
             return
-        yield line, value, place, end
-        place = _after_space(text, end)
-        if is_array and text[place : place + 1] == ",":
-            place = _after_space(text, place + 1)
-        elif not is_array or text[place : place + 1] != "]":
+        yield line, value, at, end
+        at = _after_space(text, end)
+        if is_array and text[at : at + 1] == ",":
+            at = _after_space(text, at + 1)
+        elif not is_array or text[at : at + 1] != "]":
             break
-    rest = text[place + is_array :].strip() if place < len(text) else ""
-    if rest or (is_array and text[place : place + 1] != "]"):
-        line += text.count("\n", counted, place)
+    rest = text[at + is_array :].strip() if at < len(text) else ""
+    if rest or (is_array and text[at : at + 1] != "]"):
+        line += text.count("\n", counted, at)
         reason = "the array has no end" if not rest else "text that belongs to no row"
         report(line, f"not JSON: {reason}", rest[:_SHOWN])
 

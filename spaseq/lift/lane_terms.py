@@ -187,31 +187,31 @@ class LaneTerms(TermTable):
 
     def codes(self, lane: str) -> Int32s:
         """The codes [n] of a lane, by name; -1 for null."""
-        found = self._codes.get(lane)
-        if found is None:
-            number, place = self._of_lane[lane]
-            found = self._groups[number].codes(place)
+        codes = self._codes.get(lane)
+        if codes is None:
+            number, lane_number = self._of_lane[lane]
+            codes = self._groups[number].codes(lane_number)
             start = np.int32(self._starts[number + 1])
-            whole = not self._groups[number].lanes[place].values.null_count
-            found = found + start if whole else np.where(found < 0, found, found + start)
-            self._codes[lane] = found
-        return found
+            whole = not self._groups[number].lanes[lane_number].values.null_count
+            codes = codes + start if whole else np.where(codes < 0, codes, codes + start)
+            self._codes[lane] = codes
+        return codes
 
     def rows_with(self, lane: str, text: str) -> Bools:
         """Which rows [n] of a lane have this term."""
-        number, place = self._of_lane[lane]
+        number, lane_number = self._of_lane[lane]
         group = self._groups[number]
-        own = group.lanes[place]
-        if not own.may_hold(text):
-            return np.zeros(len(own), np.bool_)
-        value = own.value_of(text)
-        if not (group.is_coded or value is None or pa.types.is_dictionary(own.values.type)):
-            same = pc.equal(own.values, pa.scalar(value, own.values.type))
-            found: Bools = same.fill_null(False).to_numpy(zero_copy_only=False)
-            return found
+        column = group.lanes[lane_number]
+        if not column.may_hold(text):
+            return np.zeros(len(column), np.bool_)
+        value = column.value_of(text)
+        if not (group.is_coded or value is None or pa.types.is_dictionary(column.values.type)):
+            same = pc.equal(column.values, pa.scalar(value, column.values.type))
+            same_rows: Bools = same.fill_null(False).to_numpy(zero_copy_only=False)
+            return same_rows
         code = group.place(text)
         if code < 0:
-            return np.zeros(len(own), np.bool_)
+            return np.zeros(len(column), np.bool_)
         equal: Bools = self.codes(lane) == code + self._starts[number + 1]
         return equal
 

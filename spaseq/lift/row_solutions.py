@@ -104,32 +104,32 @@ class SolutionMaker:
 
     def solutions(self, block: RowBlock, first: int) -> RowSolutions:
         """The solutions of a block's rows; `first` is the number of the first one."""
-        found = RowSolutions([*range(len(block))], {}, first=first)
+        solutions = RowSolutions([*range(len(block))], {}, first=first)
         fields = self._plan.fields
         for name, cells in block.columns.items():
             typed = self._types.get(name)
             if name in fields.terms:
-                found.columns[name] = _terms(
-                    name, cells if typed is None else typed(cells), found.bad
+                solutions.columns[name] = _terms(
+                    name, cells if typed is None else typed(cells), solutions.bad
                 )
             else:
-                found.lists[name] = cells
-        found.columns[ROW_NUMBER] = [f'"{n}"^^<{XSD}integer>' for n in block.numbers]
-        found.without_bad()
+                solutions.lists[name] = cells
+        solutions.columns[ROW_NUMBER] = [f'"{n}"^^<{XSD}integer>' for n in block.numbers]
+        solutions.without_bad()
         for step in self._steps:
-            step(found)
-        found.without_bad()
+            step(solutions)
+        solutions.without_bad()
         if self._filters:
-            env = _SolutionEnv(found.columns)
+            env = _SolutionEnv(solutions.columns)
             kept = []
-            for place in range(len(found)):
-                env.place = place
-                env.number = found.first + place
+            for row in range(len(solutions)):
+                env.place = row
+                env.number = solutions.first + row
                 if all(test(env) for test in self._filters):
-                    kept.append(place)
-            if len(kept) < len(found):
-                found.take(kept)
-        return found
+                    kept.append(row)
+            if len(kept) < len(solutions):
+                solutions.take(kept)
+        return solutions
 
     def _cast(self, name: str, datatype: str) -> Callable[[list[Cell]], list[Cell]]:
         form = time_format(datatype)

@@ -279,16 +279,16 @@ def _names(
     if graph is None:
         return [None] * events
     names: list[str | None] = [None] * events
-    for place, code in zip(event.tolist(), graph.tolist(), strict=True):
-        if code < 0 or place in bad:
+    for number, code in zip(event.tolist(), graph.tolist(), strict=True):
+        if code < 0 or number in bad:
             continue
         text = terms[code]
         if kind_of(text) != "iri" or not is_rdf_term(text):
-            bad[place] = f"the event's name is no IRI: {text}"
-        elif names[place] is None:
-            names[place] = text[1:-1]
-        elif names[place] != text[1:-1]:
-            bad[place] = f"two names of one event: <{names[place]}> and {text}"
+            bad[number] = f"the event's name is no IRI: {text}"
+        elif names[number] is None:
+            names[number] = text[1:-1]
+        elif names[number] != text[1:-1]:
+            bad[number] = f"two names of one event: <{names[number]}> and {text}"
     return names
 
 
@@ -307,17 +307,17 @@ def _times(
     solution, column = np.nonzero(timed)
     known: dict[int, int | None] = {}
     bad = report.bad
-    places, texts = event[solution].tolist(), objects[solution, column].tolist()
-    for place, text, triple in zip(places, texts, column.tolist(), strict=True):
+    numbers, texts = event[solution].tolist(), objects[solution, column].tolist()
+    for number, text, triple in zip(numbers, texts, column.tolist(), strict=True):
         if text not in known:
             known[text] = times.read(terms[text])
         ms = known[text]
         if ms is None:
-            bad.setdefault(place, f"unreadable time {terms[text]}{report.fields_of(triple)}")
-        elif time[place] == NO_TIME:
-            time[place], code[place] = ms, text
-        elif time[place] != ms:
+            bad.setdefault(number, f"unreadable time {terms[text]}{report.fields_of(triple)}")
+        elif time[number] == NO_TIME:
+            time[number], code[number] = ms, text
+        elif time[number] != ms:
             bad.setdefault(
-                place, f"two times of one event: {terms[int(code[place])]} and {terms[text]}"
+                number, f"two times of one event: {terms[int(code[number])]} and {terms[text]}"
             )
     return time, code

@@ -97,10 +97,10 @@ def split(
 
     EXISTS is entailed by `schema`, as the rest of the pattern is already.
     """
-    found = _GraphSplitting(graphs, schema).split(pattern)
-    if found is None or not found.joined & possible(found.own) <= certain(found.own):
+    divided = _GraphSplitting(graphs, schema).split(pattern)
+    if divided is None or not divided.joined & possible(divided.own) <= certain(divided.own):
         return None
-    return found
+    return divided
 
 
 @record
@@ -119,27 +119,27 @@ class _GraphSplitting:
                 one, other = self.split(left), self.split(right)
                 return None if one is None or other is None else _both(one, other)
             case n.LeftJoin(left, right, expr):
-                found = self.split(left)
-                return None if found is None else self._optional(found, right, expr)
+                divided = self.split(left)
+                return None if divided is None else self._optional(divided, right, expr)
             case n.Minus(left, right):
-                found = self.split(left)
-                if found is None or reads(right, self.graphs):
+                divided = self.split(left)
+                if divided is None or reads(right, self.graphs):
                     return None
-                if not _is_apart(found, possible(right)):
+                if not _is_apart(divided, possible(right)):
                     return None
-                return replace(found, own=n.Minus(found.own, right))
+                return replace(divided, own=n.Minus(divided.own, right))
             case n.Extend(inner, variable, expr):
-                found = self.split(inner)
+                divided = self.split(inner)
                 read = expression_variables(expr) | {variable}
-                if found is None or not _is_apart(found, read, expr):
+                if divided is None or not _is_apart(divided, read, expr):
                     return None
-                return replace(found, own=n.Extend(found.own, variable, expr))
+                return replace(divided, own=n.Extend(divided.own, variable, expr))
             case n.Filter(expr, inner):
-                found = self.split(inner)
+                divided = self.split(inner)
                 for part in conjuncts([expr]):
-                    if found is not None:
-                        found = self._filtered(found, part)
-                return found
+                    if divided is not None:
+                        divided = self._filtered(divided, part)
+                return divided
             case n.Graph(str() as name, inner) if name[1:-1] in self.graphs:
                 return _of_graph(name[1:-1], inner)
         return None

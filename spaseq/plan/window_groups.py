@@ -134,16 +134,24 @@ def events_of(pattern: n.Pattern) -> tuple[n.Pattern, str | None] | None:
     """(what stage 1 evaluates on each event, the stream's name of ON); None if it cannot."""
     match pattern:
         case n.Join(n.Graph() as block, other) | n.Join(other, n.Graph() as block):
-            found = events_of(other) if is_matched(block) else None
-            return None if found is None else (n.Join(found[0], block), found[1])
+            inner_events = events_of(other) if is_matched(block) else None
+            return (
+                None if inner_events is None else (n.Join(inner_events[0], block), inner_events[1])
+            )
         case n.EventBlock(inner, stream):
             return (inner, stream) if is_matched(inner) else None
         case n.Filter(expr, inner) if is_plain(expr):
-            found = events_of(inner)
-            return None if found is None else (n.Filter(expr, found[0]), found[1])
+            inner_events = events_of(inner)
+            return (
+                None if inner_events is None else (n.Filter(expr, inner_events[0]), inner_events[1])
+            )
         case n.Extend(inner, variable, expr) if is_plain(expr):
-            found = events_of(inner)
-            return None if found is None else (n.Extend(found[0], variable, expr), found[1])
+            inner_events = events_of(inner)
+            return (
+                None
+                if inner_events is None
+                else (n.Extend(inner_events[0], variable, expr), inner_events[1])
+            )
     return None
 
 

@@ -93,17 +93,23 @@ def _below(pattern: n.Pattern, filters: tuple[ast.Expr, ...]) -> JoinedPattern |
         case n.Filter(expr, inner) if is_plain(expr):
             return _below(inner, (*filters, *conjuncts([expr])))
         case n.Extend(inner, variable, expr) if is_plain(expr):
-            above = [own for own in filters if variable in variables_of(own)]
-            found = _below(inner, tuple(own for own in filters if own not in above))
-            return _over(found, lambda below: _filtered(n.Extend(below, variable, expr), above))
+            above = [test for test in filters if variable in variables_of(test)]
+            inner_join = _below(inner, tuple(test for test in filters if test not in above))
+            return _over(
+                inner_join, lambda below: _filtered(n.Extend(below, variable, expr), above)
+            )
         case n.Project(inner, variables):
-            found = _below(inner, ())
-            return _over(found, lambda below: _filtered(n.Project(below, variables), filters))
+            inner_join = _below(inner, ())
+            return _over(inner_join, lambda below: _filtered(n.Project(below, variables), filters))
         case n.Distinct(inner):
             return _over(_below(inner, filters), n.Distinct)
     operands = [*_operands(pattern)]
-    every = [own for own in operands if isinstance(own, JoinOperand)]
-    parts = [own for i, own in enumerate(every) if own not in every[:i] or not _is_sure(own)]
+    every = [operand for operand in operands if isinstance(operand, JoinOperand)]
+    parts = [
+        operand
+        for i, operand in enumerate(every)
+        if operand not in every[:i] or not _is_sure(operand)
+    ]
     if None in operands or not parts:
         beside = beside_knowledge(pattern)
         if beside is None:
@@ -111,19 +117,21 @@ def _below(pattern: n.Pattern, filters: tuple[ast.Expr, ...]) -> JoinedPattern |
         return _over(
             _below(beside, ()),
             lambda below: _filtered(
-                n.mapped(pattern, lambda own: below if own is beside else own), filters
+                n.mapped(pattern, lambda node: below if node is beside else node), filters
             ),
         )
-    _join_blocks(parts, [own for own in operands if isinstance(own, n.Graph)])
+    _join_blocks(parts, [operand for operand in operands if isinstance(operand, n.Graph)])
     above = []
     for expr in filters:
-        place = next((i for i, p in enumerate(parts) if _reads(expr) <= certain(p.pattern)), None)
-        if place is None:
+        reading = next((i for i, p in enumerate(parts) if _reads(expr) <= certain(p.pattern)), None)
+        if reading is None:
             above.append(expr)
         else:
-            parts[place] = JoinOperand(n.Filter(expr, parts[place].pattern), parts[place].stream)
+            parts[reading] = JoinOperand(
+                n.Filter(expr, parts[reading].pattern), parts[reading].stream
+            )
     joined: n.Pattern = n.EventBlock(_all([part.pattern for part in parts]), None, 0)
-    rest = [own for own in operands if isinstance(own, n.Table)]
+    rest = [operand for operand in operands if isinstance(operand, n.Table)]
     return JoinedPattern(tuple(parts), _filtered(_all([joined, *rest]), above), joined)
 
 

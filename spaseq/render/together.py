@@ -117,7 +117,7 @@ def _patterns(plans: Sequence[QueryPlan], words: Sequence[QueryWords]) -> Iterat
 
     A family's GPM has the pattern of its members, with variables for constants.
     """
-    found: dict[object, list[tuple[int, str]]] = {}
+    gpms_of: dict[object, list[tuple[int, str]]] = {}
     texts: dict[object, str] = {}
     families = {n: family for family in families_of(plans) for n in family.members}
     gpms = 0
@@ -128,12 +128,12 @@ def _patterns(plans: Sequence[QueryPlan], words: Sequence[QueryWords]) -> Iterat
             gpms += 1
             if triples:
                 key = basic_shape(triples)
-                found.setdefault(key, []).append((number, gpm.name))
+                gpms_of.setdefault(key, []).append((number, gpm.name))
                 texts.setdefault(key, " . ".join(map(words[number].triple, triples)))
-    yield f"patterns   {len(found):,} basic graph patterns for {gpms:,} GPMs"
-    shared = sorted((k for k in found if len(found[k]) > 1), key=lambda k: -len(found[k]))
+    yield f"patterns   {len(gpms_of):,} basic graph patterns for {gpms:,} GPMs"
+    shared = sorted((k for k in gpms_of if len(gpms_of[k]) > 1), key=lambda k: -len(gpms_of[k]))
     for key in shared[:_MOST]:
-        queries = len({number for number, _ in found[key]})
-        yield f"  shared by {len(found[key]):,} GPMs of {queries:,}: {_shown(texts[key])}"
+        queries = len({number for number, _ in gpms_of[key]})
+        yield f"  shared by {len(gpms_of[key]):,} GPMs of {queries:,}: {_shown(texts[key])}"
     if len(shared) > _MOST:
         yield f"  {len(shared) - _MOST:,} more are shared"

@@ -525,9 +525,9 @@ def _in_order(
         UsageError: as from `reading_order`; or another one would have to read a graph otherwise.
     """
     plans = reading_order([*others, plan])
-    known = {id(own) for own in others}
-    new = [own for own in plans if id(own) not in known]
-    late = [own.identity.title for own in new if own.identity.title != plan.identity.title]
+    known = {id(other) for other in others}
+    new = [each for each in plans if id(each) not in known]
+    late = [each.identity.title for each in new if each.identity.title != plan.identity.title]
     if late:
         raise UsageError(
             f"{plan.identity.title} maintains <{plan.maintained}>, which {', '.join(late)} reads "

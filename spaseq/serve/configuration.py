@@ -128,28 +128,28 @@ class _TomlChecks:
         """The places of the graphs that have one, how each graph is kept, and for how long (ms) the
         answers of an endpoint are.
         """
-        places, graphs, refresh = dict[str, str](), dict[str, KeptGraph](), dict[str, int]()
+        paths_of, graphs, refresh = dict[str, str](), dict[str, KeptGraph](), dict[str, int]()
         for iri, given in tables.items():
             table = self._known(
                 ("kb", iri), given if isinstance(given, dict) else {"path": given}, _GRAPH
             )
-            place, writable = table.get("path"), table.get("writable", False)
-            if place is not None:
-                places[iri] = place
+            path, writable = table.get("path"), table.get("writable", False)
+            if path is not None:
+                paths_of[iri] = path
             elif not writable and isinstance(given, dict) and "path" not in given:
                 self._mistake(("kb", iri), f"{iri}: it has no path, and is not writable = true")
-            is_endpoint = place is not None and is_url(place)
+            is_endpoint = path is not None and is_url(path)
             if is_endpoint and writable:
                 self._mistake(("kb", iri), f"{iri}: an endpoint is not writable")
-            if "refresh" in table and place is not None:
-                refresh[place] = table["refresh"]
+            if "refresh" in table and path is not None:
+                refresh[path] = table["refresh"]
                 if not is_endpoint:
                     reason = f"{iri}: refresh is for endpoints; files are watched"
                     self._mistake(("kb", iri, "refresh"), reason)
             if not is_endpoint:
-                paths = () if place is None else (place,)
+                paths = () if path is None else (path,)
                 graphs[iri] = KeptGraph(paths, table.get("watch", True), writable)
-        return places, graphs, refresh
+        return paths_of, graphs, refresh
 
     def _named(
         self, name: str, tables: Table, keys: Mapping[str, str], needed: str

@@ -96,16 +96,16 @@ def record_of(configuration: Configuration) -> bytes:
 
 
 def _without_paths(table: Mapping[str, Any]) -> dict[str, Any]:
-    found = {**table}
-    if "source" in found:
-        found["source"] = POSTED
+    contents = {**table}
+    if "source" in contents:
+        contents["source"] = POSTED
     for key in ("lift", "context"):
-        if key in found:
-            found[key] = read_user_text(found[key])
-    if "context_map" in found:
-        contexts = found["context_map"].items()
-        found["context_map"] = {iri: read_user_text(path) for iri, path in contexts}
-    return found
+        if key in contents:
+            contents[key] = read_user_text(contents[key])
+    if "context_map" in contents:
+        contexts = contents["context_map"].items()
+        contents["context_map"] = {iri: read_user_text(path) for iri, path in contexts}
+    return contents
 
 
 def recorded(data: Path, scratch: Path) -> RecordedStreams:

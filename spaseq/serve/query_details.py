@@ -54,16 +54,16 @@ def waiting_json(waits: QueryWaits) -> Json:
 def detailed_json(query: QueryView, states: LiveStates | None, waits: QueryWaits | None) -> Json:
     """A query with its text, plan and automaton, where its partial matches are, and what it waits
     for, if known."""
-    found = query_json(query)
-    found["waiting"] = None if waits is None else waiting_json(waits)
-    found["text"] = query.text
-    found["muted"], found["withheld"] = query.muted, query.withheld
+    details = query_json(query)
+    details["waiting"] = None if waits is None else waiting_json(waits)
+    details["text"] = query.text
+    details["muted"], details["withheld"] = query.muted, query.withheld
     diagnostics, plan, shown = _explained(query.name, query.text)
-    found["diagnostics"], found["plan"], found["automaton"] = list(diagnostics), plan, None
+    details["diagnostics"], details["plan"], details["automaton"] = list(diagnostics), plan, None
     if shown is not None:
         live = UNKNOWN if states is None else drawn_counts(shown.picture, shown.plan, states)
-        found["automaton"] = automaton_json(shown.picture, live)
-    return found
+        details["automaton"] = automaton_json(shown.picture, live)
+    return details
 
 
 def drawing(query: QueryView) -> str:

@@ -96,21 +96,21 @@ class ColumnType:
         used = np.zeros(len(column.terms) + 1, np.bool_)  # the last is UNBOUND's
         used[column.codes] = True
         terms = column.terms if used[:-1].all() else column.terms.filter(pa.array(used[:-1]))
-        for _, own, form in by_form(terms):
+        for _, texts, form in by_form(terms):
             kind = None if form is None else _USUAL_ENDS.get(form[1])
             if kind is None or form is None:
                 if form != _IRI:
-                    self.see(own.to_pylist())
+                    self.see(texts.to_pylist())
                 else:
                     self._kinds.add(_TEXT)
                 continue
-            usual = pc.match_substring_regex(body_of(own, *form), _USUAL[kind])
-            self.see(own.filter(pc.invert(usual)).to_pylist())
-            own = own.filter(usual)
-            if len(own):
+            usual = pc.match_substring_regex(body_of(texts, *form), _USUAL[kind])
+            self.see(texts.filter(pc.invert(usual)).to_pylist())
+            texts = texts.filter(usual)
+            if len(texts):
                 self._kinds.add(kind)
-            if len(own) and kind == "integer":
-                numbers = pc.min_max(pc.cast(body_of(own, *form), pa.int64())).as_py()
+            if len(texts) and kind == "integer":
+                numbers = pc.min_max(pc.cast(body_of(texts, *form), pa.int64())).as_py()
                 self._least = min(self._least, numbers["min"])
                 self._greatest = max(self._greatest, numbers["max"])
 

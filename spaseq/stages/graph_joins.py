@@ -145,25 +145,25 @@ class GraphJoins:
         self, step: GraphStep, row: Indices, codes: dict[str, Int64s], at: Int64s
     ) -> tuple[Indices, dict[str, Int64s]]:
         """Rows and their codes, as `_matches` gives them, after a step."""
-        read = {v: own for v, own in codes.items() if v in step.read}
+        read = {v: some for v, some in codes.items() if v in step.read}
         if step.kind == "filter":
             passing = np.logical_and.reduce(
                 [self._passes(condition, read, len(row)) for condition in step.conditions]
             )
             return row[passing], {v: some[passing] for v, some in codes.items()}
-        own, matched = self._matches(step.triples, step.conditions, read, at[row])
+        source, matched = self._matches(step.triples, step.conditions, read, at[row])
         lone: Bools = np.ones(len(row), np.bool_)
-        lone[own] = False
+        lone[source] = False
         if step.kind != "optional":
             kept = lone if step.kind == "not exists" else ~lone
             return row[kept], {v: some[kept] for v, some in codes.items()}
         rest = np.flatnonzero(lone)
-        own = np.concatenate([own, rest])
-        order = np.argsort(own, kind="stable")
+        source = np.concatenate([source, rest])
+        order = np.argsort(source, kind="stable")
         unbound = np.full(len(rest), ANY)
         new = {v: np.concatenate([matched[v], unbound])[order] for v in matched.keys() - codes}
-        own = own[order]
-        return row[own], {v: some[own] for v, some in codes.items()} | new
+        source = source[order]
+        return row[source], {v: some[source] for v, some in codes.items()} | new
 
     def _matches(
         self,

@@ -211,13 +211,15 @@ class TimedGraph:
     def __init__(self, graph: ChangingGraph, changes: PlacedChanges) -> None:
         self._graph, self._by_object = graph, dict[int, TimedKeys]()
         self._by_subject = dict[int, TimedKeys]()
-        for p, own in changes.by_predicate():
-            if own.by_object[0]:
-                given = intervals(graph.keys_by_object(p), own.o, own.s, own.comes, own.place)
+        for p, changed in changes.by_predicate():
+            if changed.by_object[0]:
+                given = intervals(
+                    graph.keys_by_object(p), changed.o, changed.s, changed.comes, changed.place
+                )
                 self._by_object[p] = TimedKeys.of(*given)
                 self._by_subject[p] = self._by_object[p].turned()
             else:
-                given = intervals(graph.keys(p), own.s, own.o, own.comes, own.place)
+                given = intervals(graph.keys(p), changed.s, changed.o, changed.comes, changed.place)
                 self._by_subject[p] = TimedKeys.of(*given)
 
     def predicates(self) -> list[int]:

@@ -48,13 +48,16 @@ class WindowGraphs:
     ) -> WindowPartition:
         """Some events of a window; without `with_union` their own graphs are empty."""
         codes: dict[str, int] = {}
-        every = {id(e): e for own in events for e in own.closed.content}
+        every = {id(e): e for window_event in events for e in window_event.closed.content}
         ordered = sorted(every.values(), key=self.order)
         places = {id(event): place for place, event in enumerate(ordered)}
         content = self._content(ordered, codes)
-        sizes = [len(own.closed.content) for own in events]
+        sizes = [len(window_event.closed.content) for window_event in events]
         owner = np.repeat(np.arange(len(events), dtype=np.int64), sizes)
-        member = np.array([places[id(e)] for o in events for e in o.closed.content], np.int64)
+        member = np.array(
+            [places[id(e)] for window_event in events for e in window_event.closed.content],
+            np.int64,
+        )
         start, rows = np.zeros(len(events) + 1, np.int64), np.empty(0, np.int64)
         if with_union:
             triples = np.diff(content.start)[member]
@@ -63,12 +66,12 @@ class WindowGraphs:
             np.cumsum(per_event.astype(np.int64), out=start[1:])
         terms = ScopedTerms([*codes])
         lexicon = Lexicon(terms)
-        closed = [own.closed for own in events]
+        closed = [window_event.closed for window_event in events]
         batch = EventBatch(
             self._inputs.windows[window].name,
-            np.array([own.time for own in closed], np.int64),
-            np.array([own.k for own in closed], np.int32),
-            EventNames.of([extent_text(own.begin, len(own.content)) for own in closed]),
+            np.array([run.time for run in closed], np.int64),
+            np.array([run.k for run in closed], np.int32),
+            EventNames.of([extent_text(run.begin, len(run.content)) for run in closed]),
             start,
             np.ascontiguousarray(content.s[rows]),
             np.ascontiguousarray(content.p[rows]),

@@ -243,21 +243,25 @@ class WindowOperator:
     ) -> EventSolutions:
         """The distinct solutions of a GPM on window events, which agree with the partitions."""
         if gpm.needed and any(source.change for source in gpm.windows):
-            found = self._substituted(gpm, index, events, exceeding)
+            solutions = self._substituted(gpm, index, events, exceeding)
         else:
             evaluator = self._evaluator(number)
-            found = evaluator.evaluate(index)
+            solutions = evaluator.evaluate(index)
             exceeding.update(evaluator.take_exceeding())
             self._report_failures(evaluator, gpm)
-        found = self._agreeing(found, index, events)
+        solutions = self._agreeing(solutions, index, events)
         if gpm.correlation is not None:
-            columns = {v: found.columns[v] for v in gpm.certain}
-            found = distinct_solutions(EventSolutions(found.event, columns, found.terms))
-            texts = {e: self.graphs.text(self._number(index), events[e]) for e in set(found.event)}
-            codes = index.lexicon.encode([texts[e] for e in found.event])
-            columns = {**found.columns, EVENT: codes}
-            found = EventSolutions(found.event, columns, found.terms)
-        return distinct_solutions(found)
+            columns = {v: solutions.columns[v] for v in gpm.certain}
+            solutions = distinct_solutions(
+                EventSolutions(solutions.event, columns, solutions.terms)
+            )
+            texts = {
+                e: self.graphs.text(self._number(index), events[e]) for e in set(solutions.event)
+            }
+            codes = index.lexicon.encode([texts[e] for e in solutions.event])
+            columns = {**solutions.columns, EVENT: codes}
+            solutions = EventSolutions(solutions.event, columns, solutions.terms)
+        return distinct_solutions(solutions)
 
     def _report_failures(self, evaluator: GpmEvaluator, gpm: GpmPlan) -> None:
         """Report the graphs of the knowledge base at endpoints that gave no answer."""

@@ -87,13 +87,13 @@ def _categories() -> dict[str, list[tuple[int, int]]]:
 
 def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
     """The union of any ranges."""
-    found: list[tuple[int, int]] = []
+    union: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
-        if found and low <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        if union and low <= union[-1][1] + 1:
+            union[-1] = (union[-1][0], max(high, union[-1][1]))
         else:
-            found.append((low, high))
-    return tuple(found)
+            union.append((low, high))
+    return tuple(union)
 
 
 def complement(ranges: Ranges) -> Ranges:

@@ -248,24 +248,24 @@ def _named(place: Place, advice: Advice, before: int = -1, after: int | None = N
 
 def advice_on(place: Place) -> Advice | None:
     """Advice on another language's syntax at a place; None if it is none that we know."""
-    if found := on_iri(place) or on_turtle(place):
-        return found
-    if "GPM" not in place.where and (found := on_clause(place)):
-        return found
+    if advice := on_iri(place) or on_turtle(place):
+        return advice
+    if "GPM" not in place.where and (advice := on_clause(place)):
+        return advice
     if place.where == "the sequence":
         return on_sequence(place)
     if place.where == "the WITHIN clause":
         return on_window(place)
-    if place.where == "the SELECT clause" and (found := on_select(place)):
-        return found
+    if place.where == "the SELECT clause" and (advice := on_select(place)):
+        return advice
     if place.expected & {"an operator", "a function"} or place.expected in (
         {"EXISTS"},
         {"IN"},
         {"a variable"},
     ):
         return on_expression(place)
-    if "GPM" in place.where and (found := on_name(place)):
-        return found
+    if "GPM" in place.where and (advice := on_name(place)):
+        return advice
     return on_declaration(place)
 
 

@@ -35,12 +35,18 @@ def _read(plan: QueryPlan, stream: int) -> tuple[str, ...] | None:
     """The predicate IRIs, sorted, that the GPMs on a stream read; None if they may read all."""
     schema, patterns = plan.expressions.schema, plan.patterns
     gpms = (gpm for gpm in patterns.gpms if stream in gpm.streams)
-    memberships = (own for own in patterns.memberships if stream in own.streams)
+    memberships = (
+        membership for membership in patterns.memberships if stream in membership.streams
+    )
     read = together(
         [
             *(_of_gpm(gpm, schema) for gpm in gpms),
-            *(predicates_read(own.pattern, schema) for own in memberships),
-            *(_of_content(own, schema) for own in patterns.contents if stream in own.gpm.streams),
+            *(predicates_read(membership.pattern, schema) for membership in memberships),
+            *(
+                _of_content(content, schema)
+                for content in patterns.contents
+                if stream in content.gpm.streams
+            ),
         ]
     )
     return None if read is None else tuple(sorted(text[1:-1] for text in read))

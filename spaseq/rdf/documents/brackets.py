@@ -204,11 +204,11 @@ class _JsonSyntax(BracketSyntax):
         return self.scanned(text)
 
     def scanned(self, text: bytes) -> Brackets:
-        found: list[bytes] = self.tokens.findall(text)
-        while found and not found[-1]:
-            found.pop()
-        rest = found.pop() if found and found[-1][:1] == b'"' else b""
-        return Brackets(b"".join(found).translate(_SIGNS), len(text) - len(rest))
+        tokens: list[bytes] = self.tokens.findall(text)
+        while tokens and not tokens[-1]:
+            tokens.pop()
+        rest = tokens.pop() if tokens and tokens[-1][:1] == b'"' else b""
+        return Brackets(b"".join(tokens).translate(_SIGNS), len(text) - len(rest))
 
     def places(self, text: bytes) -> Iterator[tuple[int, bytes]]:
         for found in self.tokens.finditer(text):

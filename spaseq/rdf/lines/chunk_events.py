@@ -209,7 +209,7 @@ class GraphEvents:
         Those with a row in `lost` are reported and left out.
         """
         event = self._begin(statements, line, start)
-        found: EventRanges = named_events(
+        ranges: EventRanges = named_events(
             statements.g,
             statements.s,
             times_of(statements, self._times.times),
@@ -219,18 +219,18 @@ class GraphEvents:
             NO_ROW if event.unreadable is None else GIVEN,
             self._default,
         )
-        kept = ~(np.searchsorted(lost, found.first) < np.searchsorted(lost, found.end))
-        findings = found.kind, found.row, found.detail
+        kept = ~(np.searchsorted(lost, ranges.first) < np.searchsorted(lost, ranges.end))
+        findings = ranges.kind, ranges.row, ranges.detail
         if not kept.all():
-            findings = _with_lost(found, found.first[~kept])
+            findings = _with_lost(ranges, ranges.first[~kept])
         for kind, row, detail in zip(*(column.tolist() for column in findings), strict=True):
             self._report(statements, line, kind, row, detail, event)
-        if found.left != start:
-            following = self._event(statements, line, found.left)
-            following.time = found.time if found.has_time else None
-            following.unreadable = _text(statements, found.unreadable, event)
+        if ranges.left != start:
+            following = self._event(statements, line, ranges.left)
+            following.time = ranges.time if ranges.has_time else None
+            following.unreadable = _text(statements, ranges.unreadable, event)
             self._times.open = following
-        return found._replace(first=found.first[kept], end=found.end[kept], ms=found.ms[kept])
+        return ranges._replace(first=ranges.first[kept], end=ranges.end[kept], ms=ranges.ms[kept])
 
     def _begin(self, statements: Statements, line: int, row: int) -> OpenEvent:
         """Open the event that begins with a row and end the one before."""

@@ -83,16 +83,16 @@ def _line_delimiters(text: bytes, last: bool) -> tuple[list[tuple[int, int]], in
 def _turtle_delimiters(text: bytes, last: bool) -> tuple[list[tuple[int, int]], int]:
     delimiters, at = [], 0
     while at < len(text):
-        found = TURTLE_DELIMITER.match(text, at)
-        assert found is not None, "it matches the empty text"
-        if found.group(1) is not None:
-            delimiters.append(found.span(1))
-        elif found.group(2) is not None:
-            if not last and len(text) - found.start(2) <= PARSED_BYTES:
-                return delimiters, found.start(2)
-            at = found.start(2) + 1  # the parser refuses it, and delimiters after it still count
+        token = TURTLE_DELIMITER.match(text, at)
+        assert token is not None, "it matches the empty text"
+        if token.group(1) is not None:
+            delimiters.append(token.span(1))
+        elif token.group(2) is not None:
+            if not last and len(text) - token.start(2) <= PARSED_BYTES:
+                return delimiters, token.start(2)
+            at = token.start(2) + 1  # the parser refuses it, and delimiters after it still count
             continue
-        at = max(found.end(), at + 1)
+        at = max(token.end(), at + 1)
     return delimiters, len(text)
 
 

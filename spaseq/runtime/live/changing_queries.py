@@ -402,14 +402,17 @@ class ChangingQueries:
         self._commit_answers()
 
     def _join(self, name: str, places: Mapping[str, int]) -> None:
-        own = self.catch_ups.pop(name, None)
-        if own is None:  # it has failed
+        catching_up = self.catch_ups.pop(name, None)
+        if catching_up is None:  # it has failed
             return
-        while own.failure is None and own.places != {**own.places, **places}:
-            self.read_on(own, places)
-        if own.failure is None:
-            self._engine.adopt(own.plan, own.engine.queries)
-        own.close()
+        while catching_up.failure is None and catching_up.places != {
+            **catching_up.places,
+            **places,
+        }:
+            self.read_on(catching_up, places)
+        if catching_up.failure is None:
+            self._engine.adopt(catching_up.plan, catching_up.engine.queries)
+        catching_up.close()
 
     def close(self) -> None:
         """Close the files."""

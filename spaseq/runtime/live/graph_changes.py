@@ -352,15 +352,15 @@ class GraphChanges:
 
         Only the run's thread may call this, before others come. `accept` logs a change.
         """
-        for own in self._watched:
-            found = own.changed(at_once=True)
-            if found is not None and not self._is_maintained(own.iri):
-                checksum, triples = found
-                before = self._view(own.iri)
-                accept(own.iri, replacing(before.triples(), triples), checksum, None)
-                self._changed(before, self._view(own.iri))
-                self._note(f"<{own.iri}> has changed with its files")
-            self._tell(own, "")
+        for files in self._watched:
+            content = files.changed(at_once=True)
+            if content is not None and not self._is_maintained(files.iri):
+                checksum, triples = content
+                before = self._view(files.iri)
+                accept(files.iri, replacing(before.triples(), triples), checksum, None)
+                self._changed(before, self._view(files.iri))
+                self._note(f"<{files.iri}> has changed with its files")
+            self._tell(files, "")
 
     @contextmanager
     def watching(self) -> Iterator[None]:

@@ -244,18 +244,18 @@ def _halved(
     messages: MessageColumns, options: StreamOptions, source: str, on_bad: OnBad
 ) -> Iterator[EventBatch]:
     """The events of messages, of which a bad one is found by halving."""
-    found: list[BadInput] = []
-    batches = list(_events(messages, Format.NQUADS, options, source, found.append))
-    if found and options.messages.time is not None:
-        messages_then, found_then = with_times(messages, found, options)
-        if len(found_then) < len(found) and (not found_then or len(messages) == 1):
+    bad_inputs: list[BadInput] = []
+    batches = list(_events(messages, Format.NQUADS, options, source, bad_inputs.append))
+    if bad_inputs and options.messages.time is not None:
+        messages_then, bad_then = with_times(messages, bad_inputs, options)
+        if len(bad_then) < len(bad_inputs) and (not bad_then or len(messages) == 1):
             then = MessageColumns.of(messages_then)
             batches = list(_events(then, Format.NQUADS, options, source, ignore))
-            found = found_then
-    if not found:
+            bad_inputs = bad_then
+    if not bad_inputs:
         yield from batches
     elif len(messages) == 1:
-        for bad in found:
+        for bad in bad_inputs:
             on_bad(_in_file(bad, messages[0]))
         yield from batches
     else:
