@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 WindowOf: TypeAlias = "Callable[[str], tuple[VerticalPartition, Mapping[str, str]] | None]"
 """The window event that a value of EVENT stands for, with its values of PARTITION BY."""
 
+Values: TypeAlias = "tuple[tuple[str, str], ...]"
+"""Variables and the terms that are substituted for them."""
+
+Terms: TypeAlias = "tuple[str | None, ...]"
+"""A solution, in the order of the variables."""
+
 _SHOWN = 300
 """Characters of an event in a report."""
 
@@ -67,43 +73,61 @@ class CorrelatedEvaluator:
         """Use another knowledge base from now on."""
         self._knowledge = knowledge.only(self._plan.inputs.kbs)
         self._plain: dict[int, CorrelatedEvent | None] = {}
+        self._ready: dict[tuple[int, Values], CorrelatedEvent | None] = {}  # by GPM and values
+        self._in_columns: set[int] = set()  # GPMs that need columns whatever the values
         self.solve.cache_clear()
 
-    def _without_columns(self, gpm: int) -> CorrelatedEvent | None:
-        """What evaluates a GPM on one event without columns, if that is possible."""
+    def _evaluator(self, pattern: Pattern, on_windows: bool = False) -> GpmEvaluator:
+        how = self._plan.expressions, self._plan.patterns.evaluation, self._limits
+        return GpmEvaluator(pattern, self._knowledge, *how, on_windows=on_windows)
+
+    def _same_for_all(self, gpm: int) -> CorrelatedEvent | None:
+        """What evaluates a GPM on one event without columns, whatever the values, if it can."""
         if gpm not in self._plain:
             from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
 
-            plan, own = self._plan, self._plan.patterns.gpms[gpm]
-
-            def evaluator(pattern: Pattern) -> GpmEvaluator:
-                how = plan.expressions, plan.patterns.evaluation, self._limits
-                return GpmEvaluator(pattern, self._knowledge, *how)
-
-            given = evaluator, plan.expressions, self._limits
+            own, expressions = self._plan.patterns.gpms[gpm], self._plan.expressions
+            given = self._evaluator, expressions, self._limits
             self._plain[gpm] = CorrelatedEvent.of(own.pattern, own.variables, *given)
         return self._plain[gpm]
 
-    def _solve(
-        self, gpm: int, event: str, values: tuple[tuple[str, str], ...]
-    ) -> tuple[tuple[str | None, ...], ...]:
+    def _for_values(self, gpm: int, values: Values) -> CorrelatedEvent | None:
+        """The same for some values, once they have come before: it takes as long as columns."""
+        key, ready = (gpm, values), self._ready
+        if key not in ready:
+            if len(ready) >= thresholds.current.remembered_results:
+                ready.clear()
+            ready[key] = None
+        elif ready[key] is None and gpm not in self._in_columns:
+            from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
+
+            own, expressions = self._plan.patterns.gpms[gpm], self._plan.expressions
+            given = own.variables, self._evaluator, expressions, self._limits
+            pattern = substituted(own.pattern, dict(values))
+            ready[key] = CorrelatedEvent.substituted(pattern, *given)
+            if ready[key] is None:
+                self._in_columns.add(gpm)
+        return ready[key]
+
+    def _rows(self, gpm: int, event: str, values: Values) -> list[Terms] | None:
+        """What `_solve` gives; None if columns have to find it."""
+        plain = self._same_for_all(gpm)
+        if plain is not None:
+            return plain.solutions(event_triples(event), dict(values))
+        ready = self._for_values(gpm, values)
+        return None if ready is None else ready.solutions(event_triples(event), {})
+
+    def _solve(self, gpm: int, event: str, values: Values) -> tuple[Terms, ...]:
         """The terms of each solution, in order of the GPM's variables; EVENT stays unbound."""
         plan, own = self._plan, self._plan.patterns.gpms[gpm]
         window = None if self._window_of is None else self._window_of(event)
         if window is None:
-            plain = self._without_columns(gpm)
-            rows = None if plain is None else plain.solutions(event_triples(event), dict(values))
+            rows = self._rows(gpm, event, values)
             if rows is not None:
                 return tuple(dict.fromkeys(rows))
         index, known = (None, {}) if window is None else window
-        evaluator = GpmEvaluator(
-            substituted(own.pattern, {**known, **dict(values)}),
-            self._knowledge,
-            plan.expressions,
-            plan.patterns.evaluation,
-            self._limits,
-            on_windows=index is not None,
-        )
+        pattern = substituted(own.pattern, {**known, **dict(values)})
+        evaluator = self._evaluator(pattern, index is not None)
         if index is None:
             batch = batch_from_events("", [(0, None, event_triples(event))], InstantCounter())
             index = VerticalPartition(batch)

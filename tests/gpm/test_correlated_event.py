@@ -29,6 +29,12 @@ OTHERS = {
     "nested": "?d :is ?w { ?d :at ?p BIND (1 AS ?one) } BIND (?w - ?v AS ?x)",
 }
 
+ASKED: dict[str, set[bool]] = {
+    **{name: {False} for name in ("two", "given", "exists", "random")},
+    "time": set(),  # no values come again
+}
+"""Whether a pattern with values in their places needs no columns, if it always needs none."""
+
 
 def query(step: str, projected: str = "?d ?v ?w ?x") -> str:
     return (
@@ -79,5 +85,27 @@ def test_the_answers_are_those_of_columns(
     found = answers(step, seed)
     assert used == [name in STEPS or name == "nested"]
     monkeypatch.setattr(CorrelatedEvent, "of", lambda *given: None)
+    monkeypatch.setattr(CorrelatedEvent, "substituted", lambda *given: None)
     assert answers(step, seed) == found
     assert found or name in ("exists", "two")
+
+
+@pytest.mark.parametrize("name", [*STEPS, *OTHERS])
+@pytest.mark.parametrize("seed", range(3))
+def test_values_that_come_again_stand_in_their_places(
+    name: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step, used = {**STEPS, **OTHERS}[name], set[bool]()
+    made = CorrelatedEvent.substituted
+
+    def noted(*given: object) -> CorrelatedEvent | None:
+        own = made(*given)  # type: ignore[arg-type]
+        used.add(own is not None)
+        return own
+
+    monkeypatch.setattr(CorrelatedEvent, "of", lambda *given: None)
+    monkeypatch.setattr(CorrelatedEvent, "substituted", noted)
+    found = answers(step, seed)
+    assert used == ASKED.get(name, {True})
+    monkeypatch.setattr(CorrelatedEvent, "substituted", lambda *given: None)
+    assert answers(step, seed) == found

@@ -1,4 +1,4 @@
-"""Correlated GPMs whose bindings of earlier steps stand in BIND and FILTER alone, on one event."""
+"""Correlated GPMs on one event, without columns."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Step: TypeAlias = Callable[[Solution], "Solution | None"]
 
 
 class CorrelatedEvent:
-    """A join that is the same for all bindings, and BIND and FILTER after it.
+    """A pattern that is the same for all bindings, and BIND and FILTER after it.
 
     Args:
-        joined: the join.
+        joined: the pattern.
         steps: BIND and FILTER, in order.
         made: the variables of BIND.
         variables: of the solutions.
@@ -83,12 +83,33 @@ class CorrelatedEvent:
             expression_variables(e) <= bound for e in expressions_inside(pattern)
         ):
             return None
-        operators = EventOperators(evaluator_of(pattern), options, limits.solutions)
-        joined = operators.pattern()
-        if not joined.is_whole:
+        found = _whole(evaluator_of(pattern), options, limits)
+        if found is None:
             return None
-        bounds = limits if calls or operators.calls else None
+        joined, own_calls = found
+        bounds = limits if calls or own_calls else None
         return cls(joined, steps[::-1], frozenset(made), variables, bounds)
+
+    @classmethod
+    def substituted(
+        cls,
+        pattern: n.Pattern,
+        variables: Sequence[str],
+        evaluator_of: Callable[[n.Pattern], GpmEvaluator],
+        options: Options,
+        limits: Limits,
+    ) -> CorrelatedEvent | None:
+        """A pattern in which bindings have been substituted; None if it needs columns."""
+        shown = {*variables}
+        while isinstance(pattern, n.Project):
+            shown.intersection_update(pattern.variables)
+            pattern = pattern.pattern
+        found = _whole(evaluator_of(pattern), options, limits)
+        if found is None:
+            return None
+        joined, calls = found
+        columns = [v if v in shown else "" for v in variables]  # no variable has the name ""
+        return cls(joined, (), frozenset(), columns, limits if calls else None)
 
     def solutions(
         self, triples: Sequence[Triple], values: Mapping[str, str]
@@ -120,6 +141,15 @@ class CorrelatedEvent:
             if env is not None:
                 rows.append(tuple(map(env.get, self._variables)))
         return rows
+
+
+def _whole(
+    evaluator: GpmEvaluator, options: Options, limits: Limits
+) -> tuple[EventPattern, bool] | None:
+    """(a pattern on one event, whether it calls a function); None if it needs columns."""
+    operators = EventOperators(evaluator, options, limits.solutions)
+    pattern = operators.pattern()
+    return (pattern, operators.calls) if pattern.is_whole else None
 
 
 def expressions_inside(pattern: n.Pattern) -> list[ast.Expr]:
