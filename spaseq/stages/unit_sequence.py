@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
+from spaseq import thresholds
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.program.window import Counted
-from spaseq.automaton.run.event_rows import EventRows
+from spaseq.automaton.run.event_rows import EventRows, events_of
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.kb.knowledge import KnowledgeBase
@@ -73,6 +74,11 @@ class UnitSequence:
         self._is_limited = options.most_waiting is not None
         self._waiting = WaitingRows.of(plan)
         self._buffer = ReorderBuffer(plan.patterns.columns)  # empty if no rows wait
+        gpms, partition = plan.patterns.gpms, plan.sequence.partition
+        self._variables = [*(gpm.variables for gpm in gpms), partition]  # of BARE last
+        has_keys = all(gpm.certain.issuperset(partition) for gpm in gpms)
+        self._takes_events = has_keys and not plan.inputs.windows and plan.changing is None
+        self._answered = 0  # answers of the last call
 
     @property
     def _stage(self) -> SequenceStage:
@@ -112,6 +118,19 @@ class UnitSequence:
         elif self._waiting is not None:
             self._buffer.push(rows)
         elif len(rows):
+            self._give(rows)
+
+    def _give(self, rows: SolutionBatch) -> None:
+        """Let the evaluator have rows: few of them as single events, as columns have a fixed cost.
+
+        If the last ones gave many answers, these become columns.
+        """
+        sizes = thresholds.current
+        is_small = len(rows) <= sizes.rows_as_events and self._answered < sizes.columnar_matches
+        if self._takes_events and is_small:
+            for event in events_of(rows, self._variables):
+                self._stage.push(event)
+        else:
             self._stage.push(rows)
 
     def _wake(self) -> None:
@@ -188,8 +207,10 @@ class UnitSequence:
         found = waiting.take(rows, watermark, at_once=self._may_be_too_many(waiting, rows))
         if found is None:
             return ()
-        self._stage.push(found)
-        return self._stage.advance(watermark, ahead)
+        self._give(found)
+        answers = self._stage.advance(watermark, ahead)
+        self._answered = len(answers)
+        return answers
 
     def _may_be_too_many(self, waiting: WaitingRows, rows: SolutionBatch) -> bool:
         """Whether rows must not wait, as a query may exceed the limit on partial matches."""

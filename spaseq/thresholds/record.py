@@ -130,6 +130,9 @@ class Thresholds:
     single_events: int = _of(
         64, "events", "pushed together that are run one by one; more as columns", 0
     )
+    rows_as_events: int = _of(
+        32, "rows", "of a pushed batch, of one query, that are run one by one, not as columns", 0
+    )
     columnar_matches: int = _of(
         64,
         "matches",

@@ -16,6 +16,7 @@ import numpy as np
 from spaseq.automaton.run.runs import Row, Values
 from spaseq.expr.doubles import double_of
 from spaseq.rdf.columns.event_batch import EventNames
+from spaseq.rdf.columns.shared_tables import texts_of_columns
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
@@ -70,6 +71,23 @@ def batch_of(
         {v: TermColumn.of(texts) for v, texts in values.items()},
         {v: _numbers(values.get(v, [None] * len(rows))) for v in columns.numbers},
     )
+
+
+def events_of(rows: SolutionBatch, variables: Sequence[tuple[str, ...]]) -> list[EventRows]:
+    """The inverse of `batch_of`, in the order of the events' first rows; equal rows come once."""
+    texts = dict(zip(rows.values, texts_of_columns([*rows.values.values()]), strict=True))
+    columns = [[texts[v] for v in own] for own in variables]  # by GPM, those of BARE last
+    places = zip(rows.stream.tolist(), rows.time.tolist(), rows.k.tolist(), strict=True)
+    names, gpms = rows.event.texts(), rows.gpm.tolist()
+    found: dict[tuple[int, int, int], tuple[int, dict[tuple[int, Values], None]]] = {}
+    for i, (place, gpm) in enumerate(zip(places, gpms, strict=True)):
+        known = found.get(place)
+        if known is None:
+            known = found[place] = i, {}
+        known[1][gpm, tuple([column[i] for column in columns[gpm]])] = None
+    return [
+        EventRows(*place, names[first], [*solutions]) for place, (first, solutions) in found.items()
+    ]
 
 
 def _texts(

@@ -22,6 +22,22 @@ def compact_columns(columns: Sequence[TermColumn]) -> list[TermColumn]:
     return _by_table([columns], lambda own: own[0].compact())
 
 
+def texts_of_columns(columns: Sequence[TermColumn]) -> list[list[str | None]]:
+    """The texts of each column, None where unbound; a table that they mostly use is read once."""
+    tables: dict[int, list[str | None]] = {}
+    found = []
+    for column in columns:
+        terms = column.terms
+        if len(terms) > len(columns) * len(column):
+            found.append(column.texts())
+            continue
+        table = tables.get(id(terms))
+        if table is None:
+            table = tables[id(terms)] = [*terms.to_pylist(), None]  # the last is UNBOUND's
+        found.append([table[code] for code in column.codes.tolist()])
+    return found
+
+
 def _by_table(
     parts: Sequence[Sequence[TermColumn]], of: Callable[[Sequence[TermColumn]], TermColumn]
 ) -> list[TermColumn]:
