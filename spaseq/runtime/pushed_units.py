@@ -93,15 +93,7 @@ class PushedUnit:
         self._tabled = 0 if family is None else len(family.rows)  # in the first table, or in none
         self._tabled_units = [unit]  # what each of the tables is of
         self._tables = [how.patterns(unit)]
-        self._events: SingleEventStage | None = None
-        self._take_single_events()
-
-    def _take_single_events(self) -> None:
-        """Let single events be matched without columns, if they can."""
-        first, plan = self._tables[0], self._tabled_units[0].plan
-        self._events = None
-        if isinstance(first, PatternStage) and plan.changing is None:
-            self._events = SingleEventStage(plan, first)
+        self._events: SingleEventStage | None = None  # made for the first single event
 
     def graphs_changed(self, graphs: Collection[str]) -> None:
         """Take note that the values of graphs are others, for events of some times."""
@@ -110,7 +102,7 @@ class PushedUnit:
             return
         pairs = zip(self._tabled_units, self._tables, strict=True)
         self._tables = [self._how.patterns(unit, before) for unit, before in pairs]
-        self._take_single_events()
+        self._events = None
         self.sequence.use_values(self._how.versions.of(plan.inputs.kbs))
 
     @property
@@ -172,10 +164,18 @@ class PushedUnit:
         self, iri: str, instant: tuple[int, int], name: str | None, triples: Sequence[Triple]
     ) -> Rows | None:
         """The solutions of one event of a stream, at an instant, of the graph `name`."""
-        if self._events is not None:
-            return self._events.match(iri, *instant, name, triples)
+        events = self._single_events()
+        if events is not None:
+            return events.match(iri, *instant, name, triples)
         rows = self.match_batch(batch_of_event(iri, *instant, name, triples))
         return rows if len(rows) else None
+
+    def _single_events(self) -> SingleEventStage | None:
+        """What matches single events without columns; None if nothing can."""
+        first, plan = self._tables[0], self._tabled_units[0].plan
+        if self._events is None and isinstance(first, PatternStage) and plan.changing is None:
+            self._events = SingleEventStage(plan, first)
+        return self._events
 
     def match_batch(
         self, events: EventBatch, index: VerticalPartition | None = None
