@@ -10,18 +10,20 @@ import re
 import sys
 from typing import AnyStr
 
+from spaseq.late_patterns import late_pattern
+
 IS_RIGHT_IN_RE = sys.version_info >= (3, 11, 5)
 """Whether `re` matches possessive groups as it should."""
 
 
 def possessive(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Compile a pattern with possessive groups; `flags` are those of `re`.
+    """A pattern with possessive groups, as `late_pattern` gives it; `flags` are those of `re`.
 
     >>> possessive(r"(?:a|ab)?+b").match("abb").end()
     2
     """
     if IS_RIGHT_IN_RE:
-        return re.compile(pattern, flags)
+        return late_pattern(pattern, flags)
     import regex
 
     compiled: re.Pattern[AnyStr] = regex.compile(pattern, flags)  # the same methods

@@ -13,6 +13,7 @@ from spaseq.algebra.answers import PartialAnswer
 from spaseq.cli.messages import tell
 from spaseq.cli.option_groups import SideOptions
 from spaseq.errors import InputError, RunError, SpaseqError
+from spaseq.late_patterns import late_pattern
 from spaseq.message_text import one_line
 from spaseq.rdf.events.graph_times import NO_TIME
 from spaseq.rdf.inputs.stream_options import BadInput
@@ -21,11 +22,11 @@ from spaseq.sinks.answer_json import partial_json
 from spaseq.sinks.line_file import open_lines
 from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
-_TURTLE = re.compile(r"\s*(@prefix|@base|prefix\s|base\s)", re.IGNORECASE)
-_STRAY = re.compile(r"\d+ triples? of the default graph that belongs? to no event")
-_VARYING = re.compile(r' \(column \d+\)$|"(?:[^"\\]|\\.)*"')
+_TURTLE = late_pattern(r"\s*(@prefix|@base|prefix\s|base\s)", re.IGNORECASE)
+_STRAY = late_pattern(r"\d+ triples? of the default graph that belongs? to no event")
+_VARYING = late_pattern(r' \(column \d+\)$|"(?:[^"\\]|\\.)*"')
 """What differs between reasons of one kind: columns and literals."""
-_STATEMENT = re.compile(r"(\S+) <([^>]*)> ")
+_STATEMENT = late_pattern(r"(\S+) <([^>]*)> ")
 _LINES = (".nq", ".nquads", ".nt", ".ntriples")
 _MOST_FILES = 100
 

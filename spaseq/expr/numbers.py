@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import operator
-import re
 from collections.abc import Callable
 from ctypes import c_float
 from decimal import Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow
 from typing import Any, TypeAlias
 
 from spaseq.expr.errors import ExpressionError
+from spaseq.late_patterns import late_pattern
 
 
 class Float(float):
@@ -40,9 +40,9 @@ _BOUNDED = Context(prec=MOST_DIGITS, Emax=MOST_DIGITS - 1, Emin=-1, traps=_TRAPS
 DIGITS, FRACTION_DIGITS = 28, 18
 """A quotient has at least this many significant and fractional digits."""
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
-_DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_INTEGER = late_pattern(r"[+-]?[0-9]+")
+_DECIMAL = late_pattern(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+_DOUBLE = late_pattern(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SPECIAL = {"INF": math.inf, "+INF": math.inf, "-INF": -math.inf, "NaN": math.nan}
 _END = 10**MOST_DIGITS
 

@@ -18,6 +18,7 @@ from typing import Any
 from spaseq.expr import numbers
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.numbers import EXACT, MOST_DIGITS, bounded_result, parse_integer, write_decimal
+from spaseq.late_patterns import late_pattern
 from spaseq.records import record
 
 DAY_SECONDS = 86_400
@@ -125,7 +126,7 @@ _TIME = (
 _ZONE = r"(?P<zone>Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))"
 
 _FORMS: dict[str, re.Pattern[str]] = {
-    kind: re.compile(pattern)
+    kind: late_pattern(pattern)
     for kind, pattern in {
         "dateTime": f"{_YEAR}-{_MONTH}-{_DAY}T{_TIME}{_ZONE}?",
         "dateTimeStamp": f"{_YEAR}-{_MONTH}-{_DAY}T{_TIME}{_ZONE}",
@@ -208,7 +209,7 @@ def moment_of_ms(ms: int) -> Moment:
     return _at("dateTime", Decimal(ms).scaleb(-3, EXACT), 0)
 
 
-_DURATION = re.compile(
+_DURATION = late_pattern(
     r"(-)?P(?:([0-9]+)Y)?(?:([0-9]+)M)?(?:([0-9]+)D)?"
     r"(T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]+)?)S)?)?"
 )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from base64 import b64encode
 from collections.abc import Iterable
 from typing import TypeAlias
 from urllib.parse import SplitResult, quote, unquote_to_bytes, urlsplit
 
 from spaseq.errors import UsageError
+from spaseq.late_patterns import late_pattern
 from spaseq.options import ServiceOptions
 from spaseq.records import record
 
@@ -17,9 +17,9 @@ HostAndPort: TypeAlias = tuple[str, int | None]
 """A host, in lower case, and a port; None stands for all ports."""
 
 _PORTS = {"http": 80, "https": 443}
-_NO_ADDRESS = re.compile(r"[\x00-\x20\x7f-\x9f\\<>\"{}|^`\ud800-\udfff]")
-_HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?")
-_AUTHORITY = re.compile(r"(\[[^\]]+\]|[^:\[\]/@]+)(?::([0-9]{1,5}))?")
+_NO_ADDRESS = late_pattern(r"[\x00-\x20\x7f-\x9f\\<>\"{}|^`\ud800-\udfff]")
+_HOST_NAME = late_pattern(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?")
+_AUTHORITY = late_pattern(r"(\[[^\]]+\]|[^:\[\]/@]+)(?::([0-9]{1,5}))?")
 _LONGEST_HOST = 253
 _SAFE = "%/:=&?~+!$,;'@()*"
 

@@ -4,21 +4,21 @@ and `<< >>` where possible.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
 from spaseq.lang import ast, lexical
 from spaseq.lang.names import RDF, REIFIES, XSD
 from spaseq.lang.variables import leaves, walk_patterns
+from spaseq.late_patterns import late_pattern
 from spaseq.records import record
 
 _LOCAL = lexical.NamePattern(f"(?:{lexical.LOCAL})?")
 _BARE = {
-    XSD + "integer": re.compile(lexical.INTEGER),
-    XSD + "decimal": re.compile(lexical.DECIMAL),
-    XSD + "double": re.compile(lexical.DOUBLE),
-    XSD + "boolean": re.compile("true|false"),
+    XSD + "integer": late_pattern(lexical.INTEGER),
+    XSD + "decimal": late_pattern(lexical.DECIMAL),
+    XSD + "double": late_pattern(lexical.DOUBLE),
+    XSD + "boolean": late_pattern("true|false"),
 }
 _ESCAPES = {character: "\\" + letter for letter, character in lexical.CHARACTERS.items()}
 _ESCAPES["'"] = "'"  # between double quotes it needs no escape

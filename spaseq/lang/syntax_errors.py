@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from spaseq.errors import Span
@@ -13,6 +12,7 @@ from spaseq.lang.other_languages.foreign_expressions import Place
 from spaseq.lang.other_languages.foreign_queries import advice_on
 from spaseq.lang.scan import Lexeme
 from spaseq.lang.spelling import nearest
+from spaseq.late_patterns import late_pattern
 from spaseq.records import record
 
 THE_END = "the end"  # the grammar's name for the end of a section
@@ -41,8 +41,8 @@ _SUMMARIES = (
 )
 _PATH_SIGNS = frozenset("/|*+?^!")
 _BRANCHES = ("|", "&", "AND", "||", "&&")
-_BAD_ESCAPE = re.compile(r"""\\\\|\\([^tbnrf"'\\])""")
-_BRACKETED_IRI = re.compile(r"<[^<>\n]*>")
+_BAD_ESCAPE = late_pattern(r"""\\\\|\\([^tbnrf"'\\])""")
+_BRACKETED_IRI = late_pattern(r"<[^<>\n]*>")
 
 
 @record

@@ -84,7 +84,13 @@ class Sink(ABC):
 
     def write_all(self, query: str, answers: Sequence[Answer]) -> None:
         """Write answers of the query with this name, like `write` for each."""
-        from spaseq.algebra.answer_batch import AnswerBatch  # Arrow, which `check` need not import
+        if isinstance(answers, list) or not self._wrote_columns(query, answers):
+            for answer in answers:
+                self.write(query, answer)
+
+    def _wrote_columns(self, query: str, answers: Sequence[Answer]) -> bool:
+        """Write answers if they are columns; whether they are."""
+        from spaseq.algebra.answer_batch import AnswerBatch  # Arrow, which few answers need
         from spaseq.algebra.graph_batch import GraphBatch
         from spaseq.algebra.shared_answers import SharedPart
 
@@ -97,8 +103,8 @@ class Sink(ABC):
             for graphs in answers.parts():
                 self.write_graphs(query, graphs)
         else:
-            for answer in answers:
-                self.write(query, answer)
+            return False
+        return True
 
     def write_batch(self, query: str, answers: AnswerBatch) -> None:
         """Write answers that are columns; a format overrides this if it needs no `Answer`s."""

@@ -26,6 +26,55 @@ assert pyarrow.array(pandas.Series([1, 2])).to_pylist() == [1, 2]
 """
 
 
+UNUSED = (
+    "spaseq.alert_templates",
+    "spaseq.api.answers",
+    "spaseq.api.push",
+    "spaseq.automaton.batch.frame",
+    "spaseq.automaton.batch.outer_checks",
+    "spaseq.automaton.registers.compiled.run_sequencer",
+    "spaseq.automaton.sets.compiled",
+    "spaseq.connectors.base",
+    "spaseq.diagnosis",
+    "spaseq.first_steps",
+    "spaseq.gpm.graphs.paths",
+    "spaseq.gpm.graphs.virtual_bgp",
+    "spaseq.gpm.patterns.window_operators",
+    "spaseq.gpm.single_event",
+    "spaseq.gpm.solutions.places",
+    "spaseq.lift.lift_plan",
+    "spaseq.lift.table_files",
+    "spaseq.logs",
+    "spaseq.query_tests",
+    "spaseq.rdf.messages.read_messages",
+    "spaseq.runtime.live",
+    "spaseq.runtime.spark",
+    "spaseq.serve",
+    "spaseq.sinks.text_columns",
+    "spaseq.stages.changing_knowledge",
+    "spaseq.stages.maintained_graphs",
+    "spaseq.stages.partial_stage",
+    "spaseq.windows.window_operator",
+)
+"""What this run does not use: lifts, messages, windows, graphs that change, other evaluators."""
+
+MOST_MODULES = 420
+"""Each module of the package takes 0.3 ms and more."""
+
+
+def test_a_run_imports_what_its_query_needs() -> None:
+    report = (
+        "print('modules:', *(m for m in sys.modules if m.startswith('spaseq')), file=sys.stderr)"
+    )
+    code = RUN.replace("import pandas", f"{report}; import pandas")
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    modules = set(run.stderr.rpartition("modules:")[2].split())
+    unused = {m for m in modules if m.startswith(tuple(f"{name}." for name in UNUSED))}
+    assert unused | (modules & set(UNUSED)) == set()
+    assert len(modules) <= MOST_MODULES
+
+
 def test_no_heavy_library() -> None:
     loaded = "{'pandas', 'pyspark', 'rdflib', 'rich'} & sys.modules.keys()"
     code = RUN.replace("import pandas", f"assert not {loaded}, {loaded}; import pandas")

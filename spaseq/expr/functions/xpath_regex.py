@@ -8,11 +8,11 @@ variants to letters and classes, as section 5.6.1.1 says.
 
 from __future__ import annotations
 
-import re
 from typing import TypeAlias
 
 import spaseq.expr.functions.unicode_classes as classes
 from spaseq.expr.functions.unicode_classes import Ranges
+from spaseq.late_patterns import late_pattern
 from spaseq.records import record
 
 MOST_CHARACTERS = 20_000
@@ -26,11 +26,11 @@ MOST_NESTED = 100
 
 _FLAGS = frozenset("smixq")
 _SPACES = " \t\n\r"
-_QUANTIFIER = re.compile(r"(?:[?*+]|\{([0-9]{1,9})(?:(,)([0-9]{1,9})?)?\})(\?)?")
+_QUANTIFIER = late_pattern(r"(?:[?*+]|\{([0-9]{1,9})(?:(,)([0-9]{1,9})?)?\})(\?)?")
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 _ESCAPABLE = frozenset("\\|.?*+(){}-[]^$")
-_CATEGORY = re.compile(r"[pP]\{([A-Za-z0-9-]+)\}")
-_BACK_REFERENCE = re.compile(r"[1-9][0-9]{0,8}")
+_CATEGORY = late_pattern(r"[pP]\{([A-Za-z0-9-]+)\}")
+_BACK_REFERENCE = late_pattern(r"[1-9][0-9]{0,8}")
 _LINE_ENDS: Ranges = ((0xA, 0xA), (0xD, 0xD))
 _ANY = classes.complement(())
 

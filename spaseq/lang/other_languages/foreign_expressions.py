@@ -9,6 +9,7 @@ from spaseq.errors import Span
 from spaseq.lang.functions import ALL_FUNCTIONS
 from spaseq.lang.scan import Lexeme
 from spaseq.lang.spelling import nearest
+from spaseq.late_patterns import late_pattern
 from spaseq.records import record
 
 
@@ -72,7 +73,7 @@ class Place:
         return None
 
 
-_IRI = re.compile(r"\b(?:https?|urn|ftp|file)://[^\s<>\"{}|^`]*")
+_IRI = late_pattern(r"\b(?:https?|urn|ftp|file)://[^\s<>\"{}|^`]*")
 _LONGEST = 200
 _KEYWORDS = ("FILTER", "OPTIONAL", "MINUS", "GRAPH", "SERVICE", "BIND", "VALUES", "UNION", "EXISTS")
 

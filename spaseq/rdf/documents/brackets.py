@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaseq.compiled.arrays import Bytes
+from spaseq.late_patterns import late_pattern
 from spaseq.possessive import possessive
 from spaseq.rdf.inputs.formats import Format
 from spaseq.records import record
@@ -227,14 +228,14 @@ _NO_JSON_SIGN = _all_but(b'"[]{}')
 _LINE_ENDS = bytes.maketrans(b"\r", b"\n")
 _NO_TURTLE_SIGN = _all_but(b"""<>"'#{|}()[]\r\n""")
 _LONG_SIGNS = b"{|", b"|}", b'"""', b"'''"
-_TURTLE_ESCAPE = re.compile(rb"\\[^\r\n]")
-_IRI_SIGNS = re.compile(rb"""<[^<>"'\n]*+>""")
-_TEXT_SIGNS = re.compile(rb"""\"[^"\n]*+"|'[^'\n]*+'|\#[^\n]*+""")
+_TURTLE_ESCAPE = late_pattern(rb"\\[^\r\n]")
+_IRI_SIGNS = late_pattern(rb"""<[^<>"'\n]*+>""")
+_TEXT_SIGNS = late_pattern(rb"""\"[^"\n]*+"|'[^'\n]*+'|\#[^\n]*+""")
 
 _LESS, _GREATER, _SLASH, _EXCLAMATION, _QUESTION = b"<>/!?"
 _EMPTY = 0
 _NO_XML_SIGN = _all_but(b'<>"')
-_SINGLE_QUOTES = re.compile(rb"=\s*+'")
+_SINGLE_QUOTES = late_pattern(rb"=\s*+'")
 
 
 def _tokens(flat: bytes, opening: bytes, closing: bytes) -> re.Pattern[bytes]:
@@ -248,7 +249,7 @@ _TURTLE = _TurtleSyntax(
     possessive(_TURTLE_UNFINISHED),
 )
 _JSON = _JsonSyntax(
-    possessive(rb"(?:" + _JSON_FLAT + rb")*+([\[\]{}]|(?s:.)++|\Z)"), re.compile(rb'"')
+    possessive(rb"(?:" + _JSON_FLAT + rb")*+([\[\]{}]|(?s:.)++|\Z)"), late_pattern(rb'"')
 )
 _XML = _XmlSyntax(_tokens(_XML_FLAT, _XML_TAG + rb">", rb"</[^<>]*+>"), possessive(_XML_UNFINISHED))
 

@@ -13,6 +13,7 @@ import pyoxigraph as ox
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
+from spaseq.late_patterns import late_pattern
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.possessive import possessive
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
@@ -127,7 +128,7 @@ GraphLike: TypeAlias = Union["rdflib.Graph", str, Iterable[object]]
 _UTF8_BYTES = 4
 """Most bytes of a character in UTF-8."""
 
-_RANDOM_LABEL = re.compile(r"_:(N[0-9a-f]{32}|[a-f][0-9a-f]{23,31})")
+_RANDOM_LABEL = late_pattern(r"_:(N[0-9a-f]{32}|[a-f][0-9a-f]{23,31})")
 """Random labels of rdflib and oxrdf."""
 
 

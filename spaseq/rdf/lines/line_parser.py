@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyoxigraph as ox
 
+from spaseq.late_patterns import late_pattern
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.inputs.sizes import (
     PARSED_BYTES,
@@ -22,7 +23,7 @@ from spaseq.rdf.kernels.token_arrays import UNREAD
 from spaseq.rdf.lines.arenas import ReadArena
 from spaseq.rdf.terms.term import from_pyoxigraph
 
-_LINE = re.compile(rb"[^\r\n]*+")
+_LINE = late_pattern(rb"[^\r\n]*+")
 
 
 class LongLine(NamedTuple):
@@ -50,10 +51,10 @@ def long_lines(arena: ReadArena, count: int, end: int, limits: Limits) -> Iterat
             yield LongLine(row, line, reason)
 
 
-_LITERAL = re.compile(rb'"(?:[^"\\]|\\.)*+"')
-_TERM = re.compile(rb"<[^>]*+>|_:[^\s<>\"]++|[^\s<]++")
-_END = re.compile(rb"\s*+\.\s*+(?:#.*+)?$", re.DOTALL)
-_NAME = re.compile(rb"<[^\x00-\x20<>\"{}|^`\\]++>|_:[\w.-]*+")
+_LITERAL = late_pattern(rb'"(?:[^"\\]|\\.)*+"')
+_TERM = late_pattern(rb"<[^>]*+>|_:[^\s<>\"]++|[^\s<]++")
+_END = late_pattern(rb"\s*+\.\s*+(?:#.*+)?$", re.DOTALL)
+_NAME = late_pattern(rb"<[^\x00-\x20<>\"{}|^`\\]++>|_:[\w.-]*+")
 
 
 def graph_named(line: bytes, time_predicate: str) -> str | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import pyoxigraph
 
+from spaseq.late_patterns import late_pattern
 from spaseq.rdf.terms.triple_terms import is_triple_term, triple_term_parts, with_blank_nodes
 
 if TYPE_CHECKING:
@@ -56,10 +57,10 @@ INTEGER_TYPES: Final = frozenset(
 
 
 _IRI = r'<[^<>"{}|^`\\\x00-\x20]*>'
-_ITEM = re.compile(
+_ITEM = late_pattern(
     rf'null|{_IRI}|_:[^\s,\]]+|"(?:[^"\\]|\\.)*"(?:\^\^{_IRI}|@[A-Za-z0-9-]+)?', re.DOTALL
 )
-_COMMA = re.compile(r"\s*,\s*")
+_COMMA = late_pattern(r"\s*,\s*")
 
 
 def list_lexical(items: Sequence[str | None]) -> str:
@@ -93,12 +94,12 @@ def list_items(lexical: str) -> list[str | None]:
     return items
 
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
-_DOUBLE = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?INF|NaN")
+_INTEGER = late_pattern(r"[+-]?[0-9]+")
+_DECIMAL = late_pattern(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
+_DOUBLE = late_pattern(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?INF|NaN")
 _ZONE = r"(?:(Z)|([+-])([0-9]{2}):([0-9]{2}))?"
-_DATE = re.compile(rf"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}}){_ZONE}")
-_DATETIME = re.compile(
+_DATE = late_pattern(rf"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}}){_ZONE}")
+_DATETIME = late_pattern(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?" + _ZONE
 )
 _SPACE = "\t\n\r "  # XML Schema's whiteSpace="collapse" removes these
@@ -187,15 +188,15 @@ Kind: TypeAlias = Literal["iri", "bnode", "literal", "triple"]
 Triple: TypeAlias = tuple[str, str, str]
 """Canonical N-Triples texts of subject, predicate and object."""
 
-_NOT_IN_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\]')
-_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*(--(ltr|rtl))?")
+_NOT_IN_IRI = late_pattern(r'[\x00-\x20<>"{}|^`\\]')
+_LANGUAGE = late_pattern(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*(--(ltr|rtl))?")
 
 _NAMED = {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r", 0x22: '\\"', 0x5C: "\\\\"}
 _ESCAPES = {c: f"\\u{c:04X}" for c in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF)} | _NAMED
-_NEEDS_ESCAPE = re.compile('[\x00-\x1f"\\\\\x7f\ufffe\uffff]')
+_NEEDS_ESCAPE = late_pattern('[\x00-\x1f"\\\\\x7f\ufffe\uffff]')
 
 _UNNAMED = {v[1]: chr(k) for k, v in _NAMED.items()} | {"'": "'"}
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_ESCAPE = late_pattern(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 
 
 class Term(str):

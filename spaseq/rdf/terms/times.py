@@ -6,9 +6,9 @@ years before 1 and after 9999, which Python's datetime does not.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from spaseq.late_patterns import late_pattern
 from spaseq.rdf.terms.term import INTEGER_TYPES, XSD_DATE_TIME, XSD_DATE_TIME_STAMP, split_literal
 
 DAY_MS = 86_400_000
@@ -47,12 +47,12 @@ It lies in the year 9999 and has the common form of a dateTime, which is read fa
 this time of its own would be bad, because it is too far ahead of every clock.
 """
 
-_DATETIME = re.compile(
+_DATETIME = late_pattern(
     r"(-?[0-9]{4,}-[0-9]{2}-[0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
-_DATE = re.compile(r"(-?)([1-9][0-9]{4,8}|[0-9]{4})-([0-9]{2})-([0-9]{2})")
-_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_DATE = late_pattern(r"(-?)([1-9][0-9]{4,8}|[0-9]{4})-([0-9]{2})-([0-9]{2})")
+_INTEGER = late_pattern(r"[+-]?[0-9]{1,19}")
 _UTC = f'Z"^^<{XSD_DATE_TIME}>'
 _SECONDS = {f"{second:02}": second * 1000 for second in range(60)}
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
