@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import compress
 
 import numpy as np
 
 from spaseq.algebra.correlation import EVENT
-from spaseq.compiled.arrays import Bools, Indices
 from spaseq.gpm.evaluator import EventSolutions
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.terms.term import XSD_STRING, Triple, literal_text, scoped_term, split_literal
 
@@ -23,25 +24,24 @@ def with_events(
     Blank nodes in it have their labels of answers. Only triples with some `predicates` (N-Triples
     texts) are in it, unless it is None.
     """
-    batch = index.batch
-    kept = None
-    if predicates is not None:
-        kept = np.isin(batch.p, index.lexicon.find(list(predicates)))
-    texts = {e: _event_text(batch, e, kept) for e in dict.fromkeys(found.event.tolist())}
-    codes = index.lexicon.encode([texts[e] for e in found.event.tolist()])
+    events = distinct(found.event)
+    texts = [*_event_texts(index.batch.take(events), predicates)]
+    codes = index.lexicon.encode(texts)[np.searchsorted(events, found.event)]
     return EventSolutions(found.event, {**found.columns, EVENT: codes}, found.terms)
 
 
-def _event_text(batch: EventBatch, event: int, kept: Bools | None) -> str:
-    """The triples of an event, those that are `kept` [m] of the batch's if that is given."""
-    first, end = int(batch.start[event]), int(batch.start[event + 1])
-    rows: slice | Indices = slice(first, end)
-    if kept is not None and not kept[first:end].all():
-        rows = first + np.flatnonzero(kept[first:end])
-    columns = [term_table(batch.terms).take(c[rows]) for c in (batch.s, batch.p, batch.o)]
-    scope = batch.stream, int(batch.time[event]), int(batch.k[event])
-    lines = [scoped_term(*scope, term) for triple in zip(*columns, strict=True) for term in triple]
-    return literal_text("\n".join(lines), XSD_STRING)  # no canonical term has a line break
+def _event_texts(batch: EventBatch, predicates: Sequence[str] | None) -> Iterator[str]:
+    """The triples of each event, only those with some predicates if these are given."""
+    table = term_table(batch.terms)
+    kept = None if predicates is None else np.isin(batch.p, table.find(predicates)).tolist()
+    rows = [*zip(*map(table.take, (batch.s, batch.p, batch.o)), strict=True)]
+    starts, times, ks = batch.start.tolist(), batch.time.tolist(), batch.k.tolist()
+    for first, end, time, k in zip(starts, starts[1:], times, ks, strict=False):
+        triples = rows[first:end] if kept is None else compress(rows[first:end], kept[first:end])
+        terms = (term for triple in triples for term in triple)
+        if table.has_blank:
+            terms = (scoped_term(batch.stream, time, k, term) for term in terms)
+        yield literal_text("\n".join(terms), XSD_STRING)  # no canonical term has a line break
 
 
 def event_triples(event: str) -> list[Triple]:
