@@ -202,11 +202,15 @@ def families_of(plans: Sequence[QueryPlan], begun: bool = False) -> tuple[Family
     return tuple(family for family in found if family is not None)
 
 
+def family_key(plan: QueryPlan) -> object | None:
+    """What is equal for queries that may be of one family; None if a query may be of none."""
+    return None if plan.shape is None or not plan.is_member else (plan.shape, plan.disabled)
+
+
 def are_alike(plan: QueryPlan, other: QueryPlan) -> bool:
     """Whether two queries may be of one family."""
-    if plan.shape is None or plan.disabled != other.disabled:
-        return False
-    return plan.is_member and other.is_member and plan.shape == other.shape
+    key = family_key(plan)
+    return key is not None and key == family_key(other)
 
 
 def family_begun_by(plan: QueryPlan, begun: bool = False) -> Family | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import chain
@@ -81,6 +82,8 @@ class PushedQueries:
         self._counters: dict[str, InstantCounter] = {}
         self.seconds: dict[str, float] = {}  # of work, by query or family
         self._suppressed = 0  # by queries that have gone
+        # How many queries run alone, by the key of their family; None until somebody asks.
+        self._alone_alike: Counter[object] | None = None
         self._suppressed_now: int | None = None  # as long as no unit is advanced
         self._muted_now: dict[str, int] | None = None  # likewise
         self._exceeded: Mapping[PushedQuery, Excess] | None = None  # the same
@@ -186,10 +189,13 @@ class PushedQueries:
 
     def _begun(self, query: PushedQuery) -> PushedUnit | None:
         """A new family for a query that is added, if enough others of its shape run alone."""
-        alone = (unit.queries[0].plan for unit in self._units if not unit.is_family)
-        alike = [plan for plan in alone if families_module.are_alike(plan, query.plan)]
-        few = len(alike) < thresholds.current.family_queries - 1
-        if few or not self._families or may_fail(query.plan):
+        key = families_module.family_key(query.plan)
+        if key is None or not self._families or may_fail(query.plan):
+            return None
+        if self._alone_alike is None:
+            alone = (unit.queries[0].plan for unit in self._units if not unit.is_family)
+            self._alone_alike = Counter(map(families_module.family_key, alone))
+        if self._alone_alike[key] < thresholds.current.family_queries - 1:
             return None
         family = families_module.family_begun_by(query.plan, self._how.options.is_unlimited)
         return None if family is None else PushedUnit({0: query}, self._how, family)
@@ -219,6 +225,8 @@ class PushedQueries:
         self.queries.append(query)
         if len(unit.queries) == 1:  # the unit is new
             self._units.append(unit)
+            if self._alone_alike is not None and not unit.is_family:
+                self._alone_alike[families_module.family_key(query.plan)] += 1
             self._sources = self._groups = None
             self._suppressed_now = self._muted_now = self._exceeded = None
             for iri in query.plan.inputs.streams:
@@ -232,6 +240,7 @@ class PushedQueries:
         self._numbers = {query: number for number, query in enumerate(self.queries)}
         # A family comes after the streams that its first member reads, and all read the same.
         self._units = [*dict.fromkeys(self._unit_of[query] for query in self._running)]
+        self._alone_alike = None
         self._sources = self._groups = None
         self._suppressed_now = self._muted_now = self._exceeded = None
         self._readers: dict[str, list[PushedUnit]] = {}
