@@ -11,6 +11,7 @@ from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.expr.doubles import doubles_of
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import may_be_blank
+from spaseq.rdf.columns.distinct_rows import row_order
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import (
@@ -67,7 +68,7 @@ class RowCutter:
         found = [part for part in found if len(part.event)]
         if not found:
             return {}
-        cells = _Cells(found, self._widths, len(index.batch))
+        cells = _Cells(found, self._widths)
         numbers = self._numbers(cells, index)
         codes, texts = _scoped(cells, index)
         used, ends, places = compacted_parts(codes, cells.ends, len(index.lexicon) + len(texts))
@@ -134,11 +135,11 @@ class _Cells:
         query, event, gpm: [n], of each row.
     """
 
-    def __init__(self, found: Sequence[JointSolutions], widths: Int64s, events: int) -> None:
+    def __init__(self, found: Sequence[JointSolutions], widths: Int64s) -> None:
         query = np.concatenate([part.query for part in found])
         event = np.concatenate([part.event for part in found])
         gpm = np.concatenate([part.gpm for part in found])
-        order = np.argsort((query * events + event) * (int(gpm.max()) + 1) + gpm, kind="stable")
+        order = row_order([query, event, gpm])
         self.query, self.event = query[order], event[order]
         self.gpm = gpm[order].astype(np.int32)
         firsts = np.flatnonzero(np.diff(self.query, prepend=-1))

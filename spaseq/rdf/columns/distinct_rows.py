@@ -22,9 +22,14 @@ def row_keys(columns: Sequence[Any]) -> Int64s:
     >>> row_keys([np.array([1, 0, 1]), np.array([-5, 2, -5])]).argsort(kind="stable").tolist()
     [1, 0, 2]
     """
+    return _keys(columns)[0]
+
+
+def _keys(columns: Sequence[Any]) -> tuple[Int64s, int]:
+    """(the keys [n] of rows, a number above all of them)."""
     key, keys = np.zeros(len(columns[0]), np.int64), 1
     if not len(key):
-        return key
+        return key, keys
     for column in columns:
         low, high = int(column.min()), int(column.max())
         if high - low >= 2**32:
@@ -35,12 +40,19 @@ def row_keys(columns: Sequence[Any]) -> Int64s:
             used, key = np.unique(key, return_inverse=True)
             keys = len(used)
         key, keys = key * width + (column.astype(np.int64) - low), keys * width
-    return key
+    return key, keys
 
 
 def row_order(columns: Sequence[Any]) -> Indices:
     """The order [n] of rows, the first column first; equal rows stay as they are."""
-    return np.argsort(row_keys(columns), kind="stable")
+    key, keys = _keys(columns)
+    rows = len(key)
+    if not rows or keys * rows >= _MOST:
+        return np.argsort(key, kind="stable")
+    order = key * rows + np.arange(rows)  # to sort numbers takes a seventh of the time
+    order.sort()
+    order %= rows
+    return order
 
 
 def first_rows(columns: Sequence[Any]) -> Indices:

@@ -231,9 +231,10 @@ class EventBatch:
 
     def take(self, events: Indices | Int64s) -> EventBatch:
         """The events at the given positions, in that order, with the same term table."""
-        sizes = np.diff(self.start)[events]
+        first = self.start[events]
+        sizes = self.start[1:][events] - first
         start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        rows = np.arange(start[-1]) + np.repeat(self.start[events] - start[:-1], sizes)
+        rows = np.arange(start[-1]) + np.repeat(first - start[:-1], sizes)
         return EventBatch(
             self.stream,
             self.time[events],

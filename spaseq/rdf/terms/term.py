@@ -194,6 +194,8 @@ _LANGUAGE = late_pattern(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*(--(ltr|rtl))?")
 _NAMED = {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r", 0x22: '\\"', 0x5C: "\\\\"}
 _ESCAPES = {c: f"\\u{c:04X}" for c in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF)} | _NAMED
 _NEEDS_ESCAPE = late_pattern('[\x00-\x1f"\\\\\x7f\ufffe\uffff]')
+_RARE_ESCAPES = {c: text for c, text in _ESCAPES.items() if chr(c) not in '\\"\n'}
+_NEEDS_RARE_ESCAPE = late_pattern("[\x00-\x09\x0b-\x1f\x7f\ufffe\uffff]")
 
 _UNNAMED = {v[1]: chr(k) for k, v in _NAMED.items()} | {"'": "'"}
 _ESCAPE = late_pattern(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
@@ -360,7 +362,7 @@ def literal_text(lexical: str, datatype: str = XSD_STRING, language: str | None 
 
     ValueError for a malformed language tag or datatype IRI.
     """
-    escaped = lexical.translate(_ESCAPES) if _NEEDS_ESCAPE.search(lexical) else lexical
+    escaped = _escaped(lexical) if _NEEDS_ESCAPE.search(lexical) else lexical
     if language is not None:
         if _LANGUAGE.fullmatch(language) is None:
             raise ValueError(f"{language!r} is not a language tag")
@@ -368,6 +370,12 @@ def literal_text(lexical: str, datatype: str = XSD_STRING, language: str | None 
     if datatype == XSD_STRING:
         return f'"{escaped}"'
     return f'"{escaped}"^^{_datatype_text(datatype)}'
+
+
+def _escaped(lexical: str) -> str:
+    """The text with escapes; `str.translate` looks up each character, so it has the rare ones."""
+    text = lexical.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return text.translate(_RARE_ESCAPES) if _NEEDS_RARE_ESCAPE.search(text) else text
 
 
 _datatype_text = lru_cache(maxsize=256)(iri_text)  # a query names few datatypes
