@@ -102,12 +102,12 @@ class ChangeBatch(Sequence[Answer]):
 
     def _wanted(self, term: PatternTerm) -> TermColumn:
         """A term of DELETE for each answer; a wildcard where it is not bound."""
-        own = column_of(self.answers, term)
-        if isinstance(term, str) or own.codes.min(initial=0) >= 0:
-            return own
-        terms = pa.concat_arrays([own.terms, text_array([wildcard(term.name)])])
+        column = column_of(self.answers, term)
+        if isinstance(term, str) or column.codes.min(initial=0) >= 0:
+            return column
+        terms = pa.concat_arrays([column.terms, text_array([wildcard(term.name)])])
         return TermColumn(
-            np.where(own.codes < 0, len(own.terms), own.codes).astype(np.int32), terms
+            np.where(column.codes < 0, len(column.terms), column.codes).astype(np.int32), terms
         )
 
 

@@ -78,15 +78,15 @@ def mentions(expr: ast.Expr) -> frozenset[str]:
 def _with_expressions(pattern: n.Pattern, values: Values) -> n.Pattern:
     """An inner node with its operands substituted, whose expressions see the values."""
     read = frozenset[str]().union(*map(mentions, expressions(pattern)))
-    found = mapped(pattern, lambda operand: substituted(operand, values))
-    hidden = read & values.keys() - certain(found)
-    match found:
+    changed = mapped(pattern, lambda operand: substituted(operand, values))
+    hidden = read & values.keys() - certain(changed)
+    match changed:
         case n.LeftJoin(left, right, expr):
-            found = n.LeftJoin(left, _knowing(right, values, hidden), expr)
+            changed = n.LeftJoin(left, _knowing(right, values, hidden), expr)
         case n.Filter() | n.Extend() | n.OrderBy() | n.Group():
-            found = mapped(found, lambda operand: _knowing(operand, values, hidden))
+            changed = mapped(changed, lambda operand: _knowing(operand, values, hidden))
     extra = hidden - possible(pattern)
-    return n.Project(found, tuple(sorted(possible(pattern)))) if extra else found
+    return n.Project(changed, tuple(sorted(possible(pattern)))) if extra else changed
 
 
 def _knowing(pattern: n.Pattern, values: Values, names: Iterable[str]) -> n.Pattern:

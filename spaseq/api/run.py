@@ -323,10 +323,10 @@ def split_live(streams: Mapping[str, Any]) -> tuple[dict[str, Iterator[Any]], di
 
 def live_run(task: Task, live: Sequence[str], bounded: Mapping[str, Any]) -> Any:
     """The run over live streams (IRIs), and over others that are read to their ends first."""
-    from spaseq.runtime.streaming import LiveRun, refuse, reporting
+    from spaseq.runtime.streaming import GeneratorRun, refuse, reporting
 
     job = replace(task.job, streams=bounded_sources(bounded, task.options))
-    return LiveRun(job, live, task.delay_ms, refuse if task.strict else reporting(job))
+    return GeneratorRun(job, live, task.delay_ms, refuse if task.strict else reporting(job))
 
 
 def answers_of(job: Job, runtime: RuntimeOptions) -> Generator[tuple[int, Answer]]:

@@ -280,11 +280,11 @@ def _inform(made: SpaseqServer) -> None:
     @made.feature(lsp.TEXT_DOCUMENT_HOVER)
     def hovered(params: lsp.HoverParams) -> lsp.Hover | None:
         document, offset = made.at(params)
-        found = hover(document, offset, made.vocabulary)
-        if found is None:
+        shown = hover(document, offset, made.vocabulary)
+        if shown is None:
             return None
-        content = lsp.MarkupContent(lsp.MarkupKind.Markdown, found.text)
-        return lsp.Hover(content, made.range(document, found.span))
+        content = lsp.MarkupContent(lsp.MarkupKind.Markdown, shown.text)
+        return lsp.Hover(content, made.range(document, shown.span))
 
     options = lsp.CompletionOptions(trigger_characters=["?", "$", ":", "<", "(", "^"])
 
@@ -294,17 +294,17 @@ def _inform(made: SpaseqServer) -> None:
         top = Span(0, 0)
         items = [
             lsp.CompletionItem(
-                found.label,
-                kind=_ITEM_KINDS[found.sort],
-                detail=found.detail or None,
+                offered.label,
+                kind=_ITEM_KINDS[offered.sort],
+                detail=offered.detail or None,
                 sort_text=f"{number:04}",
-                filter_text=document.text[found.span.start : found.span.end] or found.label,
-                text_edit=made.edit(document, found.span, found.text),
-                additional_text_edits=[made.edit(document, top, found.added)]
-                if found.added
+                filter_text=document.text[offered.span.start : offered.span.end] or offered.label,
+                text_edit=made.edit(document, offered.span, offered.text),
+                additional_text_edits=[made.edit(document, top, offered.added)]
+                if offered.added
                 else None,
             )
-            for number, found in enumerate(completions(document, offset, made.vocabulary))
+            for number, offered in enumerate(completions(document, offset, made.vocabulary))
         ]
         return lsp.CompletionList(is_incomplete=True, items=items)
 

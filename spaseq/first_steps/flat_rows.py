@@ -50,15 +50,15 @@ class _Fields:
     def of(self, value: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
         """(variable, value) of each field; `path` has the variables of the objects around it."""
         for name, content in value.items():
-            own = path[-1] + inner_name(name) if path else variable_of(name)
-            self.names.add(own)
+            variable = path[-1] + inner_name(name) if path else variable_of(name)
+            self.names.add(variable)
             if path:
-                self.objects[own] = path[0]
+                self.objects[variable] = path[0]
             if len(path) == 1:
-                self.inner.add(own)
+                self.inner.add(variable)
             if isinstance(content, Mapping | list | bytes):
-                self.composite.add(own)
+                self.composite.add(variable)
             if not isinstance(content, Mapping):
-                yield own, content
+                yield variable, content
             elif name != "@context":
-                yield from self.of(content, (*path, own))
+                yield from self.of(content, (*path, variable))

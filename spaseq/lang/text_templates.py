@@ -119,22 +119,22 @@ class TextTemplate:
             return None
         spans = sorted({(c.span.start, c.span.end) for c in constants if c.span != NOWHERE})
         of_span = {(c.span.start, c.span.end): c for c in constants}
-        found = {s: f for s in spans if (f := _form(text[slice(*s)], of_span[s])) is not None}
-        if not found:
+        forms = {s: f for s in spans if (f := _form(text[slice(*s)], of_span[s])) is not None}
+        if not forms:
             return None
-        places = {span: number for number, span in enumerate(found)}
-        own = [of_span[span] for span in found]
-        written = _written(text, found)
+        places = {span: number for number, span in enumerate(forms)}
+        varying = [of_span[span] for span in forms]
+        written = _written(text, forms)
         template = cls(
-            re.compile(_expression(written, found.values())),
-            tuple(found.values()),
+            re.compile(_expression(written, forms.values())),
+            tuple(forms.values()),
             tuple(places.get((c.span.start, c.span.end), -1) for c in constants),
             tuple(constants),
             tuple(terms),
-            _pattern(own),
+            _pattern(varying),
             frozenset(_others(query, places)),
             written,
-            _pieces(query, places, _pattern(own)),
+            _pieces(query, places, _pattern(varying)),
             TermText(query.prologue),
         )
         given = template.given(text)

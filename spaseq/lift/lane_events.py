@@ -175,17 +175,17 @@ class LaneEvents:
         """The rows that have each triple of the template [size]; None if all do."""
         valid = []
         for triple in self._inside:
-            subject, own = triple.terms[0], None
+            subject, rows = triple.terms[0], None
             lane = lanes.get(subject.name) if isinstance(subject, ast.Var) else None
             if lane is not None and not _is_iris(lane):
                 raise NotColumns
             for term in (subject, triple.terms[2]):
                 bound = _bound(lanes.get(term.name), size) if isinstance(term, ast.Var) else None
                 if bound is not None:
-                    own = bound if own is None else own & bound
-            valid.append(own)
+                    rows = bound if rows is None else rows & bound
+            valid.append(rows)
         content = [v for t, v in zip(self._inside, valid, strict=True) if t is not self._time]
-        partly = [own for own in content if own is not None]
+        partly = [rows for rows in content if rows is not None]
         if len(partly) == len(content) and not np.logical_or.reduce(partly).all():
             raise NotColumns
         return valid

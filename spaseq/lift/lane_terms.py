@@ -120,15 +120,15 @@ class LaneGroup:
     @cached_property
     def _encoded(self) -> tuple[list[Int32s], Lane]:
         """(codes of each lane, distinct values)."""
-        own = [lane.encoded() for lane in self.lanes]
-        if len(own) == 1:
-            return [own[0][0]], own[0][1]
-        places, distinct = _together([lane for _, lane in own]).encoded()
-        ends = np.cumsum([len(lane) for _, lane in own])[:-1]
+        encoded = [lane.encoded() for lane in self.lanes]
+        if len(encoded) == 1:
+            return [encoded[0][0]], encoded[0][1]
+        places, distinct = _together([lane for _, lane in encoded]).encoded()
+        ends = np.cumsum([len(lane) for _, lane in encoded])[:-1]
         parts = np.split(places, ends)
         codes = [
             np.append(part, np.int32(-1))[codes]
-            for part, (codes, _) in zip(parts, own, strict=True)
+            for part, (codes, _) in zip(parts, encoded, strict=True)
         ]
         return codes, distinct
 

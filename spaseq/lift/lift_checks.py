@@ -63,18 +63,18 @@ def check_lift(
     ['triple patterns cannot stand in a lift: its WHERE has BIND, FILTER, VALUES and UNNEST']
     """
     parsed = parse_lift(text, name)
-    found = list(parsed.diagnostics)
+    diagnostics = list(parsed.diagnostics)
     if parsed.lift is not None:
         for each in _findings(parsed.lift, time_predicate):
-            place = each.node.span, parsed.source, (), each.suggestion
-            found.append(Diagnostic(each.severity, each.code, each.message, *place))
-    found = sorted(dict.fromkeys(found), key=lambda d: (d.span.start, d.severity))
-    failed = parsed.lift is None or any(d.severity == "error" for d in found)
+            details = each.node.span, parsed.source, (), each.suggestion
+            diagnostics.append(Diagnostic(each.severity, each.code, each.message, *details))
+    diagnostics = sorted(dict.fromkeys(diagnostics), key=lambda d: (d.span.start, d.severity))
+    failed = parsed.lift is None or any(d.severity == "error" for d in diagnostics)
     if failed:
-        return CheckedLift(None, tuple(found))
+        return CheckedLift(None, tuple(diagnostics))
     assert parsed.lift is not None
     plan = plan_lift(parsed.lift, name, time_predicate, time_unit)
-    return CheckedLift(plan, tuple(found))
+    return CheckedLift(plan, tuple(diagnostics))
 
 
 def compiled_lift(

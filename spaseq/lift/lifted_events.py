@@ -199,30 +199,30 @@ class EventMaker:
 
         A row for which the lift makes no time has that of `times` [n], in ms, if it is not NO_TIME.
         """
-        found = self._maker.solutions(block, self._solutions)
-        self._solutions += max(len(block), found.most)
-        rows = np.array(found.rows, np.int64)
+        solutions = self._maker.solutions(block, self._solutions)
+        self._solutions += max(len(block), solutions.most)
+        rows = np.array(solutions.rows, np.int64)
         present = np.unique(rows)
-        filtered = len(block) - len(present) - len(found.bad)
+        filtered = len(block) - len(present) - len(solutions.bad)
         self.filtered += filtered
-        bad = dict(found.bad)
+        bad = dict(solutions.bad)
         event = np.searchsorted(present, rows)  # [m] the event of each solution
         codes: dict[str, int] = {}
         parts = []
         for plan in (self._plan, *self._plan.others):
             graph = TemplateGraphs(
-                plan, found, None if times is None else times[present], codes, self._times
+                plan, solutions, None if times is None else times[present], codes, self._times
             )
             several = bool(self._plan.others)
             parts.append(graph.made(event, len(present), several))
             refuse_long_literals(parts[-1], self._limits)
         made = parts[0] if len(parts) == 1 else joined(parts, [*codes])
-        for place, reason in made.bad.items():
-            bad.setdefault(int(present[place // len(parts)]), reason)
+        for number, reason in made.bad.items():
+            bad.setdefault(int(present[number // len(parts)]), reason)
         present = np.repeat(present, len(parts))
         for row in sorted(bad):
             on_bad(row, bad[row], None)
-        _report_lost(lost_values(found.lost, bad), 0, on_bad)
+        _report_lost(lost_values(solutions.lost, bad), 0, on_bad)
         self._remark(0, on_bad)
         return self._batch(made, filtered, present)
 

@@ -115,15 +115,15 @@ def joined(parts: Sequence[MadeEvents], terms: list[str]) -> MadeEvents:
     absent = {row * several + n for n, made in enumerate(parts) for row in made.absent}
     bad: dict[int, str] = {}
     for row in range(size):
-        places = range(row * several, (row + 1) * several)
-        found = [made.bad[row] for made in parts if row in made.bad]
-        own = [names[place] for place in places if place not in absent]
-        if not found and not own:
-            found = ["no event of the row has a triple besides its time"]
-        if not found and len(set(own)) < len(own):
-            found = ["two GRAPHs of the row have one name"]
-        if found:
-            bad |= dict.fromkeys(places, found[0])
+        numbers = range(row * several, (row + 1) * several)
+        reasons = [made.bad[row] for made in parts if row in made.bad]
+        row_names = [names[number] for number in numbers if number not in absent]
+        if not reasons and not row_names:
+            reasons = ["no event of the row has a triple besides its time"]
+        if not reasons and len(set(row_names)) < len(row_names):
+            reasons = ["two GRAPHs of the row have one name"]
+        if reasons:
+            bad |= dict.fromkeys(numbers, reasons[0])
     return MadeEvents(terms, event[order], s, p, o, time, code, names, bad, sorted(absent))
 
 

@@ -32,26 +32,26 @@ def point_distances(a: Float64s, b: Float64s) -> Float64s:
 
 def distances(first: Any, second: Any) -> Float64s:
     """The distances (m) between pairs of shapes [n]; NaN where one is empty or off the globe."""
-    found = np.full(len(first), np.nan)
+    metres = np.full(len(first), np.nan)
     left = shapely.get_type_id(first) == 0
     right = shapely.get_type_id(second) == 0
     there = ~shapely.is_empty(first) & ~shapely.is_empty(second)
     rows = np.flatnonzero(left & right & there)
     if len(rows):
         a, b = (shapely.get_coordinates(shapes[rows]) for shapes in (first, second))
-        found[rows] = point_distances(a, b)
+        metres[rows] = point_distances(a, b)
     for points, shapes, rows in (
         (first, second, np.flatnonzero(left & ~right & there)),
         (second, first, np.flatnonzero(right & ~left & there)),
     ):
         if len(rows):
-            found[rows] = _short_distances(points[rows], shapes[rows])
-        far = rows[np.isnan(found[rows])]
+            metres[rows] = _short_distances(points[rows], shapes[rows])
+        far = rows[np.isnan(metres[rows])]
         if len(far):
-            found[far] = _far_distances(shapely.get_coordinates(points[far]), shapes[far])
+            metres[far] = _far_distances(shapely.get_coordinates(points[far]), shapes[far])
     for row in np.flatnonzero(there & ~left & ~right):
-        found[row] = _between(first[row], second[row])
-    return found
+        metres[row] = _between(first[row], second[row])
+    return metres
 
 
 def _between(first: Any, second: Any) -> float:

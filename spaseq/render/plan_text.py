@@ -126,14 +126,14 @@ def window_gpms(plan: QueryPlan, window: int) -> Iterator[tuple[str, str | None]
 
 
 def _kept_text(plan: QueryPlan, gpm: str) -> str:
-    own = next(own for own in plan.patterns.kept if plan.patterns.gpms[own.gpm].name == gpm)
-    pattern = plan.patterns.gpms[own.gpm].pattern
+    kept = next(kept for kept in plan.patterns.kept if plan.patterns.gpms[kept.gpm].name == gpm)
+    pattern = plan.patterns.gpms[kept.gpm].pattern
     of_knowledge = reads(kept_part(pattern), plan.inputs.kbs)
     where = " with graphs that stay as they are" if of_knowledge else ""
-    if isinstance(own, KeptGroups):
+    if isinstance(kept, KeptGroups):
         more = ", and all of them after a change of the knowledge" if reads_around(pattern) else ""
         return f"the groups of {gpm}{where}: a close costs those that changed{more}"
-    parts = len(own.parts)
+    parts = len(kept.parts)
     if parts == 1:
         return f"the solutions of {gpm}{where}: a close costs those that come and go"
     return (

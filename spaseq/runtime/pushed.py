@@ -175,14 +175,14 @@ class PushedQueries:
         Raises:
             UsageError: as from `add`.
         """
-        (own,) = other.queries
-        snapshot = other.unit(own).snapshot()
+        (adopted,) = other.queries
+        snapshot = other.unit(adopted).snapshot()
         plan = keeping_lasting(plan, plan.inputs.kbs)
         plans, plan = _in_order([query.plan for query in self.queries], plan)
         query, new = self._query(plan), self.graphs.adopt(other.graphs)
-        known = {id(own.plan): own for own in [*self.queries, query]}
+        known = {id(each.plan): each for each in [*self.queries, query]}
         self._unit_of[query] = restored_unit(snapshot, [query], self._how)
-        self._connect([known[id(own)] for own in plans])
+        self._connect([known[id(each)] for each in plans])
         for iri in new:
             for unit in self._readers.get(changes_of(iri), ()):
                 self.graphs[iri].tell(unit)

@@ -33,8 +33,8 @@ class _LiveStream:
     clock: int | None = None
 
 
-class LiveRun:
-    """A job with live streams, beside those that can be read to their ends.
+class GeneratorRun:
+    """A job with live streams, such as generators, beside those that can be read to their ends.
 
     The caller asks `waits_for` which stream is behind, gets its next event and gives it to `take`,
     or calls `end` if there is none. Each call returns (number of the query, answer) of the answers

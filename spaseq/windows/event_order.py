@@ -28,18 +28,18 @@ class EventOrder:
 
     def places(self, rows: SolutionBatch) -> RowSelection:
         """The places of the rows of the window's streams, in that order."""
-        own: RowSelection = slice(None)
+        of_streams: RowSelection = slice(None)
         if len(self._streams) < len(self._ranks):
             of_window = np.isin(rows.stream, self._streams)
             if not of_window.all():
-                own = np.flatnonzero(of_window)
-        time, k, stream = rows.time[own], rows.k[own], rows.stream[own]
+                of_streams = np.flatnonzero(of_window)
+        time, k, stream = rows.time[of_streams], rows.k[of_streams], rows.stream[of_streams]
         tied = time[1:] == time[:-1]
         ordered = (time[1:] >= time[:-1]).all() and not ((k[1:] < k[:-1]) & tied).any()
         if ordered and not _differs(stream).any():
-            return own
+            return of_streams
         order = np.lexsort((self._ranks[stream], k, time))
-        return order if isinstance(own, slice) else own[order]
+        return order if isinstance(of_streams, slice) else of_streams[order]
 
     def event_columns(self, rows: SolutionBatch) -> Mapping[str, Array]:
         """The columns of `kept_rows.EVENT_COLUMNS` of some rows in order, the next ones."""

@@ -71,20 +71,20 @@ def _replaced(regex: XPathPattern, text: str, template: _Template) -> str:
     """The text with each match replaced, within the budget."""
     budget = current_budget()
     done: list[str] = []  # joined parts
-    found: list[str] = []
+    pieces: list[str] = []
     end = size = 0
     for match in regex.found(text):
-        found.append(text[end : match.start()])
+        pieces.append(text[end : match.start()])
         end = match.end()
         if size + template.growth(end - match.start()) > budget.limits.literal_bytes:
             budget.literal(size + template.size(match))
-        found.append(template.expanded(match))
-        size += len(found[-1])
-        if len(found) >= _JOINED:
+        pieces.append(template.expanded(match))
+        size += len(pieces[-1])
+        if len(pieces) >= _JOINED:
             budget.check()
-            done.append("".join(found))
-            found.clear()
-    return "".join([*done, *found, text[end:]])
+            done.append("".join(pieces))
+            pieces.clear()
+    return "".join([*done, *pieces, text[end:]])
 
 
 @record

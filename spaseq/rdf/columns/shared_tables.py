@@ -43,23 +43,26 @@ def _by_table(
 ) -> list[TermColumn]:
     """What `of` makes of the parts of each column; those with the same tables are one for it."""
     alike: dict[object, list[int]] = {}
-    for place, own in enumerate(zip(*parts, strict=True)):
-        tables = tuple([column.table for column in own])
-        alike.setdefault(place if None in tables else tables, []).append(place)
-    found: dict[int, TermColumn] = {}
+    for number, columns in enumerate(zip(*parts, strict=True)):
+        tables = tuple([column.table for column in columns])
+        alike.setdefault(number if None in tables else tables, []).append(number)
+    made: dict[int, TermColumn] = {}
     for places in alike.values():
         if len(places) == 1:
-            found[places[0]] = of([part[places[0]] for part in parts])
+            made[places[0]] = of([part[places[0]] for part in parts])
             continue
-        whole = of([_stacked([part[place] for place in places]) for part in parts])
+        whole = of([_stacked([part[number] for number in places]) for part in parts])
         split, first = [], 0
         for part in parts:
             end = first + len(places) * len(part[places[0]])
             split.append(whole.codes[first:end].reshape(len(places), -1))
             first = end
         codes = split[0] if len(split) == 1 else np.concatenate(split, axis=1)
-        found |= {p: TermColumn(own, whole.terms) for p, own in zip(places, codes, strict=True)}
-    return [found[place] for place in range(len(found))]
+        made |= {
+            p: TermColumn(part_codes, whole.terms)
+            for p, part_codes in zip(places, codes, strict=True)
+        }
+    return [made[number] for number in range(len(made))]
 
 
 def _stacked(columns: Sequence[TermColumn]) -> TermColumn:

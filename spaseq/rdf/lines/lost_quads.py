@@ -48,12 +48,13 @@ class _Sides:
     """
 
     def __init__(self, statements: Statements, earlier: str | None) -> None:
-        own = statements
-        is_time = (own.g < 0) & (own.p == TIME_PREDICATE)
+        rows = statements
+        is_time = (rows.g < 0) & (rows.p == TIME_PREDICATE)
         self._statements, self._earlier = statements, earlier
-        self._owner = np.where(is_time, own.s, own.g)  # the graph that a row is of, or gives a time
-        self._owned = np.flatnonzero((own.g >= 0) | is_time)
-        self.named = np.flatnonzero(own.g >= 0)
+        # the graph that a row is of, or gives a time
+        self._owner = np.where(is_time, rows.s, rows.g)
+        self._owned = np.flatnonzero((rows.g >= 0) | is_time)
+        self.named = np.flatnonzero(rows.g >= 0)
         self.found: set[int] = set()
         self.ahead: set[str | None] = set()
         self.is_earlier = False

@@ -49,17 +49,17 @@ class Watched:
 
 def passed(places: Mapping[Key, PlaceTime], watched: Watched) -> dict[Key, int]:
     """The watermarks (ms) that rise, by partition."""
-    found = {
+    risen = {
         key: place.reached
         for key, place in places.items()
         if place.reached is not None and key[0] in watched.waited
     }
     if any(place.is_idle for place in places.values()):
-        least = _least(places, found, watched)
+        least = _least(places, risen, watched)
         for key, place in places.items():
             if place.is_idle and (to := least.get(key[0])) is not None and key[0] in watched.waited:
-                found[key] = max(to, found.get(key, to))
-    return {key: to for key, to in found.items() if _is_behind(places[key].watermark, to)}
+                risen[key] = max(to, risen.get(key, to))
+    return {key: to for key, to in risen.items() if _is_behind(places[key].watermark, to)}
 
 
 def _least(

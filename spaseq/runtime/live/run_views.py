@@ -126,16 +126,16 @@ class QueryWaits:
 def waits_of(engine: LiveEngine, query: PushedQuery) -> QueryWaits:
     """What a query waits for after the last `advance`."""
     marks, unit = engine.marks(), engine.queries.unit(query)
-    own = {iri: marks[iri] for iri in engine.queries.sources()[unit] if iri in marks}
-    if not own or not unit.sequence.waits_after(min(own.values())):
+    mark_of = {iri: marks[iri] for iri in engine.queries.sources()[unit] if iri in marks}
+    if not mark_of or not unit.sequence.waits_after(min(mark_of.values())):
         return QueryWaits()
     ends = sorted(answer.end[0] for answer in unit.foreseen(query, _FAR))
-    reached = max(own.values())
+    reached = max(mark_of.values())
     held, open_ = [e for e in ends if e <= reached], [e for e in ends if e > reached]
-    last = held[-1] if held else min(own.values())
-    behind = {iri for iri, mark in own.items() if mark < last}
+    last = held[-1] if held else min(mark_of.values())
+    behind = {iri for iri, mark in mark_of.items() if mark < last}
     if open_:
-        behind |= {iri for iri in own if not engine.goes_on(iri)}
+        behind |= {iri for iri in mark_of if not engine.goes_on(iri)}
     return QueryWaits(tuple(open_[:_MOST_WINDOWS]), len(held), tuple(sorted(behind)))
 
 

@@ -233,16 +233,16 @@ class StandingRun:
         """
         plan, end = self._planned(name, text), time.monotonic() + seconds
         queries = self._loop.queries
-        own, ends = self._loop.requests.look(
+        trial, ends = self._loop.requests.look(
             lambda: queries.catch_ups.trial(plan, queries.maintained, since_ms)
         )
-        found: list[LoggedAnswer] = []
-        with closing(own):
-            while own.places != ends and len(found) <= most and time.monotonic() < end:
-                found += [LoggedAnswer.of(plan, answer) for answer in own.advance(ends)]
-                if own.failure is not None:
-                    raise UsageError(f"query {name} fails: {own.failure}")
-            return found[:most], own.places != ends or len(found) > most
+        answers: list[LoggedAnswer] = []
+        with closing(trial):
+            while trial.places != ends and len(answers) <= most and time.monotonic() < end:
+                answers += [LoggedAnswer.of(plan, answer) for answer in trial.advance(ends)]
+                if trial.failure is not None:
+                    raise UsageError(f"query {name} fails: {trial.failure}")
+            return answers[:most], trial.places != ends or len(answers) > most
 
     def remove(self, name: str) -> None:
         """Take a query away, with its partial matches; its answers stay readable for a while.
