@@ -55,7 +55,8 @@ class CorrelatedEvaluator:
         """
         self._window_of = window_of
         self._plan, self._on_bad, self._limits = plan, on_bad, limits
-        asks = any(asks_endpoints(own.pattern, knowledge.endpoints) for own in plan.patterns.gpms)
+        patterns = [own.pattern for own in plan.patterns.gpms if own.correlation is not None]
+        asks = any(asks_endpoints(own, knowledge.endpoints) for own in patterns)
         # Whoever keeps account of what endpoints answer must see each use of an answer.
         remembered = (
             0 if asks and knowledge.asked is not None else thresholds.current.remembered_results

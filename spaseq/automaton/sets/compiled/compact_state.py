@@ -9,13 +9,13 @@ import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.pace import Pace
-from spaseq.automaton.sets.compiled.move_tables import MoveTables, S
+from spaseq.automaton.sets.compiled.move_tables import MoveTables, S, widened
 from spaseq.automaton.sets.compiled.set_nodes import SetNodes, whole
 from spaseq.automaton.sets.kernels import compact as kernel
 from spaseq.automaton.sets.kernels import set_arrays
 from spaseq.automaton.sets.python.determinise import DeterministicAutomaton, DeterministicState
 from spaseq.automaton.sets.python.expand import WaitName, Waits
-from spaseq.compiled.arrays import Bools, Indices, Int64s
+from spaseq.compiled.arrays import Bools, Indices, Int64s, grown
 
 _FEW = 16
 """Spare entries."""
@@ -66,10 +66,10 @@ class ActiveLists(Generic[S]):
         """Make room for the slots below `slots`."""
         before = len(self._latest)
         if slots > before:
-            more = ((0, 2 * slots - before), (0, 0))
-            self._active, self._entry_of = np.pad(self._active, more), np.pad(self._entry_of, more)
-            self._latest, self._begins = (np.pad(a, more[0]) for a in (self._latest, self._begins))
-            self._when = np.pad(self._when, more[0], constant_values=set_arrays.EVER)
+            size = 2 * slots
+            self._active, self._entry_of = grown(self._active, size), grown(self._entry_of, size)
+            self._latest, self._begins = grown(self._latest, size), grown(self._begins, size)
+            self._when = grown(self._when, size, set_arrays.EVER)
 
     @property
     def most_made(self) -> int:
@@ -121,7 +121,7 @@ class ActiveLists(Generic[S]):
         elif missing == set_arrays.SET_UNKNOWN:
             self._tables.add_set(int(cursor[set_arrays.SEEN]))
         elif missing == set_arrays.LISTS_FULL:
-            self._entries = np.pad(self._entries, ((0, 0), (0, self._entries.shape[1])))
+            self._entries = widened(self._entries, 2 * self._entries.shape[1])
             self._make_scratch()
         elif missing == set_arrays.ENTRIES_FULL:
             self._make_room_for_entries(int(cursor[set_arrays.NEED]))
@@ -134,15 +134,15 @@ class ActiveLists(Generic[S]):
         before = self._entry_of.shape[1]
         if states > before:
             size = 2 * states
-            self._entry_of = np.pad(self._entry_of, ((0, 0), (0, size - before)))
+            self._entry_of = widened(self._entry_of, size)
             self._make_scratch()
         if words > self._active.shape[1]:
-            self._active = np.pad(self._active, ((0, 0), (0, words - self._active.shape[1])))
+            self._active = widened(self._active, words)
 
     def _make_room_for_entries(self, need: int) -> None:
         before, free = len(self._entries), int(self.nodes.cursor[set_arrays.FREE])
         more = before + need + _FEW
-        self._entries = np.pad(self._entries, ((0, more), (0, 0)))
+        self._entries = grown(self._entries, before + more)
         added = np.arange(before, before + more, dtype=np.int32)
         self._free = np.concatenate([self._free[:free], added, np.empty(before, np.int32)])
         self.nodes.cursor[set_arrays.FREE] = free + more

@@ -95,7 +95,7 @@ class MoveTables(Generic[S]):
         """A new state may change at any set of letters, until its moves are known."""
         word, bit = divmod(state, kernel.WORD)
         if word == self.words:
-            self.changing = np.pad(self.changing, ((0, 0), (0, 1)))
+            self.changing = widened(self.changing, word + 1)
         self.changing[:, word] |= _bits(bit)
 
     def add_set(self, letters: int) -> None:
@@ -137,6 +137,13 @@ class MoveTables(Generic[S]):
                 self.changing[seen, other // kernel.WORD] |= _bits(other % kernel.WORD)
         if state not in known:
             self.changing[seen, state // kernel.WORD] &= ~_bits(state % kernel.WORD)
+
+
+def widened(rows: Array, columns: int) -> Array:
+    """Rows with room for `columns` columns; the new ones are 0."""
+    wider = np.zeros((len(rows), columns), rows.dtype)
+    wider[:, : rows.shape[1]] = rows
+    return wider
 
 
 def _with_room(rows: Array, size: int) -> Array:
