@@ -71,6 +71,11 @@ class KnowledgeVersions:
         """The graphs that have changed."""
         return self._values.keys() | self._coming.keys()
 
+    @property
+    def have_changed(self) -> bool:
+        """Whether some graph has changed."""
+        return bool(self._values or self._coming)
+
     def add(self, change: TimedChange) -> None:
         """Take another change, without wildcards; none of its graph has a later time."""
         self._coming.setdefault(change.graph, []).append(change)

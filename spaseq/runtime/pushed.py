@@ -344,9 +344,10 @@ class PushedQueries:
 
     def drop_values(self, before: int) -> None:
         """Forget the values of graphs that no event after a time (ms) needs."""
-        self.graphs.settle(before)
+        if self.graphs:
+            self.graphs.settle(before)
         versions = self._how.versions
-        if versions.changed and versions.drop(before):
+        if versions.have_changed and versions.drop(before):
             for unit in self._units:
                 unit.graphs_changed(versions.changed)
 
@@ -367,6 +368,7 @@ class PushedQueries:
         self.drop_values(watermark)
         return found
 
+    @collection_paused()
     def advance_streams(self, marks: Mapping[str, int]) -> list[tuple[int, Answer]]:
         """(number of the query, answer) of all answers that the watermarks of streams make certain.
 
@@ -427,11 +429,11 @@ class PushedQueries:
         seconds = time.perf_counter() - since
         self.seconds[unit.title] = self.seconds.get(unit.title, 0.0) + seconds
 
+    @collection_paused()
     def close(self, open_end: int | None = None) -> list[tuple[int, Answer]]:
         """The remaining answers; all streams have ended. `open_end` is as for `SequenceStage`."""
         return self._answers(self._units, lambda unit: unit.close(open_end))
 
-    @collection_paused()
     def _answers(
         self,
         units: Iterable[PushedUnit],

@@ -172,9 +172,10 @@ class PushedUnit:
 
     def _single_events(self) -> SingleEventStage | None:
         """What matches single events without columns; None if nothing can."""
-        first, plan = self._tables[0], self._tabled_units[0].plan
-        if self._events is None and isinstance(first, PatternStage) and plan.changing is None:
-            self._events = SingleEventStage(plan, first)
+        if self._events is None:
+            first, plan = self._tables[0], self._tabled_units[0].plan
+            if isinstance(first, PatternStage) and plan.changing is None:
+                self._events = SingleEventStage(plan, first)
         return self._events
 
     def match_batch(

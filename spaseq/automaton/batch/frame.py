@@ -149,10 +149,15 @@ class BatchFrame:
         if len(self._few.slot) != count:
             self._few = _room(count)
         few, few.number, self._number = self._few, self._number, self._number + count
-        for i, (slot, _, (gpm, _)) in enumerate(placed):
-            few.slot[i], few.gpm[i] = slot, gpm
-        few.time[:], few.k[:] = event.time, event.k
-        few.lowest[:] = self._window.earliest(event.time)
+        time, k, lowest = event.time, event.k, self._window.earliest(event.time)
+        for i, (slot, _, (gpm, _)) in enumerate(placed):  # faster than whole columns of a few rows
+            few.slot[i], few.gpm[i], few.time[i], few.k[i], few.lowest[i] = (
+                slot,
+                gpm,
+                time,
+                k,
+                lowest,
+            )
         return rows, few
 
     def _slot_of(self, row: GpmRow) -> tuple[int, int]:

@@ -36,6 +36,8 @@ def time_ms(when: Time, scale: int = 1) -> int:
     >>> time_ms("2014-08-01T07:50:00Z") == time_ms(datetime(2014, 8, 1, 7, 50))
     True
     """
+    if type(when) is int and -LIMIT_MS < when * scale < LIMIT_MS:  # the usual case
+        return when * scale
     try:
         time = _ms(when, scale)
     except (TypeError, ValueError, OverflowError, AttributeError):
