@@ -126,7 +126,7 @@ def commands(data: Path) -> Iterator[Command]:
 
 
 def parse_seconds(text: Path) -> float:
-    """Of pyoxigraph, in a process of its own."""
+    """How long pyoxigraph takes to parse a file, in another process."""
     done = subprocess.run(
         [sys.executable, "-c", PARSE, text], check=True, capture_output=True, text=True
     )

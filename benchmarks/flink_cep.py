@@ -53,7 +53,7 @@ QUERY = """INSERT INTO answers SELECT company, v1, v2, v3 FROM events MATCH_RECO
 
 def run(events: Path, answers: Path, form: str) -> tuple[int, float]:
     """(answers, CPU seconds); `events` is CSV without a header, with times as Flink writes them."""
-    # Flink stands in a Python of its own: its libraries are of other versions than spaseq's.
+    # Flink is installed in another Python, as it needs other versions of spaseq's libraries.
     from pyflink.java_gateway import get_gateway
     from pyflink.table import EnvironmentSettings, TableEnvironment
 

@@ -13,11 +13,10 @@ class _LatePattern:
         self._pattern, self._flags = pattern, flags
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(
-            re.compile(self._pattern, self._flags), name
-        )  # `re` remembers what it has compiled
-        setattr(self, name, found)
-        return found
+        compiled = re.compile(self._pattern, self._flags)  # `re` remembers what it has compiled
+        value = getattr(compiled, name)
+        setattr(self, name, value)
+        return value
 
 
 def late_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:

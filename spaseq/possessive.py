@@ -17,7 +17,7 @@ IS_RIGHT_IN_RE = sys.version_info >= (3, 11, 5)
 
 
 def possessive(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """A pattern with possessive groups, as `late_pattern` gives it; `flags` are those of `re`.
+    """A pattern with possessive groups, compiled at its first use. `flags` are as for `re.compile`.
 
     >>> possessive(r"(?:a|ab)?+b").match("abb").end()
     2

@@ -151,13 +151,8 @@ class BatchFrame:
         few, few.number, self._number = self._few, self._number, self._number + count
         time, k, lowest = event.time, event.k, self._window.earliest(event.time)
         for i, (slot, _, (gpm, _)) in enumerate(placed):  # faster than whole columns of a few rows
-            few.slot[i], few.gpm[i], few.time[i], few.k[i], few.lowest[i] = (
-                slot,
-                gpm,
-                time,
-                k,
-                lowest,
-            )
+            few.slot[i], few.gpm[i] = slot, gpm
+            few.time[i], few.k[i], few.lowest[i] = time, k, lowest
         return rows, few
 
     def _slot_of(self, row: GpmRow) -> tuple[int, int]:

@@ -19,8 +19,7 @@ from spaseq.rdf.columns.term_columns import distinct
 from spaseq.records import record
 
 ANY = -1
-"""The number of no text: a triple may have any object."""
-
+"""In place of the number of an object: any object."""
 
 _NONE = np.empty(0, np.int64)
 
@@ -63,7 +62,10 @@ class NeededTriples:
         self._is_open = np.array(sizes, np.int64) == 0  # each event may be in a solution
 
     def possible(self, index: VerticalPartition, codes: Callable[[], Int32s]) -> PossibleEvents:
-        """The events of a batch that each pattern may match; `codes` gives those of the texts."""
+        """The events of a batch that each pattern may match.
+
+        `codes` gives the code of each text in the batch, -1 if it is not there.
+        """
         if type(index.batch) is not EventBatch:  # nobody may read the triples of lifted events
             return PossibleEvents(index, np.ones(self.patterns, np.bool_))
         mark, event = self._marked(index, codes())
