@@ -148,7 +148,7 @@ def check(case: Case, copies: Copies, random: Random) -> None:
                     assert each == sorted(expected, key=repr), (name, words, how, number)
 
 
-@sizes(2, 25, _EXAMPLES)
+@sizes(2, 10, _EXAMPLES)
 @pytest.mark.parametrize("kind", ["plain", "ends", "loops"])
 def test_copies_with_the_same_keys(kind: str, examples: int) -> None:
     def check_far_apart(case: Case) -> None:
@@ -162,7 +162,7 @@ def test_copies_with_the_same_keys(kind: str, examples: int) -> None:
     on_examples(examples, check_far_apart, drawn)
 
 
-@sizes(2, 25, _EXAMPLES)
+@sizes(2, 10, _EXAMPLES)
 @pytest.mark.parametrize("kind", ["plain", "ends", "loops"])
 def test_copies_with_keys_of_their_own(kind: str, examples: int) -> None:
     def check_interleaved(case: Case) -> None:

@@ -138,8 +138,9 @@ def command(what: str, runtime: str, place: Path) -> list[str]:
 
 
 REFUSED = [(what, runtime, cell) for what, runtime, cell in CELLS if cell.startswith("no: ")]
+MARKS = {"local": [], "spark --follow": [pytest.mark.slow]}  # half a minute each
 RUN = [
-    pytest.param(what, runtime, marks=[pytest.mark.thorough] * (runtime != "local"))
+    pytest.param(what, runtime, marks=MARKS.get(runtime, [pytest.mark.thorough]))
     for what, runtime, cell in CELLS
     if cell.startswith("yes") and what not in ELSEWHERE
 ]

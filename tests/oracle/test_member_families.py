@@ -104,7 +104,7 @@ def check(number: int, spark: bool = False) -> tuple[bool, bool]:
     return True, any(alone)
 
 
-@sizes(8, 200, 400)
+@sizes(8, 80, 400)
 def test_each_member_has_its_own_answers(examples: int) -> None:
     found = [check(number) for number in range(examples)]
     assert sum(begun for begun, _ in found) > examples // 8
