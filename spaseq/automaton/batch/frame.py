@@ -164,6 +164,10 @@ class BatchFrame:
             return slot, slot
         return slot, self.partitions.number(self.partition_of(key))
 
+    def slot_of(self, row: GpmRow) -> int:
+        """The slot of a row."""
+        return self._slot_of(row)[0]
+
     def _slots(self, solutions: SolutionBatch) -> tuple[Int32s, Int32s]:
         columns = [solutions.values[v] for v in self._key]
         slot = self.keys.numbers(columns, len(solutions)).astype(np.int32)

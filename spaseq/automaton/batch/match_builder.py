@@ -37,12 +37,14 @@ class EnumeratedMatches:
 
     `rows` holds the matches one after the other. `ends` [m, 2 or more] has, for each match, the
     place in `rows` behind it and the measure of its first event. `close` [m] is the close of its
-    window, if a negated step in last place had to wait for it.
+    window, if a negated step in last place had to wait for it. `edges` are the kernel's edges that
+    took the rows, if somebody asks for them.
     """
 
     rows: Int64s
     ends: Int64s
     close: Int64s | None = None
+    edges: Bytes | None = None
 
     def numbers(self) -> list[tuple[int, ...]]:
         """The row numbers of each match."""

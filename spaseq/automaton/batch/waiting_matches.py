@@ -11,7 +11,7 @@ import numpy as np
 
 from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
 from spaseq.automaton.run.live_states import StateKey, StatePlaces, Wanted
-from spaseq.compiled.arrays import Int64s
+from spaseq.compiled.arrays import Bytes, Int64s
 
 
 @dataclass(slots=True)
@@ -19,20 +19,23 @@ class ClosingMatches:
     """m matches by the close of their windows.
 
     `rows` holds their rows, one match after the other; `ends` [m] is the place behind each, and
-    `origin` [m] the measure of its first event. `close` [m] ascends.
+    `origin` [m] the measure of its first event. `close` [m] ascends. `edges` are as in
+    `EnumeratedMatches`.
     """
 
     rows: Int64s
     ends: Int64s
     origin: Int64s
     close: Int64s
+    edges: Bytes | None = None
 
     @classmethod
     def of(cls, found: EnumeratedMatches, close: Int64s) -> ClosingMatches:
         """Matches as they are enumerated; `close` [m] is in the same order."""
         ends, origin = found.ends[:, 0].copy(), found.ends[:, 1].copy()
         size = int(ends[-1]) if len(ends) else 0
-        whole = cls(found.rows[:size].copy(), ends, origin, close)
+        edges = None if found.edges is None else found.edges[:size].copy()
+        whole = cls(found.rows[:size].copy(), ends, origin, close, edges)
         if (close[1:] >= close[:-1]).all():
             return whole
         return whole.take(np.argsort(close, kind="stable"))
@@ -43,7 +46,9 @@ class ClosingMatches:
         lengths = self.ends[chosen] - begins
         ends = np.cumsum(lengths)
         places = np.arange(int(lengths.sum())) + np.repeat(begins - ends + lengths, lengths)
-        return ClosingMatches(self.rows[places], ends, self.origin[chosen], self.close[chosen])
+        edges = None if self.edges is None else self.edges[places]
+        origin, close = self.origin[chosen], self.close[chosen]
+        return ClosingMatches(self.rows[places], ends, origin, close, edges)
 
     @property
     def first(self) -> Int64s:
@@ -100,7 +105,7 @@ class WaitingMatches:
 
     def snapshot(self) -> object:
         """The state for a snapshot."""
-        return [(m.rows, m.ends, m.origin, m.close) for m in self]
+        return [(m.rows, m.ends, m.origin, m.close, m.edges) for m in self]
 
     def restore(self, state: object) -> None:
         """Continue from what `snapshot` returned."""

@@ -2,7 +2,7 @@
 
 Each step of such a match takes the next instant of the partition, whatever operator stands before
 it. So every operator becomes `,`, and keeps its bound on the gap. A negated step between two steps
-then finds no instant to match at.
+then finds no instant to match at. One more repetition of a greedy loop may come later.
 """
 
 from __future__ import annotations
@@ -20,11 +20,8 @@ def contiguous(program: Program) -> Program:
     """The program that finds the matches of another one whose instants are consecutive.
 
     Raises:
-        NotContiguous: a bracket with `&` or AND lets the events of two operands alternate, or a
-            greedy loop looks for a repetition that need not be contiguous.
+        NotContiguous: a bracket with `&` or AND lets the events of two operands alternate.
     """
-    if program.further:
-        raise NotContiguous("a greedy loop looks for one more repetition, contiguous or not")
     return _Contiguous(program).program()
 
 

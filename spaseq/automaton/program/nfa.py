@@ -99,6 +99,17 @@ class Automaton:
     depth: int  # brackets around it
     states: tuple[State, ...]
 
+    @property
+    def gpms(self) -> frozenset[int]:
+        """The GPMs that it takes, in brackets too."""
+        found = set[int]()
+        for edge in (edge for state in self.states for edge in state.edges):
+            if isinstance(edge.label, BracketLabel):
+                found = found.union(*(operand.gpms for operand in edge.label.operands))
+            else:
+                found.add(edge.label.gpm)
+        return frozenset(found)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Negated:
@@ -130,6 +141,12 @@ class Program:
     untils: Mapping[int, int] = field(default_factory=dict)  # repeated step -> negated step
     further: Mapping[GreedyExit, Automaton] = field(default_factory=dict)
     """For each exit of a greedy loop, the automaton of one more repetition."""
+
+    @property
+    def checked(self) -> frozenset[int]:
+        """The GPMs of negated steps, of UNTIL, and of loops that are greedy."""
+        automata = (*(negated.automaton for negated in self.negated), *self.further.values())
+        return frozenset[int]().union(*(automaton.gpms for automaton in automata))
 
     def once_more(self, left: GreedyExit) -> tuple[Action, ...]:
         """The action of a run that repeats a loop once more instead of leaving it."""

@@ -92,6 +92,16 @@ def without_outer_negations(program: Program) -> Program:
     return replace(program, automaton=replace(automaton, states=(begin, *others)), edges=edges)
 
 
+def unchecked(program: Program) -> Program:
+    """The program of the same sequence without outer negations, greedy loops and UNTIL."""
+    states = [
+        replace(state, edges=tuple(replace(edge, exits=()) for edge in state.edges))
+        for state in without_outer_negations(program).automaton.states
+    ]
+    automaton = replace(program.automaton, states=tuple(states))
+    return replace(program, automaton=automaton, untils={}, further={})
+
+
 def _first(automaton: Automaton) -> Iterable[tuple[int, ...]]:
     return {edge.negations for edge in automaton.states[0].edges}
 

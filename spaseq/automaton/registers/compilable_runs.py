@@ -6,7 +6,9 @@ repetitions so far for aggregates of numbers. All other FILTERs of steps become 
 evaluates them, once for the same terms that the run keeps, or once for each run. A negated step
 must be a single GPM. In first or last place, and where it uses variables bound later, it is checked
 on whole matches (`batch.outer_checks`). The GPM of UNTIL does not use variables bound later either,
-and a loop that is greedy or has an UNTIL must repeat one solution at a time.
+and a loop that is greedy or has an UNTIL must repeat one solution at a time. Where that is not so,
+the kernel runs the sequence without these steps and loops, which only take matches away, and Python
+*judges* each match that it finds (`compiled.judged_matches`).
 
 A *threshold sequence* joins its steps by `;` without a bound on gaps and without negated steps, in
 a window of time. Each step has a different GPM, and its only conditions on earlier steps are
@@ -40,6 +42,7 @@ from spaseq.automaton.program.outer_steps import (
     OuterNegation,
     outer_negations,
     single_gpm,
+    unchecked,
     without_outer_negations,
 )
 from spaseq.automaton.program.window import Counted, Window
@@ -145,7 +148,8 @@ class TestedProgram:
 
     `automaton` has a copy of each state of a counted loop for what the count allows. `key` are the
     variables whose values all solutions of a match share, the partition's first. `outer` are the
-    negated steps in first and last place.
+    negated steps in first and last place. `judged`: Python checks each match for negated steps,
+    greedy loops and UNTIL.
     """
 
     automaton: Automaton
@@ -154,6 +158,7 @@ class TestedProgram:
     closings: tuple[TestedClosing, ...]
     outer: tuple[TestedNegation, ...]
     is_threshold_sequence: bool
+    judged: bool
 
     @property
     def reads_whole_runs(self) -> bool:
@@ -175,7 +180,12 @@ def tested_program(
     Raises:
         NoKernel: the register kernel cannot run the sequence.
     """
-    return _Testing(program, gpms, partition, window).program()
+    try:
+        return _Testing(program, gpms, partition, window).program()
+    except NoKernel:
+        if not program.checked:
+            raise
+    return _Testing(program, gpms, partition, window, judged=True).program()
 
 
 class _Testing:
@@ -185,11 +195,13 @@ class _Testing:
         gpms: Sequence[GpmColumns],
         partition: tuple[str, ...],
         window: Window,
+        judged: bool = False,
     ) -> None:
         split = split_by_count(program, _MOST_STATES)
         if split is None:
             raise NoKernel(f"counted loops make more than {_MOST_STATES} states")
-        self._program = program = split
+        self._checked, self._judged = program.checked, judged
+        self._program = program = unchecked(split) if judged else split
         self._gpms, self._partition = gpms, partition
         self._outer = _outer_negations(program)
         self._counted = isinstance(window, Counted)
@@ -211,9 +223,15 @@ class _Testing:
         _check_edges(len(edges))  # before the check of closings, which looks at pairs of edges
         closings = tuple(self._closings())
         _check_edges(len(edges) + len(closings))
-        is_threshold_sequence = not closings and self._is_threshold_sequence(edges)
-        automaton = self._program.automaton
-        return TestedProgram(automaton, self._key, edges, closings, outer, is_threshold_sequence)
+        return TestedProgram(
+            self._program.automaton,
+            self._key,
+            edges,
+            closings,
+            outer,
+            not closings and not self._judged and self._is_threshold_sequence(edges),
+            self._judged,
+        )
 
     # --- the whole program -----------------------------------------------------------------------
 
@@ -241,10 +259,7 @@ class _Testing:
 
     def _key_of(self, takes: Sequence[tuple[int, AlternativeEdge]]) -> tuple[str, ...]:
         """The variables whose values all solutions share, including solutions of negated steps."""
-        used = {taking.take.gpm for _, taking in takes}
-        used.update(self._negated(n).gpm for _, t in takes for n in t.edge.negations)
-        used.update(negation.take.gpm for negation in self._outer)
-        used.update(self._negated(n).gpm for n in self._program.untils.values())
+        used = self._checked | {taking.take.gpm for _, taking in takes}
         if self._program.strict or self._counted:
             return self._partition  # events of other keys count as well
         common = frozenset.intersection(*(self._gpms[g].certain for g in used))
@@ -314,10 +329,15 @@ class _Testing:
             return None
         kills = []
         for number in edge.negations:
-            negated = self._negated(number)
             if number in self._inner:
                 continue
-            kill = self._checks.ending(source, negated)
+            try:
+                negated = self._negated(number)
+                kill = self._checks.ending(source, negated)
+            except NoKernel:
+                if not self._judged:
+                    raise
+                continue
             if kill is not None:
                 kills.append((negated.gpm, kill))
         again = {action.repeat for action in edge.actions if action.kind == "again"}
@@ -413,6 +433,8 @@ class _Testing:
         Their place in a match must be the same in all matches.
         """
         found: dict[int, OuterNegation] = {}
+        if self._judged:
+            return found
         depths = depths_of(self._automaton())
         for source, taking in self._takes:
             for number in taking.edge.negations:

@@ -141,7 +141,7 @@ class Machine:
         self.edges_of, self.gpms_of = {}, {}
         known: dict[object, CompiledTake] = {}
         for automaton in _automata(self.program):
-            self.gpms_of[automaton.id] = _gpms(automaton)
+            self.gpms_of[automaton.id] = automaton.gpms
             self.register(automaton)
             for state in automaton.states:
                 self.register(state)
@@ -207,18 +207,6 @@ class Machine:
 
 
 _TABLES = frozenset(f.name for f in fields(Machine) if not f.init)
-
-
-def _gpms(automaton: Automaton) -> frozenset[int]:
-    """The GPMs that an automaton takes, in brackets too."""
-    found = set[int]()
-    for state in automaton.states:
-        for edge in state.edges:
-            if isinstance(edge.label, BracketLabel):
-                found = found.union(*map(_gpms, edge.label.operands))
-            else:
-                found.add(edge.label.gpm)
-    return frozenset(found)
 
 
 def _automata(program: Program) -> list[Automaton]:

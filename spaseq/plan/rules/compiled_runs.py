@@ -30,4 +30,6 @@ def compiled_runs(plan: QueryPlan) -> QueryPlan:
         return with_evaluator(plan, replace(choice, reason=f"{reason}; not compiled, as {found}"))
     if found.reads_whole_runs:
         reason += "; Python evaluates FILTERs for each partial match"
+    if found.judged:
+        reason += "; Python checks negated steps and loops on each match"
     return with_evaluator(plan, replace(choice, name="compiled-registers", reason=reason))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from spaseq.automaton.program.outer_steps import GREEDY_PLACE, outer_place
 from spaseq.plan.evaluators import (
-    obstacle_to_compiled_registers,
+    for_registers,
     obstacle_to_compiled_sets,
     with_evaluator,
 )
@@ -64,4 +64,5 @@ def _keeps_longest_loops(plan: QueryPlan) -> bool:
         return False
     if any(edge.join is not None and edge.join.kind == ":" for edge in program.edges):
         return False
-    return obstacle_to_compiled_registers(plan) is None
+    found = for_registers(plan)
+    return not isinstance(found, str) and not found.judged

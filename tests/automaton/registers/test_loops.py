@@ -220,22 +220,6 @@ def test_the_table_of_loops(sequence: str, answers: str) -> None:
     assert len(found) == len(answers.split())
 
 
-@pytest.mark.parametrize(
-    ("sequence", "reason"),
-    [
-        ("A; B+; B{1,2}+", "a match may end both within its greedy loop and after all of it"),
-        ("N!; A; R++", "a negated step stands first, and a greedy loop last"),
-        ("A; (R; E)++; C", "a greedy loop repeats more than a single GPM"),
-        ("A; (R; E)+ UNTIL OVER; C", "UNTIL stops a loop over more than a single GPM"),
-        ("A; R+ UNTIL J; B", "the negated J shares ?b, whose value may still change"),
-    ],
-)
-def test_loops_left_in_python_say_why(sequence: str, reason: str) -> None:
-    evaluator = compile_query(loop_query(sequence, "40 SECONDS")).sequence.evaluator
-    assert evaluator.name == "registers"
-    assert reason in evaluator.reason
-
-
 @pytest.mark.parametrize("sequence", ["A; (R; SUMMED)+", "A; AVERAGE+; C", "A; DOUBLED+; C"])
 def test_filters_of_whole_runs_are_evaluated_in_python(sequence: str) -> None:
     text = loop_query(sequence, "20 SECONDS")

@@ -286,9 +286,6 @@ def test_memory_does_not_grow_with_the_keys_ever_seen() -> None:
     [
         ("A; B", {"B": "?b :v ?vb FILTER(?vb > ?va + RAND())"}, "more than numbers"),
         ("A; (B; A | C)", {"C": "?c :v ?va"}, "compete after `;`"),
-        ("A; (B; C)!", {}, "more than a single GPM"),
-        ("(C; B)!; A", {}, "more than a single GPM"),
-        ("A; (B; C)!; A", {}, "more than a single GPM"),
     ],
 )
 def test_what_is_not_compiled(sequence: str, gpms: dict[str, str], reason: str) -> None:

@@ -10,6 +10,7 @@ from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.program.nfa import Acceptance, Edge, Program
 from spaseq.automaton.program.outer_steps import OuterNegation, outer_negations
 from spaseq.automaton.registers.compiled.edge_tests import Number
+from spaseq.automaton.registers.compiled.judged_matches import JudgedMatches
 from spaseq.automaton.registers.compiled.run_state import RunState, WaitingPath
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.loop_tests import without_greedy_ends
@@ -25,7 +26,7 @@ def hand_over(
     tables: RunTables,
     runs: RunState,
     builder: MatchBuilder,
-    outer: OuterNegations | None,
+    outer: OuterNegations | JudgedMatches | None,
 ) -> PartitionSequencer:
     """A sequencer in Python with the partial matches as they are now."""
     return _HandOver(machine, builder).sequencer(tables, runs, outer)
@@ -37,10 +38,12 @@ class _HandOver:
         self._sequencer = PartitionSequencer(machine)
 
     def sequencer(
-        self, tables: RunTables, runs: RunState, outer: OuterNegations | None
+        self, tables: RunTables, runs: RunState, outer: OuterNegations | JudgedMatches | None
     ) -> PartitionSequencer:
+        if isinstance(outer, JudgedMatches):
+            self._judged(outer)
         self._waiting_runs(tables, runs)
-        if outer is not None:
+        if isinstance(outer, OuterNegations):
             self._negated(outer)
             self._waiting_matches(outer)
         return self._sequencer
@@ -74,6 +77,14 @@ class _HandOver:
                 partition.wait_at(step, path, run.origin, may_leave)
             if runs.is_counted:
                 partition.begin_at(runs.events(run.slot))
+
+    def _judged(self, judged: JudgedMatches) -> None:
+        """What checks of matches look back at, and the matches that wait."""
+        for key, history in judged.histories().items():
+            self._sequencer.partition(key).look_back(history)
+        for key, (path, origin) in judged.pending():
+            for match in self._sequencer.partition(key).judged(path, origin):
+                self._sequencer.wait(key, match)
 
     def _negated(self, outer: OuterNegations) -> None:
         """The solutions of negated steps in first and last place."""

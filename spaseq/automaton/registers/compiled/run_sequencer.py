@@ -35,6 +35,7 @@ from spaseq.automaton.registers.compiled.answers import AskedAnswers
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.formulas import Formula
 from spaseq.automaton.registers.compiled.hand_over import hand_over
+from spaseq.automaton.registers.compiled.judged_matches import JudgedMatches
 from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
@@ -124,7 +125,11 @@ class RunSequencer:
             (i, n.offset_ms) for i, n in enumerate(tables.numbers) if n.offset_ms is not None
         ]
         self._row_numbers = [*map(self._row_numbers_of, machine.gpms), []]  # BARE last
-        self._outer = OuterNegations(tables.outer, window, True) if tables.outer else None
+        self._outer: OuterNegations | JudgedMatches | None = None
+        if tables.judged:
+            self._outer = JudgedMatches(machine, tables, self._builder, self._frame)
+        elif tables.outer:
+            self._outer = OuterNegations(tables.outer, window, True)
         self._waits = self._outer is not None or bool(tables.closings)
         self._most_rows = self._most_keys = 0  # twice what the last sweep has left
         self._lowest: int | None = None  # least measure of a match that may end from now on

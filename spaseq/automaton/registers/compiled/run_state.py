@@ -61,6 +61,7 @@ class RunState:
         "_ends",
         "_few",
         "_matched",
+        "_path",
         "_program",
         "_progress",
         "_runs",
@@ -89,6 +90,7 @@ class RunState:
         self._cursor[kernel.TOP] = 1
         self._progress = np.zeros((0, 2), np.int64)
         self._matched, self._ends = np.empty(64, np.int64), np.empty((16, 2), np.int64)
+        self._path = np.empty(64 if tables.judged else 0, np.uint8)
         self._thresholds = None
         if tables.is_threshold_sequence:
             self._thresholds = threshold_steps(tables.program, len(tables.registers))
@@ -138,12 +140,9 @@ class RunState:
             elif full != kernel.DONE and (
                 len(self._matched) < thresholds.current.enumerated_rows or not matches
             ):
-                self._matched = _resized(self._matched, 2 * (len(self._matched) + need))
-                self._ends = _resized(self._ends, 2 * len(self._ends))
+                self._make_room_for_matches(need)
             elif matches:
-                yield EnumeratedMatches(
-                    self._matched[: cursor[kernel.MATCHED]], self._ends[:matches]
-                )
+                yield self._enumerated()
                 cursor[kernel.MATCHED] = cursor[kernel.MATCHES] = 0
             if full == kernel.DONE and pace is not None:
                 self._drop(pace, pace.reached())
@@ -156,7 +155,7 @@ class RunState:
 
         There may be `room` new runs, any number if it is None.
         """
-        outputs, full = (taken, self._matched, self._ends), kernel.DONE
+        outputs, full = (taken, self._matched, self._ends, self._path), kernel.DONE
         until = min(until, len(rows))
         most = None if room is None else int(self._cursor[kernel.USED]) + room
         if self._cursor[kernel.ROW] < until:
@@ -207,9 +206,15 @@ class RunState:
             runs,
             self._waiting_arrays,
             self._ahead,
-            outputs,
+            outputs[:3],
             self._cursor,
         )
+
+    def _enumerated(self) -> EnumeratedMatches:
+        """The matches since the kernel was last asked for them."""
+        size, matches = self._cursor[kernel.MATCHED], self._cursor[kernel.MATCHES]
+        path = self._path[:size] if self._tables.judged else None
+        return EnumeratedMatches(self._matched[:size], self._ends[:matches], edges=path)
 
     # --- room -------------------------------------------------------------------------------------
 
@@ -240,6 +245,12 @@ class RunState:
         enough = used + need + max((used + need + blocks) // 3, rows, _RUNS)
         if enough > size:
             self._runs = tuple(_resized(a, enough) for a in self._runs)
+
+    def _make_room_for_matches(self, need: int) -> None:
+        self._matched = _resized(self._matched, 2 * (len(self._matched) + need))
+        self._ends = _resized(self._ends, 2 * len(self._ends))
+        if self._tables.judged:
+            self._path = _resized(self._path, len(self._matched))
 
     def make_room_for_waiting(self, need: int) -> None:
         """Close the gaps in the pool; leave room for `need` runs and a quarter of those there."""
@@ -285,15 +296,10 @@ class RunState:
             outputs = self._matched, self._ends, cursor
             edge = self._tables.program.edge
             full = close_windows(edge, self._runs, self._waiting_arrays, lowest, *outputs)
-            matches = int(cursor[kernel.MATCHES])
-            if matches:
-                yield EnumeratedMatches(
-                    self._matched[: cursor[kernel.MATCHED]], self._ends[:matches]
-                )
+            if cursor[kernel.MATCHES]:
+                yield self._enumerated()
             if full != kernel.DONE:
-                more = 2 * (len(self._matched) + int(cursor[kernel.NEED]))
-                self._matched = _resized(self._matched, more)
-                self._ends = _resized(self._ends, 2 * len(self._ends))
+                self._make_room_for_matches(int(cursor[kernel.NEED]))
 
     # --- contents ---------------------------------------------------------------------------------
 

@@ -98,6 +98,8 @@ class RunTables:
     """Whether the threshold-sequence kernel runs it."""
     outer: OuterChecks | None
     """The checks of negated steps in first and last place; None if there are none."""
+    judged: bool
+    """Whether Python checks each match for negated steps, greedy loops and UNTIL."""
 
 
 def run_tables(
@@ -138,4 +140,5 @@ def run_tables(
         program.strict,
         tested.is_threshold_sequence,
         outer_checks(tested.outer, numbers, gpms) if tested.outer else None,
+        tested.judged,
     )

@@ -79,6 +79,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     WaitingArrays,
     length_of,
     write_match,
+    write_path,
     write_run,
 )
 from spaseq.automaton.registers.kernels.waiting_blocks import enter, make_room
@@ -332,7 +333,8 @@ def advance(
         progress: [slots, 2] see its columns in `run_arrays`.
         outputs: taken uint8 [n]: 1 for solutions that waiting runs have taken; matched int64: the
             ids of each match's solutions, one match behind the other; ends int64 [, 2]: where each
-            match ends in `matched`, and the measure at which it begins.
+            match ends in `matched`, and the measure at which it begins; path uint8: the edges
+            that took the solutions in `matched`, or empty if nobody asks for them.
         cursor: [CURSOR] see its columns in `run_arrays`; at the start of a batch all are zero but
             the first three.
 
@@ -343,7 +345,7 @@ def advance(
     program, runs = ProgramArrays(*program_arrays), RunArrays(*run_arrays)
     waiting, arrivals = WaitingArrays(*waiting_arrays), ArrivalArrays(*arrival_arrays)
     batch = BatchArrays(program, runs, waiting, arrivals, number, AnswerArrays(*answer_arrays))
-    taken, matched, ends = outputs
+    taken, matched, ends, path = outputs
     edge, blocks, node = program.edge, waiting.block, runs.node
     assume(edge.shape[1] == EDGE_COLUMNS)
     assume(program.test.shape[1] == TEST_COLUMNS)
@@ -415,6 +417,8 @@ def advance(
                     ends[matches, 0], ends[matches, 1] = matched_size, origin
                     matches += 1
                     write_match(matched, matched_size, node, first_id + row, previous)
+                    if len(path):
+                        write_path(path, matched_size, node, e, previous)
                 if not goes_on:
                     arrived += 1
                     continue

@@ -260,6 +260,17 @@ def write_run(
 
 
 @inlined_device_function
+def write_path(path: Bytes, end: int, node: Int64s, e: int, previous: int) -> None:
+    """Write the edges of a match, as `write_match` writes its solutions; `e` is the last one."""
+    place = as_nonnegative(end - 1)
+    path[place] = e
+    while previous >= 0:
+        place = as_nonnegative(place - 1)
+        path[place] = node[as_nonnegative(previous), PATH] & (1 << EDGE_BITS) - 1
+        previous = node[as_nonnegative(previous), PREVIOUS]
+
+
+@inlined_device_function
 def write_match(matched: Int64s, end: int, node: Int64s, solution: int, previous: int) -> None:
     """Write the solutions of a match, last one first, so that they end before `end`.
 

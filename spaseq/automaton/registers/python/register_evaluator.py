@@ -26,12 +26,11 @@ from spaseq.automaton.run.runs import (
     Duty,
     Groups,
     MeasuredInstant,
-    Obligation,
     Row,
     Run,
     WaitingRun,
 )
-from spaseq.automaton.run.scoping import ListNodes, TakeEnv, TraceNodes, follow
+from spaseq.automaton.run.scoping import ListNodes, TakeEnv, TraceNodes, follow, trace_of
 from spaseq.automaton.run.waiting_runs import WaitingRuns
 
 
@@ -71,7 +70,21 @@ class RegisterEvaluator:
         self._stepper = RunStepper(*shared)
         self._checks = NegationChecks(*shared, self._stepper)
 
-    # --- taking over from the compiled evaluator --------------------------------------------------
+    # --- judging matches, and taking over from the compiled evaluator -----------------------------
+
+    def look_back(self, history: EventHistory) -> None:
+        """Use a history that somebody else has kept."""
+        self._history = history
+        self._set_up()
+
+    def judged(
+        self, path: Sequence[tuple[Edge, Edge, Row]], origin: int
+    ) -> Iterator[PartitionMatch]:
+        """The matches of a complete run that its negated steps and loops allow.
+
+        It is given like a run in `wait_at`.
+        """
+        return self._allowed(self._run(path, origin))
 
     def begin_at(self, events: int) -> None:
         """Start as if the partition had had a number of events."""
@@ -131,7 +144,7 @@ class RegisterEvaluator:
         taking, label, values = self._machine.takes[inner.id], inner.label, row[4]
         assert isinstance(label, TakeLabel)
         groups, obligations = self._after(run, edge)
-        obligations += tuple(Obligation(n, run.last, None) for n in edge.negations)
+        obligations += self._stepper.duties(run, edge)
         bound = {v: x for c, v in taking.singles if (x := values[c]) is not None}
         instant = row[1], row[2]
         return Run(
@@ -203,27 +216,31 @@ class RegisterEvaluator:
     def _matches(self, run: Run, moment: MeasuredInstant) -> Iterator[PartitionMatch]:
         """The matches of a complete run that its window and its negated steps allow."""
         assert run.last is not None and run.origin is not None
-        window = self._machine.window
-        if not window.holds(run.origin, moment.reach):
+        if not self._machine.window.holds(run.origin, moment.reach):
             return
+        if not self._machine.checks_strict or self._is_consecutive(run):
+            yield from self._allowed(run)
+
+    def _allowed(self, run: Run) -> Iterator[PartitionMatch]:
+        """The matches of a complete run that its negated steps allow."""
+        window = self._machine.window
         for end in self._stepper.ends(run):
             ended = self._stepper.ended(run, end.actions)
             match = self._checks.match_of(ended)
-            if self._machine.checks_strict and not self._is_consecutive(match):
-                continue
             match.pending = self._stepper.duties(run, end)
             if match.pending:
+                assert run.origin is not None
                 assert not isinstance(window, Counted)
                 match.close = window.close(run.origin)
             if not any(self._checks.is_violated(match, o) for o in ended.obligations):
                 yield match
 
-    def _is_consecutive(self, match: PartitionMatch) -> bool:
-        """Whether the partition has no other instant between the first and the last of a match.
+    def _is_consecutive(self, run: Run) -> bool:
+        """Whether the partition has no other instant between the first and the last of a run.
 
-        The match ends now.
+        The run ends now.
         """
-        mine = sorted({(row[1], row[2]) for _, row in match.trace})
+        mine = sorted({(row[1], row[2]) for _, row in trace_of(self._trace, run.trace)})
         return [instant for instant, _ in self._instants[-len(mine) :]] == mine
 
     def holds_pending(self, match: PartitionMatch) -> bool:
