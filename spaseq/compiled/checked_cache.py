@@ -39,7 +39,7 @@ class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
 
     def load(self, key: Any) -> Any:
         match super().load(key):
-            case (self._index_name, found, data) if found == key:
+            case (self._index_name, stored_key, data) if stored_key == key:
                 return data
         return None
 
@@ -127,12 +127,12 @@ class _CheckedCache(FunctionCache):  # type: ignore[misc]
         kernel that is compiled makes ready by itself, once numba knows what it calls.
         """
         rtsys.initialize(target_context)
-        found = None
+        compiled = None
         with self._guard_against_spurious_io_errors():
-            found = self._load_overload(sig, target_context)
-        if found is None:
+            compiled = self._load_overload(sig, target_context)
+        if compiled is None:
             self._before_compiling()
-        return found
+        return compiled
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with suppress(OSError):  # a full disk, for instance

@@ -57,8 +57,8 @@ def dispatcher_of(kernel: CalledFromPython) -> Any:
 def _tell_numba() -> None:
     """Let numba know what a kernel may call: all functions of the modules imported so far."""
     global _intrinsics
-    for function, place in INTRINSICS[_intrinsics:]:
-        module, _, name = place.partition(":")
+    for function, import_path in INTRINSICS[_intrinsics:]:
+        module, _, name = import_path.partition(":")
         _intrinsic(function, getattr(import_module(module), name))
     _intrinsics = len(INTRINSICS)
     for function, options in DEVICE_FUNCTIONS:

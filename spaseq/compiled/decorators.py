@@ -32,9 +32,9 @@ _NARROW = {np.dtype(t) for t in (np.bool_, np.int8, np.int16, np.int32, np.uint3
 class _NarrowArray(np.ndarray[Any, Any]):
     """A view of an array of narrow integers whose elements are read as Python integers."""
 
-    def __getitem__(self, place: Any) -> Any:
-        found = super().__getitem__(place)
-        return found.item() if isinstance(found, np.generic) else found
+    def __getitem__(self, index: Any) -> Any:
+        value = super().__getitem__(index)
+        return value.item() if isinstance(value, np.generic) else value
 
 
 def interpret(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

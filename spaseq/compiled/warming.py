@@ -92,8 +92,8 @@ def _timed(steps: Iterator[str]) -> Iterator[Warmed]:
 
 def compiled() -> Iterator[tuple[str, Path]]:
     """The cached files of all compiled kernels, each with its name for `adopt`."""
-    for package, place in _places():
-        for file in sorted(place.glob("*.nb[ci]")):
+    for package, cache in _places():
+        for file in sorted(cache.glob("*.nb[ci]")):
             yield f"{package}/{file.name}", file
 
 
@@ -104,22 +104,22 @@ def adopt(directory: Path) -> None:
     tells whether Python, numba and the processor are the same; only then numba uses the kernel. The
     index is copied after the files that it names. Kernels that are in the cache already stay.
     """
-    for package, place in _places():
+    for package, cache in _places():
         for index in sorted((directory / package).glob("*.nbi")):
-            if not (place / index.name).exists():
+            if not (cache / index.name).exists():
                 for file in (*index.parent.glob(f"{index.stem}.*.nbc"), index):
-                    _appear(file, place / file.name)
+                    _appear(file, cache / file.name)
 
 
 def _places() -> list[tuple[str, Path]]:
     """(package, directory of its compiled kernels) of every package that has kernels."""
     for name in WARM_UPS:
         import_module(name)
-    own = [k for k in KERNELS if k.function.__module__.startswith(f"{_PACKAGE_NAME}.")]
+    ours = [k for k in KERNELS if k.function.__module__.startswith(f"{_PACKAGE_NAME}.")]
     return sorted(
         {
             (k.function.__module__.rpartition(".")[0], Path(k.dispatcher.stats.cache_path))
-            for k in own
+            for k in ours
         }
     )
 

@@ -64,10 +64,10 @@ class EntailmentHint:
         """
         is_class = _is_class(triple, term)
         below = self._below(constant_text(term), is_class)
-        found = max((name for name in below if known.get(name)), key=known.__getitem__, default="")
-        if found:
+        used = max((name for name in below if known.get(name)), key=known.__getitem__, default="")
+        if used:
             kind = "subclass" if is_class else "subproperty"
-            text = f"a {kind} of it, {place.written(found)}, is ({known[found]:,})"
+            text = f"a {kind} of it, {place.written(used)}, is ({known[used]:,})"
         else:
             text = f"the knowledge base entails it ({solutions:,})"
         return f"; {text}: try --entailment rdfs, with the knowledge base as --ontology"

@@ -154,24 +154,24 @@ class Diagnosis:
 
     def _of_event(self, observed: Observed, watch: EventWatch) -> Report:
         """The report on an event."""
-        found = EventQuestion(observed, watch, self.sources, self.options).outcome()
-        return self._report(observed, found)
+        outcome = EventQuestion(observed, watch, self.sources, self.options).outcome()
+        return self._report(observed, outcome)
 
-    def _report(self, observed: Observed, found: Outcome) -> Report:
+    def _report(self, observed: Observed, outcome: Outcome) -> Report:
         streams = (
             StreamCount(s.name, s.iri, s.events, s.triples, s.first, s.last, s.bad.total())
             for s in observed.streams
         )
-        unsure = () if found.answers or found.causes else found.steps.notes
+        unsure = () if outcome.answers or outcome.causes else outcome.steps.notes
         return Report(
-            found.answers,
-            found.causes,
+            outcome.answers,
+            outcome.causes,
             tuple(streams),
             tuple(_gpm_counts(observed)),
-            found.steps.steps,
+            outcome.steps.steps,
             (*_failures(observed), *unsure),
-            not found.complete and not found.steps.causes,
-            found.event,
+            not outcome.complete and not outcome.steps.causes,
+            outcome.event,
             _window_counts(observed),
         )
 
@@ -185,9 +185,9 @@ class Diagnosis:
     def _causes(self, observed: Observed) -> Iterator[Cause]:
         chain = self.question.resolved.chain
         needed = needed_gpms(chain, lambda name: observed.counts(name)[0] > 0)
-        found = list(input_causes(observed, needed, self.made))
-        if found:
-            yield from found
+        causes = list(input_causes(observed, needed, self.made))
+        if causes:
+            yield from causes
             return
         questions = [GpmQuestion(observed, name) for name in needed]
         asked = [q for q in questions if q.is_open]
@@ -208,20 +208,20 @@ def _window_counts(observed: Observed) -> tuple[WindowCount, ...]:
     windows = observed.question.plan.inputs.windows
     if observed.windows is None:
         return ()
-    found = []
+    counts = []
     for number, window in enumerate(windows):
         sizes = [
             int(np.bincount(part.owner, minlength=len(part.batch)).astype(bool).sum())
             for part in observed.windows.indices(number)
         ]
         events = sum(len(part.batch) for part in observed.windows.indices(number))
-        found.append(WindowCount(window.name, events, sum(sizes)))
-    return tuple(found)
+        counts.append(WindowCount(window.name, events, sum(sizes)))
+    return tuple(counts)
 
 
 def _gpm_counts(observed: Observed) -> Iterator[GpmCount]:
     for plan in observed.question.plan.patterns.gpms:
         windows = observed.question.plan.inputs.windows
         names = tuple(observed.streams[number].name for number in plan.streams)
-        names += tuple(windows[own.window].name for own in plan.windows)
+        names += tuple(windows[source.window].name for source in plan.windows)
         yield GpmCount(plan.name, names, *observed.counts(plan.name))

@@ -91,9 +91,9 @@ class EventQuestion:
         """The event was not read."""
         name, bad = self._name, self.watch.bad
         if bad is not None:
-            place = f"{bad.file}:{bad.line}" if bad.line else bad.file
-            text = f"event {name} is bad: {bad.reason} ({place})"
-            return Cause("bad-event", count=1, term=name, example=place, text=text)
+            where = f"{bad.file}:{bad.line}" if bad.line else bad.file
+            text = f"event {name} is bad: {bad.reason} ({where})"
+            return Cause("bad-event", count=1, term=name, example=where, text=text)
         known = sum(stream.events for stream in self.observed.streams)
         text = f"event {name} is not in the input ({plural(known, 'event')})"
         near = nearest_term(f"<{self.watch.iri}>", self.watch.names)
@@ -113,9 +113,9 @@ class EventQuestion:
         if stream not in {ref.name for gpm in question.resolved.query.gpms for ref in gpm.streams}:
             yield from self._in_windows(event, stream)
             return
-        own = {s: OneEventSource(source, self.watch) for s, source in self.sources.items()}
+        sources = {s: OneEventSource(source, self.watch) for s, source in self.sources.items()}
         alone = Observer(question, self.observed.knowledge, self.observed.limits)
-        alone.read(own[event.stream])
+        alone.read(sources[event.stream])
         observed = alone.observed()
         uses = [u for u in occurrences(question.resolved.chain) if u.negation is None]
         names = [
@@ -127,7 +127,7 @@ class EventQuestion:
             text = f"only negated GPMs read stream {stream}: no match holds its events"
             yield Cause("wrong-stream", count=1, term=stream, text=text)
         asked = [GpmQuestion(observed, name) for name in names]
-        run_probes([q.probes for q in asked], {event.stream: own[event.stream]})
+        run_probes([q.probes for q in asked], {event.stream: sources[event.stream]})
         for cause in (cause for each in asked for cause in each.causes()):
             text = cause.text.replace(" is in no event", f" is not in {self._name}")
             yield replace(
@@ -138,14 +138,14 @@ class EventQuestion:
         """The event counts only as a part of windows."""
         windows, streams = self.observed.windows, self.observed.question.plan.inputs.streams
         assert windows is not None  # else a GPM reads the stream
-        held = windows.holding(streams.index(event.stream), event.time, event.k)
+        by_window = windows.holding(streams.index(event.stream), event.time, event.k)
         text = f"only windows read stream {stream}: answers hold window events, not its events"
-        for name, times in sorted(held.items()):
+        for name, times in sorted(by_window.items()):
             text += f"; {self._name} is in {plural(len(times), 'window event')} of {name}, "
             text += f"at {period(min(times), max(times))}"
-        if not held:
+        if not by_window:
             text += f"; {self._name} is in none, as KEY has no solution on it"
-        yield Cause("in-windows", count=len(held), term=stream, text=text)
+        yield Cause("in-windows", count=len(by_window), term=stream, text=text)
 
     # --- answers ----------------------------------------------------------------------------------
 

@@ -66,51 +66,51 @@ class KbPattern:
 
     def causes(self, place: GpmPlace) -> Iterator[Cause]:
         """Why the graph by itself has no solution; nothing if it has one or is not known."""
-        found = self.solutions()
-        if found is None or found.size:
+        solutions = self.solutions()
+        if solutions is None or solutions.size:
             return
         if any(self._solutions_of(n) is not None for n in self._observed.needed[:-1]):
             return
-        held = self.held(place, self._observed.needed)
+        when = self.held(place, self._observed.needed)
         alone = list(self._alone(place, self._node.pattern))
         for cause in alone or self._together(place):
-            yield replace(cause, text=f"{cause.text}{held}")
+            yield replace(cause, text=f"{cause.text}{when}")
 
     def _solutions_of(self, number: int) -> Solutions | None:
         """The solutions with a value of the knowledge base; None if there are none."""
         known = self._observed.values.values[number].only(self._observed.question.plan.inputs.kbs)
-        found = self._constant(self._node, knowledge=known)
-        return found if found is not None and found.size else None
+        solutions = self._constant(self._node, knowledge=known)
+        return solutions if solutions is not None and solutions.size else None
 
     def held(self, place: GpmPlace, needed: range) -> str:
         """What matched before the values `needed`, or after them, and until or since when."""
         since = self._observed.values.since
         for number in reversed(range(needed.start)):
-            if (found := self._solutions_of(number)) is not None:
-                return f"; {self._shown(place, found)} held until {_moment(since[number + 1])}"
+            if (solutions := self._solutions_of(number)) is not None:
+                return f"; {self._shown(place, solutions)} held until {_moment(since[number + 1])}"
         for number in range(needed.stop, len(since)):
-            if (found := self._solutions_of(number)) is not None:
-                return f"; {self._shown(place, found)} holds from {_moment(since[number])} on"
+            if (solutions := self._solutions_of(number)) is not None:
+                return f"; {self._shown(place, solutions)} holds from {_moment(since[number])} on"
         return ""
 
-    def _shown(self, place: GpmPlace, found: Solutions) -> str:
+    def _shown(self, place: GpmPlace, solutions: Solutions) -> str:
         """The triples of a solution; they are one or two, as other patterns are not shown."""
         shown = []
         for part in parts_of(self._node.pattern)[:_SHOWN]:
             triple = part.node
             if isinstance(triple, ast.Triple) and isinstance(triple.predicate, ast.Iri):
                 terms: tuple[ast.Term, ...] = (triple.subject, triple.predicate, triple.object)
-                shown.append(" ".join(_written(place, term, found) for term in terms))
+                shown.append(" ".join(_written(place, term, solutions) for term in terms))
         return " . ".join(shown) or "the pattern"
 
     def example(self, variable: str) -> str | None:
         """A value of a variable in the graph."""
-        found = self.solutions()
-        if found is None or variable not in found.columns:
+        solutions = self.solutions()
+        if solutions is None or variable not in solutions.columns:
             return None
-        codes = found.columns[variable]
+        codes = solutions.columns[variable]
         bound = np.flatnonzero(codes >= 0)
-        return found.lexicon.take(codes[bound[:1]])[0] if len(bound) else None
+        return solutions.lexicon.take(codes[bound[:1]])[0] if len(bound) else None
 
     def _constant(
         self,
@@ -131,8 +131,8 @@ class KbPattern:
 
     def _has(self, *nodes: ast.Triple | ast.Element) -> bool:
         """Whether parts of the graph's pattern have a solution, or it is not known."""
-        found = self._constant(replace(self._node, pattern=group_of(nodes)))
-        return found is None or found.size > 0
+        solutions = self._constant(replace(self._node, pattern=group_of(nodes)))
+        return solutions is None or solutions.size > 0
 
     def _alone(self, place: GpmPlace, group: ast.GroupGraphPattern) -> Iterator[Cause]:
         """The parts that match nothing by themselves."""
@@ -165,8 +165,8 @@ class KbPattern:
         entailed = 0
         if self._hint is not None and self._hint.applies(absent.triple):
             alone = replace(self._node, pattern=group_of([absent.triple]))
-            found = self._constant(alone, self._hint.schema)
-            entailed = 0 if found is None else found.size
+            solutions = self._constant(alone, self._hint.schema)
+            entailed = 0 if solutions is None else solutions.size
         return absent.cause(place, self._hint, entailed)
 
     def _terms_at(self, triple: ast.Triple, where: str) -> Counter[str]:
@@ -216,11 +216,11 @@ def _moment(ms: int) -> str:
     return period(ms, ms)
 
 
-def _written(place: GpmPlace, term: ast.Term, found: Solutions) -> str:
+def _written(place: GpmPlace, term: ast.Term, solutions: Solutions) -> str:
     """A term of a triple pattern in the first solution."""
     if isinstance(term, ast.Var):
-        code = found.columns[term.name][0] if term.name in found.columns else UNBOUND
-        return f"?{term.name}" if code < 0 else place.written(found.lexicon.text(int(code)))
+        code = solutions.columns[term.name][0] if term.name in solutions.columns else UNBOUND
+        return f"?{term.name}" if code < 0 else place.written(solutions.lexicon.text(int(code)))
     return place.written(constant_text(term)) if isinstance(term, ast.Iri | ast.Literal) else "[]"
 
 
@@ -232,14 +232,14 @@ class _GraphSolutions:
     values: dict[str, Counter[str]]
 
     @classmethod
-    def of(cls, found: Solutions, variables: Iterable[str]) -> _GraphSolutions:
+    def of(cls, solutions: Solutions, variables: Iterable[str]) -> _GraphSolutions:
         values = {}
         for name in variables:
-            codes, counts = np.unique(found.column(name), return_counts=True)
+            codes, counts = np.unique(solutions.column(name), return_counts=True)
             codes, counts = codes[codes >= 0][:MOST_TERMS], counts[codes >= 0][:MOST_TERMS]
-            texts = found.lexicon.take(codes)
+            texts = solutions.lexicon.take(codes)
             values[name] = Counter(dict(zip(texts, counts.tolist(), strict=True)))
-        return cls(found.size, values)
+        return cls(solutions.size, values)
 
 
 _NOT_IN_KB = "is not in the knowledge base"

@@ -49,16 +49,16 @@ def _nearest_literal(text: str, others: list[str]) -> str | None:
     forms: dict[str, list[str]] = {}
     for other in others:
         forms.setdefault(split_literal(other)[0].lower(), []).append(other)
-    found = get_close_matches(lexical.lower(), forms, n=1, cutoff=_SIMILAR)
-    if not found:
+    near = get_close_matches(lexical.lower(), forms, n=1, cutoff=_SIMILAR)
+    if not near:
         return None
-    return max(sorted(forms[found[0]]), key=lambda o: SequenceMatcher(None, text, o).ratio())
+    return max(sorted(forms[near[0]]), key=lambda o: SequenceMatcher(None, text, o).ratio())
 
 
 def nearest_variable(name: str, others: Iterable[str]) -> str | None:
     """The variable whose name is most similar to one, as written."""
-    found = get_close_matches(name, sorted({*others} - {name}), n=1, cutoff=_SIMILAR)
-    return f"?{found[0]}" if found else None
+    near = get_close_matches(name, sorted({*others} - {name}), n=1, cutoff=_SIMILAR)
+    return f"?{near[0]}" if near else None
 
 
 def number(text: str) -> float | None:
@@ -91,5 +91,5 @@ def last_part(iri: str) -> str:
     >>> last_part("<http://e/a#b>")
     'b'
     """
-    found = _LOCAL.search(iri.rstrip(">"))
-    return found.group() if found else ""
+    match = _LOCAL.search(iri.rstrip(">"))
+    return match.group() if match else ""

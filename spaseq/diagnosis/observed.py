@@ -217,12 +217,12 @@ class GraphValues:
     @classmethod
     def of(cls, knowledge: KnowledgeBase, graphs: Collection[str]) -> GraphValues:
         """The values of a knowledge base that has versions of some graphs."""
-        found = {EARLIEST: knowledge}
+        values = {EARLIEST: knowledge}
         given = ((time, iri, name) for iri in graphs for time, name in versions_of(knowledge, iri))
         for time, iri, name in sorted(given):
-            last = [*found.values()][-1]
-            found[time] = replace(last, graphs={**last.graphs, iri: knowledge.graphs[name]})
-        return cls((*found,), (*found.values(),))
+            last = [*values.values()][-1]
+            values[time] = replace(last, graphs={**last.graphs, iri: knowledge.graphs[name]})
+        return cls((*values,), (*values.values(),))
 
     def number(self, time: int) -> int:
         """The number of the value at a time (ms)."""
@@ -230,8 +230,8 @@ class GraphValues:
 
     def numbers(self, batch: EventBatch) -> Int64s:
         """The number of the value that each event of a batch sees."""
-        found: Int64s = np.searchsorted(np.array(self.since), batch.time, side="right") - 1
-        return found
+        value_numbers: Int64s = np.searchsorted(np.array(self.since), batch.time, side="right") - 1
+        return value_numbers
 
     def parts(self, batch: EventBatch) -> Iterator[tuple[int, EventBatch]]:
         """The events of a batch by their values' numbers."""

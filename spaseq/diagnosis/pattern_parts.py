@@ -49,13 +49,13 @@ def group_of(nodes: Iterable[Node]) -> ast.GroupGraphPattern:
 
 def parts_of(group: ast.GroupGraphPattern) -> list[Part]:
     """The parts of a group in the order of the text, without its FILTERs."""
-    found: list[Part] = []
+    parts: list[Part] = []
     for element in group.elements:
         if isinstance(element, ast.Triples):
-            found.extend(map(Part, element.triples))
+            parts.extend(map(Part, element.triples))
         elif not isinstance(element, ast.Filter):
-            found.append(Part(element))
-    return found
+            parts.append(Part(element))
+    return parts
 
 
 @record
@@ -108,14 +108,14 @@ def all_predicates(group: ast.GroupGraphPattern) -> Iterator[ast.Iri]:
 
 def constants(triple: ast.Triple) -> Iterator[tuple[str, ast.Iri | ast.Literal]]:
     """(place, constant) of the subject and the object, the object first."""
-    for place, term in (("object", triple.object), ("subject", triple.subject)):
+    for role, term in (("object", triple.object), ("subject", triple.subject)):
         if isinstance(term, ast.Iri | ast.Literal):
-            yield place, term
+            yield role, term
 
 
-def freed(triple: ast.Triple, place: str) -> ast.Triple:
+def freed(triple: ast.Triple, role: str) -> ast.Triple:
     """A triple pattern with the variable `FREE` in place of its subject or its object."""
-    if place == "object":
+    if role == "object":
         return replace(triple, object=ast.Var(FREE))
     return replace(triple, subject=ast.Var(FREE))
 

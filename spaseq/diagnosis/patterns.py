@@ -101,9 +101,9 @@ def _kb_empty(place: GpmPlace, observed: Observed, part: Part, before: Probe) ->
             example = place.written(values.most_common(1)[0][0])
             text += f"; ?{name} is {example} in an event"
             pattern = KbPattern(observed, part.node)
-            held = pattern.held(place, range(min(before.graphs), max(before.graphs) + 1))
-            other = None if held else pattern.example(name)
-            text += f", and {place.written(other)} in the knowledge base" if other else held
+            when = pattern.held(place, range(min(before.graphs), max(before.graphs) + 1))
+            other = None if when else pattern.example(name)
+            text += f", and {place.written(other)} in the knowledge base" if other else when
             return place.cause("kb-empty", part.node, text, count, f"?{name}", None, example)
     return place.cause("kb-empty", part.node, text, count)
 
@@ -140,8 +140,8 @@ class GpmQuestion:
         self._streams = [s for s in observed.streams if s.name in read]
         self._others = [s for s in observed.streams if s not in self._streams]
         plan = question.gpm_plan(name)
-        own = [observed.streams[number].iri for number in plan.streams]
-        self.probes = Probes(observed, own, {source.window for source in plan.windows})
+        streams = [observed.streams[number].iri for number in plan.streams]
+        self.probes = Probes(observed, streams, {source.window for source in plan.windows})
         self._windows = WindowQuestion(observed, self._place, plan) if plan.windows else None
         self._key = _key_probes(observed, plan) if self._windows and self._windows.is_empty else ()
         self._correlated = question.gpm_plan(name).correlation is not None
@@ -166,21 +166,21 @@ class GpmQuestion:
     def causes(self) -> list[Cause]:
         """The causes; terms that never occur come first, and make other kinds pointless."""
         if self._empty and self._windows is not None:
-            found = self._windows.causes(self._group.whole)
+            causes = self._windows.causes(self._group.whole)
             keys = (group.causes(self._place, self._streams) for _, group in self._key)
-            if found:
-                return [*found, *(cause for some in keys for cause in some)]
+            if causes:
+                return [*causes, *(cause for some in keys for cause in some)]
         wrong = self._wrong_stream() if self._empty and self._windows is None else None
         if wrong is not None:
             return [wrong]
-        found = list(self._group.causes(self._place, self._streams))
-        never = [cause for cause in found if cause.kind in _NEVER]
-        if not found and self._empty:
+        causes = list(self._group.causes(self._place, self._streams))
+        never = [cause for cause in causes if cause.kind in _NEVER]
+        if not causes and self._empty:
             text = "the pattern as a whole matches no event"
             if self._group.whole.exceeded:
                 text = "the events that might match exceed a limit"
             return [self._place.cause("pattern-never-matches", self._gpm.pattern, text)]
-        return sorted(never, key=lambda cause: _NEVER.index(cause.kind)) or found
+        return sorted(never, key=lambda cause: _NEVER.index(cause.kind)) or causes
 
     def _wrong_stream(self) -> Cause | None:
         """The cause if another stream has all predicates of the GPM, and its own lack one."""
@@ -189,9 +189,9 @@ class GpmQuestion:
             return None
         for other in self._others:
             if needed <= other.predicates.keys():
-                own, ref = [s.name for s in self._streams], self._gpm.streams[0]
+                names, ref = [s.name for s in self._streams], self._gpm.streams[0]
                 text = (
-                    f"no event of {', '.join(own)} has the predicates of this GPM; "
+                    f"no event of {', '.join(names)} has the predicates of this GPM; "
                     f"the events of {other.name} do ({plural(other.events, 'event')})"
                 )
                 return self._place.cause(
@@ -214,10 +214,10 @@ class _Known:
 
     def inside(self, names: frozenset[str], part: Part | None = None) -> _Known:
         """The same for a group inside one that may bind `names`."""
-        own = frozenset[str]()
+        bound = frozenset[str]()
         if part is not None and isinstance(part.node, ast.EventGraphPattern):
-            own = frozenset(v.name for v in (part.node.event, part.node.time) if v is not None)
-        return replace(self, elsewhere=self.elsewhere | names, begins=own)
+            bound = frozenset(v.name for v in (part.node.event, part.node.time) if v is not None)
+        return replace(self, elsewhere=self.elsewhere | names, begins=bound)
 
     def parts(self, group: ast.GroupGraphPattern) -> list[Part]:
         """The parts of a group whose solutions are certain."""
@@ -227,15 +227,15 @@ class _Known:
     def conditions(self, group: ast.GroupGraphPattern, pattern: n.Pattern) -> list[Condition]:
         """The conjuncts of a group's FILTERs that its parts, the `pattern`, decide."""
         names = self.begins | (certain(pattern) if self.correlated else possible(pattern))
-        found = []
+        conditions = []
         for condition in conditions_of(group):
             read = expression_variables(condition.expr)
             open_ = looks_back(condition.expr) or bool((read & self.elsewhere) - names)
             if self.correlated:
                 open_ |= not read <= names or bool(exists_uses(condition.expr))
             if not open_:
-                found.append(condition)
-        return found
+                conditions.append(condition)
+        return conditions
 
 
 class _GroupProbes:
@@ -246,13 +246,13 @@ class _GroupProbes:
         parts = known.parts(group)
         whole = group_of(p.node for p in parts)
         pattern = translate_group(whole)
-        own = known.conditions(group, pattern)
-        read = sorted({v for condition in own for v in expression_variables(condition.expr)})
+        conditions = known.conditions(group, pattern)
+        read = sorted({v for condition in conditions for v in expression_variables(condition.expr)})
         self._names = possible(pattern) | known.begins
         self.has_unbound = not self._names.issuperset(read)
         self._bound = self._names | known.elsewhere
         self._base = probes.probe(whole, keep=read)
-        self.whole = probes.probe(whole, [condition.expr for condition in own])
+        self.whole = probes.probe(whole, [condition.expr for condition in conditions])
         self._alone = [
             (p, _PartProbes(probes, p, known.inside(self._names, p)))
             for p in parts
@@ -264,16 +264,16 @@ class _GroupProbes:
             if isinstance(node, ast.GraphGraphPattern)
         ]
         self._together = Together(probes, parts)
-        self._conditions = Conditions(probes, parts, own, self._base)
+        self._conditions = Conditions(probes, parts, conditions, self._base)
 
     @property
     def alone_fails(self) -> bool:
         """Whether some part over the event matches nothing by itself."""
-        return any(own.alone.fails for _, own in self._alone)
+        return any(probe.alone.fails for _, probe in self._alone)
 
     def causes(self, place: GpmPlace, streams: Sequence[StreamSeen]) -> Iterator[Cause]:
         """Why the group has no solution."""
-        alone = [c for part, own in self._alone for c in own.causes(place, part, streams)]
+        alone = [c for part, probe in self._alone for c in probe.causes(place, part, streams)]
         alone += [cause for _, graph in self._graphs for cause in graph.causes(place)]
         if alone:
             yield from alone
@@ -346,14 +346,14 @@ class _PartProbes:
 
 def _key_probes(observed: Observed, plan: GpmPlan) -> list[tuple[Probes, _GroupProbes]]:
     """The probes of the KEYs of a GPM's windows, on the events of their streams."""
-    found = []
+    made = []
     for source in plan.windows:
         window = observed.question.resolved.query.windows[source.window]
         numbers = observed.question.plan.inputs.windows[source.window].streams
         probes = Probes(observed, [observed.streams[number].iri for number in numbers])
         if window.key is not None:
-            found.append((probes, _GroupProbes(probes, window.key, _Known(frozenset(), False))))
-    return found
+            made.append((probes, _GroupProbes(probes, window.key, _Known(frozenset(), False))))
+    return made
 
 
 def _predicates(streams: Sequence[StreamSeen]) -> Counter[str]:

@@ -68,8 +68,8 @@ class Probe:
     def take(self, index: VerticalPartition) -> None:
         """Evaluate the pattern on a batch of events."""
         number = self._observed.values.numbers(index.batch)
-        for own in np.unique(number).tolist():
-            self._take(index, own, number)
+        for value in np.unique(number).tolist():
+            self._take(index, value, number)
 
     def _evaluator(self, number: int) -> GpmEvaluator:
         if number not in self._evaluators:
@@ -123,9 +123,9 @@ class Probes:
 
     def inside(self, event: ast.EventGraphPattern) -> Probes:
         """The same probes, for the groups inside an EVENT."""
-        own = copy(self)
-        own._around = event
-        return own
+        inner = copy(self)
+        inner._around = event
+        return inner
 
     def probe(
         self,

@@ -99,10 +99,10 @@ def _names(node: ast.Step | ast.Sequence) -> set[str]:
     if isinstance(node, ast.Sequence):
         return {name for step in node.steps for name in _names(step)}
     until = None if node.quantifier is None else node.quantifier.until
-    own = set() if until is None else {until.name}
+    names = set() if until is None else {until.name}
     if isinstance(node.atom, ast.Ref):
-        return own | {node.atom.name}
-    return own | {name for operand in node.atom.operands for name in _names(operand)}
+        return names | {node.atom.name}
+    return names | {name for operand in node.atom.operands for name in _names(operand)}
 
 
 def _watched(resolved: Resolved, plan: QueryPlan, schema: Schema | None) -> QueryPlan:

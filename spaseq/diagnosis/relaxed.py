@@ -110,9 +110,9 @@ class FirstSteps:
     def conditions(self) -> tuple[StepCondition, ...]:
         """The conditions of the last step on other events."""
         gpms = {gpm.name: gpm for gpm in self.plan.patterns.gpms}
-        found = [StepCondition(n, expr) for n in self.names for expr in gpms[n].conditions]
-        found += [StepCondition(n, None) for n in self.names if gpms[n].correlation is not None]
-        return tuple(found)
+        tests = [StepCondition(n, expr) for n in self.names for expr in gpms[n].conditions]
+        tests += [StepCondition(n, None) for n in self.names if gpms[n].correlation is not None]
+        return tuple(tests)
 
     def stages(self) -> Iterator[Stage]:
         """The constraints in the order in which they come on; the last form has them all."""
@@ -274,11 +274,11 @@ class _Relaxed:
             case _:
                 return link
 
-    def _loop(self, loop: seq.Repeat, body: Chain, own: SequenceOperator | None) -> seq.Repeat:
+    def _loop(self, loop: seq.Repeat, body: Chain, operator: SequenceOperator | None) -> seq.Repeat:
         on = self.constraints
         until = loop.until if loop.until is not None and loop.until.id in on.untils else None
         greedy = loop.greedy and loop.id in on.greedy
-        return replace(loop, body=body, own=own, until=until, greedy=greedy)
+        return replace(loop, body=body, own=operator, until=until, greedy=greedy)
 
     def _chain(self, chain: Chain) -> Chain:
         return Chain(tuple(self.link(link) for link in chain.links if self._stays(link)))
@@ -381,6 +381,6 @@ def all_first_steps(resolved: Resolved, plan: QueryPlan) -> list[FirstSteps]:
     """The first steps up to each step that is not negated; the last have the whole sequence."""
     links = plan.sequence.chain.links
     places = [i for i, link in enumerate(links) if not isinstance(link.step, seq.Negation)]
-    found = [FirstSteps(resolved, plan, links[:i], links[i]) for i in places]
-    found[-1] = replace(found[-1], negated=links[places[-1] + 1 :])
-    return found
+    prefixes = [FirstSteps(resolved, plan, links[:i], links[i]) for i in places]
+    prefixes[-1] = replace(prefixes[-1], negated=links[places[-1] + 1 :])
+    return prefixes

@@ -169,7 +169,7 @@ class Report:
             "answers": self.answers,
             "causes": [cause.as_json() for cause in self.causes],
             "streams": [stream.as_json() for stream in self.streams],
-            **({"windows": [own.as_json() for own in self.windows]} if self.windows else {}),
+            **({"windows": [window.as_json() for window in self.windows]} if self.windows else {}),
             "gpms": [gpm.as_json() for gpm in self.gpms],
             "steps": [step.as_json() for step in self.steps],
             **({"at_least": True} if self.at_least else {}),

@@ -162,15 +162,15 @@ def _plainly(expr: ast.Expr) -> set[str]:
 
 def _guarded(expr: ast.Expr) -> set[str]:
     """What BOUND, COALESCE or IF guards."""
-    found = set[str]()
+    guarded = set[str]()
     for node in walk(expr):
         if isinstance(node, ast.Call) and node.function in ("BOUND", "COALESCE", "IF"):
             for part in walk(node):
                 if isinstance(part, ast.Prev):
-                    found.add(f"PREV(?{part.var.name})")
+                    guarded.add(f"PREV(?{part.var.name})")
                 elif isinstance(part, ast.Var):
-                    found.add(f"?{part.name}")
-    return found
+                    guarded.add(f"?{part.name}")
+    return guarded
 
 
 def _distance(expr: ast.Expr, env: MatchValues, options: Options) -> float | None:

@@ -72,7 +72,7 @@ class SeenWindows:
     def times(self) -> list[int]:
         """The times (ms) of all window events."""
         graphs, windows = WindowGraphs(self.plan), range(len(self.plan.inputs.windows))
-        return [event.closed.time for own in windows for event in self._events(own, graphs)]
+        return [event.closed.time for window in windows for event in self._events(window, graphs)]
 
     def indices(self, window: int) -> Iterator[WindowPartition]:
         """The window events of a window, some at a time."""
@@ -80,7 +80,7 @@ class SeenWindows:
         part: list[WindowEvent] = []
         for event in self._events(window, graphs):
             part.append(event)
-            if sum(len(own.closed.content) for own in part) > _TOGETHER:
+            if sum(len(each.closed.content) for each in part) > _TOGETHER:
                 yield graphs.index(window, part)
                 part = []
         if part:
@@ -88,21 +88,21 @@ class SeenWindows:
 
     def holding(self, stream: int, time: int, k: int) -> dict[str, list[int]]:
         """The times (ms) of the window events that hold an event, by the windows' names."""
-        found: dict[str, list[int]] = {}
-        for window, own in enumerate(self.plan.inputs.windows):
+        by_name: dict[str, list[int]] = {}
+        for window, window_plan in enumerate(self.plan.inputs.windows):
             for event in self._events(window, WindowGraphs(self.plan)):
                 content = event.closed.content
                 if any((e.stream, e.time, e.k) == (stream, time, k) for e in content):
-                    found.setdefault(own.name, []).append(event.closed.time)
-        return found
+                    by_name.setdefault(window_plan.name, []).append(event.closed.time)
+        return by_name
 
     def _events(self, window: int, graphs: WindowGraphs) -> Iterator[WindowEvent]:
-        own = self.plan.inputs.windows[window]
+        window_plan = self.plan.inputs.windows[window]
         rows = self.rows.take(np.flatnonzero(self.rows.gpm == self._number(window)))
         runs: dict[tuple[str, ...], WindowRun] = {}
         for key, event in sorted(_content(rows, self.plan.sequence.partition),
                                  key=lambda each: graphs.order(each[1])):  # fmt: skip
-            run = runs.setdefault(key, run_of(own.extent))
+            run = runs.setdefault(key, run_of(window_plan.extent))
             yield from (WindowEvent(key, closed) for closed in run.add(event))
         for key, run in runs.items():
             yield from (WindowEvent(key, closed) for closed in run.due(EVER))

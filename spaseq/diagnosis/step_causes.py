@@ -26,8 +26,8 @@ def join_cause(at: StepText) -> Cause:
     earlier = {n for link in at.steps.before for n in taken_gpms(link)}
     partition = at.steps.plan.sequence.partition
     binds = at.steps.resolved.binds
-    own = {v for name in at.steps.names for v in binds[name]}
-    shared = own & {v for name in earlier for v in binds[name]}
+    bound = {v for name in at.steps.names for v in binds[name]}
+    shared = bound & {v for name in earlier for v in binds[name]}
     ordered = [*partition, *sorted(shared - {*partition})]
     for variable in [v for v in ordered if v in shared]:
         left = at.rows.distinct(variable, earlier)
@@ -89,8 +89,8 @@ def contiguity_cause(at: StepText) -> Cause:
         return taken
     best: tuple[int, TraceItem, TraceItem, TraceItem, Answer] | None = None
     for match in at.near.matches[:200]:
-        before, own = parts_of(match, at.steps)
-        for one, next_ in pairwise([*before[-1:], *own]):
+        before, of_last = parts_of(match, at.steps)
+        for one, next_ in pairwise([*before[-1:], *of_last]):
             places = at.rows.between(instant(one), instant(next_))
             places = at.rows.in_partition(places, match)
             events = {at.rows.item(row)[:2] for row in places[:1000].tolist()}
@@ -117,14 +117,14 @@ def _next_taken(at: StepText) -> Cause | None:
     if not isinstance(at.steps.last.step, seq.GpmStep) or at.steps.last.join.kind != ";":
         return None
     for match in at.near.matches[:200]:
-        before, own = parts_of(match, at.steps)
-        if not before or not own:
+        before, of_last = parts_of(match, at.steps)
+        if not before or not of_last:
             continue
-        taken = at.rows.of_gpms(at.steps.names, instant(before[-1]), instant(own[0]))
+        taken = at.rows.of_gpms(at.steps.names, instant(before[-1]), instant(of_last[0]))
         if taken:
             example = at.event(taken[0])
             text = f"; takes {example}, the next {at.step} after {at.event(before[-1])}"
-            text += f", and not {at.event(own[0])}; write : to try all events"
+            text += f", and not {at.event(of_last[0])}; write : to try all events"
             return at.cause("contiguity", text, suggestion=":", example=example)
     return None
 
@@ -149,9 +149,9 @@ def condition_cause(at: StepText, condition: StepCondition) -> Cause:
     if condition.expr is None:
         text = f"the pattern of {condition.gpm} never matches with the values of earlier steps"
         text += f", for {at.among}"
-        found = at.cause("condition-false", text)
+        cause = at.cause("condition-false", text)
         line, column = at.question.place(at.question.gpm(condition.gpm).span)
-        return replace(found, gpm=condition.gpm, line=line, column=column)
+        return replace(cause, gpm=condition.gpm, line=line, column=column)
     miss = nearest_miss(
         condition.expr,
         at.near.matches,
@@ -162,11 +162,11 @@ def condition_cause(at: StepText, condition: StepCondition) -> Cause:
     if miss is not None:
         example = miss.shown
         text += _missed(at, miss)
-    found = at.cause("condition-false", text, example=example)
+    cause = at.cause("condition-false", text, example=example)
     line, column = at.question.place(_filter_span(at, condition.gpm, condition.expr))
     shown = at.question.line(condition.expr.span)
     step = step_of_gpm(at.steps, condition.gpm)
-    return replace(found, gpm=condition.gpm, step=step, line=line, column=column, shown=shown)
+    return replace(cause, gpm=condition.gpm, step=step, line=line, column=column, shown=shown)
 
 
 def _missed(at: StepText, miss: Miss) -> str:
@@ -254,8 +254,8 @@ class StepCauses(StepText):
             return max(times) - min(times)
 
         best, least = self.smallest(spread)
-        own = parts_of(best, self.steps)[1]
-        example = f"{self.event(own[0])} and {self.event(own[-1])}"
+        of_last = parts_of(best, self.steps)[1]
+        example = f"{self.event(of_last[0])} and {self.event(of_last[-1])}"
         text = f"no events of {self.step} have the same time; "
         text += f"the nearest, {example}, are {duration(least)} apart"
         text += "; & needs one time, AND takes any order: write AND, or a sequence with a gap bound"
@@ -263,12 +263,12 @@ class StepCauses(StepText):
 
     def _gap(self) -> Cause:
         def gap(match: Answer) -> int:
-            before, own = parts_of(match, self.steps)
-            return max((b.time - a.time for a, b in pairwise([*before[-1:], *own])), default=0)
+            before, of_last = parts_of(match, self.steps)
+            return max((b.time - a.time for a, b in pairwise([*before[-1:], *of_last])), default=0)
 
         best, least = self.smallest(gap)
-        before, own = parts_of(best, self.steps)
-        pair = max(pairwise([*before[-1:], *own]), key=lambda p: p[1].time - p[0].time)
+        before, of_last = parts_of(best, self.steps)
+        pair = max(pairwise([*before[-1:], *of_last]), key=lambda p: p[1].time - p[0].time)
         bound = self.steps.last.join.gap_ms
         example = f"{self.event(pair[0])} and {self.event(pair[1])}"
         text = f"the smallest gap before {self.step} is {duration(least)}, from {example}"
@@ -320,12 +320,12 @@ class StepCauses(StepText):
     def _negated(self, kind: str, negation: seq.Negation) -> Cause:
         names = tuple(dict.fromkeys(use.gpm for use in occurrences(negation.body)))
         match = self.near.matches[0]
-        found = self._event_of_negated_step(names, match)
+        item = self._event_of_negated_step(names, match)
         shown = self.question.line(negation.span)
-        example = None if found is None else self.event(found)
+        example = None if item is None else self.event(item)
         whose = "the only candidate" if len(self.near) == 1 else f"each of {self.among}"
         text = f"{whose} has an event that {shown} forbids"
-        if found is not None:
+        if item is not None:
             text += f"; for example {example}, beside {self.event(match.trace[0])}"
         if kind == "until":
             text += "; leave out UNTIL, or make its pattern narrower"
@@ -361,8 +361,8 @@ class StepCauses(StepText):
         link = Link(loop, self.steps.last.join)
         names = taken_gpms(link)
         match = self.near.matches[0]
-        own = [item for item in match.trace if item.gpm in names]
-        after = instant(own[-1]) if own else instant(match.trace[0])
+        looped = [item for item in match.trace if item.gpm in names]
+        after = instant(looped[-1]) if looped else instant(match.trace[0])
         next_ = next((item for item in match.trace if instant(item) > after), None)
         end = (next_.time, next_.k + 1) if next_ is not None else (match.trace[-1].time + 2**40, 0)
         taken = self.rows.of_gpms(names, after, end)

@@ -41,8 +41,8 @@ def step_number(steps: FirstSteps, span: Span) -> int | None:
 def step_of_gpm(steps: FirstSteps, gpm: str) -> int | None:
     """The number of the last step, if it uses the GPM; else of the first step that does."""
     uses = [use for use in occurrences(steps.chain) if use.gpm == gpm]
-    own = [use for use in occurrences(Chain((steps.last,))) if use.gpm == gpm]
-    return step_number(steps, (own or uses)[0].span) if uses else None
+    last_uses = [use for use in occurrences(Chain((steps.last,))) if use.gpm == gpm]
+    return step_number(steps, (last_uses or uses)[0].span) if uses else None
 
 
 def taken_gpms(link: Link) -> tuple[str, ...]:

@@ -28,14 +28,14 @@ def time_predicate(path: str) -> str | None:
     for quad in _quads(path):
         in_default = isinstance(quad.graph_name, pyoxigraph.DefaultGraph)
         if _is_time(quad) and (in_default or quad.subject == quad.graph_name):
-            own = times.setdefault((quad.predicate.value, str(quad.subject)), set())
-            own.add(str(quad.object))
+            values = times.setdefault((quad.predicate.value, str(quad.subject)), set())
+            values.add(str(quad.object))
         elif in_default and isinstance(quad.object, pyoxigraph.Literal):
             numbers[quad.predicate.value] += 1
-    single = Counter(predicate for (predicate, _), own in times.items() if len(own) == 1)
-    for found in (single, numbers):
-        if found:
-            return found.most_common(1)[0][0]
+    single = Counter(predicate for (predicate, _), values in times.items() if len(values) == 1)
+    for counts in (single, numbers):
+        if counts:
+            return counts.most_common(1)[0][0]
     return None
 
 

@@ -73,7 +73,7 @@ def used_triples(
     """
     none = ServiceOptions()
     patterns = {gpm.name: _named(translate_group(gpm.pattern)) for gpm in query.gpms}
-    found = []
+    used = []
     for item, values in _bound(answer):
         known = knowledge_at(item.time)
         local = replace(known, endpoints={}, addresses={}, services=none, asked=None)
@@ -86,8 +86,8 @@ def used_triples(
         names = {*visible(possible(pattern))}
         given = {name: value for name, value in values.items() if name in names}
         graphs, more = _filled(pattern, given, event, local, limits)
-        found.append(UsedTriples(item, event is not _NOTHING, graphs, more))
-    return found
+        used.append(UsedTriples(item, event is not _NOTHING, graphs, more))
+    return used
 
 
 _NOTHING = batch_from_events("", [(0, None, ())], InstantCounter())
@@ -194,8 +194,8 @@ def _filled(
                 triples[name[1:-1], (s, p, o)] = None
     there = [(g, t) for g, t in triples if g in knowledge.graphs and _has(knowledge, g, t)]
     graphs: dict[str, list[Triple]] = {}
-    for graph_name, found in there[:MOST]:
-        graphs.setdefault(graph_name, []).append(found)
+    for graph_name, known_triple in there[:MOST]:
+        graphs.setdefault(graph_name, []).append(known_triple)
     return graphs, len(there[MOST:])
 
 
@@ -207,11 +207,11 @@ def _solutions(
     limits: Limits,
 ) -> list[dict[str, str]]:
     evaluator = GpmEvaluator(substituted(pattern, values), knowledge, Options(), limits=limits)
-    found = evaluator.evaluate(event)
-    columns = {v: codes[:_SOLUTIONS].tolist() for v, codes in found.columns.items()}
+    rows = evaluator.evaluate(event)
+    columns = {v: codes[:_SOLUTIONS].tolist() for v, codes in rows.columns.items()}
     return [
-        {**values, **{v: found.terms[codes[i]] for v, codes in columns.items() if codes[i] >= 0}}
-        for i in range(min(len(found.event), _SOLUTIONS))
+        {**values, **{v: rows.terms[codes[i]] for v, codes in columns.items() if codes[i] >= 0}}
+        for i in range(min(len(rows.event), _SOLUTIONS))
     ]
 
 
@@ -225,7 +225,7 @@ def _has(knowledge: KnowledgeBase, graph: str, triple: Triple) -> bool:
     relations: KbGraph = knowledge.graphs[graph]
     if min(s, p, o) < 0 or p not in relations:
         return False
-    own = relations[p]
-    first, end = own.s.searchsorted([s, s + 1])
-    at = first + own.o[first:end].searchsorted(o)
-    return bool(at < end and own.o[at] == o)
+    relation = relations[p]
+    first, end = relation.s.searchsorted([s, s + 1])
+    at = first + relation.o[first:end].searchsorted(o)
+    return bool(at < end and relation.o[at] == o)

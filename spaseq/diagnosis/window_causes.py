@@ -30,8 +30,8 @@ class WindowQuestion:
         self._place, self._plan = place, plan
         question = observed.question
         self._gpm = question.gpm(plan.name)
-        self._windows = [question.plan.inputs.windows[own.window].name for own in plan.windows]
-        self._has_content = any(observed.windows.has_content(own.window) for own in plan.windows)
+        self._windows = [question.plan.inputs.windows[each.window].name for each in plan.windows]
+        self._has_content = any(observed.windows.has_content(each.window) for each in plan.windows)
         self._events = sum(
             seen.events for seen in observed.streams if seen.name in question.streams_of(plan.name)
         )
@@ -45,7 +45,7 @@ class WindowQuestion:
         """The causes; `whole` probes the pattern on the window events."""
         if self.is_empty:
             return [self._empty()]
-        changes = {own.change for own in self._plan.windows}
+        changes = {each.change for each in self._plan.windows}
         if changes == {"GONE"} and not self._plan.streams and whole.solutions:
             return [self._stays(whole)]
         return []
@@ -103,10 +103,10 @@ class HavingProbes:
                 condition = Condition(
                     ast.Filter(expr, span=expr.span), replace(test, span=expr.span)
                 )
-                found = failing(place, condition, self._base, false.solutions, frozenset())
-                text, term = _TYPED.sub(r"\1", found.text), found.term
+                cause = failing(place, condition, self._base, false.solutions, frozenset())
+                text, term = _TYPED.sub(r"\1", cause.text), cause.term
                 for name in self._names:
                     text = text.replace(f"?{name}", name)
                     term = term and term.replace(f"?{name}", name)
-                return replace(found, kind="having-never", text=text, term=term)
+                return replace(cause, kind="having-never", text=text, term=term)
         return None

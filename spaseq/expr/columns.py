@@ -151,16 +151,16 @@ class _Compiled(Generic[R]):
             bindings = list(bindings)
             for call in self.calls:
                 call.bind(bindings)
-        budget, found, following = current_budget(), list[R](), iter(bindings)
+        budget, computed, following = current_budget(), list[R](), iter(bindings)
         size = min(thresholds.current.computed_rows, max(1, rows.size))
         for start in range(0, rows.size, size):
             if start:
                 budget.check()
-            results = [self.run(DictEnv(own)) for own in islice(following, size)]
+            results = [self.run(DictEnv(binding)) for binding in islice(following, size)]
             if self.makes_terms:
                 budget.texts(sum(map(len, filter(None, cast("list[str | None]", results)))))
-            found.extend(results)
-        return found
+            computed.extend(results)
+        return computed
 
 
 @lru_cache(maxsize=512)  # every batch evaluates the same filters

@@ -56,9 +56,9 @@ _SHORT = rf'^"-?[0-9]{{1,{_WHOLE_DIGITS}}}(\.[0-9]{{1,{DECIMAL_PLACES}}})?"\^\^<
 def whole_numbers(texts: Sequence[str | None]) -> tuple[Bools, Int64s]:
     """(which texts [n] are small xsd:integers, their values [n], 0 for the others)."""
     is_small, values = _read(texts, _SMALL, INTEGER_TYPE, pa.int64())
-    found = np.zeros(len(texts), np.int64)
-    found[is_small] = values
-    return is_small, found
+    integers = np.zeros(len(texts), np.int64)
+    integers[is_small] = values
+    return is_small, integers
 
 
 def _read(
@@ -137,8 +137,8 @@ def doubles_of_constant(term: str, rows: int) -> NumberColumn:
 
 def always_decide(left: NumberColumn, right: NumberColumn) -> bool:
     """Whether comparing any two values gives the same as comparing the two terms."""
-    own, others = (np.flatnonzero(np.bincount(n.kind)) for n in (left, right))
-    return bool(_ALWAYS[np.ix_(own, others)].all())
+    left_kinds, others = (np.flatnonzero(np.bincount(n.kind)) for n in (left, right))
+    return bool(_ALWAYS[np.ix_(left_kinds, others)].all())
 
 
 def decided(left: NumberColumn, right: NumberColumn) -> Bools:
@@ -147,8 +147,8 @@ def decided(left: NumberColumn, right: NumberColumn) -> Bools:
     always: Bools = _ALWAYS.take(pair)
     if always.all():
         return always
-    found: Bools = always | (_UNTIED.take(pair) & (left.value != right.value))
-    return found
+    is_decided: Bools = always | (_UNTIED.take(pair) & (left.value != right.value))
+    return is_decided
 
 
 def doubles_of(codes: Int32s, terms: Sequence[str]) -> NumberColumn:
@@ -161,8 +161,8 @@ def doubles_of(codes: Int32s, terms: Sequence[str]) -> NumberColumn:
         rest = np.flatnonzero(codes >= 0)
     if len(rest):
         used, which = distinct_codes(codes[rest], len(terms))
-        own, kinds = _decoded([terms[code] for code in used.tolist()])
-        value[rest], kind[rest] = own[which], kinds[which]
+        doubles, kinds = _decoded([terms[code] for code in used.tolist()])
+        value[rest], kind[rest] = doubles[which], kinds[which]
     return NumberColumn(value, kind)
 
 

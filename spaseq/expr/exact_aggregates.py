@@ -49,8 +49,8 @@ def rounded_sum(values: Sequence[Any], divisor: int, is_double: bool) -> float:
     """The exact sum of numbers by a divisor, as a double or as a 32-bit float."""
     special = [float(v) for v in values if isinstance(v, float) and not math.isfinite(v)]
     if special:
-        found = sum(special)
-        return found if is_double else Float(found)
+        special_sum = sum(special)
+        return special_sum if is_double else Float(special_sum)
     if is_double and all(isinstance(v, float) for v in values):
         return _double_sum(values, divisor)
     exact = sum(map(Fraction, values), Fraction(0)) / divisor

@@ -275,9 +275,9 @@ def set_function(expr: ast.Aggregate) -> Callable[[Sequence[str | None]], str]:
     """
     if expr.function == "GROUP_CONCAT":
         return group_concat(" " if expr.separator is None else expr.separator)
-    found = AGGREGATES.get(expr.function) or place_aggregate(expr.function)
-    if found is None:
+    aggregate = AGGREGATES.get(expr.function) or place_aggregate(expr.function)
+    if aggregate is None:
         raise NotCompilable(expr, f"unknown aggregate {expr.function}")
     if expr.function not in AGGREGATES and not is_installed():
         raise NotCompilable(expr, f"<{expr.function}>: {MISSING}")
-    return found
+    return aggregate

@@ -14,6 +14,6 @@ def known_functions() -> tuple[Function, ...]:
 
 
 @lru_cache(maxsize=1)
-def _with_those_of_places(own: tuple[Function, ...]) -> tuple[Function, ...]:
-    every = {**PLACE_FUNCTIONS, **{function.iri: function for function in own}}
+def _with_those_of_places(functions: tuple[Function, ...]) -> tuple[Function, ...]:
+    every = {**PLACE_FUNCTIONS, **{function.iri: function for function in functions}}
     return tuple(every[iri] for iri in sorted(every))

@@ -30,12 +30,12 @@ class PlaceFunction(Function):
         from spaseq.places import operations
 
         try:
-            found = operations.results(self.iri.removeprefix(GEOF), rows)
+            results = operations.results(self.iri.removeprefix(GEOF), rows)
         except Exception as error:
             raise RunError(f"<{self.iri}> failed: {type(error).__name__}: {error}") from error
         return [
             result if result is None or isinstance(result, str) else encode(result)
-            for result in found
+            for result in results
         ]
 
 

@@ -26,14 +26,14 @@ class AnswerCache:
 
     def get(self, key: AnswerKey) -> list[AnswerRow] | None:
         """The answer in the cache, unless it is too old."""
-        found = self._known.get(key)
-        if found is None:
+        entry = self._known.get(key)
+        if entry is None:
             return None
-        if found[0] <= self._clock():
+        if entry[0] <= self._clock():
             del self._known[key]
             return None
         self._known.move_to_end(key)
-        return found[1]
+        return entry[1]
 
     def put(self, key: AnswerKey, rows: list[AnswerRow]) -> None:
         """Add an answer."""

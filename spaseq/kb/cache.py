@@ -62,7 +62,7 @@ class KbCache:
         """
         if self.directory is None or _size(sources) < max(self.smallest, 1):
             return build()
-        place = self.directory / f"{_key(sources)}{_SUFFIX}"
+        path = self.directory / f"{_key(sources)}{_SUFFIX}"
         usual = self.smallest > 0  # the default directory, so go on without it
         try:
             private_directory(self.directory, 2 if usual else 1)
@@ -73,18 +73,18 @@ class KbCache:
             raise InputError(f"cannot keep the knowledge base: {error}") from error
         except OSError:  # it is the same when the file is written
             pass
-        return _opened(place) or self._built(place, build(), usual)
+        return _opened(path) or self._built(path, build(), usual)
 
-    def _built(self, place: Path, built: KnowledgeBase, usual: bool) -> KnowledgeBase:
+    def _built(self, path: Path, built: KnowledgeBase, usual: bool) -> KnowledgeBase:
         """The knowledge base, from its new file in the directory if it can be written."""
         try:
-            _write(built, place)
-            _prune(place.parent)
+            _write(built, path)
+            _prune(path.parent)
         except OSError as error:
             if usual:
                 return built
-            raise InputError(f"cannot keep the knowledge base in {place}: {error}") from error
-        return _opened(place) or built
+            raise InputError(f"cannot keep the knowledge base in {path}: {error}") from error
+        return _opened(path) or built
 
 
 NO_CACHE = KbCache(None)
@@ -97,25 +97,25 @@ def cache_at(directory: str | os.PathLike[str] | None) -> KbCache:
     return NO_CACHE if directory == "none" else KbCache(Path(directory).absolute())
 
 
-def _opened(place: Path) -> KnowledgeBase | None:
-    if not place.exists():
+def _opened(path: Path) -> KnowledgeBase | None:
+    if not path.exists():
         return None
     try:
-        found = KnowledgeBase.open(place)
+        knowledge = KnowledgeBase.open(path)
     except (InputError, OSError):  # a damaged file will be replaced
         return None
     with suppress(OSError):  # the directory may be one that is only read
-        os.utime(place)
-    return found
+        os.utime(path)
+    return knowledge
 
 
-def _write(knowledge: KnowledgeBase, place: Path) -> None:
-    handle, name = tempfile.mkstemp(dir=place.parent, prefix=".", suffix=_SUFFIX)
+def _write(knowledge: KnowledgeBase, path: Path) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=_SUFFIX)
     os.close(handle)
     unfinished = Path(name)
     try:
         knowledge.save(unfinished)
-        unfinished.replace(place)
+        unfinished.replace(path)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
@@ -142,9 +142,9 @@ def _prune(directory: Path) -> None:
 def _key(sources: NamedSources) -> str:
     """A digest of the content of the sources."""
     digest = blake2b(FORMAT, digest_size=20)
-    for iri, found in sources:
+    for iri, of_graph in sources:
         digest.update(f"\0{iri}".encode())
-        for source in found:
+        for source in of_graph:
             digest.update(f"\0{type(source).__name__}\0".encode())
             for part in _content(source):
                 digest.update(part)
@@ -176,8 +176,8 @@ def _file_content(path: str) -> Iterator[bytes]:
 def _size(sources: NamedSources) -> int:
     """Bytes of all source files."""
     total = 0
-    for _, found in sources:
-        for source in found:
+    for _, of_graph in sources:
+        for source in of_graph:
             files = (
                 _store_files(source.path)
                 if isinstance(source, OxigraphStore)

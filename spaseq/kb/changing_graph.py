@@ -52,11 +52,11 @@ class ChangingGraph:
 
     def add(self, s: Int64s, p: Int64s, o: Int64s) -> int:
         """Add triples [n]; how many have come."""
-        return sum(self._with(*own) for own in _by_predicate(s, p, o))
+        return sum(self._with(*columns) for columns in _by_predicate(s, p, o))
 
     def remove(self, s: Int64s, p: Int64s, o: Int64s) -> int:
         """Remove triples [n]; how many have gone."""
-        return sum(self._without(*own) for own in _by_predicate(s, p, o))
+        return sum(self._without(*columns) for columns in _by_predicate(s, p, o))
 
     def exchange(self, predicate: int, out: Int64s, new: Int64s) -> None:
         """Remove triples with a predicate that are there, and add others that are not.
@@ -101,12 +101,12 @@ class ChangingGraph:
 
     def triples(self) -> list[Triple]:
         """All triples, as texts."""
-        found = list[Triple]()
+        all_triples = list[Triple]()
         for predicate, relation in self.relations().items():
             p = self._terms.text(predicate)
             pairs = zip(self._terms.take(relation.s), self._terms.take(relation.o), strict=True)
-            found += [(s, p, o) for s, o in pairs]
-        return found
+            all_triples += [(s, p, o) for s, o in pairs]
+        return all_triples
 
     def restore(self, triples: Sequence[Triple]) -> None:
         """Take these triples instead of all that there are."""
@@ -118,9 +118,9 @@ class ChangingGraph:
         if not triples:
             return [np.empty(0, np.int64)] * 3
         coded = self._terms.encode if adds else self._terms.find
-        found = [coded([t[i] for t in triples]).astype(np.int64) for i in range(3)]
-        known = np.logical_and.reduce([codes >= 0 for codes in found])
-        return [codes[known] for codes in found]
+        columns = [coded([t[i] for t in triples]).astype(np.int64) for i in range(3)]
+        known = np.logical_and.reduce([codes >= 0 for codes in columns])
+        return [codes[known] for codes in columns]
 
     def codes(self) -> Iterator[Int64s]:
         """The codes of its terms; one may stand several times."""
@@ -134,7 +134,7 @@ class ChangingGraph:
         self._terms, keys = terms, {p: self.keys(p) for p in self.predicates()}
         self._by_object, self._made = {}, {}
         again = (recoded(np.array([*keys], np.int64)).tolist(), keys.values())
-        self._keys = {p: recoded_keys(own, recoded) for p, own in zip(*again, strict=True)}
+        self._keys = {p: recoded_keys(old, recoded) for p, old in zip(*again, strict=True)}
 
     def predicates(self) -> list[int]:
         """The predicates that triples may have."""
@@ -176,10 +176,10 @@ class ChangingGraph:
         """Remove triples with a predicate."""
         known = self.keys(predicate)
         places = np.searchsorted(known, keys)
-        found = stand_at(known, places, keys)
-        if found.any():
-            self._set(predicate, np.delete(known, places[found]))
-        return int(np.count_nonzero(found))
+        is_there = stand_at(known, places, keys)
+        if is_there.any():
+            self._set(predicate, np.delete(known, places[is_there]))
+        return int(np.count_nonzero(is_there))
 
     def _remove(self, pattern: Triple) -> int:
         if looks_inside(pattern[2]):
@@ -228,7 +228,7 @@ def without_unused(
     if terms.added <= 2 * terms.looked_through + thresholds.current.unused_terms:
         return None
     first, none = len(terms.base), np.empty(0, np.int64)
-    codes = distinct(np.concatenate([none, *(own[own >= first] for own in used())]))
+    codes = distinct(np.concatenate([none, *(some[some >= first] for some in used())]))
     terms.looked_through = terms.added
     if 2 * len(codes) > terms.added:
         return None
@@ -251,24 +251,24 @@ def recoded_keys(keys: Int64s, recoded: Recoded) -> Int64s:
 
 def recoded_graph(graph: KbGraph, recoded: Recoded) -> KbGraph:
     """A graph with the codes of another table."""
-    found = {}
-    for predicate, own in graph.items():
-        s, o = own.s.astype(np.int64), own.o.astype(np.int64)
+    relations = {}
+    for predicate, relation in graph.items():
+        s, o = relation.s.astype(np.int64), relation.o.astype(np.int64)
         code = int(recoded(np.array([predicate]))[0])
         if code == predicate and (recoded(s) == s).all() and (recoded(o) == o).all():
-            found[code] = own
+            relations[code] = relation
         else:
             keys = recoded_keys(s << _BITS | o, recoded)
-            found[code] = _relation(keys)
-    return KbGraph(found)
+            relations[code] = _relation(keys)
+    return KbGraph(relations)
 
 
 def graph_codes(graph: KbGraph) -> Iterator[Int64s]:
     """The codes of a graph's terms; one may stand several times."""
     yield np.array([*graph], np.int64)
-    for own in graph.values():
-        yield own.s.astype(np.int64)
-        yield own.o.astype(np.int64)
+    for relation in graph.values():
+        yield relation.s.astype(np.int64)
+        yield relation.o.astype(np.int64)
 
 
 def _relation(keys: Int64s) -> KbRelation:
@@ -289,9 +289,9 @@ def _by_predicate(s: Int64s, p: Int64s, o: Int64s) -> Iterator[tuple[int, Int64s
 
 def stand_at(known: Int64s, places: Int64s, keys: Int64s) -> Bools:
     """Which of some keys stand at their places in `known`."""
-    found: Bools = places < len(known)
-    found[found] = known[places[found]] == keys[found]
-    return found
+    is_there: Bools = places < len(known)
+    is_there[is_there] = known[places[is_there]] == keys[is_there]
+    return is_there
 
 
 def _equal_places(pattern: Triple) -> list[tuple[int, int]]:
@@ -300,8 +300,8 @@ def _equal_places(pattern: Triple) -> list[tuple[int, int]]:
     return [(i, j) for i, j in pairs if is_wildcard(pattern[i]) and pattern[i] == pattern[j]]
 
 
-def _place(keys: Int64s, place: int, predicate: int) -> Int64s:
+def _place(keys: Int64s, position: int, predicate: int) -> Int64s:
     """The codes of the subjects, predicates or objects of triples."""
-    if place == 1:
+    if position == 1:
         return np.full(len(keys), predicate, np.int64)
-    return keys >> _BITS if place == 0 else keys & _LOW
+    return keys >> _BITS if position == 0 else keys & _LOW

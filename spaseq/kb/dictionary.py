@@ -45,10 +45,10 @@ class KbTerms(TermTable):
         places = np.zeros(1, np.int64)
         if size:
             places = np.frombuffer(offsets, np.int64)[first : first + size + 1]
-        found = places, np.frombuffer(b"" if data is None else data, np.uint8)
-        for array in found:
+        arrays = places, np.frombuffer(b"" if data is None else data, np.uint8)
+        for array in arrays:
             array.setflags(write=False)  # one type, so one kernel
-        return found
+        return arrays
 
     def __len__(self) -> int:
         return len(self.texts)

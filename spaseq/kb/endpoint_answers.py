@@ -19,7 +19,7 @@ class EndpointAnswers(Protocol):
     def get(self, key: AnswerKey) -> Answered | None:
         """What is known already; None if the endpoint must be asked."""
 
-    def put(self, key: AnswerKey, found: Answered) -> None:
+    def put(self, key: AnswerKey, answer: Answered) -> None:
         """Take note of an answer or a failure."""
 
     def select(self, url: str, query: str, variables: Sequence[str]) -> list[AnswerRow]:
@@ -35,9 +35,9 @@ class CachedAnswers:
     def get(self, key: AnswerKey) -> Answered | None:
         return shared_cache(self._options).get(key)
 
-    def put(self, key: AnswerKey, found: Answered) -> None:
-        if not isinstance(found, ServiceFailure):
-            shared_cache(self._options).put(key, found)
+    def put(self, key: AnswerKey, answer: Answered) -> None:
+        if not isinstance(answer, ServiceFailure):
+            shared_cache(self._options).put(key, answer)
 
     def select(self, url: str, query: str, variables: Sequence[str]) -> list[AnswerRow]:
         from spaseq.kb.endpoint import Endpoint  # loads the HTTP library

@@ -90,19 +90,19 @@ def document_triples(
     Raises:
         InputError: it is no such document; with line and reason.
     """
-    found = list[Triple]()
+    triples = list[Triple]()
     try:
         for quad in ox.parse(data, form, base_iri=iri):
             name = quad.graph_name
             if not isinstance(name, ox.DefaultGraph) and str(name) != f"<{iri}>":
                 raise InputError(f"a triple is in the graph {name}, and the request is for <{iri}>")
-            found.append(_texts(quad, limits))
+            triples.append(_texts(quad, limits))
     except SyntaxError as error:
-        place = f"line {error.lineno}: " if error.lineno else ""
-        raise InputError(f"{place}{error.msg}") from None
+        where = f"line {error.lineno}: " if error.lineno else ""
+        raise InputError(f"{where}{error.msg}") from None
     except ValueError as error:
         raise InputError(str(error)) from None
-    return [*labelled(found, scope)]
+    return [*labelled(triples, scope)]
 
 
 def given_triples(given: Any, iri: str, limits: Limits) -> Iterator[Triple]:
@@ -142,10 +142,10 @@ def labelled(triples: Iterable[Triple], scope: str) -> Iterator[Triple]:
 
 
 def _texts(quad: Any, limits: Limits) -> Triple:
-    found = str(quad.subject), str(quad.predicate), from_pyoxigraph(quad.object)
-    if len(found[2]) > limits.literal_bytes:
+    triple = str(quad.subject), str(quad.predicate), from_pyoxigraph(quad.object)
+    if len(triple[2]) > limits.literal_bytes:
         raise InputError(f"a literal has more than {limits.literal_bytes:,} bytes")
-    return found
+    return triple
 
 
 def updating(
@@ -188,10 +188,10 @@ def updating(
 
 def check_update(text: str) -> None:
     """InputError if an update names another graph than the default graph, or an address."""
-    for found in _TOKEN.finditer(text):
-        word = found[0].upper()
+    for token in _TOKEN.finditer(text):
+        word = token[0].upper()
         if word in _OTHER_GRAPHS:
-            line = text.count("\n", 0, found.start()) + 1
+            line = text.count("\n", 0, token.start()) + 1
             raise InputError(
                 f"line {line}: {word} is not possible: an update has its graph as the default graph"
             )

@@ -155,8 +155,8 @@ class _Sending:
 
     def _connected(self, address: ServiceAddress, proxy: ServiceAddress | None) -> socket.socket:
         """A connection to the server of an address, with TLS if the scheme asks for it."""
-        place = address if proxy is None else proxy
-        sock = self._reached(place, self._checked(address, proxy))
+        first_hop = address if proxy is None else proxy
+        sock = self._reached(first_hop, self._checked(address, proxy))
         if address.scheme == "http":
             return sock
         try:
@@ -180,16 +180,16 @@ class _Sending:
             if not address.same_server(self._first):
                 raise ServiceFailure("behind a proxy, redirects to other hosts are refused", False)
             return self._resolved(proxy)
-        found = self._resolved(address)
-        private = [ip for ip in found if self._network.is_private(ip)]
+        ips = self._resolved(address)
+        private = [ip for ip in ips if self._network.is_private(ip)]
         if self._private_allowed is None:
-            self._private_allowed = len(private) == len(found)
+            self._private_allowed = len(private) == len(ips)
         if not self._private_allowed:
-            found = [ip for ip in found if ip not in private]
-            if not found:
+            ips = [ip for ip in ips if ip not in private]
+            if not ips:
                 reason = f"a redirect to a private address is refused: {address.host}"
                 raise ServiceFailure(reason, False)
-        return found
+        return ips
 
     def _resolved(self, address: ServiceAddress) -> Sequence[str]:
         try:
@@ -199,10 +199,10 @@ class _Sending:
         except (OSError, UnicodeError) as error:
             raise _unreachable(error) from error
 
-    def _reached(self, address: ServiceAddress, found: Sequence[str]) -> socket.socket:
+    def _reached(self, address: ServiceAddress, ips: Sequence[str]) -> socket.socket:
         """A connection to the first of the IP addresses that takes one."""
         last: OSError = OSError("no address")
-        for ip in found:
+        for ip in ips:
             try:
                 return socket.create_connection((ip, address.port), self._deadline.left())
             except OSError as error:
@@ -273,8 +273,8 @@ def _redirect(url: str, response: HTTPResponse) -> tuple[str, ServiceAddress]:
     if given is None:
         raise ServiceFailure(f"HTTP status {response.status} without an address", False)
     try:
-        place = urljoin(url, given.strip())
-        return place, ServiceAddress.of(place)
+        target = urljoin(url, given.strip())
+        return target, ServiceAddress.of(target)
     except ValueError as error:
         raise ServiceFailure(f"a redirect to no valid address: {error}", False) from error
 
@@ -365,13 +365,13 @@ def resolved(host: str, port: int, seconds: float) -> list[str]:
     """
     if _is_ip(host):
         return [host]
-    found: list[str] = []
+    ips: list[str] = []
     errors: list[Exception] = []
 
     def resolve() -> None:
         try:
-            for *_, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-                found.append(str(place[0]))
+            for *_, sockaddr in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+                ips.append(str(sockaddr[0]))
         except (OSError, UnicodeError) as error:
             errors.append(error)
 
@@ -382,7 +382,7 @@ def resolved(host: str, port: int, seconds: float) -> list[str]:
         raise TimeoutError
     if errors:
         raise errors[0]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(ips))
 
 
 def _is_ip(host: str) -> bool:
@@ -435,9 +435,9 @@ def _proxy(address: ServiceAddress) -> ServiceAddress | None:
 def _tunnel(sock: _TimedSocket, address: ServiceAddress, proxy: ServiceAddress) -> None:
     """Make the proxy connect to the server of an address."""
     host = f"[{address.host}]" if ":" in address.host else address.host
-    place = f"{host}:{address.port}"
+    authority = f"{host}:{address.port}"
     user = "" if proxy.user is None else f"Proxy-Authorization: {proxy.user}\r\n"
-    sock.sendall(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{user}\r\n".encode("ascii"))
+    sock.sendall(f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{user}\r\n".encode("ascii"))
     response = HTTPResponse(sock, method="CONNECT")  # type: ignore[arg-type]
     response.begin()
     if response.status != 200:

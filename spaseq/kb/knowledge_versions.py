@@ -111,24 +111,24 @@ class KnowledgeVersions:
 
     def of(self, graphs: Collection[str]) -> Values:
         """The values for a reader of some graphs: a new one wherever one of these changes."""
-        own = [iri for iri in graphs if self._known(iri)]
-        if not own:
+        changed = [iri for iri in graphs if self._known(iri)]
+        if not changed:
             return [(EARLIEST, self._base)]
-        times = sorted({time for iri in own for time, _ in self._known(iri)})
-        return [(time, self._at(time, own)) for time in times]
+        times = sorted({time for iri in changed for time, _ in self._known(iri)})
+        return [(time, self._at(time, changed)) for time in times]
 
     def at(self, time: int) -> KnowledgeBase:
         """The value at a time (ms)."""
         return self._at(time, [*self.changed]) if self.changed else self._base
 
     def _at(self, time: int, changed: Sequence[str]) -> KnowledgeBase:
-        found = {}
+        newer = {}
         for iri in changed:
             values = self._known(iri)
-            found[iri] = values[bisect_right(values, time, key=itemgetter(0)) - 1][1]
-        key = tuple(map(id, found.values()))
+            newer[iri] = values[bisect_right(values, time, key=itemgetter(0)) - 1][1]
+        key = tuple(map(id, newer.values()))
         if key not in self._made:
-            graphs = {**self._base.graphs, **found}
+            graphs = {**self._base.graphs, **newer}
             self._made[key] = replace(self._base, terms=TermsSoFar(self._terms), graphs=graphs)
         return self._made[key]
 
@@ -171,7 +171,7 @@ class KnowledgeVersions:
 
     def _forget_terms(self) -> bool:
         """Forget terms that no value has; whether the values have other codes now."""
-        values = [graph for own in self._values.values() for _, graph in own]
+        values = [graph for versions in self._values.values() for _, graph in versions]
         graphs = self._now.values()
 
         def used() -> Iterator[Int64s]:
@@ -183,6 +183,6 @@ class KnowledgeVersions:
         self._terms, recoded = again
         for graph in graphs:
             graph.use(*again)
-        for own in self._values.values():
-            own[:] = [(time, recoded_graph(graph, recoded)) for time, graph in own]
+        for versions in self._values.values():
+            versions[:] = [(time, recoded_graph(graph, recoded)) for time, graph in versions]
         return True

@@ -75,7 +75,7 @@ def _loaded(
 ) -> KnowledgeBase:
     """The graphs of sources other than endpoints."""
     places = [(i, s, sources_at(s) if isinstance(s, str | PathLike) else None) for i, s in sources]
-    files = [(iri, found) for iri, _, found in places if found is not None]
+    files = [(iri, quad_sources) for iri, _, quad_sources in places if quad_sources is not None]
     if len(files) < len(places):  # rdflib graphs have no path, so no key in the cache
         return _built(places, limits)
     return cache.knowledge(files, lambda: _built(places, limits))
@@ -85,11 +85,11 @@ def _built(
     places: Sequence[tuple[str | None, KbInput, Sequence[QuadSource] | None]], limits: Limits
 ) -> KnowledgeBase:
     builder = _Builder()
-    for iri, given, found in places:
-        if found is None:
+    for iri, given, quad_sources in places:
+        if quad_sources is None:
             assert not isinstance(given, str | PathLike)
             builder.add("the graph", iri, rdflib_quads(given, limits))
-        for source in found or ():
+        for source in quad_sources or ():
             builder.add(source.path, iri, quads_of(source, iri, limits))
     return builder.knowledge()
 
@@ -160,8 +160,8 @@ class _Builder:
         distinct, which = np.unique(codes, return_inverse=True)
         names = texts.take(pa.array(distinct)).to_pylist()
         numbers = [self._number(t[1:-1] if t[0] == "<" else t) for t in names]
-        found: Int64s = np.array(numbers, np.int64)[which]
-        return found
+        graph_numbers: Int64s = np.array(numbers, np.int64)[which]
+        return graph_numbers
 
     def knowledge(self) -> KnowledgeBase:
         g, s, p, o = (np.concatenate([_NONE, *self._columns[c]]) for c in "gspo")

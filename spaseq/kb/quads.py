@@ -74,27 +74,27 @@ def sources_at(path: str | PathLike[str]) -> Sequence[QuadSource]:
     Raises:
         InputError: there is nothing to read.
     """
-    place = fspath(path)
-    if place == STDIN:
+    name = fspath(path)
+    if name == STDIN:
         raise InputError("a knowledge base is not read from standard input")
-    if os.path.isfile(os.path.join(place, _STORE_MARK)):
-        return [OxigraphStore(place)]
-    found = files_at(place)
-    if not found:
-        raise InputError(f"{place}: no RDF file in this directory")
-    for file in found:
+    if os.path.isfile(os.path.join(name, _STORE_MARK)):
+        return [OxigraphStore(name)]
+    files = files_at(name)
+    if not files:
+        raise InputError(f"{name}: no RDF file in this directory")
+    for file in files:
         if file.format.is_messages:
             raise InputError(f"{file.path}: a knowledge base has graphs, and this has messages")
-    return found
+    return files
 
 
 def keeps_graphs(path: str) -> bool:
     """Whether all sources at a path have named graphs."""
     try:
-        found = sources_at(path)
+        sources = sources_at(path)
     except InputError:
         return False
-    return all(isinstance(source, OxigraphStore) or source.format.has_graphs for source in found)
+    return all(isinstance(source, OxigraphStore) or source.format.has_graphs for source in sources)
 
 
 def quads_of(
@@ -122,20 +122,20 @@ def _line_quads(file: InputFile, limits: Limits) -> Iterator[KbQuads]:
 
     reader = StatementReader(file.format.has_graphs, ArenaPool(2), limits=limits)
     with file.open(limits) as data:
-        for found, _, _ in line_statements(data, file.path, reader, AfterLines(), 1, _refuse):
-            yield _quads(found)
-            del found  # releases its arena
+        for statements, _, _ in line_statements(data, file.path, reader, AfterLines(), 1, _refuse):
+            yield _quads(statements)
+            del statements  # releases its arena
 
 
-def _quads(found: Statements) -> KbQuads:
-    codes = np.arange(len(found.terms), dtype=np.int32)
-    columns = [column.copy() for column in (found.g, found.s, found.p, found.o)]
-    return KbQuads(found.terms.strings(codes), *columns)
+def _quads(statements: Statements) -> KbQuads:
+    codes = np.arange(len(statements.terms), dtype=np.int32)
+    columns = [column.copy() for column in (statements.g, statements.s, statements.p, statements.o)]
+    return KbQuads(statements.terms.strings(codes), *columns)
 
 
 def _refuse(bad: BadInput) -> NoReturn:
-    place = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
-    raise InputError(f"{place}: {bad.reason}")
+    where = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
+    raise InputError(f"{where}: {bad.reason}")
 
 
 def _document_quads(file: InputFile, base: str | None, limits: Limits) -> Iterator[KbQuads]:
@@ -146,9 +146,9 @@ def _document_quads(file: InputFile, base: str | None, limits: Limits) -> Iterat
 
     with file.open(limits) as data:
         document = DocumentLines(data, file.format, base, limits, contexts=None)
-        for found in document_statements(document, file.path, limits, refuse):
-            yield _quads(found)
-            del found  # releases its arena
+        for statements in document_statements(document, file.path, limits, refuse):
+            yield _quads(statements)
+            del statements  # releases its arena
 
 
 def _store_quads(path: str) -> Iterator[KbQuads]:

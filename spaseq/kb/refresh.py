@@ -58,15 +58,15 @@ class KbWatch:
         return load_kb(self._sources, self._services, self._cache)
 
     def _state(self) -> FileStates:
-        found = []
+        states = []
         for path in self._paths:
             for file in files_of(path):
                 try:
                     status = file.stat()
                 except OSError:
                     continue
-                found.append((str(file), status.st_mtime_ns, status.st_size, status.st_ino))
-        return tuple(found)
+                states.append((str(file), status.st_mtime_ns, status.st_size, status.st_ino))
+        return tuple(states)
 
 
 def files_of(path: str | PathLike[str]) -> list[Path]:
@@ -77,8 +77,8 @@ def files_of(path: str | PathLike[str]) -> list[Path]:
         sources = sources_at(path)
     except InputError:  # loading will report it
         return []
-    found: list[Path] = []
+    files: list[Path] = []
     for source in sources:
-        place = Path(source.path)
-        found += place.iterdir() if isinstance(source, OxigraphStore) else [place]
-    return found
+        source_path = Path(source.path)
+        files += source_path.iterdir() if isinstance(source, OxigraphStore) else [source_path]
+    return files

@@ -144,13 +144,13 @@ class AllowedHosts:
 
 
 def _listed(text: str) -> HostAndPort:
-    found = _AUTHORITY.fullmatch(text.strip())
+    match = _AUTHORITY.fullmatch(text.strip())
     try:
-        if found is None:
+        if match is None:
             raise ValueError("it is not HOST or HOST:PORT")
-        port = None if found[2] is None else int(found[2])
+        port = None if match[2] is None else int(match[2])
         if port is not None and not 0 < port < 65536:
             raise ValueError(f"there is no port {port}")
-        return host_name(found[1].strip("[]")), port
+        return host_name(match[1].strip("[]")), port
     except ValueError as error:
         raise UsageError(f"--service-allow {text}: {error}") from None

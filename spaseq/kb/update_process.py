@@ -51,14 +51,14 @@ class BoundedUpdates:
         except subprocess.TimeoutExpired:
             raise InputError(f"the update takes more than {self.longest_s:g} s") from None
         try:
-            found = json.loads(done.stdout)
+            reply = json.loads(done.stdout)
         except ValueError:
             raise InputError(
                 f"the update needs more than {self.most_bytes:,} bytes of memory (max_kb)"
             ) from None
-        if "error" in found:
-            raise InputError(found["error"])
-        gone, come = (tuple(map(tuple, found[name])) for name in ("deleted", "inserted"))
+        if "error" in reply:
+            raise InputError(reply["error"])
+        gone, come = (tuple(map(tuple, reply[name])) for name in ("deleted", "inserted"))
         return GraphChange(gone, come)
 
 

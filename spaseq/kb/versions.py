@@ -27,11 +27,11 @@ def versions_given(changes: KbChanges) -> list[tuple[str, KbInput]]:
     Raises:
         UsageError: a time is none.
     """
-    found: dict[str, KbInput] = {}
+    sources: dict[str, KbInput] = {}
     for iri, versions in changes.items():
         for time, source in versions:
-            found[version_name(_milliseconds(iri, time), iri)] = source
-    return [*found.items()]
+            sources[version_name(_milliseconds(iri, time), iri)] = source
+    return [*sources.items()]
 
 
 def _milliseconds(iri: str, time: int | str | datetime) -> int:
@@ -40,13 +40,13 @@ def _milliseconds(iri: str, time: int | str | datetime) -> int:
     if isinstance(time, int):
         return time
     text = time.removeprefix("-")
-    found = int(time) if text.isascii() and text.isdigit() else parse_datetime(time)
-    if found is None:
+    time_ms = int(time) if text.isascii() and text.isdigit() else parse_datetime(time)
+    if time_ms is None:
         raise UsageError(
             f"<{iri}> cannot change at {time!r}: a time is an xsd:dateTime such as "
             "2026-01-31T10:00:00Z, or milliseconds since 1970"
         )
-    return found
+    return time_ms
 
 
 def versions_of(knowledge: KnowledgeBase, iri: str) -> Iterator[tuple[int, str]]:

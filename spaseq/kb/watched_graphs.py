@@ -67,13 +67,13 @@ class WatchedGraph:
             return None
         self._seen = self._latest
         try:
-            found = self._read()
+            content = self._read()
         except (SpaseqError, OSError) as error:
             self.problem = f"{error}; the graph stays as it was"
             return None
-        if found is None:
+        if content is None:
             self.problem = ""
-        return found
+        return content
 
     def forget(self) -> None:
         """Let the next call of `changed` give the files again, as they could not be taken."""
@@ -96,10 +96,10 @@ def checksum_of(paths: Iterable[str]) -> str:
     """SHA-256 over the contents of files; InputError if one cannot be read."""
     digest = hashlib.sha256()
     for path in paths:
-        found = [file for file in files_of(path) if file.is_file()]
-        if not found:
+        files = [file for file in files_of(path) if file.is_file()]
+        if not files:
             raise InputError(f"{path}: there is no such file")
-        for file in sorted(found):
+        for file in sorted(files):
             digest.update(f"{file.name}\n".encode())
             with file.open("rb") as data:
                 digest.update(hashlib.file_digest(data, "sha256").digest())
@@ -107,15 +107,15 @@ def checksum_of(paths: Iterable[str]) -> str:
 
 
 def _states(paths: Sequence[str]) -> FileStates:
-    found = []
+    states = []
     for path in paths:
         for file in files_of(path):
             try:
                 status = os.stat(file)
             except OSError:
                 continue
-            found.append((str(file), status.st_mtime_ns, status.st_size, status.st_ino))
-    return tuple(found)
+            states.append((str(file), status.st_mtime_ns, status.st_size, status.st_ino))
+    return tuple(states)
 
 
 def watched_graphs(
@@ -133,8 +133,8 @@ def watched_graphs(
 
 def kept_graphs(sources: Iterable[tuple[str | None, object]]) -> dict[str, KeptGraph]:
     """The graphs of files among the sources of a knowledge base that have a name of their own."""
-    found: dict[str, tuple[str, ...]] = {}
+    by_graph: dict[str, tuple[str, ...]] = {}
     for iri, source in sources:
         if iri is not None and isinstance(source, str | os.PathLike) and not is_url(str(source)):
-            found[iri] = (*found.get(iri, ()), str(source))
-    return {iri: KeptGraph(paths) for iri, paths in found.items()}
+            by_graph[iri] = (*by_graph.get(iri, ()), str(source))
+    return {iri: KeptGraph(paths) for iri, paths in by_graph.items()}

@@ -43,9 +43,9 @@ _HINTS: dict[frozenset[str], str] = {
 
 def vain_comparisons(node: ast.Node) -> Iterator[tuple[ast.Compare, str]]:
     """The comparisons below a node whose result never varies, each with what to say about it."""
-    for found in walk_patterns(node):
-        if isinstance(found, ast.Compare) and (message := _message(found)) is not None:
-            yield found, message
+    for inner in walk_patterns(node):
+        if isinstance(inner, ast.Compare) and (message := _message(inner)) is not None:
+            yield inner, message
 
 
 def _message(compare: ast.Compare) -> str | None:

@@ -41,14 +41,14 @@ def format_query(query: ast.Query) -> str:
     return "\n".join(lines) + "\n"
 
 
-def with_window(text: str, own: ast.TimeWindow, other: ast.TimeWindow) -> str:
+def with_window(text: str, window: ast.TimeWindow, other: ast.TimeWindow) -> str:
     """The canonical text of a query, with its window replaced by another one.
 
     >>> short, long = (ast.TimeWindow(ast.TimeSpan(n, "HOURS")) for n in (1, 2))
     >>> with_window("SELECT *\\nWITHIN 1 HOURS\\nFROM STREAM S <http://e/s>", short, long)
     'SELECT *\\nWITHIN 2 HOURS\\nFROM STREAM S <http://e/s>'
     """
-    return text.replace(f"\nWITHIN {_window(own)}\n", f"\nWITHIN {_window(other)}\n", 1)
+    return text.replace(f"\nWITHIN {_window(window)}\n", f"\nWITHIN {_window(other)}\n", 1)
 
 
 def _prologue(prologue: ast.Prologue) -> Iterator[str]:
@@ -178,9 +178,9 @@ def _quantifier(quantifier: ast.Quantifier | None) -> str:
     if quantifier is None:
         return ""
     greedy = "+" if quantifier.greedy else ""
-    own = "" if quantifier.own is None else _own(quantifier.own)
+    operator = "" if quantifier.own is None else _own(quantifier.own)
     until = "" if quantifier.until is None else f" UNTIL {quantifier.until.name}"
-    return _bounds(quantifier) + greedy + own + until
+    return _bounds(quantifier) + greedy + operator + until
 
 
 def _own(op: ast.Op) -> str:

@@ -118,8 +118,8 @@ def uses_of_blank_nodes(nodes: Sequence[ast.Node]) -> Counter[str]:
     """How often each blank node occurs in the trees, by label."""
     below = (inner for node in nodes for inner in walk_patterns(node))
     terms = (term for node in below for t in _triples(node) for term in (t.subject, t.object))
-    found = (leaf for term in terms for leaf in leaves(term))
-    return Counter(leaf.label for leaf in found if isinstance(leaf, ast.BlankNode))
+    all_leaves = (leaf for term in terms for leaf in leaves(term))
+    return Counter(leaf.label for leaf in all_leaves if isinstance(leaf, ast.BlankNode))
 
 
 def _triples(node: ast.Node) -> tuple[ast.Triple, ...]:

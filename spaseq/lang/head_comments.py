@@ -15,14 +15,14 @@ def head_comments(text: str) -> dict[str, str]:
     >>> head_comments("# title: Jam\\n# Severity: warning\\nSELECT ...\\n# runbook: no")
     {'title': 'Jam', 'severity': 'warning'}
     """
-    found: dict[str, str] = {}
+    comments: dict[str, str] = {}
     for line in map(str.strip, re.split("[\r\n]", text.removeprefix("\ufeff"))):
         if line and not line.startswith("#"):
             break
         said = _SAID.fullmatch(line)
         if said is not None:
-            found.setdefault(said[1].lower(), said[2])
-    return found
+            comments.setdefault(said[1].lower(), said[2])
+    return comments
 
 
 def comments_of(text: str) -> list[str]:

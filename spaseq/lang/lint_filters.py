@@ -55,14 +55,14 @@ def seen_filters(
         inside: the part of the GPM that the group is in.
         begins: variables that are bound at the begin of the group: those of EVENT.
     """
-    own = pattern_variables(group) | begins
-    visible = own | earlier | around
+    bound = pattern_variables(group) | begins
+    visible = bound | earlier | around
     for element in group.elements:
         if isinstance(element, ast.Filter):
             yield SeenFilter(element.expr, visible, inside)
             for exists in exists_uses(element.expr):
                 yield from seen_filters(exists.pattern, visible)
-        outer = own if isinstance(element, ast.OptionalGraphPattern) else frozenset[str]()
+        outer = bound if isinstance(element, ast.OptionalGraphPattern) else frozenset[str]()
         for inner in nested_groups(element):
             handed_on = _handed_on(element, earlier)
             yield from seen_filters(inner, handed_on, outer, element, _of_event(element))
@@ -123,10 +123,10 @@ def _outcomes(expr: ast.Expr, unbound: Collection[str]) -> Outcomes:
         case ast.Call("COALESCE", args):
             return frozenset().union(*(_outcomes(a, unbound) for a in args))
         case ast.Call("IF", (condition, then, otherwise)):
-            found = _outcomes(condition, unbound)
-            chosen = _ERROR & found
-            chosen |= _outcomes(then, unbound) if "true" in found else chosen
-            return chosen | (_outcomes(otherwise, unbound) if "false" in found else chosen)
+            outcomes = _outcomes(condition, unbound)
+            chosen = _ERROR & outcomes
+            chosen |= _outcomes(then, unbound) if "true" in outcomes else chosen
+            return chosen | (_outcomes(otherwise, unbound) if "false" in outcomes else chosen)
         case ast.In(operand, options):
             fails = _fails(operand, unbound) or all(_fails(o, unbound) for o in options)
             return _ERROR if fails and options else _ANY
@@ -183,13 +183,13 @@ def _unbound(resolved: Resolved) -> Iterator[Diagnostic]:
     for gpm in resolved.query.gpms:
         if gpm.name not in seen:
             continue
-        for found in seen_filters(gpm.pattern, frozenset(seen[gpm.name])):
-            unread = {v.name: v for v in _reads(found.expr) if v.name not in found.visible}
-            holds = can_hold(found.expr, unread)
+        for test in seen_filters(gpm.pattern, frozenset(seen[gpm.name])):
+            unread = {v.name: v for v in _reads(test.expr) if v.name not in test.visible}
+            holds = can_hold(test.expr, unread)
             for name in sorted(unread):
-                cause = _cause(resolved, gpm, found, unread[name], seen)
+                cause = _cause(resolved, gpm, test, unread[name], seen)
                 message = f"{cause}" if holds else f"the FILTER can never hold: {cause}"
-                near = found.visible if cause.startswith("nothing") else {name}
+                near = test.visible if cause.startswith("nothing") else {name}
                 yield unbound_warning(resolved, message, unread[name], near)
 
 
@@ -203,15 +203,15 @@ def _reads(expr: ast.Node) -> Iterator[ast.Var]:
 
 
 def _cause(
-    resolved: Resolved, gpm: ast.Gpm, found: SeenFilter, var: ast.Var, seen: dict[str, set[str]]
+    resolved: Resolved, gpm: ast.Gpm, test: SeenFilter, var: ast.Var, seen: dict[str, set[str]]
 ) -> str:
     """Why a variable has no value in a FILTER, and what to do."""
     name = var.name
     if name in resolved.binds[gpm.name]:
-        return _bound_outside(name, found.inside)
+        return _bound_outside(name, test.inside)
     later = [g for g, names in resolved.binds.items() if name in names and g in seen]
     if later:
-        reads = {v.name for v in _reads(found.expr)}
+        reads = {v.name for v in _reads(test.expr)}
         goal = next((g for g in later if reads <= seen[g] | resolved.binds[g]), None)
         advice = "" if goal is None else f"; move it to {goal}"
         return f"?{name} is bound only later{advice}"

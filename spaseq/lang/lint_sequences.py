@@ -45,22 +45,22 @@ def _unjoined(resolved: Resolved) -> Iterator[Diagnostic]:
     shown = [i.var.name for i in query.form.items or () if i.expr is None and i.var is not None]
     gpms = {gpm.name: gpm for gpm in query.gpms}
     for loop in _loops(resolved.chain):
-        own = {use.gpm for use in occurrences(loop.body) if use.negation is None}
-        others = {use.gpm for use in resolved.scope.occurrences} - own
-        bound = frozenset().union(*(resolved.binds[name] for name in own))
+        looped = {use.gpm for use in occurrences(loop.body) if use.negation is None}
+        others = {use.gpm for use in resolved.scope.occurrences} - looped
+        bound = frozenset().union(*(resolved.binds[name] for name in looped))
         elsewhere = frozenset().union(*(resolved.binds[name] for name in others))
-        filters = [expr for name in own for expr in filters_of(gpms[name].pattern)]
-        if not own or bound & elsewhere or any(map(looks_back, filters)):
+        filters = [expr for name in looped for expr in filters_of(gpms[name].pattern)]
+        if not looped or bound & elsewhere or any(map(looks_back, filters)):
             continue
-        plain = frozenset.intersection(*(plainly_bound(gpms[name].pattern) for name in own))
+        plain = frozenset.intersection(*(plainly_bound(gpms[name].pattern) for name in looped))
         name = next((name for name in shown if name in plain), None)
         if name is not None:
             message = (
                 f"each repetition may have another ?{name}, of which the answer shows the last; "
                 f"for events of one ?{name} write PARTITION BY (?{name}) after WITHIN"
             )
-            place = loop.span, resolved.source
-            yield Diagnostic("warning", "unjoined-loop", message, *place)
+            where = loop.span, resolved.source
+            yield Diagnostic("warning", "unjoined-loop", message, *where)
 
 
 def _loops(chain: Chain) -> Iterator[Repeat]:
@@ -137,8 +137,8 @@ def _greedy_for_ever(resolved: Resolved) -> Iterator[Diagnostic]:
             if not isinstance(loop, Repeat) or not loop.greedy or loop.maximum is not None:
                 continue
             match loop.body.links, then:
-                case (Link(GpmStep(own)),), GpmStep(next_use):
-                    taken = own.gpm, next_use.gpm
+                case (Link(GpmStep(use)),), GpmStep(next_use):
+                    taken = use.gpm, next_use.gpm
                 case _:
                     continue
             if loop.until is None and _takes_all_of(*(gpms[name] for name in taken)):

@@ -28,10 +28,10 @@ def too_deep(sequence: ast.Sequence) -> ast.Bracket | None:
 
 
 def _depth(bracket: ast.Bracket) -> int:
-    own = len(bracket.operands) - 1 if bracket.kind in ("&", "AND") else 0
+    here = len(bracket.operands) - 1 if bracket.kind in ("&", "AND") else 0
     steps = (step for operand in bracket.operands for step in operand.steps)
     inner = (_depth(s.atom) for s in steps if isinstance(s.atom, ast.Bracket))
-    return own + max(inner, default=0)
+    return here + max(inner, default=0)
 
 
 # The keyword that opens a clause -> the part of the query that the clause describes.

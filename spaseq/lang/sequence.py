@@ -154,9 +154,9 @@ class _Normaliser:
         inner = (*repeats, number) if scoped else repeats
         body = Chain(tuple(self._atom(step.atom, join, inner, negation)))
         until = None if loop.until is None else self._until(loop.until, inner, negation)
-        own = None if loop.own is None else _join(loop.own)
+        operator = None if loop.own is None else _join(loop.own)
         repeat = Repeat(
-            number, body, loop.minimum, loop.maximum, loop.greedy, own, until, step.span
+            number, body, loop.minimum, loop.maximum, loop.greedy, operator, until, step.span
         )
         yield Link(repeat, join)
 

@@ -133,10 +133,10 @@ class _Shaping:
                 shown: dict[ast.Expr, ast.Var] = {
                     i.expr: i.var for i in items if i.var and isinstance(i.expr, ast.Aggregate)
                 }
-                own = [self._test(expr, shown) for expr in conjuncts(select.having)]
-                having = tuple(expr for expr, is_inside in own if is_inside)
+                tests = [self._test(expr, shown) for expr in conjuncts(select.having)]
+                having = tuple(expr for expr, is_inside in tests if is_inside)
                 inner = ast.GroupGraphPattern((replace(select, having=having),))
-                return [inner, *(ast.Filter(expr) for expr, is_inside in own if not is_inside)]
+                return [inner, *(ast.Filter(expr) for expr, is_inside in tests if not is_inside)]
         return [element]
 
     def _test(self, expr: ast.Expr, shown: Mapping[ast.Expr, ast.Var]) -> tuple[ast.Expr, bool]:
@@ -198,7 +198,7 @@ class _Shaping:
         """The only GPM that binds a variable, once in each match; None if there is none."""
         if variable in self._scope.owner:
             return None
-        found = [name for name in self._used if variable in self._binds[name]]
-        if len(found) != 1 or found[0] == gpm or found[0] not in self._positive:
+        binders = [name for name in self._used if variable in self._binds[name]]
+        if len(binders) != 1 or binders[0] == gpm or binders[0] not in self._positive:
             return None
-        return found[0] if variable in self._matched[found[0]] else None
+        return binders[0] if variable in self._matched[binders[0]] else None

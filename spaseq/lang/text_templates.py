@@ -149,8 +149,8 @@ class TextTemplate:
         match = self.expression.fullmatch(text)
         if match is None:
             return None
-        found = self._made(match.groups())
-        if _pattern(found) != self.pattern or not self.others.isdisjoint(found):
+        varying = self._made(match.groups())
+        if _pattern(varying) != self.pattern or not self.others.isdisjoint(varying):
             return None
         return _CUT.join(match.groups())
 
@@ -161,18 +161,18 @@ class TextTemplate:
 
     def constants(self, given: str) -> tuple[Constant, ...]:
         """The constants of the shape of the text that has this in its groups."""
-        found = self._made(given.split(_CUT))
+        varying = self._made(given.split(_CUT))
         pairs = zip(self.slots, self.own, strict=True)
-        return tuple([own if slot < 0 else found[slot] for slot, own in pairs])
+        return tuple([fixed if slot < 0 else varying[slot] for slot, fixed in pairs])
 
     def constant_texts(self, given: str) -> tuple[str, ...]:
         """The canonical N-Triples texts of these constants."""
-        found: list[str] = []
-        for place, varies in enumerate(given.split(_CUT)):
-            first = self.pattern[place]  # equal texts are one object
-            found.append(found[first] if first < place else self.forms[place].term(varies))
+        texts: list[str] = []
+        for number, varies in enumerate(given.split(_CUT)):
+            first = self.pattern[number]  # equal texts are one object
+            texts.append(texts[first] if first < number else self.forms[number].term(varies))
         pairs = zip(self.slots, self.own_terms, strict=True)
-        return tuple([own if slot < 0 else found[slot] for slot, own in pairs])
+        return tuple([fixed if slot < 0 else texts[slot] for slot, fixed in pairs])
 
     def _made(self, groups: Iterable[str]) -> list[Constant]:
         """The constants of the groups."""
@@ -194,10 +194,10 @@ def _expression(written: Sequence[str], forms: Iterable[_Form]) -> str:
     return "".join([*parts, re.escape(written[-1])])
 
 
-def _written(text: str, found: dict[tuple[int, int], _Form]) -> tuple[str, ...]:
+def _written(text: str, forms: dict[tuple[int, int], _Form]) -> tuple[str, ...]:
     """The parts of a text before, between and after what varies of some constants."""
     parts, copied = list[str](), 0
-    for (begin, end), form in found.items():
+    for (begin, end), form in forms.items():
         parts.append(text[copied:begin] + form.start)
         copied = end - len(form.end)
     return (*parts, text[copied:])
@@ -206,7 +206,7 @@ def _written(text: str, found: dict[tuple[int, int], _Form]) -> tuple[str, ...]:
 def _pattern(constants: Sequence[Constant]) -> tuple[int, ...]:
     """For each constant the number of the first that equals it."""
     seen: dict[Constant, int] = {}
-    return tuple([seen.setdefault(c, place) for place, c in enumerate(constants)])
+    return tuple([seen.setdefault(c, number) for number, c in enumerate(constants)])
 
 
 def _others(query: ast.Query, places: dict[tuple[int, int], int]) -> Iterator[Constant]:
@@ -225,9 +225,9 @@ def _pieces(
 
     def marked(node: ast.Node) -> ast.Node | None:
         if isinstance(node, ast.Iri | ast.Literal):
-            place = places.get((node.span.start, node.span.end))
-            if place is not None:
-                return ast.Iri(f"{_CUT}{pattern[place]}{_CUT}", span=node.span)
+            number = places.get((node.span.start, node.span.end))
+            if number is not None:
+                return ast.Iri(f"{_CUT}{pattern[number]}{_CUT}", span=node.span)
         return None
 
     return tuple(_SLOT.split(format_query(rewritten(query, marked))))

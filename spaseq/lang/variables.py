@@ -73,10 +73,10 @@ def child_fields(node: ast.Node) -> tuple[str, ...]:
     kind = type(node)
     names = _FIELDS.get(kind)
     if names is None:
-        held = (
+        node_fields = (
             f.name for f in fields(node) if f.name != "span" and not _PLAIN.fullmatch(str(f.type))
         )
-        names = _FIELDS[kind] = tuple(held)
+        names = _FIELDS[kind] = tuple(node_fields)
     return names
 
 
@@ -87,22 +87,22 @@ _PLAIN = re.compile(r"(str|int|bool)( \| None)?")
 
 def children(node: ast.Node) -> list[ast.Node]:
     """The child nodes of a node, in the order of the text."""
-    found: list[ast.Node] = []
+    nodes: list[ast.Node] = []
     for name in _FIELDS.get(type(node)) or child_fields(node):
         value = getattr(node, name)
         if type(value) is tuple:
-            _collect(value, found)
+            _collect(value, nodes)
         elif isinstance(value, ast.Node):
-            found.append(value)
-    return found
+            nodes.append(value)
+    return nodes
 
 
-def _collect(values: tuple[object, ...], found: list[ast.Node]) -> None:
+def _collect(values: tuple[object, ...], nodes: list[ast.Node]) -> None:
     for value in values:
         if isinstance(value, ast.Node):
-            found.append(value)
+            nodes.append(value)
         elif isinstance(value, tuple):
-            _collect(value, found)
+            _collect(value, nodes)
 
 
 def walk(node: ast.Node) -> Iterator[ast.Node]:
@@ -125,7 +125,7 @@ _TRIPLES = (ast.Triples, ast.Triple)
 
 def _walk(node: ast.Node, closed: tuple[type[ast.Node], ...]) -> Iterator[ast.Node]:
     """Like `walk`, without what is inside nodes of these kinds."""
-    found: list[ast.Node] = []
+    nodes: list[ast.Node] = []
     waiting: list[Any] = [node]
     while waiting:
         value = waiting.pop()  # a node, or the value of a field
@@ -139,10 +139,10 @@ def _walk(node: ast.Node, closed: tuple[type[ast.Node], ...]) -> Iterator[ast.No
             below = _BELOW[kind] = _values_below(value)
         else:
             continue
-        found.append(value)
+        nodes.append(value)
         if below is not None and kind not in closed:
             waiting += below(value)
-    return iter(found)
+    return iter(nodes)
 
 
 def _values_below(node: ast.Node) -> Callable[[Any], tuple[Any, ...]] | None:
@@ -242,18 +242,18 @@ def _in_scope(element: ast.Element) -> frozenset[str]:
             inner = pattern_variables(pattern)
             return inner | {name.name} if isinstance(name, ast.Var) else inner
         case ast.EventGraphPattern(_, event, time, pattern):
-            own = frozenset(v.name for v in (event, time) if v is not None)
-            return pattern_variables(pattern) | own
+            bound = frozenset(v.name for v in (event, time) if v is not None)
+            return pattern_variables(pattern) | bound
         case ast.Bind(var=var):
             return frozenset({var.name})
         case ast.Values(variables):
             return frozenset(v.name for v in variables)
         case ast.SubSelect(items=None, pattern=pattern, values=values):
-            own = _in_scope(values) if values else frozenset()
-            return pattern_variables(pattern) | own
+            bound = _in_scope(values) if values else frozenset()
+            return pattern_variables(pattern) | bound
         case ast.SubSelect(items=items, values=values):
-            own = _in_scope(values) if values else frozenset()
-            return frozenset(i.var.name for i in items or () if i.var) | own
+            bound = _in_scope(values) if values else frozenset()
+            return frozenset(i.var.name for i in items or () if i.var) | bound
 
 
 def triple_variables(block: ast.Triples) -> frozenset[str]:

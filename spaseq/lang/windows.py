@@ -217,10 +217,10 @@ class _Check:
             for v in pattern_variables(other.pattern)
         }
         others -= {v.name for v in self.query.partition}
-        own = _bound_inside(gpm.pattern)
+        inside = _bound_inside(gpm.pattern)
         hint = f"GPM {gpm.name} is on NEW or GONE, so it is evaluated by itself"
         for expr in _expressions(gpm.pattern):
-            for name in sorted((expression_variables(expr) & others) - own):
+            for name in sorted((expression_variables(expr) & others) - inside):
                 message = f"?{name} is bound by another step only, and {hint}"
                 yield self.error("foreign-variable", message, expr.span)
         for node in _own_nodes(gpm.pattern):
@@ -314,10 +314,10 @@ class _Lint:
             yield self.warning("collapsing-triples", message, uses[0].span)
 
     def _hidden(self, query: ast.SubSelect, elsewhere: set[str]) -> Findings:
-        own = _bound_inside(query.pattern) | {i.var.name for i in query.items or () if i.var}
-        own |= {v.name for v in self.query.partition}
+        inside = _bound_inside(query.pattern) | {i.var.name for i in query.items or () if i.var}
+        inside |= {v.name for v in self.query.partition}
         for expr in query.having:
-            for name in sorted((expression_variables(expr) & elsewhere) - own):
+            for name in sorted((expression_variables(expr) & elsewhere) - inside):
                 message = (
                     f"HAVING of a sub-query does not see ?{name} of another step: "
                     "test it in a FILTER behind the sub-query"
@@ -343,11 +343,11 @@ def _outcome_on_nothing(expr: ast.Expr) -> bool | None:
             outcome = _outcome_on_nothing(operand)
             return None if outcome is None else not outcome
         case ast.And(operands):
-            found = [*map(_outcome_on_nothing, operands)]
-            return False if False in found else None if None in found else True
+            outcomes = [*map(_outcome_on_nothing, operands)]
+            return False if False in outcomes else None if None in outcomes else True
         case ast.Or(operands):
-            found = [*map(_outcome_on_nothing, operands)]
-            return True if True in found else None if None in found else False
+            outcomes = [*map(_outcome_on_nothing, operands)]
+            return True if True in outcomes else None if None in outcomes else False
         case ast.Compare(op, left, right):
             sides = _number_on_nothing(left), _number_on_nothing(right)
             if sides[0] is None or sides[1] is None:

@@ -50,7 +50,7 @@ def joined(batches: Iterable[Any]) -> Iterator[Any]:
 
     An error comes after the rows that came before it.
     """
-    held: list[Any] = []
+    waiting: list[Any] = []
     rows, source = 0, iter(batches)
     failure: Exception | None = None
     while True:
@@ -58,12 +58,12 @@ def joined(batches: Iterable[Any]) -> Iterator[Any]:
             batch = next(source, None)
         except Exception as error:  # of a reader: a file may be damaged
             batch, failure = None, error
-        if held and (batch is None or rows + len(batch) > thresholds.current.table_rows):
-            yield from _one_batch(held)
-            held, rows = [], 0
+        if waiting and (batch is None or rows + len(batch) > thresholds.current.table_rows):
+            yield from _one_batch(waiting)
+            waiting, rows = [], 0
         if batch is None:
             break
-        held.append(batch)
+        waiting.append(batch)
         rows += len(batch)
     if failure is not None:
         raise failure
@@ -131,13 +131,13 @@ def _lists(column: Any) -> list[Cell]:
     _add("", pc.list_flatten(column), None, parts)
     elements = [dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)]
     out: list[Cell] = []
-    place = 0
+    first = 0
     for length in pc.list_value_length(column).to_pylist():
         if length is None:
             out.append(None)
             continue
-        out.append(Items(tuple(elements[place : place + length])))
-        place += length
+        out.append(Items(tuple(elements[first : first + length])))
+        first += length
     return out
 
 

@@ -45,8 +45,7 @@ def variable_of(field: str) -> str:
     ('unit_price', 'größe', 'a_b_c')
     """
     return "".join(
-        c if _NAME.fullmatch(f"?{'x' if place else ''}{c}") else "_"
-        for place, c in enumerate(field)
+        c if _NAME.fullmatch(f"?{'x' if i else ''}{c}") else "_" for i, c in enumerate(field)
     )
 
 

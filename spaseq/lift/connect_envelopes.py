@@ -62,12 +62,12 @@ def typed(value: Any, schema: Any) -> Any:
 def _struct(value: list[tuple[str, Any]], said: dict[str, Any]) -> Any:
     """An object, by the schemas of its members."""
     fields = said.get("fields")
-    own = dict[str, Any]()
+    schemas = dict[str, Any]()
     for field in fields if isinstance(fields, list) else ():
         named = dict(field).get("field")
         if isinstance(named, str):
-            own[named] = field
-    return type(value)((name, typed(item, own.get(name))) for name, item in value)
+            schemas[named] = field
+    return type(value)((name, typed(item, schemas.get(name))) for name, item in value)
 
 
 def _typed(text: str, datatype: str) -> Typed:
@@ -111,10 +111,10 @@ def _clock(units: int) -> Callable[[Any, dict[str, Any]], Typed]:
     """Reads times of day, of which so many are a second."""
 
     def read(value: Any, said: dict[str, Any]) -> Typed:
-        found = datetime.min + timedelta(microseconds=int(value) * 1_000_000 // units)
-        if found.date() != date.min:
+        moment = datetime.min + timedelta(microseconds=int(value) * 1_000_000 // units)
+        if moment.date() != date.min:
             raise ValueError("more than a day")
-        return _typed(_cut(found.time().isoformat()), "time")
+        return _typed(_cut(moment.time().isoformat()), "time")
 
     return read
 

@@ -295,10 +295,10 @@ def _cells(text: str, delimiter: str, quote: str) -> list[str | None]:
     """The cells of a row with quotes; an empty one is None, a quoted empty one ""."""
     text = text.removesuffix("\n").removesuffix("\r")
     cells: list[str | None] = []
-    place, malformed = 0, False
+    offset, malformed = 0, False
     while True:
-        if text[place : place + 1] == quote:
-            parts, start = [], place + 1
+        if text[offset : offset + 1] == quote:
+            parts, start = [], offset + 1
             while True:
                 close = text.find(quote, start)
                 parts.append(text[start:close])
@@ -310,21 +310,21 @@ def _cells(text: str, delimiter: str, quote: str) -> list[str | None]:
             end = text.find(delimiter, close + 1)
             malformed = malformed or (len(text) if end < 0 else end) != close + 1
         else:
-            end = text.find(delimiter, place)
-            cells.append(text[place : end if end >= 0 else None] or None)
+            end = text.find(delimiter, offset)
+            cells.append(text[offset : end if end >= 0 else None] or None)
         if end < 0:
             if malformed:
                 raise _Malformed
             return cells
-        place = end + 1
+        offset = end + 1
 
 
 def _block(
     lines: list[int], numbers: list[int], cells: list[list[str | None]], places: dict[str, int]
 ) -> RowBlock:
     columns: dict[str, list[Cell]] = {}
-    for name, place in places.items():
+    for name, column in places.items():
         columns[name] = [
-            None if (text := row[place]) is None else literal_text(text) for row in cells
+            None if (text := row[column]) is None else literal_text(text) for row in cells
         ]
     return RowBlock(lines, numbers, columns)

@@ -32,8 +32,8 @@ def read_time(text: str, form: str) -> datetime | None:
     datetime.datetime(2026, 1, 5, 9, 30)
     """
     try:
-        found = datetime.strptime(text, form)
-        return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
+        moment = datetime.strptime(text, form)
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):
         return None
 
@@ -68,8 +68,8 @@ def field_types(text: str) -> tuple[tuple[str, str], ...]:
     """
     pairs = {}
     for part in filter(None, map(str.strip, _COMMA.split(text))):
-        found = _WITH_FORMAT.fullmatch(part)
-        name, equals, datatype = part.rpartition("=") if found is None else found.groups()
+        match = _WITH_FORMAT.fullmatch(part)
+        name, equals, datatype = part.rpartition("=") if match is None else match.groups()
         if not equals or not name.strip():
             raise UsageError(f"--types {part}: expected FIELD=TYPE")
         pairs[name.strip()] = datatype.strip()

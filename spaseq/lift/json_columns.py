@@ -124,13 +124,13 @@ def _column(data: Bytes, cells: kernel.Cells, number: int) -> Any:
     """The Arrow array of a column; of N-Triples texts, if its values have several types."""
     kinds = cells.kinds[number]
     alike = _ALIKE[kinds]
-    found = [kind for kind in _FORMS if (alike == kind).any()]
-    if not found:
+    of_values = [kind for kind in _FORMS if (alike == kind).any()]
+    if not of_values:
         return pa.nulls(len(kinds), pa.string())
-    if len(found) == 1:
-        return _values(data, cells, number, slice(None), found[0])
+    if len(of_values) == 1:
+        return _values(data, cells, number, slice(None), of_values[0])
     texts, places = [], []
-    for kind in found:
+    for kind in of_values:
         rows = np.flatnonzero(alike == kind)
         lane = Lane(_FORMS[kind], _values(data, cells, number, rows, kind))
         texts.append(lane.texts())

@@ -141,13 +141,13 @@ class JsonRows:
                 yield from self._column_blocks(chunk, self._scanner.columns(chunk), report)
 
     def _column_blocks(
-        self, chunk: bytes, found: JsonColumns, report: Report
+        self, chunk: bytes, columns: JsonColumns, report: Report
     ) -> Iterator[RowBlock | TableBlock]:
-        texts = lines_of(chunk) if found.unsure.any() else []
+        texts = lines_of(chunk) if columns.unsure.any() else []
         done, lines = 0, self._lines
-        for first, end in [*_ranges(found.unsure), (len(found.unsure), 0)]:
+        for first, end in [*_ranges(columns.unsure), (len(columns.unsure), 0)]:
             if first > done:
-                batch = found.batch.slice(done, first - done)
+                batch = columns.batch.slice(done, first - done)
                 yield TableBlock(batch, self._rows + 1, lines.number - self._rows)
                 self._rows += first - done
                 lines.number += first - done
@@ -373,7 +373,7 @@ def elements(text: str, report: Report) -> Iterator[tuple[int, object, int, int]
         report(line, f"not JSON: {reason}", rest[:_SHOWN])
 
 
-def _after_space(text: str, place: int) -> int:
-    found = _SPACE.match(text, place)
-    assert found is not None
-    return found.end()
+def _after_space(text: str, offset: int) -> int:
+    space = _SPACE.match(text, offset)
+    assert space is not None
+    return space.end()

@@ -94,11 +94,11 @@ class LaneEvents:
         names = self._names(lanes, size)
         time, texts = self._times(lanes, size)
         valid = self._valid(lanes, size)
-        given = sum(size if own is None else int(own.sum()) for own in valid)
+        given = sum(size if mask is None else int(mask.sum()) for mask in valid)
         template = [t.terms for t in compress(self._inside, self._kept)]
         graphs = LiftedGraphs(size, template, lanes, [*compress(valid, self._kept)], self._texts)
-        place = self._stream, time, self._counter.assign(time), names
-        events = LiftedEvents(place, graphs, triples=given, filtered=len(block) - size)
+        head = self._stream, time, self._counter.assign(time), names
+        events = LiftedEvents(head, graphs, triples=given, filtered=len(block) - size)
         return events, texts, rows
 
     def _check_lengths(self, lanes: Lanes) -> None:

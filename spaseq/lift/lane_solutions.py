@@ -301,8 +301,8 @@ class LaneSolutions:
                 codes.append(-1 if text is None else known.setdefault(text, len(known)))
             if not known:
                 return None
-            found = np.array(codes, np.int32)[which]
-            indices = pa.array(found, mask=found < 0)
+            row_codes = np.array(codes, np.int32)[which]
+            indices = pa.array(row_codes, mask=row_codes < 0)
             return Lane(
                 LaneForm.TEXT, pa.DictionaryArray.from_arrays(indices, text_array([*known]))
             )

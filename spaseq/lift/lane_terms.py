@@ -176,7 +176,7 @@ class LaneTerms(TermTable):
         self._of_lane: dict[str, tuple[int, int]] = {}  # its group, and its number there
         for number, names in enumerate(_groups(lanes)):
             self._groups.append(LaneGroup([lanes[name] for name in names], texts))
-            self._of_lane.update((name, (number, place)) for place, name in enumerate(names))
+            self._of_lane.update((name, (number, column)) for column, name in enumerate(names))
         rooms = [len(self._constants), *(group.room for group in self._groups)]
         self._starts: Int64s = np.cumsum([0, *rooms], dtype=np.int64)
         self._texts: dict[int, str] = {}
@@ -231,11 +231,11 @@ class LaneTerms(TermTable):
         parts: list[TextArray] = []
         places: list[Any] = []
         for part, rows in self._by_part(codes):
-            own = pa.array(codes[rows] - self._starts[part])
+            indices = pa.array(codes[rows] - self._starts[part])
             if part:
-                parts.append(self._groups[part - 1].distinct.take(own).texts())
+                parts.append(self._groups[part - 1].distinct.take(indices).texts())
             else:
-                parts.append(text_array(self._constants).take(own))
+                parts.append(text_array(self._constants).take(indices))
             places.append(rows)
         if len(parts) == 1:
             return parts[0]
@@ -246,10 +246,10 @@ class LaneTerms(TermTable):
         return pa.concat_arrays(parts).take(pa.array(order))
 
     def shared(self, codes: Int32s) -> TermColumn | None:
-        part, own = self._only_part(codes)
+        part, local_codes = self._only_part(codes)
         if part is None or not part or not self._groups[part - 1].is_small:
             return None
-        return TermColumn(own, self._groups[part - 1].texts)
+        return TermColumn(local_codes, self._groups[part - 1].texts)
 
     def _only_part(self, codes: Int32s) -> tuple[int | None, Int32s]:
         """The part that all codes [n], -1 for unbound, belong to, None if there is no such one.
@@ -289,26 +289,26 @@ class LaneTerms(TermTable):
         return self._constants.index(text) if text in self._constants else ABSENT
 
     def numbers(self, codes: Int32s) -> Numbers:
-        only, own = self._only_part(codes)
+        only, local_codes = self._only_part(codes)
         if only is not None:
-            return self._numbers(only, own)
+            return self._numbers(only, local_codes)
         values, kinds = np.full(len(codes), np.nan), np.full(len(codes), OTHER, np.int8)
         bound = np.flatnonzero(codes >= 0)
         for part, rows in self._by_part(codes[bound]):
             places = bound[rows]
-            own = codes[places] - np.int32(self._starts[part])
-            values[places], kinds[places] = self._numbers(part, own)
+            local_codes = codes[places] - np.int32(self._starts[part])
+            values[places], kinds[places] = self._numbers(part, local_codes)
         return values, kinds
 
-    def _numbers(self, part: int, own: Int32s) -> Numbers:
+    def _numbers(self, part: int, local_codes: Int32s) -> Numbers:
         """The numbers of codes in one part, 0 for constants or 1 + group; -1 for unbound."""
         if not part:
-            kinds = np.where(own < 0, OTHER, UNKNOWN).astype(np.int8)
-            return np.full(len(own), np.nan), kinds
+            kinds = np.where(local_codes < 0, OTHER, UNKNOWN).astype(np.int8)
+            return np.full(len(local_codes), np.nan), kinds
         numbers, kinds = self._groups[part - 1].numbers
         if (kinds[:-1] == kinds[0]).all():
-            return numbers[own], np.where(own < 0, kinds[-1], kinds[0])
-        return numbers[own], kinds[own]
+            return numbers[local_codes], np.where(local_codes < 0, kinds[-1], kinds[0])
+        return numbers[local_codes], kinds[local_codes]
 
     @property
     def has_blank(self) -> bool:

@@ -72,10 +72,10 @@ class LiftPlan:
     @property
     def terms(self) -> list[PatternTerm | None]:
         """The terms of all templates, and the names of all events."""
-        found: list[PatternTerm | None] = [t for _, terms in self.composed for t in terms]
+        all_terms: list[PatternTerm | None] = [t for _, terms in self.composed for t in terms]
         for plan in (self, *self.others):
-            found += [*(term for triple in plan.template for term in triple.terms), plan.graph]
-        return found
+            all_terms += [*(term for triple in plan.template for term in triple.terms), plan.graph]
+        return all_terms
 
 
 def plan_lift(lift: LiftQuery, name: str, time_predicate: str, time_unit: str = "ms") -> LiftPlan:
@@ -88,15 +88,15 @@ def plan_lift(lift: LiftQuery, name: str, time_predicate: str, time_unit: str = 
     if not graphs:
         graphs, outside = {None: outside}, []
     predicate = iri_text(time_predicate)
-    of_row = [*outside, *(t for own in graphs.values() for t in own if t[1] == predicate)]
+    of_row = [*outside, *(t for triples in graphs.values() for t in triples if t[1] == predicate)]
     plans = []
-    for event, own in graphs.items():
+    for event, triples in graphs.items():
         times = [t for t in outside if t[0] == event]
-        if not times and len(graphs) > 1 and not any(t[1] == predicate for t in own):
+        if not times and len(graphs) > 1 and not any(t[1] == predicate for t in triples):
             times = of_row
         template = [
             *(TemplateTriple(t, False) for t in (times if len(graphs) > 1 else outside)),
-            *(TemplateTriple(t, True) for t in own),
+            *(TemplateTriple(t, True) for t in triples),
         ]
         shared = name, _fields(lift), lift.where.elements
         plans.append(LiftPlan(*shared, tuple(template), event, predicate, lift.base, time_unit))
@@ -142,12 +142,12 @@ def _fields(lift: LiftQuery) -> Fields:
     items = {e.item.name for e in unnests}
     mentioned = read | lists | values
     of_elements = {v for v in mentioned if _of_element(v, items) and v not in bound}
-    own = mentioned - bound - of_elements - {ROW_NUMBER}
+    row_fields = mentioned - bound - of_elements - {ROW_NUMBER}
     return Fields(
-        needed=frozenset(own - values),
-        optional=frozenset(own & values),
+        needed=frozenset(row_fields - values),
+        optional=frozenset(row_fields & values),
         taken=frozenset(bound | items | of_elements),
-        terms=frozenset(own & (read | values)),
+        terms=frozenset(row_fields & (read | values)),
         elements=frozenset(of_elements),
     )
 

@@ -43,20 +43,20 @@ def uncast_fields(
     parsed = parse_lift(text, name)
     if parsed.lift is None:
         return ()
-    found = dict.fromkeys(_found(parsed.lift, dict(types), time_predicate))
+    warnings = dict.fromkeys(_found(parsed.lift, dict(types), time_predicate))
     return tuple(
         Diagnostic("warning", "uncast-field", message, node.span, parsed.source, (), None)
-        for message, node in found
+        for message, node in warnings
     )
 
 
 def _found(
     lift: LiftQuery, types: dict[str, str], time_predicate: str
 ) -> Iterator[tuple[str, ast.Node]]:
-    own = _computed(lift)
+    computed = _computed(lift)
 
     def is_text(node: ast.Node) -> bool:
-        return isinstance(node, ast.Var) and node.name not in own and node.name not in types
+        return isinstance(node, ast.Var) and node.name not in computed and node.name not in types
 
     for node in (n for element in lift.where.elements for n in walk(element)):
         match node:
@@ -184,11 +184,11 @@ def _has(lift: LiftPlan, triples: Sequence[ast.Triple]) -> bool:
     term = TermReader().term
     patterns = [TriplePattern(term(t.subject), term(_iri(t)), term(t.object)) for t in triples]
     template = [t.terms for t in _template(lift)]
-    choices = [[own for own in template if _may_be(p, own, known)] for p in patterns]
+    choices = [[made for made in template if _may_be(p, made, known)] for p in patterns]
     if not all(choices):
         return False
     # More ways than `unified` looks at are taken to be some.
-    return unified(patterns, list(dict.fromkeys(own for some in choices for own in some))) != []
+    return unified(patterns, list(dict.fromkeys(made for some in choices for made in some))) != []
 
 
 def _iri(triple: ast.Triple) -> ast.Iri:
@@ -203,10 +203,10 @@ def _template(lift: LiftPlan) -> list[TemplateTriple]:
 
 def _may_be(
     pattern: TriplePattern,
-    own: tuple[PatternTerm, PatternTerm, PatternTerm],
+    triple: tuple[PatternTerm, PatternTerm, PatternTerm],
     known: Mapping[str, _TermKind],
 ) -> bool:
-    for place, (term, made) in enumerate(zip(pattern.terms, own, strict=True)):
+    for position, (term, made) in enumerate(zip(pattern.terms, triple, strict=True)):
         if isinstance(made, str):
             if isinstance(term, str) and term != made:
                 return False
@@ -216,7 +216,7 @@ def _may_be(
             continue
         if isinstance(term, str) and not what.may_be(term):
             return False
-        if place < 2 and what.begin == '"':  # no triple has such a subject or predicate
+        if position < 2 and what.begin == '"':  # no triple has such a subject or predicate
             return False
     return True
 

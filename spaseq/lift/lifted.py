@@ -94,9 +94,9 @@ def _broker(
         )
     if types and is_source(urls[0]):
         raise UsageError("--types is for CSV and TSV, and messages are JSON")
-    found = LiftedBroker(options, urls[0], plan, text, types)
-    found.connector()
-    return found
+    source = LiftedBroker(options, urls[0], plan, text, types)
+    source.connector()
+    return source
 
 
 def text_of(lift: str | Path) -> tuple[str, str]:

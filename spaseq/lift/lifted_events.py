@@ -190,8 +190,8 @@ class EventMaker:
             def report(row: int, reason: str, lost: LostValue | None, first: int = first) -> None:
                 on_bad(first + row, reason, lost)
 
-            own = None if times is None else times[first : first + len(rows)]
-            made = self.events(rows, report, own)
+            row_times = None if times is None else times[first : first + len(rows)]
+            made = self.events(rows, report, row_times)
             yield replace(made, rows=made.rows + first)
 
     def events(self, block: RowBlock, on_bad: OnBadRow, times: Int64s | None = None) -> LiftedBatch:
@@ -253,8 +253,8 @@ class EventMaker:
             s, p, o = (np.delete(column, twice) for column in (s, p, o))
             start = start - np.searchsorted(twice, start)
         time = made.time[kept]
-        own = [name for name, keep in zip(made.names, kept.tolist(), strict=True) if keep]
-        names = EventNames.of(own)
+        kept_names = [name for name, keep in zip(made.names, kept.tolist(), strict=True) if keep]
+        names = EventNames.of(kept_names)
         texts = [made.terms[code] for code in made.time_code[kept].tolist()]
         k = self._counter.assign(time)
         terms = ListedTerms(made.terms)

@@ -50,7 +50,7 @@ def unified(triples: Sequence[TriplePattern], template: Sequence[Triple]) -> lis
     {'x': Var(name='e'), 'speed': Var(name='v')}
     """
     choices = [
-        [number for number, own in enumerate(template) if _may_match(triple, own)]
+        [number for number, made in enumerate(template) if _may_match(triple, made)]
         for triple in triples
     ]
     if prod(map(len, choices)) > MOST_WAYS:
@@ -59,10 +59,10 @@ def unified(triples: Sequence[TriplePattern], template: Sequence[Triple]) -> lis
     return [way for way in ways if way is not None]
 
 
-def _may_match(triple: TriplePattern, own: Triple) -> bool:
+def _may_match(triple: TriplePattern, other: Triple) -> bool:
     return all(
         isinstance(term, ast.Var) or isinstance(made, ast.Var) or term == made
-        for term, made in zip(triple.terms, own, strict=True)
+        for term, made in zip(triple.terms, other, strict=True)
     )
 
 
@@ -97,9 +97,9 @@ def way_rows(way: Way, events: LiftedEvents) -> Int64s:
 def _mask(way: Way, graphs: LiftedGraphs) -> Bools | None:
     """The rows with a solution; None if all have one."""
     mask = graphs.rows_of(way.triples)
-    for own in _equal_rows(way, graphs):
-        if own is not None:
-            mask = own if mask is None else mask & own
+    for equal in _equal_rows(way, graphs):
+        if equal is not None:
+            mask = equal if mask is None else mask & equal
     return mask
 
 
@@ -145,8 +145,8 @@ class LiftedGraphs:
         """The result of `make`, computed once per key."""
         if key not in self._memory:
             self._memory[key] = make()
-        found: T = self._memory[key]
-        return found
+        value: T = self._memory[key]
+        return value
 
     def codes(self, term: PatternTerm) -> Int32s:
         """The codes [n] of a term of the template, -1 where it is unbound."""
@@ -166,24 +166,24 @@ class LiftedGraphs:
 
     def rows_of(self, triples: Iterable[int]) -> Bools | None:
         """The rows [n] that have all of some triples of the template; None if all do."""
-        found = None
+        mask = None
         for number in triples:
-            own = self.valid[number]
-            if own is not None:
-                found = own if found is None else found & own
-        return found
+            valid = self.valid[number]
+            if valid is not None:
+                mask = valid if mask is None else mask & valid
+        return mask
 
     def triples(self, rows: Indices | Int64s | None) -> tuple[Int64s, Int32s, Int32s, Int32s]:
         """(start, s, p, o) of the graphs of some rows, None for all; without repetitions."""
         size, number = self.size if rows is None else len(rows), len(self.template)
         matrix = [np.empty((size, number), np.int32) for _ in range(3)]
         valid = np.ones((size, number), np.bool_)
-        for place, (triple, own) in enumerate(zip(self.template, self.valid, strict=True)):
+        for index, (triple, has_triple) in enumerate(zip(self.template, self.valid, strict=True)):
             for column, term in zip(matrix, triple, strict=True):
                 codes = self.codes(term)
-                column[:, place] = codes if rows is None else codes[rows]
-            if own is not None:
-                valid[:, place] = own if rows is None else own[rows]
+                column[:, index] = codes if rows is None else codes[rows]
+            if has_triple is not None:
+                valid[:, index] = has_triple if rows is None else has_triple[rows]
         start = np.zeros(size + 1, np.int64)
         np.cumsum(valid.sum(axis=1), out=start[1:])
         s, p, o = (column.ravel() if valid.all() else column[valid] for column in matrix)
@@ -217,8 +217,8 @@ class LiftedEvents(EventBatch):
         stream, time, k, graph = place
         fields = {"stream": stream, "time": time, "k": k, "graph": graph, "terms": graphs.terms}
         counts = {"_given": triples, "filtered": filtered, "skipped_groups": 0}
-        own = {"graphs": graphs, "rows": rows, **counts}
-        for name, value in {**fields, **own}.items():
+        replaced = {"graphs": graphs, "rows": rows, **counts}
+        for name, value in {**fields, **replaced}.items():
             object.__setattr__(self, name, value)
 
     @cached_property
@@ -258,14 +258,14 @@ class LiftedEvents(EventBatch):
         return self._picked(events, self.graph.take(events), False)
 
     def with_k(self, k: Int32s) -> EventBatch:
-        place = self.stream, self.time, k, self.graph
-        return LiftedEvents(place, self.graphs, self.rows, self._given, self.filtered)
+        head = self.stream, self.time, k, self.graph
+        return LiftedEvents(head, self.graphs, self.rows, self._given, self.filtered)
 
     def _picked(self, events: Indices | Int64s, names: GraphNames, first: bool) -> LiftedEvents:
         rows = events if self.rows is None else self.rows[events]
-        place = self.stream, self.time[events], self.k[events], names
+        head = self.stream, self.time[events], self.k[events], names
         counts = (None, self.filtered if first else 0)
-        return LiftedEvents(place, self.graphs, rows, *counts)
+        return LiftedEvents(head, self.graphs, rows, *counts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         columns = (self.time, self.k, self.graph, self.start, self.s, self.p, self.o, self.terms)

@@ -102,9 +102,9 @@ class LiftedBroker(BrokerStream):
             on_bad(BadInput(_name(source, messages[line - 1]), None, reason, text))
 
         data = _objects(messages, report)
-        own, of_messages = self._fields
+        row_fields, of_messages = self._fields
         limits, scanner = self.options.limits, self._scanner(maker, len(messages))
-        for block in JsonRows(io.BytesIO(data), own, limits, scanner).blocks(report):
+        for block in JsonRows(io.BytesIO(data), row_fields, limits, scanner).blocks(report):
             lines = np.array(block.lines)
             mine = messages.rows(lines - 1)
             times = mine.time
@@ -117,17 +117,17 @@ class LiftedBroker(BrokerStream):
                 name = _name(source, messages[int(lines[row]) - 1])
                 on_bad(bad_row(name, None, reason, lost))
 
-            for batch in maker.lifted(_joined(block, mine, own, of_messages), refuse, times):
+            for batch in maker.lifted(_joined(block, mine, row_fields, of_messages), refuse, times):
                 yield _in_time(batch) if self.plan.others else batch.events
 
     @property
     def _fields(self) -> tuple[Fields, frozenset[str]]:
         """The lift's fields of JSON objects, and the names of its fields of messages."""
         fields = self.plan.fields
-        own = replace(
+        row_fields = replace(
             fields, needed=fields.needed - MESSAGE_FIELDS, optional=fields.optional - MESSAGE_FIELDS
         )
-        return own, fields.wanted & MESSAGE_FIELDS
+        return row_fields, fields.wanted & MESSAGE_FIELDS
 
     def _scanner(self, maker: EventMaker, messages: int) -> JsonScanner | None:
         """What makes columns of messages, if the lift allows it and they are many."""
@@ -140,8 +140,8 @@ class LiftedBroker(BrokerStream):
             return None
         from spaseq.lift.json_columns import JsonScanner
 
-        own, _ = self._fields
-        return JsonScanner(own.wanted, own.taken, self.options.limits)
+        row_fields, _ = self._fields
+        return JsonScanner(row_fields.wanted, row_fields.taken, self.options.limits)
 
 
 def _in_time(batch: LiftedBatch) -> EventBatch:
@@ -166,7 +166,7 @@ def _objects(messages: MessageColumns, report: Report) -> bytes:
 
 
 def _joined(
-    block: RowBlock | TableBlock, messages: MessageColumns, own: Fields, wanted: frozenset[str]
+    block: RowBlock | TableBlock, messages: MessageColumns, fields: Fields, wanted: frozenset[str]
 ) -> RowBlock | TableBlock:
     """Rows with the fields of their messages, too."""
     import pyarrow as pa
@@ -176,7 +176,7 @@ def _joined(
         if None not in arrays.values():
             columns = dict(zip(block.batch.schema.names, block.batch.columns, strict=True))
             return replace(block, batch=pa.record_batch({**columns, **arrays}))
-        block = block.rows(own.wanted)
+        block = block.rows(fields.wanted)
     columns = {name: [_cell(name, message) for message in messages] for name in wanted}
     return replace(block, numbers=[1] * len(block), columns={**block.columns, **columns})
 

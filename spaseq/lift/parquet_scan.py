@@ -75,14 +75,14 @@ class ParquetScan(LiftedFiles):
         """At most `count` splits of about as many rows, in order; at least one."""
         goal = max(1, -(-self.rows // count))
         splits: list[list[tuple[int, int, int]]] = [[]]
-        held = 0
+        waiting = 0
         for number, file in enumerate(self.scanned):
             for group, rows in enumerate(file.rows):
-                if held and held + rows // 2 >= goal and len(splits) < count:
+                if waiting and waiting + rows // 2 >= goal and len(splits) < count:
                     splits.append([])
-                    held = 0
+                    waiting = 0
                 _extend(splits[-1], number, group)
-                held += rows
+                waiting += rows
         return [ScanSplit(number, tuple(parts)) for number, parts in enumerate(splits)]
 
     def splits(
@@ -91,17 +91,17 @@ class ParquetScan(LiftedFiles):
         """None. The splits of `divided` may overlap in time, which only Spark's tasks allow for."""
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
-        own = self.divided(1)[0] if split is None else split
-        assert isinstance(own, ScanSplit)
+        scan = self.divided(1)[0] if split is None else split
+        assert isinstance(scan, ScanSplit)
         maker = self.maker()
-        maker.number_after(own.number)
+        maker.number_after(scan.number)
 
         def checked(bad: BadInput) -> None:
             if bad.line is None:  # of no row
                 raise InputError(f"{bad.file}: {bad.reason}")
             on_bad(bad)
 
-        for part in self._parts(own):
+        for part in self._parts(scan):
             for batch in self._of_file(part, maker, checked):
                 if len(batch.events) or batch.events.filtered:
                     yield batch.events

@@ -102,14 +102,14 @@ def pruned(plan: LiftPlan, asked: Collection[str] | None, known: KnownFields) ->
     unread = fields.wanted - needed - (fields.wanted - known.harmless)
     if not unread:
         return plan
-    own = replace(
+    fewer = replace(
         fields,
         needed=fields.needed - unread,
         optional=fields.optional - unread,
         terms=fields.terms - unread,
     )
     elements = tuple(e for e in elements if not isinstance(e, ast.Bind) or e.var.name in needed)
-    return replace(plan, fields=own, elements=elements, template=tuple(kept))
+    return replace(plan, fields=fewer, elements=elements, template=tuple(kept))
 
 
 def surely_timed(plan: LiftPlan, known: KnownFields) -> str | None:
@@ -234,8 +234,8 @@ def spelled_field(expr: ast.Expr) -> tuple[str, str, str] | None:
         match arg:
             case ast.Literal(str(text), None, None):
                 texts[name is not None] += text
-            case ast.Var(own) | ast.Call("STR", (ast.Var(own),)) if name is None:
-                name = own
+            case ast.Var(variable) | ast.Call("STR", (ast.Var(variable),)) if name is None:
+                name = variable
             case _:
                 return None
     if name is None or not is_absolute_iri(texts[0]):

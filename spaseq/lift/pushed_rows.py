@@ -113,7 +113,7 @@ class RowLifter:
             times = None if time is None else np.array([time], np.int64)
             batch = self._maker.events(block, _refused_row, times).events
             order = np.argsort(batch.time, kind="stable")
-            return [_event(batch, place) for place in order.tolist()]
+            return [_event(batch, event) for event in order.tolist()]
         raise AssertionError("a row is a block, or bad")
 
 
@@ -124,12 +124,12 @@ class _UncountedInstants(InstantCounter):
         return np.zeros(len(times), np.int32)
 
 
-def _event(batch: EventBatch, place: int) -> LiftedEvent:
-    own = slice(int(batch.start[place]), int(batch.start[place + 1]))
-    codes = zip(batch.s[own].tolist(), batch.p[own].tolist(), batch.o[own].tolist(), strict=True)
+def _event(batch: EventBatch, event: int) -> LiftedEvent:
+    rows = slice(int(batch.start[event]), int(batch.start[event + 1]))
+    codes = zip(batch.s[rows].tolist(), batch.p[rows].tolist(), batch.o[rows].tolist(), strict=True)
     terms = batch.terms
     triples = [(terms[s], terms[p], terms[o]) for s, p, o in codes]
-    return int(batch.time[place]), batch.graph[place], triples
+    return int(batch.time[event]), batch.graph[event], triples
 
 
 def _refuse(number: int, reason: str, text: str) -> NoReturn:

@@ -39,10 +39,10 @@ def asked_rows(patterns: Iterable[n.Pattern], plan: LiftPlan) -> AskedRows | Non
     """The bounds of the rows in solutions of some patterns; None if any row may be in one."""
     binds = {e.var.name: e.expr for e in plan.elements if isinstance(e, ast.Bind)}
     try:
-        found = [_bounds(pattern, plan, binds) for pattern in patterns]
+        alternatives = [_bounds(pattern, plan, binds) for pattern in patterns]
     except _Unknown:
         return None
-    return tuple(dict.fromkeys(own for own in found if own is not None))
+    return tuple(dict.fromkeys(each for each in alternatives if each is not None))
 
 
 def _bounds(
@@ -58,23 +58,23 @@ def _bounds(
     if not ways:
         return None
     (way,) = ways
-    found = [bound for one, other in way.equal for bound in _equal(one, other, binds)]
+    row_bounds = [bound for one, other in way.equal for bound in _equal(one, other, binds)]
     for expr in conjuncts(filters):
         bound = bound_of(expr)
         term = None if bound is None else way.columns.get(bound.field)
         field = _field(term, binds) if isinstance(term, ast.Var) else None
         if bound is not None and field is not None:
-            found.append(Bound(field, bound.op, bound.value))
-    if not found:
+            row_bounds.append(Bound(field, bound.op, bound.value))
+    if not row_bounds:
         raise _Unknown
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(row_bounds))
 
 
 def _collect(pattern: n.Pattern, triples: list[n.TriplePattern], filters: list[ast.Expr]) -> None:
     """The triples and FILTERs that every solution has to pass; other parts are refused."""
     match pattern:
-        case n.BGP(own):
-            triples += (triple for triple in own if not is_part(triple))
+        case n.BGP(patterns):
+            triples += (triple for triple in patterns if not is_part(triple))
         case n.Join(left, right):
             _collect(left, triples, filters)
             _collect(right, triples, filters)
@@ -130,7 +130,7 @@ def _equal(one: ast.Var, other: n.PatternTerm, binds: Mapping[str, ast.Expr]) ->
 
 def asked_text(asked: Sequence[Sequence[Bound]]) -> str:
     """The bounds in words."""
-    return " or ".join(" && ".join(map(str, own)) for own in asked) or "no row"
+    return " or ".join(" && ".join(map(str, conjunction)) for conjunction in asked) or "no row"
 
 
 _SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
@@ -186,27 +186,27 @@ class Bound:
 
 def bounds(plan: LiftPlan) -> list[Bound]:
     """The comparisons of fields with constants that every event's row passes."""
-    found = []
+    comparisons = []
     for element in plan.elements:
         if isinstance(element, ast.Filter):
             expr = element.expr
             operands = expr.operands if isinstance(expr, ast.And) else (expr,)
-            found += [bound for each in operands if (bound := bound_of(each)) is not None]
-    return [bound for bound in found if bound.field in plan.fields.wanted]
+            comparisons += [bound for each in operands if (bound := bound_of(each)) is not None]
+    return [bound for bound in comparisons if bound.field in plan.fields.wanted]
 
 
 def bound_of(expr: ast.Expr) -> Bound | None:
     """The bound that an expression is: a comparison with an integer, or = with a text."""
     match expr:
         case ast.Compare(op, ast.Var(name), ast.Literal() as constant) if op in _SWAPPED:
-            own: str = op
+            operator: str = op
         case ast.Compare(op, ast.Literal() as constant, ast.Var(name)) if op in _SWAPPED:
-            own = _SWAPPED[op]
+            operator = _SWAPPED[op]
         case _:
             return None
     value = decode(constant_text(constant))
-    if type(value) is int or (type(value) is str and own == "="):
-        return Bound(name, own, value)
+    if type(value) is int or (type(value) is str and operator == "="):
+        return Bound(name, operator, value)
     return None
 
 

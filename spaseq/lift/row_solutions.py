@@ -182,27 +182,27 @@ class SolutionMaker:
         only = variables[0] if len(variables) == 1 and not labels and not foreign else None
         known: dict[str, str | None] = {}
 
-        own = self._casts.get(name)
+        field_cast = self._casts.get(name)
 
-        def bind(found: RowSolutions) -> None:
-            env = _SolutionEnv(found.columns)
-            column = found.columns.get(only) if only is not None else None
+        def bind(solutions: RowSolutions) -> None:
+            env = _SolutionEnv(solutions.columns)
+            column = solutions.columns.get(only) if only is not None else None
             out: list[str | None] = []
-            for place in range(len(found)):
-                key = None if column is None else column[place]
+            for row in range(len(solutions)):
+                key = None if column is None else column[row]
                 if key is not None and key in known:
                     out.append(known[key])
                     continue
-                env.place, env.number = place, found.first + place
+                env.place, env.number = row, solutions.first + row
                 value = term(env)
                 out.append(value)
                 if key is not None:
                     if len(known) >= _REMEMBERED:
                         known.clear()
                     known[key] = value
-            found.columns[name] = out
-            if own is not None:
-                _count_lost(found, out, *own)
+            solutions.columns[name] = out
+            if field_cast is not None:
+                _count_lost(solutions, out, *field_cast)
 
         return bind
 
@@ -215,13 +215,13 @@ def _formatted(cell: Cell, form: str) -> Cell:
     return Wrong(f"{cell} is no time in the format {form}") if time is None else time_term(time)
 
 
-def _count_lost(found: RowSolutions, made: list[str | None], field: str, datatype: str) -> None:
+def _count_lost(solutions: RowSolutions, made: list[str | None], field: str, datatype: str) -> None:
     """Note the rows in which a field has a value and its cast has none."""
-    given = found.columns.get(field, [])
+    given = solutions.columns.get(field, [])
     lost = [i for i, (a, b) in enumerate(zip(given, made, strict=False)) if b is None and a]
     if lost:
-        texts = found.lost.setdefault((field, datatype), {})
-        texts.update((found.rows[i], given[i] or "") for i in lost)
+        texts = solutions.lost.setdefault((field, datatype), {})
+        texts.update((solutions.rows[i], given[i] or "") for i in lost)
 
 
 def checked_term(expr: ast.Expr, options: Options) -> Callable[[Env], str | None]:
@@ -241,9 +241,9 @@ def checked_term(expr: ast.Expr, options: Options) -> Callable[[Env], str | None
 def _renamed(old: str, new: str) -> Step:
     """The step of `BIND (?old AS ?new)`."""
 
-    def rename(found: RowSolutions) -> None:
-        column = found.columns.get(old)
-        found.columns[new] = [None] * len(found) if column is None else column
+    def rename(solutions: RowSolutions) -> None:
+        column = solutions.columns.get(old)
+        solutions.columns[new] = [None] * len(solutions) if column is None else column
 
     return rename
 
@@ -271,20 +271,20 @@ def _values(values: ast.Values) -> Step:
     names = [v.name for v in values.variables]
     rows = [[None if c is None else constant_text(c) for c in row] for row in values.rows]
 
-    def join(found: RowSolutions) -> None:
+    def join(solutions: RowSolutions) -> None:
         places: list[int] = []
         joined: dict[str, list[str | None]] = {name: [] for name in names}
-        own = {name: found.columns.get(name) for name in names}
-        for place in range(len(found)):
-            mine = {n: None if c is None else c[place] for n, c in own.items()}
+        columns = {name: solutions.columns.get(name) for name in names}
+        for number in range(len(solutions)):
+            mine = {n: None if c is None else c[number] for n, c in columns.items()}
             for row in rows:
                 pairs = dict(mine)
                 if all(_joins(pairs, n, v) for n, v in zip(names, row, strict=True)):
-                    places.append(place)
+                    places.append(number)
                     for n in names:
                         joined[n].append(pairs[n])
-        found.take(places)
-        found.columns.update(joined)
+        solutions.take(places)
+        solutions.columns.update(joined)
 
     return join
 
@@ -299,31 +299,33 @@ def _joins(solution: dict[str, str | None], name: str, value: str | None) -> boo
 
 
 def _unnest(source: str, item: str, names: list[str], inner: frozenset[str]) -> Step:
-    def unnest(found: RowSolutions) -> None:
-        cells = found.lists.get(source)
+    def unnest(solutions: RowSolutions) -> None:
+        cells = solutions.lists.get(source)
         if cells is None:
-            cells = list(found.columns.get(source, [None] * len(found)))
+            cells = list(solutions.columns.get(source, [None] * len(solutions)))
         places: list[int] = []
         elements: list[Mapping[str, Cell]] = []
-        for place, cell in enumerate(cells):
+        for row, cell in enumerate(cells):
             if cell is None:
                 continue
             if isinstance(cell, Items):
-                places += [place] * len(cell.elements)
+                places += [row] * len(cell.elements)
                 elements += cell.elements
             else:
-                found.bad.setdefault(found.rows[place], f"field {source}: UNNEST takes a list")
-        found.take(places)
+                solutions.bad.setdefault(
+                    solutions.rows[row], f"field {source}: UNNEST takes a list"
+                )
+        solutions.take(places)
         columns = {n: [e.get(n[len(item) :]) for e in elements] for n in names}
         for name, column in columns.items():
             if name in inner:
-                found.lists[name] = column
+                solutions.lists[name] = column
                 continue
-            for place, cell in enumerate(column):
+            for row, cell in enumerate(column):
                 if cell is not None and type(cell) is not str:
                     reason = cell.reason if isinstance(cell, Wrong) else "a list is no term"
-                    found.bad.setdefault(found.rows[place], f"field {name}: {reason}")
-            found.columns[name] = [c if type(c) is str else None for c in column]
-        found.without_bad()
+                    solutions.bad.setdefault(solutions.rows[row], f"field {name}: {reason}")
+            solutions.columns[name] = [c if type(c) is str else None for c in column]
+        solutions.without_bad()
 
     return unnest

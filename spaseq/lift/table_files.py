@@ -68,13 +68,13 @@ def is_table_input(path: str) -> bool:
 
     A directory that cannot be read is no table; reading the stream says what is wrong.
     """
-    place = Path(path)
+    given_path = Path(path)
     try:
-        if place.is_dir():
-            return any(table_format(inner.name) is not None for inner in place.iterdir())
-        if has_magic(path) and not place.exists():
-            found = glob(path, recursive=True)
-            return any(table_format(inner) is not None for inner in (path, *found))
+        if given_path.is_dir():
+            return any(table_format(inner.name) is not None for inner in given_path.iterdir())
+        if has_magic(path) and not given_path.exists():
+            paths = glob(path, recursive=True)
+            return any(table_format(inner) is not None for inner in (path, *paths))
     except OSError:
         return False
     return table_format(path) is not None
@@ -92,12 +92,12 @@ def table_files(paths: Sequence[str], csv: CsvDialect = DEFAULT_DIALECT) -> tupl
 
 
 def _files_at(path: str) -> list[tuple[str, TableFormat]]:
-    place = Path(path)
-    if place.is_dir():
-        names = [str(p) for p in place.iterdir() if p.is_file() and p.name[0] not in "._"]
-        found = [(name, table_format(name)) for name in sorted(names, key=os.fsencode)]
-        return [(name, form) for name, form in found if form is not None]
-    if place.exists():
+    given_path = Path(path)
+    if given_path.is_dir():
+        names = [str(p) for p in given_path.iterdir() if p.is_file() and p.name[0] not in "._"]
+        named = [(name, table_format(name)) for name in sorted(names, key=os.fsencode)]
+        return [(name, form) for name, form in named if form is not None]
+    if given_path.exists():
         matches = [path]
     elif has_magic(path):
         matches = [p for p in glob(path, recursive=True) if Path(p).is_file()]
@@ -306,8 +306,8 @@ class _OpenTable:
         if not self._parquet:
             return 0
         metadata = self._reader.metadata
-        own = self._file.row_groups(metadata.num_row_groups)
-        return sum(metadata.row_group(g).num_rows for g in range(own.start))
+        groups = self._file.row_groups(metadata.num_row_groups)
+        return sum(metadata.row_group(g).num_rows for g in range(groups.start))
 
     def _row_groups(
         self, plan: LiftPlan, known: KnownFields, asked: AskedRows | None, columns: list[str]
@@ -316,9 +316,9 @@ class _OpenTable:
         from spaseq.lift.lanes import times_of
 
         time = None if asked is None else surely_timed(plan, known)
-        own = self._file.row_groups(self._reader.metadata.num_row_groups)
+        numbers = self._file.row_groups(self._reader.metadata.num_row_groups)
         sure = None if time is None else asked
-        runs = row_group_runs(self._reader, own, plan, known, sure)
+        runs = row_group_runs(self._reader, numbers, plan, known, sure)
         size = int(thresholds.current.table_rows)
         for use, groups, rows in runs:
             if use is GroupUse.NOTHING:
@@ -338,11 +338,11 @@ class _OpenTable:
         nulls: dict[str, int | None] = {}
         sizes: dict[str, int] = {}
         for chunk in _chunks(self._reader.metadata):
-            name, found = chunk.path_in_schema, None
+            name, null_count = chunk.path_in_schema, None
             if chunk.is_stats_set and chunk.statistics.has_null_count:
-                found = chunk.statistics.null_count
+                null_count = chunk.statistics.null_count
             before = nulls.get(name, 0)
-            nulls[name] = None if found is None or before is None else before + found
+            nulls[name] = None if null_count is None or before is None else before + null_count
             sizes[name] = max(sizes.get(name, 0), chunk.total_uncompressed_size)
         return nulls, sizes
 

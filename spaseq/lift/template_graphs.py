@@ -37,25 +37,25 @@ class FieldReasons:
 
     def fields(self, variable: str) -> list[str]:
         """The fields that a variable of the template is made of, in the order of their names."""
-        found, waiting = set[str](), [variable]
+        names, waiting = set[str](), [variable]
         while waiting:
             name = waiting.pop()
             if name in self._binds:
                 waiting += variables_of(self._binds[name])
             elif name in self._known:
-                found.add(name)
-        return sorted(found)
+                names.add(name)
+        return sorted(names)
 
-    def without_value(self, variables: Iterable[str], columns: Columns, place: int) -> str:
+    def without_value(self, variables: Iterable[str], columns: Columns, row: int) -> str:
         """What the fields of the first variable are that a solution does not bind.
 
         It begins with a colon, and is empty if there is no such variable, or it has no fields.
-        `columns` are those of the solutions, `place` is that of the solution.
+        `columns` are those of the solutions, `row` is that of the solution.
         """
         for name in variables:
-            if _cell(columns, name, place) is not None:
+            if _cell(columns, name, row) is not None:
                 continue
-            cells = [_shown(f, _cell(columns, f, place)) for f in self.fields(name)]
+            cells = [_shown(f, _cell(columns, f, row)) for f in self.fields(name)]
             if cells:
                 said = ", ".join(cells[:_MOST_FIELDS])
                 return f": {said}" if name not in self._binds else f": ?{name} has no value, {said}"
@@ -67,9 +67,9 @@ class FieldReasons:
         return f" of field{'s' * (len(fields) > 1)} {', '.join(fields)}" if fields else ""
 
 
-def _cell(columns: Columns, name: str, place: int) -> str | None:
+def _cell(columns: Columns, name: str, row: int) -> str | None:
     column = columns.get(name)
-    return None if column is None else column[place]
+    return None if column is None else column[row]
 
 
 def _shown(field: str, cell: str | None) -> str:
@@ -133,14 +133,14 @@ class TemplateGraphs:
     def __init__(
         self,
         plan: LiftPlan,
-        found: RowSolutions,
+        solutions: RowSolutions,
         times: Int64s | None,
         codes: dict[str, int],
         terms: TimeTerms,
     ) -> None:
         """`codes` of terms are for all templates of a lift; `terms` read its times."""
         self._terms = terms
-        self._plan, self._found, self._times = plan, found, times
+        self._plan, self._found, self._times = plan, solutions, times
         self._codes, self._composed = codes, dict(plan.composed)
         self._columns: dict[PatternTerm, Int32s] = {}
 
@@ -192,17 +192,17 @@ class TemplateGraphs:
         """The codes [m] of a term of the template, -1 where it is unbound."""
         if term in self._columns:
             return self._columns[term]
-        found, size = self._found, len(self._found)
+        solutions, size = self._found, len(self._found)
         if isinstance(term, str):
             column = np.full(size, self._code(term), np.int32)
         elif term.name in self._composed:
             column = self._composed_column(self._composed[term.name])
         elif is_reserved(term.name):
             label = term.name.removeprefix("_:")
-            numbers = range(found.first, found.first + size)
+            numbers = range(solutions.first, solutions.first + size)
             column = np.array([self._code(f"_:l{n}{label}") for n in numbers], np.int32)
         else:
-            texts = found.columns.get(term.name)
+            texts = solutions.columns.get(term.name)
             codes = self._codes
             column = (
                 np.full(size, -1, np.int32)
@@ -249,11 +249,11 @@ class _Unbound:
     def take(self, places: list[int], reason: str, terms: Iterable[PatternTerm]) -> None:
         """Events are bad because a term of these is unbound, in their first solutions."""
         names = [t.name for t in terms if not isinstance(t, str) and not is_reserved(t.name)]
-        for place in places:
-            if place not in self.bad:
-                first = int(np.searchsorted(self._event, place))
+        for event in places:
+            if event not in self.bad:
+                first = int(np.searchsorted(self._event, event))
                 more = self._reasons.without_value(names, self._columns, first)
-                self.bad[place] = reason + more
+                self.bad[event] = reason + more
 
     def fields_of(self, triple: int) -> str:
         """The fields of the object of a triple of the template, in words."""
@@ -268,8 +268,8 @@ def refuse_long_literals(made: MadeEvents, limits: Limits) -> None:
         if len(text) > least:
             reason = long_literal(literal_size(text.encode()), limits)
             if reason is not None:
-                for place in made.event[made.o == code].tolist():
-                    made.bad.setdefault(place, reason)
+                for event in made.event[made.o == code].tolist():
+                    made.bad.setdefault(event, reason)
 
 
 def _names(

@@ -90,18 +90,18 @@ def watched_where(plan: LiftPlan, decimal: str = ".") -> WatchedWhere:
     def change(node: ast.Node) -> ast.Node | None:
         if isinstance(node, ast.Or) or (isinstance(node, ast.Call) and node.function in _LENIENT):
             return node
-        found = _cast_of_field(node, plan)
-        if found is None:
+        field_cast = _cast_of_field(node, plan)
+        if field_cast is None:
             return None
-        var = ast.Var(f".{found[1]} {found[0]}")
-        hidden[found] = ast.Bind(node, var)  # type: ignore[arg-type]
-        casts[var.name] = found
+        var = ast.Var(f".{field_cast[1]} {field_cast[0]}")
+        hidden[field_cast] = ast.Bind(node, var)  # type: ignore[arg-type]
+        casts[var.name] = field_cast
         return var
 
     for element in plan.elements:
-        if isinstance(element, ast.Bind) and (own := _cast_of_field(element.expr, plan)):
-            casts[element.var.name] = own
-            (first if own[0] in plan.fields.needed else others).append(element)
+        if isinstance(element, ast.Bind) and (field_cast := _cast_of_field(element.expr, plan)):
+            casts[element.var.name] = field_cast
+            (first if field_cast[0] in plan.fields.needed else others).append(element)
         elif isinstance(element, ast.Filter):
             others.append(rewritten(element, change))
         else:
@@ -133,10 +133,10 @@ def _cast_of_field(node: ast.Node, plan: LiftPlan) -> tuple[str, str] | None:
 
 def _with_comma(node: ast.Node, plan: LiftPlan) -> ast.Node | None:
     """The cast of a field to a number that reads a comma; None for other nodes."""
-    found = _cast_of_field(node, plan)
-    if found is None or found[1] not in _NUMBERS:
+    field_cast = _cast_of_field(node, plan)
+    if field_cast is None or field_cast[1] not in _NUMBERS:
         return None
-    return cast_of(*found, ",")
+    return cast_of(*field_cast, ",")
 
 
 def _comma_as_point(field: ast.Var) -> ast.Expr:

@@ -26,8 +26,8 @@ _SHORT_M = 20_000.0
 
 def point_distances(a: Float64s, b: Float64s) -> Float64s:
     """The geodesic distances (m) between places [n, 2] of longitude and latitude."""
-    found: Float64s = ELLIPSOID.inv(a[:, 0], a[:, 1], b[:, 0], b[:, 1])[2]
-    return found
+    metres: Float64s = ELLIPSOID.inv(a[:, 0], a[:, 1], b[:, 0], b[:, 1])[2]
+    return metres
 
 
 def distances(first: Any, second: Any) -> Float64s:
@@ -58,13 +58,13 @@ def _between(first: Any, second: Any) -> float:
     """The distance (m) between two shapes that are no points."""
     if shapely.intersects(first, second):
         return 0.0
-    found = np.inf
+    least = np.inf
     for shape, target in ((first, second), (second, first)):
         places = np.unique(
             shapely.get_coordinates(shapely.segmentize(shape, _PIECE_DEGREES)), axis=0
         )
-        found = min(found, float(_far_distances(places, np.repeat(target, len(places))).min()))
-    return found
+        least = min(least, float(_far_distances(places, np.repeat(target, len(places))).min()))
+    return least
 
 
 def _short_distances(points: Any, shapes: Any) -> Float64s:
@@ -73,9 +73,9 @@ def _short_distances(points: Any, shapes: Any) -> Float64s:
     The nearest place is looked for in a plane whose scale is that of the point, and again with the
     scale halfway.
     """
-    found = np.full(len(points), np.nan)
-    found[shapely.intersects(shapes, points)] = 0.0
-    rows = np.flatnonzero(found != 0)
+    metres = np.full(len(points), np.nan)
+    metres[shapely.intersects(shapes, points)] = 0.0
+    rows = np.flatnonzero(metres != 0)
     places = shapely.get_coordinates(points[rows])
     scale, nearest = places[:, 1], places
     for _ in range(2):
@@ -83,8 +83,8 @@ def _short_distances(points: Any, shapes: Any) -> Float64s:
         scale = (places[:, 1] + nearest[:, 1]) / 2
     lengths = point_distances(places, nearest)
     short = (lengths < _SHORT_M) & (np.abs(places[:, 1]) < 85)
-    found[rows[short]] = lengths[short]
-    return found
+    metres[rows[short]] = lengths[short]
+    return metres
 
 
 def _nearest_in_plane(places: Float64s, shapes: Any, latitude: Float64s) -> Float64s:
@@ -98,20 +98,20 @@ def _nearest_in_plane(places: Float64s, shapes: Any, latitude: Float64s) -> Floa
         shapely.force_2d(shapes), (corners - places[which]) * scale[which]
     )
     lines = shapely.shortest_line(shapely.points(np.zeros(2)), scaled)
-    found: Float64s = places + shapely.get_coordinates(lines)[1::2] / scale
-    return found
+    nearest: Float64s = places + shapely.get_coordinates(lines)[1::2] / scale
+    return nearest
 
 
 def _far_distances(places: Float64s, shapes: Any) -> Float64s:
     """The distances (m) from places [n, 2] to shapes that they are not in."""
     sizes = shapely.get_num_coordinates(shapes)
-    found = np.empty(len(places))
+    metres = np.empty(len(places))
     low = 0
     while low < len(places):
         high = low + max(1, int(np.searchsorted(np.cumsum(sizes[low:]), _MOST_CORNERS)))
-        found[low:high] = _to_outlines(places[low:high], shapes[low:high])
+        metres[low:high] = _to_outlines(places[low:high], shapes[low:high])
         low = high
-    return found
+    return metres
 
 
 def pieces(shapes: Any) -> tuple[Float64s, Float64s, Indices]:
@@ -149,9 +149,9 @@ def _to_outlines(places: Float64s, shapes: Any) -> Float64s:
 
 
 def _least(values: Float64s, owner: Indices, count: int) -> Float64s:
-    found = np.full(count, np.inf)
-    np.minimum.at(found, owner, values)
-    return found
+    least = np.full(count, np.inf)
+    np.minimum.at(least, owner, values)
+    return least
 
 
 def _in_space(places: Float64s) -> Float64s:
@@ -169,8 +169,8 @@ def _lengths(start: Float64s, end: Float64s) -> Float64s:
     east, north = np.radians(np.abs(end - start)).T
     latitude = np.radians(np.minimum(np.abs(start[:, 1]), np.abs(end[:, 1])))
     latitude[np.sign(start[:, 1]) != np.sign(end[:, 1])] = 0.0
-    found: Float64s = _POLAR_RADIUS_M * np.hypot(east * np.cos(latitude), north)
-    return found
+    metres: Float64s = _POLAR_RADIUS_M * np.hypot(east * np.cos(latitude), north)
+    return metres
 
 
 def _to_pieces(places: Float64s, start: Float64s, end: Float64s, owner: Indices) -> Float64s:
@@ -194,22 +194,22 @@ def _to_pieces(places: Float64s, start: Float64s, end: Float64s, owner: Indices)
         owner = np.concatenate([owner, owner])
         start, end = np.concatenate([start, middle]), np.concatenate([middle, end])
         near, far = np.concatenate([near, half]), np.concatenate([half, far])
-    found = np.minimum(near, far)
-    own = places[owner]
+    metres = np.minimum(near, far)
+    targets = places[owner]
     low, high = np.zeros(len(start)), np.ones(len(start))
     for _ in range(3):
         at = np.stack([low, (low + high) / 2, high])
-        values = np.stack([point_distances(own, _along(start, end, t)) for t in at]) ** 2
+        values = np.stack([point_distances(targets, _along(start, end, t)) for t in at]) ** 2
         lowest = _lowest(at, values)
-        found = np.minimum(found, point_distances(own, _along(start, end, lowest)))
+        metres = np.minimum(metres, point_distances(targets, _along(start, end, lowest)))
         width = (high - low) / 20
         low, high = np.maximum(lowest - width, 0), np.minimum(lowest + width, 1)
-    return _least(found, owner, len(places))
+    return _least(metres, owner, len(places))
 
 
 def _along(start: Float64s, end: Float64s, share: Float64s) -> Float64s:
-    found: Float64s = start + share[:, None] * (end - start)
-    return found
+    points: Float64s = start + share[:, None] * (end - start)
+    return points
 
 
 def _lowest(at: Float64s, values: Float64s) -> Float64s:
@@ -219,8 +219,8 @@ def _lowest(at: Float64s, values: Float64s) -> Float64s:
     with np.errstate(divide="ignore", invalid="ignore"):
         shift = np.where(bend > 0, (low - high) / (2 * bend), np.where(low < high, -1.0, 1.0))
     half = (at[2] - at[0]) / 2
-    found: Float64s = at[1] + half * np.clip(np.nan_to_num(shift), -1, 1)
-    return found
+    lowest: Float64s = at[1] + half * np.clip(np.nan_to_num(shift), -1, 1)
+    return lowest
 
 
 # --- lengths and areas ----------------------------------------------------------------------------
@@ -248,11 +248,11 @@ def _areas(shape: Any) -> list[Any]:
 
 def _simple_parts(shape: Any) -> list[Any]:
     """The points, lines and areas of a shape, without empty ones."""
-    parts, found = [shape], []
+    parts, simple = [shape], []
     while parts:
         part = parts.pop()
         if shapely.get_type_id(part) >= 4:
             parts += list(part.geoms)
         elif not part.is_empty:
-            found.append(part)
-    return found
+            simple.append(part)
+    return simple

@@ -52,10 +52,10 @@ class Geometry:
 
     def within_plane_of(self, system: ReferenceSystem) -> Any:
         """The shape in the plane of a system; ValueError if a coordinate has no place there."""
-        found = moved(self.shape, self.system, system)
-        if found is not self.shape and not np.isfinite(shapely.get_coordinates(found)).all():
+        shape = moved(self.shape, self.system, system)
+        if shape is not self.shape and not np.isfinite(shapely.get_coordinates(shape)).all():
             raise ValueError("a coordinate lies outside of the other coordinate reference system")
-        return found
+        return shape
 
     def with_shape(self, shape: Any) -> str:
         """The literal of another shape in the same plane, of the same kind as this one."""
@@ -73,15 +73,15 @@ def geometry(term: str) -> Geometry:
     Raises:
         BadGeometry: it has none.
     """
-    found = _cache.get(term)
-    if found is None:
+    result = _cache.get(term)
+    if result is None:
         if len(_cache) >= _KEPT:
             _cache.clear()
-        found = _cache[term] = _read(term)
-    if isinstance(found, str):
+        result = _cache[term] = _read(term)
+    if isinstance(result, str):
         BadGeometryCount.total += 1
-        raise BadGeometry(found)
-    return found
+        raise BadGeometry(result)
+    return result
 
 
 def geometry_or_none(term: str | None) -> Geometry | None:
@@ -99,20 +99,20 @@ def _read(term: str) -> Geometry | str:
     lexical, datatype, _ = split_literal(term)
     try:
         if datatype == WKT:
-            found = _of_wkt(lexical)
+            parsed = _of_wkt(lexical)
         elif datatype == GEO_JSON:
-            found = Geometry(_of_json(lexical), DEFAULT, GEO_JSON)
+            parsed = Geometry(_of_json(lexical), DEFAULT, GEO_JSON)
         else:
             return "neither a geo:wktLiteral nor a geo:geoJSONLiteral"
     except (ValueError, shapely.errors.ShapelyError) as error:
         return str(error)
-    shape = found.shape
+    shape = parsed.shape
     if not np.isfinite(shapely.get_coordinates(shape)).all():
         return "a coordinate is not a finite number"
     if shapely.get_dimensions(shape) > 0 and not shapely.is_valid(shape):
         return str(shapely.is_valid_reason(shape))
     shapely.prepare(shape)
-    return found
+    return parsed
 
 
 def _of_wkt(lexical: str) -> Geometry:
@@ -128,8 +128,8 @@ def _of_wkt(lexical: str) -> Geometry:
 def _of_json(lexical: str) -> Any:
     if not lexical.strip():
         return _EMPTY
-    found = json.loads(lexical)
-    if not isinstance(found, dict) or found.get("type") not in _TYPES:
+    value = json.loads(lexical)
+    if not isinstance(value, dict) or value.get("type") not in _TYPES:
         raise ValueError("no geometry object of GeoJSON")
     return shapely.from_geojson(lexical)
 
@@ -183,13 +183,13 @@ class GeometryColumn:
             left, rest = np.arange(len(terms)), list(terms)
         systems, system = [DEFAULT], np.zeros(len(terms), np.int16)
         numbers = {DEFAULT.plane: 0}
-        for i, found in zip(left.tolist(), map(geometry_or_none, rest), strict=True):
-            if found is not None:
-                shapes[i] = found.shape
-                plane = found.system.plane
+        for i, parsed in zip(left.tolist(), map(geometry_or_none, rest), strict=True):
+            if parsed is not None:
+                shapes[i] = parsed.shape
+                plane = parsed.system.plane
                 if plane not in numbers:
                     numbers[plane] = len(systems)
-                    systems.append(found.system)
+                    systems.append(parsed.system)
                 system[i] = numbers[plane]
         return cls(shapes, tuple(systems), system)
 
@@ -198,17 +198,17 @@ class GeometryColumn:
 
         None for shapes of other systems, and for those with a coordinate that has no place there.
         """
-        own = self.systems[number]
-        if own.plane == target.plane and len(self.systems) == 1:
+        system = self.systems[number]
+        if system.plane == target.plane and len(self.systems) == 1:
             return self.shapes
         rows = np.flatnonzero((self.system == number) & (self.shapes != None))  # noqa: E711
-        found = np.full(len(self.shapes), None, object)
-        shapes = moved(self.shapes[rows], own, target)
-        if own.plane != target.plane and len(rows):
+        all_shapes = np.full(len(self.shapes), None, object)
+        shapes = moved(self.shapes[rows], system, target)
+        if system.plane != target.plane and len(rows):
             corners, which = shapely.get_coordinates(shapes, return_index=True)
             shapes[np.unique(which[~np.isfinite(corners).all(axis=1)])] = None
-        found[rows] = shapes
-        return found
+        all_shapes[rows] = shapes
+        return all_shapes
 
 
 # --- writing --------------------------------------------------------------------------------------

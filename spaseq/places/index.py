@@ -36,29 +36,29 @@ class PlaceIndex:
         `own_first` says that the own geometry is the first argument of the relation.
         """
         test = relation_to_prepared(relation, own_first)
-        found = []
+        parts = []
         for i, system in enumerate(self._own.systems):
             for j, other in enumerate(others.systems):
                 plane = system if own_first else other
                 tree, shapes, rows = self._tree(i, plane)
                 probes = others.in_plane(j, plane)
-                probe, place = tree.query(probes)
-                passed = holds(test, probes[probe], shapes[place], False)
-                found.append((probe[passed], rows[place[passed]]))
-        return _joined(found)
+                probe, hit = tree.query(probes)
+                passed = holds(test, probes[probe], shapes[hit], False)
+                parts.append((probe[passed], rows[hit[passed]]))
+        return _joined(parts)
 
     def near(self, others: GeometryColumn, metres: float, also_equal: bool) -> Pairs:
         """The same for pairs at less than a distance, or at most at it."""
-        found = []
+        parts = []
         for i in range(len(self._own.systems)):
             tree, shapes, rows = self._tree(i, DEFAULT)
             for j in range(len(others.systems)):
                 probes = others.in_plane(j, DEFAULT)
-                probe, place = _around(tree, probes, metres)
-                lengths = geodesy.distances(probes[probe], shapes[place])
+                probe, hit = _around(tree, probes, metres)
+                lengths = geodesy.distances(probes[probe], shapes[hit])
                 passed: Bools = lengths <= metres if also_equal else lengths < metres
-                found.append((probe[passed], rows[place[passed]]))
-        return _joined(found)
+                parts.append((probe[passed], rows[hit[passed]]))
+        return _joined(parts)
 
     def _tree(self, number: int, plane: ReferenceSystem) -> tuple[Any, Any, Indices]:
         """(tree, its shapes, the number of each) of the geometries of one system, in a plane."""
@@ -71,8 +71,8 @@ class PlaceIndex:
         return self._trees[key]
 
 
-def _joined(found: list[Pairs]) -> Pairs:
-    left, right = (np.concatenate(side) for side in zip(*found, strict=True))
+def _joined(parts: list[Pairs]) -> Pairs:
+    left, right = (np.concatenate(side) for side in zip(*parts, strict=True))
     return left, right
 
 
@@ -90,10 +90,10 @@ def _around(tree: Any, probes: Any, metres: float) -> Pairs:
     over_pole = (share >= 1) | (np.maximum(np.abs(low_y), np.abs(high_y)) + north >= 90)
     east = np.where(over_pole, 360.0, np.degrees(np.arcsin(np.minimum(share, 1))) + 1e-9)
     boxes = low_x - east, low_y - north, high_x + east, high_y + north
-    found = []
+    parts = []
     for turn in (-360.0, 0.0, 360.0):
         moved = shapely.box(boxes[0] + turn, boxes[1], boxes[2] + turn, boxes[3])
         moved[np.isnan(low_x)] = None
-        found.append(tree.query(moved))
-    pairs = np.unique(np.concatenate(found, axis=1), axis=1)
+        parts.append(tree.query(moved))
+    pairs = np.unique(np.concatenate(parts, axis=1), axis=1)
     return pairs[0], pairs[1]

@@ -82,9 +82,9 @@ def _number(term: str) -> float:
 def pairs(rows: Rows) -> tuple[GeometryColumn, Indices, GeometryColumn, Indices]:
     """The distinct geometries of the first two arguments, and the number of each row's."""
     columns: list[Any] = []
-    for place in (0, 1):
+    for argument in (0, 1):
         numbers: dict[str, int] = {}
-        which = [numbers.setdefault(row[place], len(numbers)) for row in rows]
+        which = [numbers.setdefault(row[argument], len(numbers)) for row in rows]
         columns += [GeometryColumn.of(list(numbers)), np.array(which, np.intp)]
     return columns[0], columns[1], columns[2], columns[3]
 
@@ -95,7 +95,7 @@ def _tested(test: Callable[[Any, Any], Any], rows: Rows, none: Any, plane: bool 
     The plane is that of the first argument, or CRS84.
     """
     first, left, second, right = pairs(rows)
-    found = np.full(len(rows), none)
+    outcomes = np.full(len(rows), none)
     for i, system in enumerate(first.systems):
         for j in range(len(second.systems)):
             chosen = np.flatnonzero((first.system[left] == i) & (second.system[right] == j))
@@ -104,29 +104,29 @@ def _tested(test: Callable[[Any, Any], Any], rows: Rows, none: Any, plane: bool 
             b = second.in_plane(j, target)[right[chosen]]
             there = (a != None) & (b != None)  # noqa: E711
             if there.any():
-                found[chosen[there]] = holds(test, a[there], b[there], none)
-    return found
+                outcomes[chosen[there]] = holds(test, a[there], b[there], none)
+    return outcomes
 
 
 _TRUTH = (False, True, None)
 
 
 def _related(relation: Relation, rows: Rows) -> Results:
-    found = _tested(lambda a, b: relation(a, b).astype(np.int8), rows, np.int8(2))
-    return [_TRUTH[value] for value in found.tolist()]
+    outcomes = _tested(lambda a, b: relation(a, b).astype(np.int8), rows, np.int8(2))
+    return [_TRUTH[value] for value in outcomes.tolist()]
 
 
 def _by_pattern(rows: Rows) -> Results:
-    found: Results = [None] * len(rows)
+    outcomes: Results = [None] * len(rows)
     for pattern in {row[2] for row in rows}:
-        own = [i for i, row in enumerate(rows) if row[2] == pattern]
+        alike = [i for i, row in enumerate(rows) if row[2] == pattern]
         try:
             relation = matrix_pattern(split_literal(pattern)[0])
         except ValueError:
             continue
-        for i, result in zip(own, _related(relation, [rows[i] for i in own]), strict=True):
-            found[i] = result
-    return found
+        for i, result in zip(alike, _related(relation, [rows[i] for i in alike]), strict=True):
+            outcomes[i] = result
+    return outcomes
 
 
 def _distances(rows: Rows) -> Results:
@@ -143,16 +143,16 @@ def _distances(rows: Rows) -> Results:
 
 def _of_shape(make: Callable[[Any], Any]) -> Callable[[str], str]:
     def run(term: str) -> str:
-        own = geometry(term)
-        return own.with_shape(make(own.shape))
+        given = geometry(term)
+        return given.with_shape(make(given.shape))
 
     return run
 
 
 def _of_shapes(make: Callable[[Any, Any], Any]) -> Callable[[str, str], str]:
     def run(first: str, second: str) -> str:
-        own = geometry(first)
-        return own.with_shape(make(own.shape, geometry(second).within_plane_of(own.system)))
+        given = geometry(first)
+        return given.with_shape(make(given.shape, geometry(second).within_plane_of(given.system)))
 
     return run
 
@@ -166,10 +166,10 @@ def _measured(measure: Callable[[Any], float], power: int) -> Callable[..., Resu
 
 
 def _buffered(term: str, radius: str, unit: str = _METRE) -> str:
-    own = geometry(term)
-    shape = own.within_plane_of(DEFAULT)
-    found = buffers.buffer(shape, _number(radius) * metres_of(unit))
-    return own.with_shape(Geometry(found).within_plane_of(own.system))
+    given = geometry(term)
+    shape = given.within_plane_of(DEFAULT)
+    buffered = buffers.buffer(shape, _number(radius) * metres_of(unit))
+    return given.with_shape(Geometry(buffered).within_plane_of(given.system))
 
 
 def _transformed(term: str, iri: str) -> str:
@@ -183,22 +183,22 @@ def _as_json(term: str) -> str:
 
 
 def _as_wkt(term: str) -> str:
-    own = geometry(term)
-    return written(own.shape, own.system)
+    given = geometry(term)
+    return written(given.shape, given.system)
 
 
 def _part(term: str, number: str) -> str:
-    own, wanted = geometry(term), int(split_literal(number)[0])
-    if not 1 <= wanted <= shapely.get_num_geometries(own.shape):
+    given, wanted = geometry(term), int(split_literal(number)[0])
+    if not 1 <= wanted <= shapely.get_num_geometries(given.shape):
         raise IndexError(wanted)
-    return own.with_shape(shapely.get_geometry(own.shape, wanted - 1))
+    return given.with_shape(shapely.get_geometry(given.shape, wanted - 1))
 
 
-def _axis(place: int, greatest: bool) -> Callable[[str], float]:
+def _axis(coordinate: int, greatest: bool) -> Callable[[str], float]:
     def run(term: str) -> float:
-        own = geometry(term)
-        axis = 1 - place if own.system.swapped and place < 2 else place
-        numbers = shapely.get_coordinates(own.shape, include_z=place == 2)[:, axis]
+        given = geometry(term)
+        axis = 1 - coordinate if given.system.swapped and coordinate < 2 else coordinate
+        numbers = shapely.get_coordinates(given.shape, include_z=coordinate == 2)[:, axis]
         return _finite(numbers.max() if greatest else numbers.min())
 
     return run
@@ -278,11 +278,11 @@ def combined(name: str, terms: Sequence[str]) -> str:
     Raises:
         ValueError: one is bad, or there is none.
     """
-    own = [geometry(term) for term in terms]
-    if not own:
+    shapes = [geometry(term) for term in terms]
+    if not shapes:
         raise ValueError("no geometry")
-    first = own[0]
+    first = shapes[0]
     try:
-        return first.with_shape(_OF_ALL[name]([g.within_plane_of(first.system) for g in own]))
+        return first.with_shape(_OF_ALL[name]([g.within_plane_of(first.system) for g in shapes]))
     except shapely.errors.ShapelyError as error:
         raise ValueError(str(error)) from error

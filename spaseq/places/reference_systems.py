@@ -41,10 +41,10 @@ class ReferenceSystem:
 @lru_cache(maxsize=1024)
 def reference_system(iri: str) -> ReferenceSystem:
     """The system of an IRI; ValueError for an unknown one."""
-    found = _NAMED.fullmatch(iri) or _URN.fullmatch(iri)
-    if found is None:
+    match = _NAMED.fullmatch(iri) or _URN.fullmatch(iri)
+    if match is None:
         raise ValueError(f"<{iri}> is no known coordinate reference system")
-    code = f"{found[1]}:{found[2]}".upper()
+    code = f"{match[1]}:{match[2]}".upper()
     if code in _LONGITUDE_LATITUDE:
         return ReferenceSystem(iri, "OGC:CRS84", code == "EPSG:4326")
     try:
@@ -71,9 +71,9 @@ def moved(shapes: Any, source: ReferenceSystem, target: ReferenceSystem) -> Any:
 
     def run(coordinates: Any) -> Any:
         x, y = change.transform(coordinates[:, 0], coordinates[:, 1])
-        found = np.stack([x, y], axis=1)
-        found[~np.isfinite(found).all(axis=1)] = np.nan
-        return found
+        points = np.stack([x, y], axis=1)
+        points[~np.isfinite(points).all(axis=1)] = np.nan
+        return points
 
     return shapely.transform(shapes, run)
 

@@ -19,8 +19,8 @@ Relation: TypeAlias = Callable[[Any, Any], Any]
 
 def _patterns(*patterns: str) -> Relation:
     def run(first: Any, second: Any) -> Any:
-        found = [shapely.relate_pattern(first, second, pattern) for pattern in patterns]
-        return np.logical_or.reduce(found)
+        matched = [shapely.relate_pattern(first, second, pattern) for pattern in patterns]
+        return np.logical_or.reduce(matched)
 
     return run
 
@@ -91,10 +91,10 @@ def holds(test: Relation, first: Any, second: Any, none: Any) -> Any:
     try:
         return test(first, second)
     except shapely.errors.ShapelyError:
-        found = np.full(len(first), none)
+        results = np.full(len(first), none)
         for i in range(len(first)):
             try:
-                found[i] = test(first[i : i + 1], second[i : i + 1])[0]
+                results[i] = test(first[i : i + 1], second[i : i + 1])[0]
             except shapely.errors.ShapelyError:
                 continue
-        return found
+        return results

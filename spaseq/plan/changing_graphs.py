@@ -100,8 +100,8 @@ def _is_read_by_windows(plan: QueryPlan, graphs: Collection[str]) -> bool:
     """Whether only GPMs on windows read the graphs."""
     patterns = plan.patterns
     others = [gpm.pattern for gpm in patterns.gpms if not gpm.windows]
-    others += [own.pattern for own in patterns.memberships]
-    return bool(plan.inputs.windows) and not any(reads(own, graphs) for own in others)
+    others += [each.pattern for each in patterns.memberships]
+    return bool(plan.inputs.windows) and not any(reads(each, graphs) for each in others)
 
 
 def _splits(plan: QueryPlan, graphs: Collection[str]) -> tuple[SplitPattern, ...] | None:
@@ -109,8 +109,8 @@ def _splits(plan: QueryPlan, graphs: Collection[str]) -> tuple[SplitPattern, ...
     if _looks_at_every_event(plan) or any(gpm.correlation for gpm in plan.patterns.gpms):
         return None
     schema = plan.expressions.schema
-    found = [split(gpm.pattern, graphs, schema) for gpm in plan.patterns.gpms]
-    return None if None in found else tuple(own for own in found if own is not None)
+    splits = [split(gpm.pattern, graphs, schema) for gpm in plan.patterns.gpms]
+    return None if None in splits else tuple(each for each in splits if each is not None)
 
 
 def _candidate(pattern: n.Pattern, graphs: Collection[str]) -> n.Pattern:

@@ -27,16 +27,16 @@ def check_services(resolved: Resolved) -> list[Diagnostic]:
     nodes = (n for p in patterns for n in walk_patterns(p))
     services = [n for n in nodes if isinstance(n, ast.ServiceGraphPattern)]
     mentioned = Counter(n.name for p in patterns for n in walk(p) if isinstance(n, ast.Var))
-    found = []
+    errors = []
     for service in services:
         match service.name:
             case ast.Var(name) as var:
-                own = sum(isinstance(n, ast.Var) and n.name == name for n in walk(service))
-                if own == mentioned[name]:
+                inside = sum(isinstance(n, ast.Var) and n.name == name for n in walk(service))
+                if inside == mentioned[name]:
                     message = f"SERVICE ?{name}: nothing binds ?{name} to an endpoint"
                     source = resolved.source
-                    found.append(Diagnostic("error", "unbound-service", message, var.span, source))
-    return found
+                    errors.append(Diagnostic("error", "unbound-service", message, var.span, source))
+    return errors
 
 
 def check_entailment(resolved: Resolved, schema: Schema) -> list[Diagnostic]:
@@ -44,7 +44,7 @@ def check_entailment(resolved: Resolved, schema: Schema) -> list[Diagnostic]:
 
     Their steps are negated property sets, or properties that rdf:type entails.
     """
-    found = []
+    errors = []
     nodes = (node for gpm in resolved.query.gpms for node in walk(gpm.pattern))
     for repeat in (node for node in nodes if isinstance(node, ast.PathRepeat)):
         for step in walk(repeat):
@@ -52,8 +52,8 @@ def check_entailment(resolved: Resolved, schema: Schema) -> list[Diagnostic]:
             if name is not None:
                 message = f"{name} cannot be repeated in a path under entailment"
                 span = step.span if step.span != NOWHERE else repeat.span
-                found.append(Diagnostic("error", "entailed-path", message, span, resolved.source))
-    return found
+                errors.append(Diagnostic("error", "entailed-path", message, span, resolved.source))
+    return errors
 
 
 def _unrepeatable(step: ast.Node, schema: Schema) -> str | None:
@@ -88,12 +88,12 @@ def check_expressions(resolved: Resolved) -> list[Diagnostic]:
         exprs += [replace(c, args=tuple(ast.Var("x", span=a.span) for a in c.args)) for c in calls]
     if not exprs:
         return []
-    found = [
+    errors = [
         Diagnostic("error", "expression", str(p), p.node.span, resolved.source, (), p.suggestion)
         for expr in exprs
         for p in problems(expr, options)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(errors))
 
 
 def check_windows(resolved: Resolved, schema: Schema | None = None) -> list[Diagnostic]:
@@ -108,7 +108,7 @@ def check_partition(resolved: Resolved, schema: Schema | None = None) -> list[Di
     """Findings of PARTITION BY over variables that a solution of a GPM may leave unbound."""
     if not resolved.query.partition:
         return []
-    found = []
+    errors = []
     positive = {o.gpm for o in resolved.scope.occurrences if o.negation is None}
     algebra = gpm_algebra(resolved, schema)
     for gpm in resolved.query.gpms:
@@ -118,7 +118,7 @@ def check_partition(resolved: Resolved, schema: Schema | None = None) -> list[Di
         for var in resolved.query.partition:
             if var.name in resolved.binds[gpm.name] and var.name not in certain:
                 message = f"PARTITION BY ?{var.name}: GPM {gpm.name} does not always bind it"
-                found.append(
+                errors.append(
                     Diagnostic("error", "unbound-partition", message, var.span, resolved.source)
                 )
-    return found
+    return errors

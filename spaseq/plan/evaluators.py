@@ -99,8 +99,8 @@ def obstacle_to_compiled_sets(plan: QueryPlan) -> str | None:
 
 def obstacle_to_compiled_registers(plan: QueryPlan) -> str | None:
     """Why the register kernel cannot run a sequence; None if it can."""
-    found = for_registers(plan)
-    return found if isinstance(found, str) else None
+    form = for_registers(plan)
+    return form if isinstance(form, str) else None
 
 
 def for_registers(plan: QueryPlan) -> TestedProgram | str:

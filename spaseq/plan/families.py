@@ -133,7 +133,7 @@ class Family:
         known = dict(zip(names, map(constant_of, self.rows[row]), strict=True))
         carried = {total(i).name: text for i, text in zip(self.places, self.rows[row], strict=True)}
         carried[QUERY] = row_term(row)
-        return _with_patterns(self.plan, lambda own: with_constants(own, known, carried))
+        return _with_patterns(self.plan, lambda pattern: with_constants(pattern, known, carried))
 
     def takes(self, plan: QueryPlan) -> bool:
         """Whether a query differs from the members in constants at `places` only."""
@@ -142,7 +142,7 @@ class Family:
         ours, its = self.first.shaped, plan.shaped
         assert ours is not None and its is not None
         pairs = enumerate(zip(ours.constants, its.constants, strict=True))
-        return all(i in self.places or own == other for i, (own, other) in pairs)
+        return all(i in self.places or constant == other for i, (constant, other) in pairs)
 
     def row(self, plan: QueryPlan) -> tuple[str, ...]:
         """The constants of a query that the family takes, as a row of the table."""
@@ -189,17 +189,17 @@ def families_of(plans: Sequence[QueryPlan], begun: bool = False) -> tuple[Family
     known: dict[tuple[int, tuple[str, ...]], list[int]] = {}  # by the identity of a shape
     for number, plan in enumerate(plans):
         if plan.shape is not None and plan.is_member:
-            place = id(plan.shape), plan.disabled
-            if place not in known:
-                known[place] = alike.setdefault((plan.shape, plan.disabled), [])
-            known[place].append(number)
+            key = id(plan.shape), plan.disabled
+            if key not in known:
+                known[key] = alike.setdefault((plan.shape, plan.disabled), [])
+            known[key].append(number)
     planned = _FamilyPlans(begun)
-    found = (
+    families = (
         _family(plans, numbers, planned)
         for numbers in alike.values()
         if len(numbers) >= thresholds.current.family_queries
     )
-    return tuple(family for family in found if family is not None)
+    return tuple(family for family in families if family is not None)
 
 
 def family_key(plan: QueryPlan) -> object | None:
@@ -221,12 +221,12 @@ def family_begun_by(plan: QueryPlan, begun: bool = False) -> Family | None:
     if plan.shaped is None or not plan.is_member or plan.inputs.windows:
         return None  # what a window holds is that of its first members
     places = tuple(range(len(plan.shaped.constants)))
-    own = _FamilyPlans(begun).plan(plan, places)
-    if own is None or not places:
+    family_plan = _FamilyPlans(begun).plan(plan, places)
+    if family_plan is None or not places:
         return None
-    own = _titled(own, f"the family of {plan.identity.title}")
+    family_plan = _titled(family_plan, f"the family of {plan.identity.title}")
     row = plan.constant_texts
-    return Family(with_rows(own, places, {0: row}), places, (row,), ((0,),), plan)
+    return Family(with_rows(family_plan, places, {0: row}), places, (row,), ((0,),), plan)
 
 
 def family_again(
@@ -239,10 +239,10 @@ def family_again(
     first = members[0][2]
     if first.shaped is None or not all(are_alike(first, plan) for _, _, plan in members):
         return None
-    own = _plan(first, first.shaped.shape, first.shaped.constants, _Table(frozenset(places)))
-    if own is None:
+    made = _plan(first, first.shaped.shape, first.shaped.constants, _Table(frozenset(places)))
+    if made is None:
         return None
-    family = Family(own, tuple(places), ((),) * row_count, ((),) * row_count, first)
+    family = Family(made, tuple(places), ((),) * row_count, ((),) * row_count, first)
     rows, owners = [*family.rows], [*family.owners]
     for number, row, plan in members:
         if not family.takes(plan):
@@ -250,8 +250,8 @@ def family_again(
         rows[row] = family.row(plan)
         owners[row] = (*owners[row], number)
     used = {row: rows[row] for row, some in enumerate(owners) if some}
-    own = with_rows(_titled(own, f"the family of {first.identity.title}"), places, used)
-    return replace(family, plan=own, rows=tuple(rows), owners=tuple(owners))
+    made = with_rows(_titled(made, f"the family of {first.identity.title}"), places, used)
+    return replace(family, plan=made, rows=tuple(rows), owners=tuple(owners))
 
 
 def _titled(plan: QueryPlan, title: str) -> QueryPlan:
@@ -274,7 +274,7 @@ class _FamilyPlans:
         """What `_plan` makes, given a member's plan and the places of its own constants."""
         assert first.shaped is not None
         shape, constants = first.shaped.shape, first.shaped.constants
-        common = tuple(own for i, own in enumerate(constants) if i not in places)
+        common = tuple(constant for i, constant in enumerate(constants) if i not in places)
         alike = _without_length(shape.query), shape.binders, places, common, first.disabled
         if alike not in self._known:
             table = _Table(frozenset(places))
@@ -309,13 +309,13 @@ class _Planned:
 
     def within(self, query: ast.Query) -> QueryPlan:
         """The plan with the window of another query."""
-        (own, text), window = self._text, query.window
+        (old, text), window = self._text, query.window
         assert isinstance(window, ast.TimeWindow)
         sequence = replace(self._plan.sequence, window=sequence_window(query))
         plan = replace(self._plan, sequence=sequence)
         return replace(
             plan,
-            signature=signature(plan, plan.identity.title, lambda: with_window(text, own, window)),
+            signature=signature(plan, plan.identity.title, lambda: with_window(text, old, window)),
         )
 
 
@@ -334,7 +334,7 @@ def _family(
     for number in numbers:
         owners.setdefault(plans[number].constant_texts, []).append(number)
     columns = [*zip(*owners, strict=True)]
-    places = tuple(i for i, own in enumerate(columns) if len({*own}) > 1)
+    places = tuple(i for i, column in enumerate(columns) if len({*column}) > 1)
     rows = tuple(zip(*(columns[i] for i in places), strict=True)) if places else ((),)
     first = plans[numbers[0]]
     plan = planned.plan(first, places)
@@ -414,8 +414,8 @@ def _carrier(first: QueryPlan, shape: Shape, places: frozenset[int]) -> str | No
 
 def _joins(chain: Chain) -> set[str]:
     """The kinds of operators that join the steps of a sequence."""
-    own = {s.own.kind for s in steps(chain) if isinstance(s, Repeat) and s.own is not None}
-    return own | {link.join.kind for part in chains(chain) for link in part.links}
+    of_loops = {s.own.kind for s in steps(chain) if isinstance(s, Repeat) and s.own is not None}
+    return of_loops | {link.join.kind for part in chains(chain) for link in part.links}
 
 
 def _bounds(gpm: ast.Gpm, places: Collection[int]) -> set[int]:
@@ -471,8 +471,8 @@ def _compared(gpm: GpmPlan) -> frozenset[str]:
 
 def _open_query(shape: Shape, constants: Sequence[Constant], table: _Table) -> ast.Query:
     """The query of a family without the constants of any member."""
-    own = [_ANY if i in table.places else constant for i, constant in enumerate(constants)]
-    return _query(shape, own, table)
+    some = [_ANY if i in table.places else constant for i, constant in enumerate(constants)]
+    return _query(shape, some, table)
 
 
 def _sums(gpm: GpmPlan) -> frozenset[str]:
@@ -503,7 +503,7 @@ def _query(shape: Shape, constants: Sequence[Constant], table: _Table) -> ast.Qu
         return None
 
     gpms = [rewritten(gpm, replaced) for gpm in query.gpms]
-    bound = {gpm: [(i, made[i]) for i, own in binders if own == gpm] for _, gpm in binders}
+    bound = {gpm: [(i, made[i]) for i, binder in binders if binder == gpm] for _, gpm in binders}
     if carrier is None:
         defined = tuple(_gpm(g, places, bound.get(g.name, ()), constants) for g in gpms)
         partition = (*query.partition, ast.Var(QUERY))
@@ -538,8 +538,8 @@ def _gpm(
     It also has constants that later steps read, as variables.
     """
     mentioned = {node.name for node in walk(gpm) if isinstance(node, ast.Var)}
-    own = sorted(i for i in places if parameter(i).name in mentioned or i in dict(sums))
-    columns = [*((i, parameter(i)) for i in own), *carried]
+    read_places = sorted(i for i in places if parameter(i).name in mentioned or i in dict(sums))
+    columns = [*((i, parameter(i)) for i in read_places), *carried]
     variables = (ast.Var(QUERY), *(variable for _, variable in columns))
     table = ast.Values(variables, ((ast.Literal("0"), *(constants[i] for i, _ in columns)),))
     pattern = ast.GroupGraphPattern((*gpm.pattern.elements, table))

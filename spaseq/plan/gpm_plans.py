@@ -39,7 +39,7 @@ def gpm_plans(resolved: Resolved, schema: Schema | None) -> tuple[GpmPlan, ...]:
     """The GPMs that the sequence uses, in the order of the text."""
     algebra = gpm_algebra(resolved, schema)
     gpms = {gpm.name: gpm for gpm in resolved.query.gpms}
-    return tuple(_gpm_plan(resolved, gpms[name], own) for name, own in algebra.items())
+    return tuple(_gpm_plan(resolved, gpms[name], of_gpm) for name, of_gpm in algebra.items())
 
 
 def with_awaited(
@@ -53,14 +53,14 @@ def with_awaited(
     algebra = gpm_algebra(resolved, schema, awaited=True)
     partition = {v.name for v in resolved.query.partition}
     gpms = {gpm.name: gpm for gpm in resolved.query.gpms}
-    found = []
+    made = []
     for plan in plans:
         awaited = algebra[plan.name]
         waits = plan.correlation is None and awaited.correlation is not None
         if waits and partition & plan.certain <= awaited.certain:
             plan = replace(plan, awaited=_gpm_plan(resolved, gpms[plan.name], awaited))
-        found.append(plan)
-    return tuple(found)
+        made.append(plan)
+    return tuple(made)
 
 
 def membership_plans(

@@ -42,8 +42,8 @@ def joint_plans(families: Sequence[Family]) -> tuple[JointPlan, ...]:
     for number, family in enumerate(families):
         if _can_join(family.plan):
             alike.setdefault(_surroundings(family.plan), []).append(number)
-    found = (_common(families, numbers) for numbers in alike.values())
-    return tuple(_joint(families, numbers) for numbers in found if numbers)
+    common = (_common(families, numbers) for numbers in alike.values())
+    return tuple(_joint(families, numbers) for numbers in common if numbers)
 
 
 def _can_join(plan: QueryPlan) -> bool:
@@ -67,10 +67,10 @@ def _common(families: Sequence[Family], numbers: Iterable[int]) -> list[int]:
     """The families of which another one has a GPM, too."""
     keys = {number: {*map(_key, families[number].plan.patterns.gpms)} for number in numbers}
     users: dict[object, int] = {}
-    for own in keys.values():
-        for key in own:
+    for gpm_keys in keys.values():
+        for key in gpm_keys:
             users[key] = users.get(key, 0) + 1
-    return [number for number, own in keys.items() if any(users[key] > 1 for key in own)]
+    return [number for number, gpm_keys in keys.items() if any(users[key] > 1 for key in gpm_keys)]
 
 
 def _key(gpm: GpmPlan) -> object:
@@ -97,7 +97,7 @@ def _joint(families: Sequence[Family], numbers: Sequence[int]) -> JointPlan:
     rows: dict[object, list[tuple[str | None, ...]]] = {}
     origins: list[tuple[int, int, int]] = []
     for number in numbers:
-        for place, gpm in enumerate(families[number].plan.patterns.gpms):
+        for index, gpm in enumerate(families[number].plan.patterns.gpms):
             key, table = _key(gpm), _table(gpm.pattern)
             assert table is not None  # each GPM of a family has one
             gpms.setdefault(key, gpm)
@@ -105,9 +105,9 @@ def _joint(families: Sequence[Family], numbers: Sequence[int]) -> JointPlan:
             for row in table.rows:
                 term = row_term(len(origins))
                 joined.append((*row[:member], term, *row[member + 1 :]))
-                own = row[member]
-                assert own is not None
-                origins.append((number, place, row_of(own)))
+                member_row = row[member]
+                assert member_row is not None
+                origins.append((number, index, row_of(member_row)))
     tabled = (
         replace(gpm, pattern=_with_table(gpm.pattern, tuple(rows[key])))
         for key, gpm in gpms.items()

@@ -98,7 +98,7 @@ def _level(plan: QueryPlan, resolved: Resolved, chain: Chain, disabled: Collecti
     used = {use.gpm for use in scope.occurrences}
     gpms = tuple(gpm if gpm.name in used else unused(gpm, plan) for gpm in plan.patterns.gpms)
     program = program_for(chain, scope, gpms)
-    own = replace(
+    level_plan = replace(
         plan,
         patterns=replace(plan.patterns, gpms=gpms),
         sequence=replace(sequence, chain=chain, scope=scope, program=program, evaluator=UNDECIDED),
@@ -107,8 +107,8 @@ def _level(plan: QueryPlan, resolved: Resolved, chain: Chain, disabled: Collecti
     )
     for name, rule in _CHOICE.items():
         if name not in disabled:
-            own = rule(own)
-    return Level(own, tuple(sorted({*_next_names(links[len(chain.links) :])})))
+            level_plan = rule(level_plan)
+    return Level(level_plan, tuple(sorted({*_next_names(links[len(chain.links) :])})))
 
 
 def _ends_in_negation(level: Level) -> bool:
@@ -140,8 +140,8 @@ def _pruned(plans: Sequence[QueryPlan]) -> tuple[GpmPlan, ...]:
     """The GPMs of the first plan, with the variables private that are so in every plan."""
     pruned = [pruned_columns(plan).patterns.gpms for plan in plans]
     return tuple(
-        replace(own[0], private=frozenset.intersection(*(gpm.private for gpm in own)))
-        for own in zip(*pruned, strict=True)
+        replace(variants[0], private=frozenset.intersection(*(gpm.private for gpm in variants)))
+        for variants in zip(*pruned, strict=True)
     )
 
 

@@ -154,5 +154,5 @@ class MemberPlan(QueryPlan):
         return MemberPlan.of(self._template, self._given, self._title, self.identity, False)
 
     def __reduce__(self) -> tuple[Callable[..., MemberPlan], tuple[Any, ...]]:
-        own = self._template, self._given, self._title, self.identity, self._has_shape
-        return MemberPlan.of, own
+        state = self._template, self._given, self._title, self.identity, self._has_shape
+        return MemberPlan.of, state

@@ -82,7 +82,7 @@ def template_of(
     renaming = _Renaming()
     pattern = renaming.pattern(inner, True)
     renamed = tuple(map(renaming.expr, tests))
-    names = {canonical: own for own, canonical in renaming.names.items()}
+    names = {canonical: name for name, canonical in renaming.names.items()}
     template = PatternTemplate(
         pattern,
         tuple(map(_parameter, range(len(renaming.constants)))),
@@ -117,7 +117,7 @@ def _is_plain(pattern: n.Pattern) -> bool:
         case n.BGP() | n.Path() | n.Table():
             return True
         case n.Group(_, _, aggregates):
-            safe = all(own.function in _SAFE for _, own in aggregates)
+            safe = all(aggregate.function in _SAFE for _, aggregate in aggregates)
             return safe and _is_plain(pattern.pattern)
         case n.Graph() | n.Service() | n.OrderBy() | n.Slice():
             return False
@@ -175,11 +175,11 @@ class _Renaming:
             case n.Minus(left, right):
                 return n.Minus(self.pattern(left, takes), self.pattern(right, False))
             case n.Filter(expr, inner):
-                own = self.pattern(inner, takes)
-                return n.Filter(self.expr(expr), own)
+                renamed = self.pattern(inner, takes)
+                return n.Filter(self.expr(expr), renamed)
             case n.Extend(inner, variable, expr):
-                own = self.pattern(inner, takes)
-                return n.Extend(own, self._name(variable), self.expr(expr))
+                renamed = self.pattern(inner, takes)
+                return n.Extend(renamed, self._name(variable), self.expr(expr))
             case n.Table(variables, rows):
                 return n.Table(tuple(map(self._name, variables)), rows)
             case _:
@@ -189,14 +189,14 @@ class _Renaming:
         """A part of a sub-SELECT with other names."""
         match pattern:
             case n.Project(inner, variables):
-                own = self.pattern(inner, False)
-                return n.Project(own, tuple(map(self._name, variables)))
+                renamed = self.pattern(inner, False)
+                return n.Project(renamed, tuple(map(self._name, variables)))
             case n.Distinct(inner):
                 return n.Distinct(self.pattern(inner, False))
             case n.Group(inner, keys, aggregates):
-                own = self.pattern(inner, False)
+                renamed = self.pattern(inner, False)
                 made = ((self._name(name), self.expr(each)) for name, each in aggregates)
-                return n.Group(own, tuple(map(self._name, keys)), tuple(made))
+                return n.Group(renamed, tuple(map(self._name, keys)), tuple(made))
             case _:
                 raise TypeError(f"no template has {type(pattern).__name__}")
 

@@ -163,7 +163,7 @@ def _inputs(
 ) -> Inputs:
     query, services = resolved.query, list[ast.Var | ast.Iri]()
     if ast.ServiceGraphPattern in resolved.kinds:
-        used = {gpm.name for gpm in gpms} | {own.gpm for own in memberships}
+        used = {gpm.name for gpm in gpms} | {membership.gpm for membership in memberships}
         services += [n for g in query.gpms if g.name in used for n in service_names(g.pattern)]
     return Inputs(
         streams=tuple(s.iri.value for s in query.streams),
@@ -191,8 +191,8 @@ def _functions(resolved: Resolved) -> tuple[Function, ...]:
 
 def with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
     """The plan with the hash of all that its state depends on."""
-    own = signature(plan, plan.identity.title, lambda: format_query(query))
-    return replace(plan, signature=own)
+    fingerprint = signature(plan, plan.identity.title, lambda: format_query(query))
+    return replace(plan, signature=fingerprint)
 
 
 def signature(plan: QueryPlan, title: str, text: Callable[[], str]) -> Signature:
@@ -221,7 +221,7 @@ def signature(plan: QueryPlan, title: str, text: Callable[[], str]) -> Signature
 
     def made() -> Hashes:
         canonical = text()
-        own = f"{STATE_FORMAT}\n{evaluator}\n{title}\n{canonical}{state}"
-        return hash_of(own), hash_of(canonical)
+        hashed = f"{STATE_FORMAT}\n{evaluator}\n{title}\n{canonical}{state}"
+        return hash_of(hashed), hash_of(canonical)
 
     return Signature(made)

@@ -17,13 +17,13 @@ def stream_predicates(plans: Iterable[QueryPlan], iri: str) -> tuple[str, ...] |
     None if some plan may read all triples.
     """
     inputs = [plan.inputs for plan in plans if iri in plan.inputs.streams]
-    found: set[str] = set()
-    for own in inputs:
-        predicates = own.predicates[own.streams.index(iri)]
+    read: set[str] = set()
+    for plan_inputs in inputs:
+        predicates = plan_inputs.predicates[plan_inputs.streams.index(iri)]
         if predicates is None:
             return None
-        found.update(predicates)
-    return tuple(sorted(found))
+        read.update(predicates)
+    return tuple(sorted(read))
 
 
 def stream_patterns(plans: Iterable[QueryPlan], iri: str) -> tuple[Pattern, ...] | None:
@@ -31,7 +31,7 @@ def stream_patterns(plans: Iterable[QueryPlan], iri: str) -> tuple[Pattern, ...]
 
     None if other events matter to some plan, too, or to what it reports.
     """
-    found: dict[Pattern, None] = {}
+    read: dict[Pattern, None] = {}
     for plan in plans:
         if iri not in plan.inputs.streams:
             continue
@@ -45,7 +45,7 @@ def stream_patterns(plans: Iterable[QueryPlan], iri: str) -> tuple[Pattern, ...]
             return None
         for gpm in patterns.gpms:
             if number in gpm.streams:
-                found[gpm.correlation.core if gpm.correlation else gpm.pattern] = None
-        if len(found) > _MOST_PATTERNS:
+                read[gpm.correlation.core if gpm.correlation else gpm.pattern] = None
+        if len(read) > _MOST_PATTERNS:
             return None
-    return tuple(found)
+    return tuple(read)

@@ -50,7 +50,7 @@ def pattern_plan(
     every = (*gpms, *(content.gpm for content in contents))
     variables = tuple(sorted({v for g in every for v in g.variables}))
     read = {v for g in gpms for c in g.conditions for v in mentions(c)}
-    operands = sorted({own.number for content in contents for own in content.operands or ()})
+    operands = sorted({each.number for content in contents for each in content.operands or ()})
     columns = SolutionColumns(variables, (*(v for v in variables if v in read), *operands))
     return PatternPlan(gpms, columns, memberships, contents=contents, kept=kept)
 
@@ -80,8 +80,8 @@ def with_gpms(plan: QueryPlan, gpms: tuple[GpmPlan, ...]) -> QueryPlan:
     most_states = FEW_STATES if sequence.program.bounds else None
     program = program_for(sequence.chain, sequence.scope, gpms, most_states)
     key = _key(gpms, sequence.scope, sequence.partition, sequence.needs_instants, plan.answers)
-    own = plan.patterns
-    patterns = pattern_plan(gpms, own.memberships, own.contents, own.kept)
+    before = plan.patterns
+    patterns = pattern_plan(gpms, before.memberships, before.contents, before.kept)
     return replace(
         plan,
         patterns=replace(patterns, evaluation=plan.patterns.evaluation),

@@ -28,11 +28,11 @@ def needs_columns(pattern: n.Pattern, schema: Schema | None = None) -> str | Non
             return "a property path"
         case n.Project() | n.Distinct() | n.OrderBy() | n.Slice() | n.Group():
             return "a sub-SELECT"
-    own = (
+    here = (
         _in_expression(expr, isinstance(pattern, n.Extend), schema) for expr in expressions(pattern)
     )
     inner = (needs_columns(part, schema) for part in n.children(pattern))
-    return next((reason for some in (own, inner) for reason in some if reason), None)
+    return next((reason for some in (here, inner) for reason in some if reason), None)
 
 
 def _in_expression(expr: ast.Expr, is_bind: bool, schema: Schema | None) -> str | None:

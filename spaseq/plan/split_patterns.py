@@ -145,33 +145,33 @@ class _GraphSplitting:
         return None
 
     def _optional(
-        self, found: SplitPattern, right: n.Pattern, expr: ast.Expr | None
+        self, so_far: SplitPattern, right: n.Pattern, expr: ast.Expr | None
     ) -> SplitPattern | None:
         """The pattern with OPTIONAL after it."""
         if reads(right, self.graphs):
             conditions = () if expr is None else tuple(conjuncts([expr]))
-            return _with_step(found, "optional", self.split(right), conditions)
+            return _with_step(so_far, "optional", self.split(right), conditions)
         read = possible(right)
         if expr is not None:
             read |= expression_variables(expr)
-        if not _is_apart(found, read, expr):
+        if not _is_apart(so_far, read, expr):
             return None
-        return replace(found, own=n.LeftJoin(found.own, right, expr))
+        return replace(so_far, own=n.LeftJoin(so_far.own, right, expr))
 
-    def _filtered(self, found: SplitPattern, part: ast.Expr) -> SplitPattern | None:
+    def _filtered(self, so_far: SplitPattern, part: ast.Expr) -> SplitPattern | None:
         """The pattern under a FILTER that is no conjunction."""
         if isinstance(part, ast.Exists):
             inner = self.split(entailed(translate_group(part.pattern), self.schema))
-            return _with_step(found, "not exists" if part.negated else "exists", inner, ())
-        early = _with_condition(found, part)
+            return _with_step(so_far, "not exists" if part.negated else "exists", inner, ())
+        early = _with_condition(so_far, part)
         read = expression_variables(part)
-        if early is None and read <= found.bound | found.added and _is_plain(part):
-            return replace(found, steps=(*found.steps, GraphStep("filter", (), (part,))))
+        if early is None and read <= so_far.bound | so_far.added and _is_plain(part):
+            return replace(so_far, steps=(*so_far.steps, GraphStep("filter", (), (part,))))
         return early
 
 
 def _with_step(
-    found: SplitPattern,
+    so_far: SplitPattern,
     kind: Literal["optional", "exists", "not exists"],
     inner: SplitPattern | None,
     conditions: tuple[ast.Expr, ...],
@@ -180,22 +180,24 @@ def _with_step(
     if inner is None or inner.own != n.UNIT or inner.steps or not all(map(_is_plain, conditions)):
         return None
     step = GraphStep(kind, inner.triples, (*inner.conditions, *conditions))
-    own = _variables(step.triples)
-    known = own & (possible(found.own) | found.bound | found.added)
-    if not (known <= found.bound and step.read <= found.bound | own and known == visible(known)):
+    names = _variables(step.triples)
+    known = names & (possible(so_far.own) | so_far.bound | so_far.added)
+    if not (
+        known <= so_far.bound and step.read <= so_far.bound | names and known == visible(known)
+    ):
         return None
-    return replace(found, steps=(*found.steps, step))
+    return replace(so_far, steps=(*so_far.steps, step))
 
 
 def _both(one: SplitPattern, other: SplitPattern) -> SplitPattern | None:
     for first, second in ((one, other), (other, one)):
         if not first.added.isdisjoint(possible(second.own) | second.bound | second.added):
             return None
-    own: n.Pattern = n.Join(one.own, other.own)
+    joined: n.Pattern = n.Join(one.own, other.own)
     if n.UNIT in (one.own, other.own):
-        own = other.own if one.own == n.UNIT else one.own
+        joined = other.own if one.own == n.UNIT else one.own
     conditions, steps = one.conditions + other.conditions, one.steps + other.steps
-    return SplitPattern(own, one.triples + other.triples, conditions, steps)
+    return SplitPattern(joined, one.triples + other.triples, conditions, steps)
 
 
 def _of_graph(graph: str, pattern: n.Pattern) -> SplitPattern | None:
@@ -207,26 +209,26 @@ def _of_graph(graph: str, pattern: n.Pattern) -> SplitPattern | None:
             one, other = _of_graph(graph, left), _of_graph(graph, right)
             return None if one is None or other is None else _both(one, other)
         case n.Filter(expr, inner):
-            found = _of_graph(graph, inner)
+            so_far = _of_graph(graph, inner)
             for part in conjuncts([expr]):
-                found = None if found is None else _with_condition(found, part)
-            return found
+                so_far = None if so_far is None else _with_condition(so_far, part)
+            return so_far
     return None
 
 
-def _with_condition(found: SplitPattern, part: ast.Expr) -> SplitPattern | None:
+def _with_condition(so_far: SplitPattern, part: ast.Expr) -> SplitPattern | None:
     """The pattern under a FILTER; what looks at no graph is tested before the join."""
     read = expression_variables(part)
-    if _is_apart(found, read, part):
-        return replace(found, own=n.Filter(part, found.own))
-    if read <= found.bound and _is_plain(part):
-        return replace(found, conditions=(*found.conditions, part))
+    if _is_apart(so_far, read, part):
+        return replace(so_far, own=n.Filter(part, so_far.own))
+    if read <= so_far.bound and _is_plain(part):
+        return replace(so_far, conditions=(*so_far.conditions, part))
     return None
 
 
-def _is_apart(found: SplitPattern, read: Names, expr: ast.Expr | None = None) -> bool:
+def _is_apart(so_far: SplitPattern, read: Names, expr: ast.Expr | None = None) -> bool:
     """Whether something that reads variables has the same result before the join with triples."""
-    made = (found.joined | found.added) - certain(found.own)
+    made = (so_far.joined | so_far.added) - certain(so_far.own)
     return read.isdisjoint(made) and (expr is None or _is_plain(expr))
 
 
@@ -238,7 +240,7 @@ def reads(pattern: n.Pattern, graphs: Collection[str]) -> bool:
     """Whether a pattern may look into one of the graphs."""
     if isinstance(pattern, n.Graph):
         name = pattern.name
-        own = not isinstance(name, str) or name[1:-1] in graphs
+        here = not isinstance(name, str) or name[1:-1] in graphs
     else:
-        own = any(map(exists_uses, expressions(pattern)))
-    return own or any(reads(inner, graphs) for inner in n.children(pattern))
+        here = any(map(exists_uses, expressions(pattern)))
+    return here or any(reads(inner, graphs) for inner in n.children(pattern))

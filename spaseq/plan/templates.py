@@ -62,8 +62,8 @@ class _PlannedQuery:
     def _template(self) -> PlanTemplate | None:
         query = parse_source(QueryText(self._text)).query
         assert query is not None and self._plan.shaped is not None
-        own = self._plan.shaped.constants, self._plan.constant_texts
-        texts = TextTemplate.of(self._text, query, *own)
+        constants = self._plan.shaped.constants, self._plan.constant_texts
+        texts = TextTemplate.of(self._text, query, *constants)
         return None if texts is None else PlanTemplate(self._plan, texts, self._options)
 
 
@@ -77,8 +77,8 @@ def _may_be_empty(plan: QueryPlan) -> bool:
     """Whether a finding may depend on what HAVING compares with: an empty window may pass it."""
     if not plan.inputs.windows:
         return False
-    kept = [own for own in plan.patterns.kept if isinstance(own, KeptGroups)]
-    return len(kept) < len(plan.patterns.gpms) or not all(own.group.keys for own in kept)
+    kept = [each for each in plan.patterns.kept if isinstance(each, KeptGroups)]
+    return len(kept) < len(plan.patterns.gpms) or not all(each.group.keys for each in kept)
 
 
 def _key(text: str, options: CompileOptions) -> object:

@@ -84,10 +84,10 @@ def group_of(pattern: n.Pattern) -> n.Group | None:
             case n.Project(below) | n.Distinct(below):
                 inner = below
             case _:
-                found = beside_knowledge(inner)
-                if found is None:
+                beside = beside_knowledge(inner)
+                if beside is None:
                     return None
-                inner = found
+                inner = beside
     shown = possible(pattern)
     keys_shown = shown.issuperset(inner.keys) and not any(map(n.is_reserved, inner.keys))
     return inner if keys_shown else None
@@ -179,9 +179,9 @@ def content_of(plan: QueryPlan, gpm: GpmPlan) -> ContentPlan:
     """What stage 1 hands on for a GPM whose groups are kept."""
     group = group_of(gpm.pattern)
     assert group is not None
-    found = events_of(group.pattern)
-    assert found is not None
-    pattern = found[0]
+    of_events = events_of(group.pattern)
+    assert of_events is not None
+    pattern = of_events[0]
     partition = plan.sequence.own_partition
     operands: list[Operand] = []
     for number, expr in enumerate(_operands(group)):
@@ -196,7 +196,7 @@ def content_of(plan: QueryPlan, gpm: GpmPlan) -> ContentPlan:
     windows = [plan.inputs.windows[source.window] for source in gpm.windows]
     streams = tuple(sorted({stream for window in windows for stream in window.streams}))
     keys = _key_columns(plan, group)
-    order = _order_columns(group, found[0])
+    order = _order_columns(group, of_events[0])
     for column, shown in order:
         pattern = n.Extend(pattern, column, ast.Var(shown))
     if partition:
@@ -220,7 +220,7 @@ def _key_columns(plan: QueryPlan, group: n.Group) -> tuple[str, ...]:
 
 def _order_columns(group: n.Group, pattern: n.Pattern) -> tuple[tuple[str, str], ...]:
     """(column, variable) by which the solutions of an event stand, if an aggregate needs that."""
-    if not any(own.function in ORDERED for _, own in group.aggregates):
+    if not any(aggregate.function in ORDERED for _, aggregate in group.aggregates):
         return ()
     shown = sorted(visible(possible(pattern)))
     return tuple((f"#o{number:04}", variable) for number, variable in enumerate(shown))
@@ -245,9 +245,9 @@ def _operands(group: n.Group) -> list[ast.Expr]:
 
 def _summed(group: n.Group) -> Iterator[ast.Expr]:
     sure = certain(group.pattern)
-    for _, own in group.aggregates:
-        if own.operand is not None and not _counts_rows(own, sure):
-            yield own.operand
+    for _, aggregate in group.aggregates:
+        if aggregate.operand is not None and not _counts_rows(aggregate, sure):
+            yield aggregate.operand
 
 
 def _counts_rows(aggregate: ast.Aggregate, sure: frozenset[str]) -> bool:
@@ -261,13 +261,13 @@ def kept_of(plan: QueryPlan, number: int, content: int) -> KeptGroups:
     """The kept groups of a GPM (an index), made of a content."""
     group = group_of(plan.patterns.gpms[number].pattern)
     assert group is not None
-    found = events_of(group.pattern)
-    assert found is not None
+    of_events = events_of(group.pattern)
+    assert of_events is not None
     sure, operands = certain(group.pattern), _operands(group)
     places = tuple(
-        None if _counts_rows(own, sure) else operands.index(own.operand)  # type: ignore[arg-type]
-        for _, own in group.aggregates
+        None if _counts_rows(aggregate, sure) else operands.index(aggregate.operand)  # type: ignore[arg-type]
+        for _, aggregate in group.aggregates
     )
-    stream = None if found[1] is None else plan.inputs.stream_names.index(found[1])
-    order = tuple(column for column, _ in _order_columns(group, found[0]))
+    stream = None if of_events[1] is None else plan.inputs.stream_names.index(of_events[1])
+    order = tuple(column for column, _ in _order_columns(group, of_events[0]))
     return KeptGroups(number, content, group, _key_columns(plan, group), places, stream, order)

@@ -181,8 +181,8 @@ def _operands(pattern: n.Pattern) -> Iterator[JoinOperand | n.Table | n.Graph | 
         case n.Graph():
             yield pattern if is_matched(pattern) else None
         case _:
-            found = events_of(pattern)
-            yield None if found is None else JoinOperand(*found)
+            of_events = events_of(pattern)
+            yield None if of_events is None else JoinOperand(*of_events)
 
 
 def edges_of(parts: Sequence[JoinOperand]) -> tuple[JoinEdge, ...] | None:
@@ -219,21 +219,21 @@ def column_of(plan: QueryPlan, variable: str) -> str:
 def columns_of(gpm: GpmPlan, join: JoinedPattern) -> tuple[tuple[str, int], ...]:
     """The variables that are read outside the parts, each with the part that surely binds it."""
     read = _read_outside(join.pattern, join.joined) | possible(gpm.pattern)
-    found = []
+    columns = []
     for variable in sorted(visible(possible(join.joined)) & read):
         places = [i for i, part in enumerate(join.parts) if variable in possible(part.pattern)]
         sure = [i for i in places if variable in certain(join.parts[i].pattern)]
-        found.append((variable, (sure or places)[0]))
-    return tuple(found)
+        columns.append((variable, (sure or places)[0]))
+    return tuple(columns)
 
 
 def _read_outside(pattern: n.Pattern, joined: n.Pattern) -> frozenset[str]:
     if pattern == joined:
         return frozenset()
-    own = (variables_of(expr) for expr in n.expressions(pattern))
+    here = (variables_of(expr) for expr in n.expressions(pattern))
     inner = (_read_outside(child, joined) for child in n.children(pattern))
     known = possible(pattern) if isinstance(pattern, n.Table | n.Graph) else frozenset[str]()
-    return known.union(*own, *inner)
+    return known.union(*here, *inner)
 
 
 def contents_of(plan: QueryPlan, gpm: GpmPlan, join: JoinedPattern) -> Iterator[ContentPlan]:
@@ -248,13 +248,13 @@ def contents_of(plan: QueryPlan, gpm: GpmPlan, join: JoinedPattern) -> Iterator[
         keys = {v for e in edges if number in (e.first, e.second) for v in e.variables}
         pattern = part.pattern
         given = sorted(keys | (shown & possible(part.pattern)))
-        own = [column_of(plan, variable) for variable in given]
-        for variable, column in zip(given, own, strict=True):
+        columns = [column_of(plan, variable) for variable in given]
+        for variable, column in zip(given, columns, strict=True):
             if column != variable:
                 pattern = n.Extend(pattern, column, ast.Var(variable))
         if partition:
-            pattern = of_partitions(plan, gpm, pattern, own)
-            own += [*partition, SOLVED]
-        variables = tuple(sorted(own))
+            pattern = of_partitions(plan, gpm, pattern, columns)
+            columns += [*partition, SOLVED]
+        variables = tuple(sorted(columns))
         plan_of = GpmPlan(gpm.name, streams, pattern, variables, frozenset(), negated=True)
         yield ContentPlan(plan_of, (), (), ())

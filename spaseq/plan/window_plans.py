@@ -45,13 +45,13 @@ def algebra_on_windows(
     window event.
     """
     partition = frozenset(v.name for v in resolved.query.partition)
-    own = partition if is_on_windows(gpm, resolved.query) else frozenset[str]()
+    keys = partition if is_on_windows(gpm, resolved.query) else frozenset[str]()
     if is_of_changes(gpm):
         pattern = entailed(translate_group(_without_now(gpm.pattern)), schema)
         names = visible(possible(pattern)), visible(certain(pattern))
-        return GpmAlgebra(pattern, (), names[0] | own, names[1] | own)
-    found = split_gpm(gpm, seen | own, schema)
-    return replace(found, possible=found.possible | own, certain=found.certain | own)
+        return GpmAlgebra(pattern, (), names[0] | keys, names[1] | keys)
+    algebra = split_gpm(gpm, seen | keys, schema)
+    return replace(algebra, possible=algebra.possible | keys, certain=algebra.certain | keys)
 
 
 def _without_now(group: ast.GroupGraphPattern) -> ast.GroupGraphPattern:
@@ -61,8 +61,8 @@ def _without_now(group: ast.GroupGraphPattern) -> ast.GroupGraphPattern:
 def sources_of(gpm: ast.Gpm, query: ast.Query) -> tuple[WindowSource, ...]:
     """The windows that a GPM stands on."""
     names = [window.name for window in query.windows]
-    found = (WindowSource(names.index(r.name), r.change) for r in gpm.streams if r.name in names)
-    return tuple(dict.fromkeys(found))
+    sources = (WindowSource(names.index(r.name), r.change) for r in gpm.streams if r.name in names)
+    return tuple(dict.fromkeys(sources))
 
 
 def values_needed(algebra: GpmAlgebra, partition: Iterable[str]) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ def check_changes(
     resolved: Resolved, seen: dict[str, set[str]], schema: Schema | None
 ) -> list[Diagnostic]:
     """Findings of GPMs on NEW or GONE, and on something else, that mean different things there."""
-    found = []
+    errors = []
     for gpm in resolved.query.gpms:
         if not is_of_changes(gpm) or all(ref.change for ref in gpm.streams):
             continue
@@ -85,8 +85,8 @@ def check_changes(
                 f"GPM {gpm.name} depends on other steps or on NOW(), and stands on NEW or GONE of "
                 "a window beside another source: define a GPM for each, and join them by |"
             )
-            found.append(Diagnostic("error", "mixed-sources", message, gpm.span, resolved.source))
-    return found
+            errors.append(Diagnostic("error", "mixed-sources", message, gpm.span, resolved.source))
+    return errors
 
 
 # --- windows --------------------------------------------------------------------------------------
@@ -135,14 +135,14 @@ def _predicates(
     window: int, gpms: tuple[GpmPlan, ...], schema: Schema | None
 ) -> tuple[str, ...] | None:
     """The predicates (N-Triples texts, sorted) that the GPMs on a window read; None for all."""
-    own = [gpm for gpm in gpms if any(source.window == window for source in gpm.windows)]
-    found = together(
+    readers = [gpm for gpm in gpms if any(source.window == window for source in gpm.windows)]
+    predicates = together(
         [
-            *(predicates_read(gpm.pattern, schema) for gpm in own),
-            *(predicates_of_expression(e, schema) for gpm in own for e in gpm.conditions),
+            *(predicates_read(gpm.pattern, schema) for gpm in readers),
+            *(predicates_of_expression(e, schema) for gpm in readers for e in gpm.conditions),
         ]
     )
-    return None if found is None else tuple(sorted(found))
+    return None if predicates is None else tuple(sorted(predicates))
 
 
 def extent_of(extent: ast.Panes | ast.EachEvent | ast.Session) -> Extent:

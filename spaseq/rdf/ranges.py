@@ -80,11 +80,13 @@ def places(
             at = begin
             while at + step < end:
                 line = _next_line(data, at + step, end)
-                place = None if line is None else next(_graph_places(data, line, end, reader), None)
-                if place is None:
+                offset = (
+                    None if line is None else next(_graph_places(data, line, end, reader), None)
+                )
+                if offset is None:
                     return
-                yield place
-                at = place
+                yield offset
+                at = offset
         else:
             yield from _sized_places(data, file, options, begin, end, step)
 
@@ -97,12 +99,12 @@ def last_place(file: InputFile, options: StreamOptions, begin: int, end: int) ->
     with file.open() as data:
         whole = _line_end(data, begin, end)
         if not file.format.has_graphs:
-            place = max(_sized_places(data, file, options, begin, whole, 0), default=begin)
+            offset = max(_sized_places(data, file, options, begin, whole, 0), default=begin)
         else:
-            place = _last_graph_place(data, options, begin, whole)
+            offset = _last_graph_place(data, options, begin, whole)
     # An event without an end is read as far as it is there, and found to be too long.
-    too_long = place == begin and end - begin > options.limits.event_bytes
-    return max(whole, begin + 1) if too_long else place
+    too_long = offset == begin and end - begin > options.limits.event_bytes
+    return max(whole, begin + 1) if too_long else offset
 
 
 def _last_graph_place(data: IO[bytes], options: StreamOptions, begin: int, end: int) -> int:
@@ -116,9 +118,9 @@ def _last_graph_place(data: IO[bytes], options: StreamOptions, begin: int, end: 
         start = max(begin, end - window)
         line = start if start == begin else _next_line(data, start, end)
         places = [] if line is None else _graph_places(data, line, end, reader, last=True)
-        place = max(places, default=begin)
-        if place > begin or start == begin:
-            return place
+        offset = max(places, default=begin)
+        if offset > begin or start == begin:
+            return offset
         window *= _GROWTH
     start = max(begin, end - options.limits.event_bytes - _MOST_WINDOW)
     return max(_graph_places(data, start, end, reader, last=True), default=begin)
@@ -238,9 +240,9 @@ def _graph_places(
             start = _next_line(data, start + len(text), end)
             continue
         statements = reader.read(chunk_of(np.frombuffer(text[:whole], np.uint8), reader.pool))
-        place = _between_graphs(statements, last)
-        if place is not None:
-            yield start + place
+        offset = _between_graphs(statements, last)
+        if offset is not None:
+            yield start + offset
         named = np.flatnonzero(statements.g >= 0)
         again = int(statements.at[named[-1]]) if len(named) else 0
         if start + len(text) >= end:
@@ -253,9 +255,9 @@ def _next_line(data: IO[bytes], at: int, end: int) -> int | None:
     """The offset of the first line that begins after `at` and before `end`."""
     data.seek(at)
     while at < end and (text := data.read(min(_WINDOW, end - at))):
-        found = text.find(b"\n") + 1
-        if found:
-            return at + found if at + found < end else None
+        line_end = text.find(b"\n") + 1
+        if line_end:
+            return at + line_end if at + line_end < end else None
         at += len(text)
     return None
 
@@ -265,9 +267,9 @@ def _line_end(data: IO[bytes], begin: int, end: int) -> int:
     while end > begin:
         start = max(begin, end - _WINDOW)
         data.seek(start)
-        found = data.read(end - start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
+        line_end = data.read(end - start).rfind(b"\n")
+        if line_end >= 0:
+            return start + line_end + 1
         end = start
     return begin
 
@@ -277,7 +279,7 @@ def _between_graphs(statements: Statements, last: bool) -> int | None:
     named = np.flatnonzero(statements.g >= 0)
     graphs = statements.g[named]
     changes = np.flatnonzero(graphs[1:] != graphs[:-1])
-    bad = np.array(sorted(own.line for own in statements.bad), np.int64)
+    bad = np.array(sorted(bad_line.line for bad_line in statements.bad), np.int64)
     for i in (changes[::-1] if last else changes).tolist():
         lines = statements.line[named[i : i + 2]]
         if len(bad) and np.diff(np.searchsorted(bad, lines))[0]:
@@ -296,16 +298,16 @@ def _first_row(statements: Statements, before: int, after: int) -> int | None:
     """
     terms = statements.terms
     graphs = terms[int(statements.g[before])], terms[int(statements.g[after])]
-    found = after
+    first = after
     for row in range(before + 1, after):
         if statements.p[row] != TIME_PREDICATE:
             return None
         subject = terms[int(statements.s[row])]
         if subject == graphs[1]:
-            found = min(found, row)
-        elif subject != graphs[0] or found < after:
+            first = min(first, row)
+        elif subject != graphs[0] or first < after:
             return None
-    return found
+    return first
 
 
 def _sized_places(

@@ -43,15 +43,15 @@ class CanonicalDoubles(TermTable):
         return double_strings(self.values[codes])
 
     def find(self, texts: Sequence[str]) -> Int32s:
-        found = np.full(len(texts), ABSENT, np.int32)
+        codes = np.full(len(texts), ABSENT, np.int32)
         rows = [row for row, text in enumerate(texts) if text.endswith(_TYPE)]
         for row in rows if len(self.values) else ():
             value = decode(texts[row])
             if isinstance(value, float):
                 code = min(int(np.searchsorted(self.values, value)), len(self.values) - 1)
                 if self.text(code) == texts[row]:
-                    found[row] = code
-        return found
+                    codes[row] = code
+        return codes
 
     def numbers(self, codes: Int32s) -> Numbers:
         bound = codes >= 0
@@ -76,12 +76,12 @@ def double_strings(values: Float64s) -> TextArray:
     points = np.where(plain, np.where(values < 0, -points, points), 0)
     parts, places = list[TextArray](), []
     for point in np.unique(points).tolist():
-        own = np.flatnonzero(points == point)
-        places.append(own)
+        rows = np.flatnonzero(points == point)
+        places.append(rows)
         if point:
-            parts.append(_with_exponent(short.take(pa.array(own)), abs(point), point < 0))
+            parts.append(_with_exponent(short.take(pa.array(rows)), abs(point), point < 0))
         else:
-            parts.append(text_array([*map(encode, values[own].tolist())]))
+            parts.append(text_array([*map(encode, values[rows].tolist())]))
     back = np.empty(len(values), np.int64)
     back[np.concatenate(places)] = np.arange(len(values))
     return pa.concat_arrays(parts).take(pa.array(back))
@@ -97,5 +97,5 @@ def _with_exponent(short: TextArray, point: int, negative: bool) -> TextArray:
 
 
 def _joined(*parts: TextArray | str) -> TextArray:
-    own = [pa.scalar(part, _TEXT) if isinstance(part, str) else part for part in parts]
-    return pc.binary_join_element_wise(*own, pa.scalar("", _TEXT))
+    columns = [pa.scalar(part, _TEXT) if isinstance(part, str) else part for part in parts]
+    return pc.binary_join_element_wise(*columns, pa.scalar("", _TEXT))

@@ -51,5 +51,5 @@ class EventOrder:
 
 
 def _differs(column: Array) -> Bools:
-    found: Bools = column[1:] != column[:-1]
-    return found
+    differs: Bools = column[1:] != column[:-1]
+    return differs

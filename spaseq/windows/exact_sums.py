@@ -36,15 +36,15 @@ def of_doubles(values: Float64s) -> tuple[Int64s, Int16s, Bools]:
 
 def fits_whole(values: Int64s) -> Bools:
     """Which integers [n] a sum has room for: their m is the integer, their shift SCALE."""
-    found: Bools = np.abs(values) < _WHOLE_END
-    return found
+    fits: Bools = np.abs(values) < _WHOLE_END
+    return fits
 
 
 def rounded_quotients(sums: Int64s, divisors: Int64s) -> Float64s:
     """The quotients of sums [n, LIMBS] by positive integers [n], each rounded once."""
-    found = np.empty(len(divisors))
-    quotients(np.ascontiguousarray(sums), divisors, found, np.zeros(LIMBS + 3, np.int64))
-    return found
+    rounded = np.empty(len(divisors))
+    quotients(np.ascontiguousarray(sums), divisors, rounded, np.zeros(LIMBS + 3, np.int64))
+    return rounded
 
 
 def whole_sums(sums: Int64s) -> list[int]:
@@ -65,6 +65,6 @@ def _units(sums: Int64s) -> list[int]:
     """The sums [n, LIMBS] as numbers of units."""
     weights = [1 << (DIGIT * limb) for limb in range(LIMBS)]
     return [
-        sum(digit * weight for digit, weight in zip(own, weights, strict=True))
-        for own in sums.tolist()
+        sum(digit * weight for digit, weight in zip(digits, weights, strict=True))
+        for digits in sums.tolist()
     ]

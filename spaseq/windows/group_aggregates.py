@@ -88,27 +88,27 @@ def aggregates(
 ) -> list[AggregateColumn]:
     """The values of each aggregate, by group."""
     return [
-        _values(own, operand, tracked, changed, rows, limits, exceeding)
-        for (_, own), operand in zip(kept.group.aggregates, kept.operands, strict=True)
+        _values(aggregate, operand, tracked, changed, rows, limits, exceeding)
+        for (_, aggregate), operand in zip(kept.group.aggregates, kept.operands, strict=True)
     ]
 
 
 def codes_of(values: Sequence[AggregateColumn]) -> tuple[Lexicon, list[Int32s]]:
     """(a lexicon, the codes [m] of each aggregate in it)."""
-    there = [~np.isnan(own.double) for own in values]
-    doubles = [own.double[known] for own, known in zip(values, there, strict=True)]
+    there = [~np.isnan(column.double) for column in values]
+    doubles = [column.double[known] for column, known in zip(values, there, strict=True)]
     table = CanonicalDoubles(np.unique(np.concatenate([np.empty(0), *doubles])))
     lexicon = Lexicon(table)
     columns = []
-    for own, known, double in zip(values, there, doubles, strict=True):
-        codes = encoded(lexicon, own.text.tolist())
+    for column, known, double in zip(values, there, doubles, strict=True):
+        codes = encoded(lexicon, column.text.tolist())
         codes[known] = np.searchsorted(table.values, double)
         columns.append(codes)
     return lexicon, columns
 
 
 def _values(
-    own: ast.Aggregate,
+    aggregate: ast.Aggregate,
     operand: int | None,
     tracked: TrackedOperands,
     changed: ChangedGroups,
@@ -121,50 +121,50 @@ def _values(
     if operand is None:
         return AggregateColumn(double, _encoded(size))
     errors = changed.numbers[:, operand, BOTH + NONE]
-    terms = tracked.distinct(own, operand)
+    terms = tracked.distinct(aggregate, operand)
     numbers = changed.numbers[:, operand if terms is None else terms]
     digits, kinds = numbers[:, :BOTH], numbers[:, BOTH:]
-    if own.function == "COUNT":
+    if aggregate.function == "COUNT":
         return AggregateColumn(double, _encoded(kinds[:, WHOLE:].sum(axis=1)))
     text = np.full(len(changed), None, np.object_)
-    found = AggregateColumn(double, text)
-    queue = tracked.queue(own, operand)
+    column = AggregateColumn(double, text)
+    queue = tracked.queue(aggregate, operand)
     known = np.zeros(len(changed), np.bool_)
     if queue is not None:
-        known = _set_fronts(found, operand, kinds, changed.fronts[:, queue], rows)
-    elif own.function in ("SUM", "AVG"):
-        known = _set_sums(found, own.function == "SUM", errors == 0, digits, kinds)
+        known = _set_fronts(column, operand, kinds, changed.fronts[:, queue], rows)
+    elif aggregate.function in ("SUM", "AVG"):
+        known = _set_sums(column, aggregate.function == "SUM", errors == 0, digits, kinds)
     rest = np.flatnonzero(~known)
-    if own.function == "SAMPLE":  # the first value stands behind errors only
+    if aggregate.function == "SAMPLE":  # the first value stands behind errors only
         size = np.minimum(size, errors + 1)
-    function = EXACT.get(own.function) or set_function(own)
+    function = EXACT.get(aggregate.function) or set_function(aggregate)
     elements = _elements(operand, changed.head[rest, 3], size[rest], rows)
     for place, given in zip(rest.tolist(), elements, strict=True):
         try:
             with spending(Budget(limits)):
-                values = [*dict.fromkeys(given)] if own.distinct else given
+                values = [*dict.fromkeys(given)] if aggregate.distinct else given
                 text[place] = combined(function, values)
         except LimitExceeded as exceeded:
             exceeding[place] = exceeded.reason
-    return found
+    return column
 
 
 def _set_fronts(
-    found: AggregateColumn, operand: int, kinds: Int64s, front: Int64s, rows: KeptRows
+    column: AggregateColumn, operand: int, kinds: Int64s, front: Int64s, rows: KeptRows
 ) -> Bools:
     """Set the values of the first rows of queues; which groups [m] have numbers of one kind."""
     known: Bools = (kinds[:, OTHER] == 0) & ((kinds[:, WHOLE:OTHER] > 0).sum(axis=1) <= 1)
     chosen = np.flatnonzero(known & (front >= 0))
     places = front[chosen] - rows.base
     is_double = kinds[chosen, DOUBLE] > 0
-    found.text[chosen] = rows.arrays["text"][operand, places]
-    found.text[chosen[is_double]] = None
-    found.double[chosen[is_double]] = rows.arrays["value"][operand, places[is_double]]
+    column.text[chosen] = rows.arrays["text"][operand, places]
+    column.text[chosen[is_double]] = None
+    column.double[chosen[is_double]] = rows.arrays["value"][operand, places[is_double]]
     return known
 
 
 def _set_sums(
-    found: AggregateColumn, is_sum: bool, valid: Bools, digits: Int64s, kinds: Int64s
+    column: AggregateColumn, is_sum: bool, valid: Bools, digits: Int64s, kinds: Int64s
 ) -> Bools:
     """Set sums or averages of the `valid` groups [m] whose digits say them; which these are."""
     size = kinds[:, WHOLE:].sum(axis=1)
@@ -172,13 +172,13 @@ def _set_sums(
     known: Bools = valid & (kinds[:, OTHER] == 0) & ~(has_double & has_decimal)
     chosen = np.flatnonzero(known & has_double)
     divisors = np.ones_like(chosen) if is_sum else size[chosen]
-    found.double[chosen] = rounded_quotients(digits[chosen, :LIMBS], divisors)
+    column.double[chosen] = rounded_quotients(digits[chosen, :LIMBS], divisors)
     for places, totals in (
         (known & ~has_double & ~has_decimal, _whole_sums),
         (known & has_decimal, decimal_sums),
     ):
         chosen = np.flatnonzero(places)
-        found.text[chosen] = _of_exact(totals(digits[chosen]), size[chosen], is_sum)
+        column.text[chosen] = _of_exact(totals(digits[chosen]), size[chosen], is_sum)
     return known
 
 
@@ -207,8 +207,8 @@ def _elements(operand: int, heads: Int64s, sizes: Int64s, rows: KeptRows) -> Seq
     texts: list[str | None] = rows.arrays["text"][operand, places].tolist()
     kinds = rows.arrays["kind"][operand, places]
     values = rows.arrays["value"][operand, places].tolist()
-    for place in np.flatnonzero(kinds != NONE).tolist():
-        if texts[place] is None:
-            texts[place] = encode(values[place])
+    for row in np.flatnonzero(kinds != NONE).tolist():
+        if texts[row] is None:
+            texts[row] = encode(values[row])
     ends = np.cumsum(sizes).tolist()
     return [texts[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]

@@ -55,8 +55,8 @@ class GroupKeeper:
         self._partition, self._limits = partition, limits
         self._kept, self._changes, self._exceed = kept, changes, exceed
         operands = plan.patterns.contents[kept.content].operands or ()
-        own = plan.inputs.windows[window]
-        self._closes = closes_of(own.extent)
+        window_plan = plan.inputs.windows[window]
+        self._closes = closes_of(window_plan.extent)
         self._tracked = tracked = TrackedOperands.of(kept, len(operands))
         self._ways = np.array(tracked.queues, np.int64).reshape(-1, 2)
         self._twins = np.array(tracked.twins, np.int64)
@@ -97,9 +97,9 @@ class GroupKeeper:
             for first, end, some in _together(changed, len(closes)):
                 if not len(some) and None not in self._changes:
                     continue  # nothing is new or gone
-                found, lexicon = self._evaluated(some, closes, evaluator)
+                solutions, lexicon = self._evaluated(some, closes, evaluator)
                 heads = some.head[:, :2] - (first, 0)
-                event, columns = self._held.advance(end - first, heads, found, lexicon)
+                event, columns = self._held.advance(end - first, heads, solutions, lexicon)
                 at = first + event
                 sizes = self._rows.events_in(closes.enter[at], closes.leave[at])
                 given.append(ChangedSolutions(closes, at, sizes, columns, lexicon))
@@ -139,7 +139,7 @@ class GroupKeeper:
             np.empty(max(1, len(table)), np.int64),
             out,
         )
-        return ChangedGroups(*(own[:made] for own in out))
+        return ChangedGroups(*(column[:made] for column in out))
 
     # --- solutions --------------------------------------------------------------------------------
 
@@ -150,14 +150,14 @@ class GroupKeeper:
         passing = np.flatnonzero(changed.head[:, 4])
         index, exceeding = self._as_events(changed.take(passing), closes)
         made = evaluator()
-        found = agreeing(made.evaluate(index), index.lexicon, self._partition)
+        solutions = agreeing(made.evaluate(index), index.lexicon, self._partition)
         exceeding |= made.take_exceeding()
         for row, reason in sorted(exceeding.items()):
             self._exceed(int(index.batch.time[row]), reason)
-        kept = ~np.isin(found.event, [*exceeding])
-        columns = {v: codes[kept] for v, codes in found.columns.items()}
-        own = EventSolutions(passing[found.event[kept]], columns, index.lexicon)
-        return own, index.lexicon
+        kept = ~np.isin(solutions.event, [*exceeding])
+        columns = {v: codes[kept] for v, codes in solutions.columns.items()}
+        kept_solutions = EventSolutions(passing[solutions.event[kept]], columns, index.lexicon)
+        return kept_solutions, index.lexicon
 
     def _as_events(
         self, changed: ChangedGroups, closes: Closes
@@ -169,7 +169,7 @@ class GroupKeeper:
         used, which = np.unique(changed.head[:, 1], return_inverse=True)
         keys = [self._table.keys[number] for number in used.tolist()]
         texts = ([key[i] for key in keys] for i in range(len(group.keys)))
-        codes = [encoded(lexicon, own)[which] for own in texts]
+        codes = [encoded(lexicon, column)[which] for column in texts]
         names = (*group.keys, *(name for name, _ in group.aggregates))
         given = dict(zip(names, [*codes, *columns], strict=True))
         return as_events(closes, changed.head[:, 0], group, given, lexicon), exceeding
@@ -230,9 +230,9 @@ class GroupKeeper:
 def _together(changed: ChangedGroups, events: int) -> Iterator[tuple[int, int, ChangedGroups]]:
     """(first window event, the one behind the last, what changes at them) for all in order."""
     first = start = 0
-    own, together = changed.head[:, 0], thresholds.current.changed_groups
+    heads, together = changed.head[:, 0], thresholds.current.changed_groups
     while start + together < len(changed):
-        end = int(np.searchsorted(own, max(own[start] + 1, own[start + together])))
-        yield first, int(own[end - 1]) + 1, changed.part(start, end)
-        first, start = int(own[end - 1]) + 1, end
+        end = int(np.searchsorted(heads, max(heads[start] + 1, heads[start + together])))
+        yield first, int(heads[end - 1]) + 1, changed.part(start, end)
+        first, start = int(heads[end - 1]) + 1, end
     yield first, events, changed.part(start, len(changed))

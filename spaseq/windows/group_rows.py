@@ -123,18 +123,18 @@ class GroupRows:
 
     def forget(self, first: int, places: Int32s | None) -> None:
         """Let go of what is known of rows before a number; `places` are new numbers of groups."""
-        for own in self._twins.values():
-            own.forget(first, places)
+        for twin_rows in self._twins.values():
+            twin_rows.forget(first, places)
 
     def snapshot(self) -> list[Any]:
         """The state, for `restore`."""
-        return [self.order.events, [own.snapshot() for own in self._twins.values()]]
+        return [self.order.events, [twin_rows.snapshot() for twin_rows in self._twins.values()]]
 
     def restore(self, state: list[Any]) -> None:
         """Go on from a state."""
         self.order.events, twins = state
-        for own, each in zip(self._twins.values(), twins, strict=True):
-            own.restore(each)
+        for twin_rows, each in zip(self._twins.values(), twins, strict=True):
+            twin_rows.restore(each)
 
 
 def _values(rows: SolutionBatch, operand: Operand, is_ordered: bool) -> dict[str, Array]:
@@ -174,19 +174,19 @@ def _are_canonical(terms: TermColumn, number: NumberColumn, kind: Int8s) -> Bool
     """Which rows [n] are numbers with their canonical texts."""
     table = np.zeros(len(terms.terms) + 1, np.bool_)  # the last is UNBOUND's
     table[:-1] = pc.match_substring_regex(terms.terms, _CANONICAL).to_numpy(zero_copy_only=False)
-    found: Bools = table[terms.codes] & (kind != OTHER)
+    is_canonical: Bools = table[terms.codes] & (kind != OTHER)
     doubles = np.flatnonzero((kind == DOUBLE) & (terms.codes >= 0))
     same = pc.equal(double_strings(number.value[doubles]), terms.take(doubles).strings())
-    found[doubles] = same.to_numpy(zero_copy_only=False)
-    return found
+    is_canonical[doubles] = same.to_numpy(zero_copy_only=False)
+    return is_canonical
 
 
 def _are_decimals(terms: TermColumn) -> Bools:
     """Which rows [n] have an xsd:decimal."""
-    found = np.zeros(len(terms.terms) + 1, np.bool_)  # the last is UNBOUND's
+    is_decimal = np.zeros(len(terms.terms) + 1, np.bool_)  # the last is UNBOUND's
     ends = pc.ends_with(terms.terms, DECIMAL_TYPE)
-    found[:-1] = ends.to_numpy(zero_copy_only=False)
-    return found[terms.codes]
+    is_decimal[:-1] = ends.to_numpy(zero_copy_only=False)
+    return is_decimal[terms.codes]
 
 
 def _wholes(terms: TermColumn) -> tuple[Bools, Int64s]:

@@ -45,9 +45,9 @@ class _Changes:
     def events(self, owner: Int64s, turn: Int64s, otherwise: int) -> Int64s:
         """The window events [r] of the changes of some groups; a constant where there is none."""
         there = (turn > 0) & (turn <= self.counts[owner])
-        found = np.full(len(owner), otherwise, np.int64)
-        found[there] = self.event[self.order[self.starts[owner[there]] + turn[there] - 1]]
-        return found
+        window_events = np.full(len(owner), otherwise, np.int64)
+        window_events[there] = self.event[self.order[self.starts[owner[there]] + turn[there] - 1]]
+        return window_events
 
 
 class GroupSolutions:
@@ -97,15 +97,15 @@ class GroupSolutions:
 
     def renumber(self, places: Int32s) -> None:
         """Give the groups new numbers, by the old ones."""
-        self._held = {int(places[group]): own for group, own in self._held.items()}
+        self._held = {int(places[group]): solutions for group, solutions in self._held.items()}
 
     def snapshot(self) -> list[Any]:
         """The state, for `restore`."""
-        return [[group, *own] for group, own in self._held.items()]
+        return [[group, *solutions] for group, solutions in self._held.items()]
 
     def restore(self, state: list[Any]) -> None:
         """Go on from a state."""
-        self._held = {group: tuple(map(tuple, own)) for group, *own in state}
+        self._held = {group: tuple(map(tuple, solutions)) for group, *solutions in state}
 
 
 def _numbered(owner: Int64s, columns: Mapping[str, Int32s], terms: int) -> Int64s:

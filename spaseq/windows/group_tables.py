@@ -60,7 +60,7 @@ class GroupTable:
             more = max(64, 2 * len(self.keys)) - self._room
             self._room += more
             self.counts, self.ends, self.held = (
-                _longer(own, more, 0) for own in (self.counts, self.ends, self.held)
+                _longer(column, more, 0) for column in (self.counts, self.ends, self.held)
             )
             self.numbers = _longer(self.numbers, more, 1)
 
@@ -79,8 +79,8 @@ class GroupTable:
             _, which = np.unique(which, return_inverse=True)
         _, first, which = np.unique(which, return_index=True, return_inverse=True)
         texts = [column.texts(first) for column in columns]
-        found = self._of_keys([*zip(*texts, strict=True)])
-        return found[which]
+        groups = self._of_keys([*zip(*texts, strict=True)])
+        return groups[which]
 
     def of_column(self, column: TermColumn) -> Int32s:
         """The group [n] of each row of the only key; new groups are added."""
@@ -88,13 +88,13 @@ class GroupTable:
         if self._known is None or self._known[0] is not terms:
             self._known = terms, np.full(len(terms) + 1, -1, np.int32)  # the last is UNBOUND's
         groups = self._known[1]
-        found = groups[codes]
-        new = codes[found < 0]
+        row_groups = groups[codes]
+        new = codes[row_groups < 0]
         if len(new):
             used, _ = distinct_codes(new, len(terms))
             groups[used] = self._of_texts(terms.take(pa.array(used, mask=used < 0)))
-            found = groups[codes]
-        return found
+            row_groups = groups[codes]
+        return row_groups
 
     def _of_texts(self, texts: TextArray) -> Int32s:
         """The groups [n] of distinct texts, null for unbound."""
@@ -104,10 +104,10 @@ class GroupTable:
         more = [key[0] for key in self.keys[len(self._texts) :]]
         if more:
             self._texts = concat_texts([self._texts, text_array(more)])
-        found = pc.index_in(texts, value_set=self._texts)
-        new = texts.filter(found.is_null())
+        known = pc.index_in(texts, value_set=self._texts)
+        new = texts.filter(known.is_null())
         size = len(self.keys)
-        groups: Int32s = found.fill_null(-1).to_numpy().copy()  # Arrow's is read-only
+        groups: Int32s = known.fill_null(-1).to_numpy().copy()  # Arrow's is read-only
         groups[groups < 0] = np.arange(size, size + len(new))
         if len(new):
             self._texts = concat_texts([self._texts, new])

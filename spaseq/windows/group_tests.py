@@ -29,9 +29,9 @@ def tests_of(
 
     They are those of `kernels.group_runs.advanced`. Filters of other forms are no tests.
     """
-    found = [*_tests(pattern, kept, tracked)]
-    table = np.array([test[:3] for test in found], np.int64).reshape(-1, 3)
-    return table, np.array([test[3] for test in found], np.float64)
+    tests = [*_tests(pattern, kept, tracked)]
+    table = np.array([test[:3] for test in tests], np.int64).reshape(-1, 3)
+    return table, np.array([test[3] for test in tests], np.float64)
 
 
 def _tests(
@@ -64,10 +64,10 @@ def _tests(
         if test is None:
             continue
         name, compare, constant = test
-        place = aggregates.get(names.get(name, name))
-        own = None if place is None else _aggregate(kept, tracked, place)
-        if own is not None:
-            yield *own, _COMPARE[compare], constant
+        number = aggregates.get(names.get(name, name))
+        tested = None if number is None else _aggregate(kept, tracked, number)
+        if tested is not None:
+            yield *tested, _COMPARE[compare], constant
 
 
 def _comparison(expr: ast.Expr) -> tuple[str, str, float] | None:
@@ -103,10 +103,10 @@ def _column(table: n.Table, variable: str) -> list[float] | None:
     """The numbers in a column of a table; None if there is no such column of numbers."""
     if variable not in table.variables:
         return None
-    place = table.variables.index(variable)
-    values = [_constant(row[place]) for row in table.rows]
-    found = [value for value in values if value is not None]
-    return found if len(found) == len(values) else None
+    column = table.variables.index(variable)
+    values = [_constant(row[column]) for row in table.rows]
+    numbers = [value for value in values if value is not None]
+    return numbers if len(numbers) == len(values) else None
 
 
 def _constant(text: str | None) -> float | None:
@@ -120,13 +120,13 @@ def _constant(text: str | None) -> float | None:
 
 def _aggregate(kept: KeptGroups, tracked: TrackedOperands, place: int) -> tuple[int, int] | None:
     """(aggregate, operand) of a test."""
-    _, own = kept.group.aggregates[place]
+    _, aggregate = kept.group.aggregates[place]
     operand = kept.operands[place]
     if operand is None:
         return COUNT, 0
-    queue, terms = tracked.queue(own, operand), tracked.distinct(own, operand)
+    queue, terms = tracked.queue(aggregate, operand), tracked.distinct(aggregate, operand)
     if queue is not None:
         return EXTREME, queue
     counts = VALUES if terms is None else DISTINCT
-    kind = {"COUNT": counts, "SUM": SUM, "AVG": AVERAGE}.get(own.function)
+    kind = {"COUNT": counts, "SUM": SUM, "AVG": AVERAGE}.get(aggregate.function)
     return None if kind is None else (kind, operand if terms is None else terms)

@@ -129,7 +129,7 @@ class JoinKeeper:
         room = max(together, int(self._moved[3]))
         self._reserve()
         rows = self._rows
-        event, found = np.empty(room, np.int64), np.empty((room, len(self._kept.parts)), np.int64)
+        event, taken = np.empty(room, np.int64), np.empty((room, len(self._kept.parts)), np.int64)
         made = joined(
             self._moved,
             self._limits.solutions,
@@ -140,9 +140,9 @@ class JoinKeeper:
             (self._heads, self._tails),
             (self._ends, self._walks),
             self._work,
-            (event, found),
+            (event, taken),
         )
-        return event[:made], found[:made]
+        return event[:made], taken[:made]
 
     def _add(
         self,
@@ -164,12 +164,12 @@ class JoinKeeper:
         }
         index = as_events(closes, event, self._kept.joined, columns, lexicon)
         made = evaluator()
-        found = agreeing(made.evaluate(index), lexicon, self._partition)
+        evaluated = agreeing(made.evaluate(index), lexicon, self._partition)
         for row, reason in made.take_exceeding().items():
             self._exceed(int(index.batch.time[row]), reason)
-        shown = [texts_of(found.columns[v], lexicon) for v in self._variables]
-        solutions = [*zip(*shown, strict=True)] if shown else [()] * len(found.event)
-        self._held.add(solutions, event[found.event] - done, rows.min(axis=1)[found.event])
+        shown = [texts_of(evaluated.columns[v], lexicon) for v in self._variables]
+        solutions = [*zip(*shown, strict=True)] if shown else [()] * len(evaluated.event)
+        self._held.add(solutions, event[evaluated.event] - done, rows.min(axis=1)[evaluated.event])
 
     def _given_until(self, closes: Closes, done: int, reached: int) -> Given:
         """What is wanted at the window events from `done` on and before `reached`."""
@@ -217,17 +217,17 @@ class JoinKeeper:
         inside = slice(left - rows.first, entered - rows.first)
         part, keys = rows.column("part")[inside], rows.column("keys")[:, inside]
         following = rows.column(LINKS)[:, inside]
-        for own, number in enumerate(self._ends.reshape(-1).tolist()):
-            edge = own // 2
+        for edge_end, number in enumerate(self._ends.reshape(-1).tolist()):
+            edge = edge_end // 2
             places = np.flatnonzero(part == number)
             if len(places):
                 places = places[np.argsort(keys[edge, places], kind="stable")]
                 values = keys[edge, places]
                 last = np.append(values[1:] != values[:-1], True)
                 following[edge, places] = np.where(last, -1, np.append(places[1:], 0) + left)
-                self._tails[own, values[last]] = places[last] + left
+                self._tails[edge_end, values[last]] = places[last] + left
                 first = np.append(True, last[:-1])
-                self._heads[own, values[first]] = places[first] + left
+                self._heads[edge_end, values[first]] = places[first] + left
 
     @property
     def _parts(self) -> Sequence[Kept]:
@@ -236,13 +236,13 @@ class JoinKeeper:
     def snapshot(self) -> list[Any]:
         """The state, for `restore` on a keeper of the same plan."""
         places = self._moved[:2].tolist()
-        return [places, *(own.snapshot() for own in self._parts)]
+        return [places, *(part.snapshot() for part in self._parts)]
 
     def restore(self, state: list[Any]) -> None:
         """Go on from a state."""
         places, *states = state
-        for own, each in zip(self._parts, states, strict=True):
-            own.restore(each)
+        for part, each in zip(self._parts, states, strict=True):
+            part.restore(each)
         self._moved[:2] = places
         self._link()
 

@@ -34,9 +34,9 @@ class JoinRows:
         self._kept = kept
         self.order = EventOrder(plan, window)
         self.tables = [GroupTable(edge.variables) for edge in kept.edges]
-        own = plan.patterns.number_of
-        self._numbers = [own(part.content) for part in kept.parts]
-        self._all = [own(kept.contents[0], bare) for bare in (False, True)]
+        number_of = plan.patterns.number_of
+        self._numbers = [number_of(part.content) for part in kept.parts]
+        self._all = [number_of(kept.contents[0], bare) for bare in (False, True)]
         self._columns = [(column_of(plan, variable), part) for variable, part in kept.variables]
 
     def append(self, rows: SolutionBatch, to: KeptRows) -> int:
@@ -45,9 +45,9 @@ class JoinRows:
         if not len(rows):
             return 0
         keys = np.full((len(self.tables), len(rows)), -1, np.int32)
-        for own, edge, table in zip(keys, self._kept.edges, self.tables, strict=True):
+        for keys_of_end, edge, table in zip(keys, self._kept.edges, self.tables, strict=True):
             places = np.flatnonzero((part == edge.first) | (part == edge.second))
-            own[places] = table.of_rows(rows.take(places))
+            keys_of_end[places] = table.of_rows(rows.take(places))
         text = np.full((len(self._columns), len(rows)), None, np.object_)
         for values, (column, number) in zip(text, self._columns, strict=True):
             places = np.flatnonzero(part == number)
@@ -59,13 +59,13 @@ class JoinRows:
     def _of_parts(self, rows: SolutionBatch) -> tuple[SolutionBatch, Array]:
         """(rows in the order of events, the part of each); a row for each event at least."""
         parts = zip(self._kept.parts, self._numbers, strict=True)
-        found = [_of_part(rows, part, number) for part, number in parts]
+        by_part = [_of_part(rows, part, number) for part, number in parts]
         unused: Bools = np.isin(rows.gpm, self._all)
-        for own in found:
-            unused[own] = False
-        found.append(np.flatnonzero(unused))
-        places = np.concatenate(found)
-        part = np.repeat([*range(len(found) - 1), -1], [*map(len, found)]).astype(np.int8)
+        for of_part in by_part:
+            unused[of_part] = False
+        by_part.append(np.flatnonzero(unused))
+        places = np.concatenate(by_part)
+        part = np.repeat([*range(len(by_part) - 1), -1], [*map(len, by_part)]).astype(np.int8)
         rows = rows.take(places)
         order = self.order.places(rows)
         return rows.take(order), part[order]
@@ -91,15 +91,15 @@ class JoinRows:
     def restore(self, state: list[Any]) -> None:
         """Go on from a state."""
         self.order.events, keys = state
-        for table, own in zip(self.tables, keys, strict=True):
-            table.restore([tuple(key) for key in own])
+        for table, table_keys in zip(self.tables, keys, strict=True):
+            table.restore([tuple(key) for key in table_keys])
 
 
 def _of_part(rows: SolutionBatch, part: JoinedPart, number: int) -> Int64s:
     """The places of the rows of a part, which have a number."""
-    own = rows.gpm == number
+    of_part = rows.gpm == number
     if part.stream is not None:
-        own &= rows.stream == part.stream
+        of_part &= rows.stream == part.stream
     if SOLVED in rows.values:
-        own &= rows.values[SOLVED].codes >= 0
-    return np.flatnonzero(own)
+        of_part &= rows.values[SOLVED].codes >= 0
+    return np.flatnonzero(of_part)

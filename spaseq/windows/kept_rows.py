@@ -43,7 +43,7 @@ class KeptRows:
             name: np.empty(0 if values is None else (values, 0), kind)
             for name, (values, kind) in form.items()
         }
-        self._objects = {name for name, own in self._columns.items() if own.dtype == np.object_}
+        self._objects = {name for name, array in self._columns.items() if array.dtype == np.object_}
         self._held: set[str] = set()  # columns of objects that have had one
 
     def __len__(self) -> int:
@@ -137,7 +137,7 @@ class KeptRows:
 
 def _objects(texts: list[list[str | None]], size: int) -> Array:
     """Texts as an array [values, n]."""
-    found = np.empty((len(texts), size), np.object_)
-    for own, given in zip(found, texts, strict=True):
-        own[:] = given
-    return found
+    objects = np.empty((len(texts), size), np.object_)
+    for row, given in zip(objects, texts, strict=True):
+        row[:] = given
+    return objects

@@ -40,13 +40,13 @@ class KeptWindow:
     ) -> None:
         self.gpm, self._window, self._plan = kept.gpm, window, plan
         self._graphs = WindowGraphs(plan)
-        own = partial(exceed, window)
+        exceed_window = partial(exceed, window)
         if isinstance(kept, KeptJoin):
             self._made: Callable[[Mapping[str, str]], Keeper] = partial(
-                JoinKeeper, plan, kept, window, changes, own, limits
+                JoinKeeper, plan, kept, window, changes, exceed_window, limits
             )
         else:
-            self._made = partial(GroupKeeper, plan, kept, window, changes, own, limits)
+            self._made = partial(GroupKeeper, plan, kept, window, changes, exceed_window, limits)
         self._partition = plan.sequence.own_partition
         numbers = [
             plan.patterns.number_of(c, bare) for c in kept.contents for bare in (False, True)
@@ -69,11 +69,11 @@ class KeptWindow:
         """The GPM's solutions on the window events up to a time (ms); see `GroupKeeper.advance`."""
         self._until = max(self._until, until)
         is_own = np.logical_or.reduce([rows.gpm == number for number in self._numbers])
-        own = rows if is_own.all() else rows.take(np.flatnonzero(is_own))
-        if self._may_wait(own):
-            self._waiting += [own] if len(own) else []
+        window_rows = rows if is_own.all() else rows.take(np.flatnonzero(is_own))
+        if self._may_wait(window_rows):
+            self._waiting += [window_rows] if len(window_rows) else []
             return []
-        return self._advanced(own, evaluator)
+        return self._advanced(window_rows, evaluator)
 
     def _may_wait(self, rows: SolutionBatch) -> bool:
         """Whether rows may wait for others: no window closes before they are in it."""
@@ -86,21 +86,21 @@ class KeptWindow:
 
     def _advanced(self, rows: SolutionBatch, evaluator: CurrentEvaluator) -> list[SolutionBatch]:
         """What `advance` gives, once the rows that wait have been taken."""
-        own = SolutionBatch.concat([*self._waiting, rows], self._plan.patterns.columns)
+        all_rows = SolutionBatch.concat([*self._waiting, rows], self._plan.patterns.columns)
         self._waiting, until = [], self._until
-        none = own.take(slice(0, 0))
-        given = dict(self._by_partition(own))
+        none = all_rows.take(slice(0, 0))
+        given = dict(self._by_partition(all_rows))
         for key, keeper in self._keepers.items():
             due = keeper.next_due
             if key not in given and due is not None and due <= until:
                 given[key] = none
-        found = list[SolutionBatch]()
+        batches = list[SolutionBatch]()
         for key, some in given.items():
             keeper = self._keeper(key)
-            found += self._rows(keeper, some, until, evaluator)
+            batches += self._rows(keeper, some, until, evaluator)
             if self._partition and keeper.is_idle:
                 del self._keepers[key]
-        return found
+        return batches
 
     def _keeper(self, key: Key) -> Keeper:
         known = self._keepers.get(key)
@@ -125,7 +125,7 @@ class KeptWindow:
         starts = np.flatnonzero(np.append(True, np.diff(which[order]) > 0))
         texts = [rows.texts(v, order[starts]) for v in self._partition]
         for number, some in enumerate(np.split(order, starts[1:])):
-            key = tuple(text for own in texts if (text := own[number]) is not None)
+            key = tuple(text for table in texts if (text := table[number]) is not None)
             yield key, rows.take(some)
 
     def _rows(
@@ -133,9 +133,9 @@ class KeptWindow:
     ) -> Iterator[SolutionBatch]:
         plan = self._plan
         private = plan.patterns.gpms[self.gpm].private
-        for found in keeper.advance(rows, until, evaluator):
-            if len(found.event):
-                index, solutions = self._graphs.of_solutions(self._window, found)
+        for changed in keeper.advance(rows, until, evaluator):
+            if len(changed.event):
+                index, solutions = self._graphs.of_solutions(self._window, changed)
                 made = SolutionRows(plan, len(plan.inputs.streams) + self._window, index)
                 made.add(self.gpm, without_private(solutions, private))
                 yield made.batch()
@@ -155,17 +155,17 @@ class KeptWindow:
     def restore(self, state: list[Any]) -> None:
         """Go on from a state."""
         self._keepers, self._waiting, self._until = {}, [], -EVER
-        for key, own in state:
-            self._keeper(tuple(key)).restore(own)
+        for key, keeper_state in state:
+            self._keeper(tuple(key)).restore(keeper_state)
 
 
 def kept_windows(plan: QueryPlan, exceed: Exceed, limits: Limits) -> Sequence[KeptWindow]:
     """What is kept of all GPMs, by window."""
-    found = []
-    for own in plan.patterns.kept:
+    windows = []
+    for kept in plan.patterns.kept:
         changes: dict[int, set[str | None]] = {}
-        for source in plan.patterns.gpms[own.gpm].windows:
+        for source in plan.patterns.gpms[kept.gpm].windows:
             changes.setdefault(source.window, set()).add(source.change)
         for window, wanted in changes.items():
-            found.append(KeptWindow(plan, own, window, frozenset(wanted), exceed, limits))
-    return found
+            windows.append(KeptWindow(plan, kept, window, frozenset(wanted), exceed, limits))
+    return windows

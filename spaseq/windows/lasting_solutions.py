@@ -54,7 +54,7 @@ def wanted(
         parts.append((begin[begin >= 0], every[begin >= 0]))
     if "GONE" in changes:
         parts.append((end[end < size], every[end < size]))
-    event, solution = (np.concatenate(own) for own in zip(*parts, strict=True))
+    event, solution = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(event, kind="stable")
     return event[order], solution[order]
 
@@ -92,14 +92,14 @@ class LastingSolutions:
 
     def _numbered(self, solutions: Iterable[Solution]) -> Int64s:
         numbers, known = self._numbers, self._known
-        found = []
+        of_solutions = []
         for solution in solutions:
             number = numbers.get(solution)
             if number is None:
                 number = numbers[solution] = len(known)
                 known.append(solution)
-            found.append(number)
-        return np.array(found, np.int64)
+            of_solutions.append(number)
+        return np.array(of_solutions, np.int64)
 
     def advance(self, leave: Int64s) -> Given:
         """What is wanted at the next t window events, at which the rows before `leave` have left.

@@ -42,16 +42,16 @@ def texts_of(codes: Int32s, lexicon: Lexicon) -> list[str | None]:
 
 
 def agreeing(
-    found: EventSolutions, lexicon: Lexicon, partition: Mapping[str, str]
+    solutions: EventSolutions, lexicon: Lexicon, partition: Mapping[str, str]
 ) -> EventSolutions:
     """The solutions that agree with a partition, which they bind; variables by name."""
-    columns = dict(found.columns)
-    agree = np.ones(len(found.event), np.bool_)
+    columns = dict(solutions.columns)
+    agree = np.ones(len(solutions.event), np.bool_)
     for v, value in partition.items():
         code = lexicon.encode([value])[0]
-        own = columns.get(v)
-        if own is not None:
-            agree &= (own < 0) | (own == code)
+        codes = columns.get(v)
+        if codes is not None:
+            agree &= (codes < 0) | (codes == code)
         columns[v] = np.full(len(agree), code, np.int32)
     shown = {v: columns[v][agree] for v in sorted(columns)}
-    return EventSolutions(found.event[agree], shown, lexicon)
+    return EventSolutions(solutions.event[agree], shown, lexicon)

@@ -27,22 +27,22 @@ class TrackedOperands:
         """Those of the kept groups of a GPM, given the number of all operands."""
         queues = dict[tuple[int, int], None]()
         twins = dict[int, None]()
-        for (_, own), operand in zip(kept.group.aggregates, kept.operands, strict=True):
-            if operand is not None and own.function in _SIGNS:
-                queues[operand, _SIGNS[own.function]] = None
-            elif operand is not None and _sums_terms(own):
+        for (_, aggregate), operand in zip(kept.group.aggregates, kept.operands, strict=True):
+            if operand is not None and aggregate.function in _SIGNS:
+                queues[operand, _SIGNS[aggregate.function]] = None
+            elif operand is not None and _sums_terms(aggregate):
                 twins[operand] = None
         return cls(operands, [*queues], [*twins])
 
-    def queue(self, own: ast.Aggregate, operand: int) -> int | None:
+    def queue(self, aggregate: ast.Aggregate, operand: int) -> int | None:
         """The queue of an aggregate, None if it has none."""
-        sign = _SIGNS.get(own.function)
+        sign = _SIGNS.get(aggregate.function)
         return None if sign is None else self.queues.index((operand, sign))
 
-    def distinct(self, own: ast.Aggregate, operand: int) -> int | None:
+    def distinct(self, aggregate: ast.Aggregate, operand: int) -> int | None:
         """The place of the sum of distinct terms that an aggregate needs, None if it needs none."""
-        return self.operands + self.twins.index(operand) if _sums_terms(own) else None
+        return self.operands + self.twins.index(operand) if _sums_terms(aggregate) else None
 
 
-def _sums_terms(own: ast.Aggregate) -> bool:
-    return own.function in ("COUNT", "SUM", "AVG") and own.distinct
+def _sums_terms(aggregate: ast.Aggregate) -> bool:
+    return aggregate.function in ("COUNT", "SUM", "AVG") and aggregate.distinct

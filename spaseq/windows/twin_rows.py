@@ -27,10 +27,10 @@ class TwinRows:
         NO_TERM where the group is -1, or the term is unbound. `first` is the number of the first
         row.
         """
-        found = np.full(len(group), NO_TERM, np.int64)
+        twin_of = np.full(len(group), NO_TERM, np.int64)
         rows = np.flatnonzero((group >= 0) & (terms.codes >= 0))
         if not len(rows):
-            return found
+            return twin_of
         number = self._terms.of_column(terms.take(rows))
         pair = (group[rows].astype(np.int64) << _BITS) | number
         order = np.argsort(pair, kind="stable")
@@ -45,11 +45,11 @@ class TwinRows:
         before = np.full(len(pair), -1, np.int64)
         before[known] = self._rows[at[known]]
         twin[begins] = before
-        found[rows] = twin
+        twin_of[rows] = twin
         self._rows[at[known]] = last[known]
         self._pairs = np.insert(self._pairs, at[~known], pair[~known])
         self._rows = np.insert(self._rows, at[~known], last[~known])
-        return found
+        return twin_of
 
     def forget(self, first: int, places: Int32s | None) -> None:
         """Let go of pairs whose last row is before `first`; `places` are new numbers of groups."""

@@ -149,9 +149,9 @@ class EventCloses:
             length = _ANY_LENGTH
         elif new:
             leave = int(np.searchsorted(times, times[first] - length))
-        found = np.empty((5, new), np.int64)
-        size = windows_of_events(times, opens, first, length, leave, self._last, self._k, found)
-        time, k, enter, left, begin = found[:, :size]
+        columns = np.empty((5, new), np.int64)
+        size = windows_of_events(times, opens, first, length, leave, self._last, self._k, columns)
+        time, k, enter, left, begin = columns[:, :size]
         if self._extent.events is not None:
             starts = np.flatnonzero(opens)
             last = np.arange(len(starts) - size, len(starts))

@@ -84,19 +84,19 @@ class WindowGraphs:
         return WindowPartition(batch, lexicon, names, owner, member)
 
     def of_solutions(
-        self, window: int, found: ChangedSolutions
+        self, window: int, changed: ChangedSolutions
     ) -> tuple[VerticalPartition, EventSolutions]:
         """Solutions on the events of a window, as if these had no triples."""
-        closes, lexicon = found.closes, found.lexicon
-        used = distinct(found.event)
-        places = np.searchsorted(used, found.event)
-        sizes = found.sizes[np.searchsorted(found.event, used)]
+        closes, lexicon = changed.closes, changed.lexicon
+        used = distinct(changed.event)
+        places = np.searchsorted(used, changed.event)
+        sizes = changed.sizes[np.searchsorted(changed.event, used)]
         names = extent_names(closes.begin[used], sizes)
         start, none = np.zeros(len(used) + 1, np.int64), np.empty(0, np.int32)
         time, k = closes.time[used], closes.k[used]
         name = self._inputs.windows[window].name
         batch = EventBatch(name, time, k, names, start, none, none, none, lexicon.base)
-        return VerticalPartition(batch, lexicon), EventSolutions(places, found.columns, lexicon)
+        return VerticalPartition(batch, lexicon), EventSolutions(places, changed.columns, lexicon)
 
     def order(self, event: ContentEvent) -> tuple[int, int, str]:
         """The place of an event among those of a window."""
@@ -132,7 +132,7 @@ class WindowGraphs:
 
 def extent_names(begin: Int64s, events: Int64s) -> EventNames:
     """What `extent_text` gives for each begin (ms) and number of events."""
-    texts = [pa.array(own).cast(pa.large_string()) for own in (begin, events)]
+    texts = [pa.array(column).cast(pa.large_string()) for column in (begin, events)]
     return EventNames(pc.binary_join_element_wise(*texts, pa.scalar(" ", pa.large_string())))
 
 

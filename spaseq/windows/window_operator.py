@@ -67,8 +67,8 @@ class WindowOperator:
         self._runs: dict[tuple[int, Key], WindowRun] = {}
         self._before: dict[tuple[int, int, Key], dict[Solution, None]] = {}
         contents = enumerate(plan.patterns.contents)
-        self._contents = [plan.patterns.number_of(i) for i, own in contents if own.operands is None]
-        self._kept = {own.gpm: own for own in plan.patterns.kept}
+        self._contents = [plan.patterns.number_of(i) for i, w in contents if w.operands is None]
+        self._kept = {w.gpm: w for w in plan.patterns.kept}
         self._keepers = kept_windows(plan, self._exceeded, limits)
         self._reached = -EVER
         self._known: KnowledgeBase | None = None
@@ -97,8 +97,8 @@ class WindowOperator:
         Then all events of one time must come together.
         """
         return any(
-            isinstance(own.extent, EachEventExtent) and (self._partition or len(own.streams) > 1)
-            for own in self._windows
+            isinstance(w.extent, EachEventExtent) and (self._partition or len(w.streams) > 1)
+            for w in self._windows
         )
 
     @property
@@ -114,22 +114,22 @@ class WindowOperator:
         content = rows.take(slice(0, 0))
         if self._contents:
             content = rows.take(np.flatnonzero(np.isin(rows.gpm, self._contents)))
-        found: dict[int, list[WindowEvent]] = {}
+        by_window: dict[int, list[WindowEvent]] = {}
         if is_content.any():
             until = max(until, int(rows.time[is_content].max()))
         for number, key, event in self._events(content):
             for window in self._of_content(number):
                 run = self._run(window, key)
-                found.setdefault(window, []).extend(WindowEvent(key, c) for c in run.add(event))
+                by_window.setdefault(window, []).extend(WindowEvent(key, c) for c in run.add(event))
         for (window, key), run in [*self._runs.items()]:
-            found.setdefault(window, []).extend(WindowEvent(key, c) for c in run.due(until))
+            by_window.setdefault(window, []).extend(WindowEvent(key, c) for c in run.due(until))
             if run.is_idle:
                 del self._runs[window, key]
         given = [rows.take(np.flatnonzero(~is_content)), *self._bare(content)]
         for keeper in self._keepers:
             given += keeper.advance(rows, until, partial(self._evaluator, keeper.gpm))
-        for window in sorted(found):
-            events = sorted(found[window], key=lambda own: own.closed[:2])
+        for window in sorted(by_window):
+            events = sorted(by_window[window], key=lambda window_event: window_event.closed[:2])
             given += (self._rows(window, some) for some in _together(events))
         parts = [part for part in given if len(part)]
         return SolutionBatch.concat(parts, self._plan.patterns.columns)
@@ -155,10 +155,10 @@ class WindowOperator:
         columns: tuple[list[Any], ...] = (*places, rows.event.texts(), rows.texts(EVENT))
         events = map(ContentEvent._make, zip(*columns, strict=True))
         given: list[Any] = [*zip(numbers, keys, events, strict=True)]
-        yield from sorted(given, key=lambda own: self.graphs.order(own[2]))
+        yield from sorted(given, key=lambda each: self.graphs.order(each[2]))
 
     def _of_content(self, number: int) -> Iterator[int]:
-        return (w for w, own in enumerate(self._windows) if own.content == number)
+        return (w for w, window in enumerate(self._windows) if window.content == number)
 
     def _run(self, window: int, key: Key) -> WindowRun:
         known = self._runs.get((window, key))
@@ -173,8 +173,8 @@ class WindowOperator:
         contents = self._plan.patterns.contents
         number = content.gpm - len(self._plan.patterns.gpms)
         counted = np.zeros(len(content), np.bool_)
-        for i, own in enumerate(contents):
-            counted |= (number == i) & np.isin(content.stream, own.counted)
+        for i, content_plan in enumerate(contents):
+            counted |= (number == i) & np.isin(content.stream, content_plan.counted)
         rows = content.take(np.flatnonzero(counted))
         rows = rows.take(np.sort(first_rows([rows.time, rows.k, rows.stream])))
         unbound = dict.fromkeys(rows.values, TermColumn.unbound(len(rows)))
@@ -199,10 +199,10 @@ class WindowOperator:
         rows = SolutionRows(plan, len(plan.inputs.streams) + window, index)
         exceeding: dict[int, str] = {}
         for number, gpm in dict.fromkeys((number, gpm) for number, gpm, _ in sources):
-            own = [source for i, _, source in sources if i == number]
-            found = self._solutions(number, gpm, index, events, exceeding)
-            found = self._changed(number, own, found, index, events)
-            rows.add(number, without_private(distinct_solutions(found), gpm.private))
+            of_gpm = [source for i, _, source in sources if i == number]
+            solutions = self._solutions(number, gpm, index, events, exceeding)
+            solutions = self._changed(number, of_gpm, solutions, index, events)
+            rows.add(number, without_private(distinct_solutions(solutions), gpm.private))
         if plan.sequence.needs_instants:
             key = self._key_codes(index, events)
             unseen = np.arange(len(events)) if self._partition else rows.unseen()
@@ -222,9 +222,9 @@ class WindowOperator:
         if known is None:
             gpm = self._plan.patterns.gpms[number]
             pattern = gpm.correlation.core if gpm.correlation else gpm.pattern
-            own = self._kept.get(number)
-            if isinstance(own, KeptJoin):
-                pattern = own.pattern
+            kept = self._kept.get(number)
+            if isinstance(kept, KeptJoin):
+                pattern = kept.pattern
             known = self._evaluators[number] = self._evaluator_of(pattern)
         return known
 
@@ -270,7 +270,7 @@ class WindowOperator:
             self._on_bad(BadInput(failed.url, None, f"no answer: {failed.reason}", at))
 
     def _number(self, index: WindowPartition) -> int:
-        return [own.name for own in self._windows].index(index.batch.stream)
+        return [window.name for window in self._windows].index(index.batch.stream)
 
     def _substituted(
         self,
@@ -288,10 +288,12 @@ class WindowOperator:
         parts = list[EventSolutions]()
         for values, some in places.items():
             evaluator = self._evaluator_of(substituted(gpm.pattern, dict(values)))
-            own: Int64s = np.array(some, np.int64)
-            found = evaluator.evaluate(index.part(own))
+            event_places: Int64s = np.array(some, np.int64)
+            solutions = evaluator.evaluate(index.part(event_places))
             exceeding.update((some[e], why) for e, why in evaluator.take_exceeding().items())
-            parts.append(EventSolutions(own[found.event], found.columns, found.terms))
+            parts.append(
+                EventSolutions(event_places[solutions.event], solutions.columns, solutions.terms)
+            )
         return _in_order(parts, index)
 
     def _key_codes(
@@ -304,52 +306,52 @@ class WindowOperator:
         }
 
     def _agreeing(
-        self, found: EventSolutions, index: WindowPartition, events: Sequence[WindowEvent]
+        self, solutions: EventSolutions, index: WindowPartition, events: Sequence[WindowEvent]
     ) -> EventSolutions:
         """The solutions that agree with their partition, which they bind."""
         if not self._partition:
-            return found
-        columns = dict(found.columns)
-        agree = np.ones(len(found.event), np.bool_)
+            return solutions
+        columns = dict(solutions.columns)
+        agree = np.ones(len(solutions.event), np.bool_)
         for v, codes in self._key_codes(index, events).items():
-            own = codes[found.event]
+            partition_codes = codes[solutions.event]
             if v in columns:
-                agree &= (columns[v] == UNBOUND) | (columns[v] == own)
-            columns[v] = own
+                agree &= (columns[v] == UNBOUND) | (columns[v] == partition_codes)
+            columns[v] = partition_codes
         return EventSolutions(
-            found.event[agree], {v: c[agree] for v, c in columns.items()}, found.terms
+            solutions.event[agree], {v: c[agree] for v, c in columns.items()}, solutions.terms
         )
 
     def _changed(
         self,
         number: int,
         sources: Sequence[WindowSource],
-        found: EventSolutions,
+        evaluated: EventSolutions,
         index: WindowPartition,
         events: Sequence[WindowEvent],
     ) -> EventSolutions:
         """What the sources of a GPM on one window give: its solutions, the new or the gone ones."""
         if all(source.change is None for source in sources):
-            return found
-        variables = sorted(found.columns)
+            return evaluated
+        variables = sorted(evaluated.columns)
         wanted = {source.change for source in sources}
         now: list[dict[Solution, None]] = [{} for _ in events]
-        columns = [[_text(found, c) for c in found.columns[v].tolist()] for v in variables]
-        solutions = zip(*columns, strict=True) if columns else [()] * len(found.event)
-        for event, solution in zip(found.event.tolist(), solutions, strict=True):
+        columns = [[_text(evaluated, c) for c in evaluated.columns[v].tolist()] for v in variables]
+        solutions = zip(*columns, strict=True) if columns else [()] * len(evaluated.event)
+        for event, solution in zip(evaluated.event.tolist(), solutions, strict=True):
             now[event][solution] = None
         given: list[tuple[int, Solution]] = []
         window = sources[0].window
-        for place, (event, own) in enumerate(zip(events, now, strict=True)):
+        for place, (event, current) in enumerate(zip(events, now, strict=True)):
             before = self._before.pop((number, window, event.key), {})
-            chosen: dict[Solution, None] = dict(own) if None in wanted else {}
+            chosen: dict[Solution, None] = dict(current) if None in wanted else {}
             if "NEW" in wanted:
-                chosen.update(dict.fromkeys(s for s in own if s not in before))
+                chosen.update(dict.fromkeys(s for s in current if s not in before))
             if "GONE" in wanted:
-                chosen.update(dict.fromkeys(s for s in before if s not in own))
+                chosen.update(dict.fromkeys(s for s in before if s not in current))
             given += ((place, solution) for solution in chosen)
-            if own:
-                self._before[number, window, event.key] = own
+            if current:
+                self._before[number, window, event.key] = current
         changed = {
             v: encoded(index.lexicon, [solution[i] for _, solution in given])
             for i, v in enumerate(variables)
@@ -368,11 +370,11 @@ class WindowOperator:
     def restore(self, state: list[Any]) -> None:
         """Go on from a state."""
         runs, before, *more = state
-        for keeper, own in zip(self._keepers, *more, strict=bool(more)):
-            keeper.restore(own)
+        for keeper, saved in zip(self._keepers, *more, strict=bool(more)):
+            keeper.restore(saved)
         self._runs, self._before = {}, {}
-        for window, key, own in runs:
-            self._run(window, tuple(key)).restore(own)
+        for window, key, saved in runs:
+            self._run(window, tuple(key)).restore(saved)
         for number, window, key, solutions in before:
             self._before[number, window, tuple(key)] = dict.fromkeys(map(tuple, solutions))
 
@@ -391,8 +393,8 @@ def _together(events: Sequence[WindowEvent]) -> Iterator[Sequence[WindowEvent]]:
         yield part
 
 
-def _text(found: EventSolutions, code: int) -> str | None:
-    return None if code < 0 else found.terms[code]
+def _text(solutions: EventSolutions, code: int) -> str | None:
+    return None if code < 0 else solutions.terms[code]
 
 
 def _in_order(parts: Sequence[EventSolutions], index: WindowPartition) -> EventSolutions:

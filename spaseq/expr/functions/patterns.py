@@ -112,12 +112,12 @@ class _Template:
 
 def _template(replacement: str, literal: bool, groups: int) -> _Template:
     read = _kept_template if len(replacement) <= _LONG else _read_template
-    found = read(replacement, literal, groups)
-    if found is None:
+    template = read(replacement, literal, groups)
+    if template is None:
         raise ExpressionError(
             "in a replacement, $ must stand before a digit, and \\ before $ or \\"
         )
-    return found
+    return template
 
 
 def _read_template(replacement: str, literal: bool, groups: int) -> _Template | None:

@@ -118,12 +118,12 @@ def is_triple(term: str) -> bool:
     return is_triple_term(term)
 
 
-def _part(name: str, place: int) -> None:
+def _part(name: str, index: int) -> None:
     @builtin(name, 1, takes_terms=True, gives_term=True)
     def part(term: str) -> str:
         if not is_triple_term(term):
             raise ExpressionError("not a triple term")
-        return triple_term_parts(term)[place]
+        return triple_term_parts(term)[index]
 
 
 _part("SUBJECT", 0)

@@ -103,10 +103,10 @@ class XPathPattern:
         if linear is not None:
             return linear.search(text) is not None
         try:
-            found = self._backtracking.search(text, timeout=current_budget().remaining())
+            match = self._backtracking.search(text, timeout=current_budget().remaining())
         except TimeoutError:
             current_budget().out_of_time()
-        return found is not None
+        return match is not None
 
     def found(self, text: str) -> Iterator[RegexMatch]:
         """All matches in the text, one after the other; the pattern matches no empty text."""

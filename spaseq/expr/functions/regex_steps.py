@@ -176,12 +176,12 @@ def _first(node: RegexNode) -> Ranges:
         case RegexChoice(alternatives):
             return merged(r for alternative in alternatives for r in _first(alternative))
         case RegexSequence(parts):
-            found: list[tuple[int, int]] = []
+            of_parts: list[tuple[int, int]] = []
             for part in parts:
-                found += _first(part)
+                of_parts += _first(part)
                 if not _nullable(part):
                     break
-            return merged(found)
+            return merged(of_parts)
         case BackReference():
             return complement(())
     return ()

@@ -109,7 +109,7 @@ def category(name: str) -> Ranges | None:
     if name.startswith("Is"):
         block = _BLOCKS.get(name.removeprefix("Is"))
         return (block,) if block else None
-    ranges = [r for c, own in _categories().items() if c.startswith(name) for r in own]
+    ranges = [r for c, some in _categories().items() if c.startswith(name) for r in some]
     return merged(ranges) or None
 
 
@@ -150,11 +150,11 @@ def _variants() -> dict[int, frozenset[int]]:
             if lower != upper:
                 alike.setdefault(("lower", lower), []).append(code)
                 alike.setdefault(("upper", upper), []).append(code)
-    found: dict[int, set[int]] = {}
+    variants: dict[int, set[int]] = {}
     for codes in alike.values():
         for code in codes if len(codes) > 1 else ():
-            found.setdefault(code, set()).update(codes)
-    return {code: frozenset(codes - {code}) for code, codes in found.items()}
+            variants.setdefault(code, set()).update(codes)
+    return {code: frozenset(codes - {code}) for code, codes in variants.items()}
 
 
 def case_variants(ranges: Ranges) -> Ranges:

@@ -177,17 +177,17 @@ class _RegexReader:
         return self.one_of(classes.case_variants(ranges) if self.any_case else ranges)
 
     def alternatives(self) -> RegexNode:
-        found: list[RegexNode] = []
+        choices: list[RegexNode] = []
         parts: list[RegexNode] = []
         while self.peek() not in ("", ")"):
             if self.peek() == "|":
                 self.at += 1
-                found.append(RegexSequence(tuple(parts)))
+                choices.append(RegexSequence(tuple(parts)))
                 parts = []
             else:
                 parts.append(self.quantified())
         last = RegexSequence(tuple(parts))
-        return RegexChoice((*found, last)) if found else last
+        return RegexChoice((*choices, last)) if choices else last
 
     def quantified(self) -> RegexNode:
         atom = self.atom()

@@ -100,11 +100,11 @@ def _terminal(element: Terminal) -> Parse:
         nonlocal scan
         if scan is None:  # expressions are compiled when they are first needed
             scan = _scan_of(element)
-        found = scan(text, place)
-        if found is None:
+        match = scan(text, place)
+        if match is None:
             return FAILED
-        nodes.append(make(found[1], Span(place, found.end(1))))
-        return found.end()
+        nodes.append(make(match[1], Span(place, match.end(1))))
+        return match.end()
 
     return parse
 
@@ -117,11 +117,11 @@ def _mark(element: Terminal) -> Parse:
         nonlocal scan
         if scan is None:
             scan = _scan_of(element)
-        found = scan(text, place)
-        if found is None:
+        match = scan(text, place)
+        if match is None:
             return FAILED
         nodes.append(_MARK)
-        return found.end()
+        return match.end()
 
     return parse
 

@@ -212,8 +212,8 @@ def _reified(
     """`<< s p o ~ reifier >>`: the reifier, which reifies the triple."""
     head = anonymous(span) if reifier is None else reifier.name
     term = _triple_term(span, _head(s), verb, _head(o))
-    own = ast.Triple(head, ast.Iri(REIFIES, span=span), term, span=span)
-    return _Nested(span, head, (own, *_triples_inside(s), *_triples_inside(o)))
+    reifying = ast.Triple(head, ast.Iri(REIFIES, span=span), term, span=span)
+    return _Nested(span, head, (reifying, *_triples_inside(s), *_triples_inside(o)))
 
 
 def _merged(span: Span, *blocks: ast.Triples) -> ast.Triples:

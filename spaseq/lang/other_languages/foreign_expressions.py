@@ -43,18 +43,18 @@ class Place:
 
     def keyword(self, offset: int = 0) -> str:
         """The word there in upper case; "" for another kind of lexeme."""
-        found = self.lexeme(offset)
-        return found.keyword if found else ""
+        lexeme = self.lexeme(offset)
+        return lexeme.keyword if lexeme else ""
 
     def name(self, offset: int, otherwise: str) -> str:
         """The word there as it is written, or another name."""
-        found = self.lexeme(offset)
-        return found.text if found and found.keyword else otherwise
+        lexeme = self.lexeme(offset)
+        return lexeme.text if lexeme and lexeme.keyword else otherwise
 
     def is_punct(self, offset: int, *marks: str) -> bool:
         """Whether one of some marks stands there."""
-        found = self.lexeme(offset)
-        return found is not None and found.is_punct(*marks)
+        lexeme = self.lexeme(offset)
+        return lexeme is not None and lexeme.is_punct(*marks)
 
     def advice(self, text: str, first: int = 0, last: int = 0) -> Advice:
         """Advice on the lexemes from `first` to `last`."""
@@ -80,12 +80,12 @@ _KEYWORDS = ("FILTER", "OPTIONAL", "MINUS", "GRAPH", "SERVICE", "BIND", "VALUES"
 
 def on_iri(place: Place) -> Advice | None:
     """Advice on an IRI without angle brackets."""
-    for found in _IRI.finditer(place.text, max(0, place.start - _LONGEST)):
-        if found.start() > place.start:
+    for match in _IRI.finditer(place.text, max(0, place.start - _LONGEST)):
+        if match.start() > place.start:
             return None
-        if place.start < found.end():
-            written = found[0].rstrip(".;,)")
-            span = Span(found.start(), found.start() + len(written))
+        if place.start < match.end():
+            written = match[0].rstrip(".;,)")
+            span = Span(match.start(), match.start() + len(written))
             return Advice(span, written, f"put the IRI into angle brackets: <{written}>")
     return None
 

@@ -189,8 +189,8 @@ def _on_loop(place: Place) -> Advice | None:
         inner = Place(place.text, place.lexemes, place.index + 1, place.start, place.expected,
                       place.where)  # fmt: skip
         text = _OPERATORS.get(place.keyword(1), _REPEATED)
-        found = _named(inner, inner.advice(text), -2, 2)
-        return Advice(Span(place.start, found.span.end), f".{found.written}", found.text)
+        advice = _named(inner, inner.advice(text), -2, 2)
+        return Advice(Span(place.start, advice.span.end), f".{advice.written}", advice.text)
     if place.is_punct(0, ",") and place.is_punct(-1, "{"):
         return place.advice("write {0,n} for up to n")
     if word in _LOOPS or (place.is_punct(0, "[") and place.keyword(-1)):

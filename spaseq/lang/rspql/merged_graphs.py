@@ -73,8 +73,8 @@ class Rewriter:
                 case ast.ServiceGraphPattern():
                     self.refuse("SERVICE cannot stand in a pattern on a window", inner)
                 case ast.GraphGraphPattern() if inner.span.start in self.blocks:
-                    found = [self.rewrite(inner.pattern, own, of_block) for own in of_block(inner)]
-                    return _union(found)
+                    arms = [self.rewrite(inner.pattern, own, of_block) for own in of_block(inner)]
+                    return _union(arms)
                 case ast.GraphGraphPattern(pattern=pattern):
                     self._refuse_inside(pattern)
                     return inner
@@ -113,12 +113,12 @@ class Rewriter:
         if not isinstance(triple.predicate, ast.Var | ast.Iri):
             message = "a property path cannot cross the graphs that are one graph here"
             self.refuse(f"{message}: write its steps as triple patterns", triple)
-        own = ast.Triples((rewritten(triple, self._named),))
-        found = [ast.GroupGraphPattern((own,))] if places.window else []
-        found += [self._of_events(own, *each) for each in places.streams]
-        found += [ast.GroupGraphPattern((_graph(iri, own),)) for iri in places.stored]
-        union = _union(found)
-        return _distinct(union, own) if self.counts and len(found) > 1 else union
+        triples = ast.Triples((rewritten(triple, self._named),))
+        groups = [ast.GroupGraphPattern((triples,))] if places.window else []
+        groups += [self._of_events(triples, *each) for each in places.streams]
+        groups += [ast.GroupGraphPattern((_graph(iri, triples),)) for iri in places.stored]
+        union = _union(groups)
+        return _distinct(union, triples) if self.counts and len(groups) > 1 else union
 
     def _named(self, node: ast.Node) -> ast.Node | None:
         """A variable for a blank node, which would be local to one part of the union."""
@@ -129,19 +129,19 @@ class Rewriter:
         return ast.Var(self.fresh[node.label])
 
     def _of_events(
-        self, own: ast.Triples, stream: str, range_ms: int | None
+        self, triples: ast.Triples, stream: str, range_ms: int | None
     ) -> ast.GroupGraphPattern:
         """A triple pattern in the union of the events of a stream: its solutions in one of them."""
-        elements: tuple[ast.Element, ...] = (own,)
+        elements: tuple[ast.Element, ...] = (triples,)
         time = None
         if range_ms is not None:
             self.times.append(free_name("time", {*self.known, *self.times}))
             time = ast.Var(self.times[-1])
             length = ast.Literal(f"PT{range_ms / 1000:g}S", XSD + "dayTimeDuration")
             begin = ast.Arithmetic("-", ast.Call("NOW", ()), length)
-            elements = (own, ast.Filter(ast.Compare(">=", time, begin)))
+            elements = (triples, ast.Filter(ast.Compare(">=", time, begin)))
         event = ast.EventGraphPattern(ast.Ref(stream), None, time, ast.GroupGraphPattern(elements))
-        return _distinct(event, own)
+        return _distinct(event, triples)
 
 
 def _distinct(element: ast.Element, block: ast.Triples) -> ast.GroupGraphPattern:

@@ -66,7 +66,7 @@ def stop(findings: Findings) -> None:
     Raises:
         QueryError: with all of them.
     """
-    if any(found.severity == "error" for found in findings.diagnostics):
+    if any(finding.severity == "error" for finding in findings.diagnostics):
         raise QueryError(findings.in_order())
 
 
@@ -136,9 +136,9 @@ def _assembled(
         blocks=blocks,
         notes=_notes(relative, prologue, base),
     )
-    for found in (*check_node(select), *check_labels(select.pattern)):
-        if form.kind == "SELECT" or "SELECT *" not in found.message:
-            findings.error(found.message, found.span)
+    for finding in (*check_node(select), *check_labels(select.pattern)):
+        if form.kind == "SELECT" or "SELECT *" not in finding.message:
+            findings.error(finding.message, finding.span)
     stop(findings)
     return query
 

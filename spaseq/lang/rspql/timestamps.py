@@ -29,12 +29,12 @@ def with_times(select: ast.SubSelect) -> ast.SubSelect:
         return times.group(node.elements, change, node)
 
     pattern = times.group(select.pattern.elements, change, select.pattern)
-    own = _Times(known)
+    outer = _Times(known)
     outside = {
-        name: tuple(rewritten(part, own.named) for part in getattr(select, name) or ())
+        name: tuple(rewritten(part, outer.named) for part in getattr(select, name) or ())
         for name in ("items", "group_by", "having", "order_by")
     }
-    elements = (*pattern.elements, *own.elements)
+    elements = (*pattern.elements, *outer.elements)
     given: Any = {**outside, "items": outside["items"] if select.items else None}
     return replace(select, pattern=replace(pattern, elements=elements), **given)
 
@@ -53,13 +53,13 @@ class _Times:
     def group(
         self, elements: tuple[ast.Element, ...], change: Any, node: ast.GroupGraphPattern
     ) -> ast.GroupGraphPattern:
-        own = _Times(self.known)
+        times = _Times(self.known)
         made: list[ast.Element] = []
         for element in elements:
             if isinstance(element, ast.Filter | ast.Bind):
-                element = replace(element, expr=rewritten(element.expr, own.named))
+                element = replace(element, expr=rewritten(element.expr, times.named))
             made.append(rewritten(element, change))
-        return replace(node, elements=(*own.elements, *made))
+        return replace(node, elements=(*times.elements, *made))
 
     def named(self, node: ast.Node) -> ast.Node | None:
         """The variable that stands for a call."""

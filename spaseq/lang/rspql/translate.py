@@ -43,12 +43,12 @@ def translate_text(text: str, name: str = "<query>", base: str | None = None) ->
     """
     try:
         query, findings = read(QueryText(text, name), base)
-        found = translated(query, findings)
+        translation = translated(query, findings)
     except TooManyErrors as stop:
         raise QueryError(stop.findings.in_order()) from None
     language = "C-SPARQL" if query.merges else "RSP-QL"
     lines = [f"# Translated from {language} by spaseq translate."]
-    for note in found.notes:
+    for note in translation.notes:
         lines += wrap(note, _WIDTH, initial_indent="# - ", subsequent_indent="#   ",
                       break_long_words=False, break_on_hyphens=False)  # fmt: skip
-    return "\n".join(lines) + "\n" + format_query(found.query)
+    return "\n".join(lines) + "\n" + format_query(translation.query)

@@ -177,12 +177,12 @@ class _Translation:
         """Refuse windows with different slides, or with different ranges."""
         first = windows[0].extent
         for window in windows[1:]:
-            own = window.extent
-            if (own.slide_ms, own.each_event) != (first.slide_ms, first.each_event):
+            extent = window.extent
+            if (extent.slide_ms, extent.each_event) != (first.slide_ms, first.each_event):
                 message = f"{what} need equal STEPs: windows close together or never"
-                self.refuse(message, own)
-            elif ranges and own.length_ms != first.length_ms:
-                self.refuse(f"{what} need equal RANGEs: they are one graph", own)
+                self.refuse(message, extent)
+            elif ranges and extent.length_ms != first.length_ms:
+                self.refuse(f"{what} need equal RANGEs: they are one graph", extent)
 
     # --- the four ways ----------------------------------------------------------------------------
 
@@ -220,12 +220,12 @@ class _Translation:
         outside = Places(stored=self._stored)
         rest = [e for e in self.select.pattern.elements if not self._is_block(e)]
         for window in used:
-            own = [b for b in self.blocks if window.name and b.name == window.name]
-            elements: list[ast.Element] = [*own, *(rest if window is used[-1] else ())]
+            blocks = [b for b in self.blocks if window.name and b.name == window.name]
+            elements: list[ast.Element] = [*blocks, *(rest if window is used[-1] else ())]
             group = ast.GroupGraphPattern(tuple(elements))
-            found = self.rewriter.rewrite(group, outside, lambda block: [Places(window=True)])
+            new_pattern = self.rewriter.rewrite(group, outside, lambda block: [Places(window=True)])
             name = self._window([window])
-            gpms.append(self._gpm([name], flattened(found), len(gpms)))
+            gpms.append(self._gpm([name], flattened(new_pattern), len(gpms)))
         return gpms
 
     def _on_events(self, used: Sequence[StreamWindow]) -> list[ast.Gpm]:
@@ -288,8 +288,8 @@ class _Translation:
         for block in self.blocks:
             if isinstance(block.name, ast.Var):
                 self._check_name(block.name)
-        found = self.rewriter.rewrite(self.select.pattern, outside, of_block)
-        return flattened(found)
+        new_pattern = self.rewriter.rewrite(self.select.pattern, outside, of_block)
+        return flattened(new_pattern)
 
     def _check_name(self, name: ast.Var) -> None:
         """WINDOW ?w stands for any window, and ?w has no value."""
@@ -323,16 +323,16 @@ class _Translation:
         select, form = self.select, self.query.form
         if form.kind == "ASK":
             return self._asked(pattern)
-        own = [item.var.name for item in select.items or () if item.var]
+        names = [item.var.name for item in select.items or () if item.var]
         if form.kind == "CONSTRUCT":
-            own = [v for v in term_variables(form.template) if v in pattern_variables(pattern)]
+            names = [v for v in term_variables(form.template) if v in pattern_variables(pattern)]
         seen = pattern_variables(pattern)
-        narrower = self.query.operator != "RSTREAM" and (set(own) or seen) != seen
+        narrower = self.query.operator != "RSTREAM" and (set(names) or seen) != seen
         if not self._needs_select and not narrower:
             return pattern
         items: tuple[ast.SelectItem, ...] | None = select.items
         if form.kind == "CONSTRUCT":
-            items = tuple(ast.SelectItem(ast.Var(name)) for name in own)
+            items = tuple(ast.SelectItem(ast.Var(name)) for name in names)
         elif items is None and self._hidden:
             items = self._visible(seen)
         order = select.order_by if select.limit is not None or select.offset is not None else ()
@@ -442,11 +442,11 @@ def _name(iri: str, otherwise: str, known: Iterable[str]) -> str:
     name = words[-1] if words and words[-1].upper() not in _WORDS else otherwise
     taken = {k.upper() for k in known}
     number = 1
-    found = name
-    while found.upper() in taken:
+    candidate = name
+    while candidate.upper() in taken:
         number += 1
-        found = f"{name}{number}"
-    return found
+        candidate = f"{name}{number}"
+    return candidate
 
 
 _WORDS = {

@@ -68,12 +68,12 @@ def known_rules(names: Iterable[str]) -> frozenset[str]:
     >>> sorted(known_rules(["pruned-columns"]))
     ['pruned-columns']
     """
-    found = frozenset(names)
-    for name in sorted(found.difference(NAMES)):
+    wanted = frozenset(names)
+    for name in sorted(wanted.difference(NAMES)):
         near = get_close_matches(name, NAMES, 1)
         meant = f", did you mean {near[0]}?" if near else "."
         raise UsageError(f"no rule {name!r}{meant} Rules: {', '.join(NAMES)}")
-    return found
+    return wanted
 
 
 def apply_rules(plan: QueryPlan, disabled: Collection[str] = ()) -> QueryPlan:

@@ -25,11 +25,11 @@ def compiled_runs(plan: QueryPlan) -> QueryPlan:
     choice = plan.sequence.evaluator
     if choice.asked or choice.name != "registers" or obstacle_of_correlation(plan) is not None:
         return plan
-    found, reason = for_registers(plan), choice.reason
-    if isinstance(found, str):
-        return with_evaluator(plan, replace(choice, reason=f"{reason}; not compiled, as {found}"))
-    if found.reads_whole_runs:
+    form, reason = for_registers(plan), choice.reason
+    if isinstance(form, str):
+        return with_evaluator(plan, replace(choice, reason=f"{reason}; not compiled, as {form}"))
+    if form.reads_whole_runs:
         reason += "; Python evaluates FILTERs for each partial match"
-    if found.judged:
+    if form.judged:
         reason += "; Python checks negated steps and loops on each match"
     return with_evaluator(plan, replace(choice, name="compiled-registers", reason=reason))

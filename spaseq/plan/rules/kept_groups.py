@@ -73,7 +73,7 @@ def keeping_lasting(plan: QueryPlan, graphs: Collection[str]) -> QueryPlan:
     """
     if not (graphs and plan.inputs.windows):  # the plan of a member need not be made
         return plan
-    kept = [own.gpm for own in plan.patterns.kept]
+    kept = [each.gpm for each in plan.patterns.kept]
     patterns = {gpm: window_groups.kept_part(plan.patterns.gpms[gpm].pattern) for gpm in kept}
     lasting = [gpm for gpm in kept if not reads(patterns[gpm], graphs)]
     return plan if lasting == kept else keeping(plan, lasting)
@@ -113,8 +113,8 @@ def _kept(plan: QueryPlan, number: int, contents: list[ContentPlan]) -> KeptGrou
 
 def _placed(contents: list[ContentPlan], content: ContentPlan) -> int:
     """The place of a content among some, to which it is added unless an equal one is there."""
-    for place, own in enumerate(contents):
-        same = own.gpm.pattern, own.gpm.streams, own.gpm.variables, own.operands
+    for place, known in enumerate(contents):
+        same = known.gpm.pattern, known.gpm.streams, known.gpm.variables, known.operands
         if same == (content.gpm.pattern, content.gpm.streams, content.gpm.variables,
                     content.operands):  # fmt: skip
             return place

@@ -14,28 +14,28 @@ def concat_columns(parts: Sequence[Sequence[TermColumn]]) -> list[TermColumn]:
 
     Columns that share their terms in every part still do.
     """
-    return _by_table(parts, lambda own: TermColumn.concat(own) if len(own) > 1 else own[0])
+    return _by_table(parts, lambda alike: TermColumn.concat(alike) if len(alike) > 1 else alike[0])
 
 
 def compact_columns(columns: Sequence[TermColumn]) -> list[TermColumn]:
     """The same columns; a table loses its unused terms if its columns together use few of them."""
-    return _by_table([columns], lambda own: own[0].compact())
+    return _by_table([columns], lambda alike: alike[0].compact())
 
 
 def texts_of_columns(columns: Sequence[TermColumn]) -> list[list[str | None]]:
     """The texts of each column, None where unbound; a table that they mostly use is read once."""
     tables: dict[int, list[str | None]] = {}
-    found = []
+    texts = []
     for column in columns:
         terms = column.terms
         if len(terms) > len(columns) * len(column):
-            found.append(column.texts())
+            texts.append(column.texts())
             continue
         table = tables.get(id(terms))
         if table is None:
             table = tables[id(terms)] = [*terms.to_pylist(), None]  # the last is UNBOUND's
-        found.append([table[code] for code in column.codes.tolist()])
-    return found
+        texts.append([table[code] for code in column.codes.tolist()])
+    return texts
 
 
 def _by_table(

@@ -113,8 +113,8 @@ class SolutionBatch:
     def __setstate__(self, state: list[Any]) -> None:
         names = ("stream", "time", "k", "gpm", "event", "values", "numbers")
         for name, value in zip(names, state, strict=True):
-            own = EventNames(value) if name == "event" else value
-            object.__setattr__(self, name, own)
+            converted = EventNames(value) if name == "event" else value
+            object.__setattr__(self, name, converted)
 
 
 @lru_cache(64)

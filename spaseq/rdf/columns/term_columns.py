@@ -32,11 +32,11 @@ class TextMemo(Generic[Made]):
 
     def __call__(self, texts: TextArray) -> Made:
         """The result for an array of texts; it must not be changed."""
-        found = self._known.get(id(texts))
-        if found is None:
-            found = self._known[id(texts)] = self._make(texts)
+        made = self._known.get(id(texts))
+        if made is None:
+            made = self._known[id(texts)] = self._make(texts)
             weakref.finalize(texts, self._known.pop, id(texts), None)
-        return found
+        return made
 
 
 Ints = TypeVar("Ints", Int32s, Int64s)
@@ -88,8 +88,8 @@ def distinct_codes(codes: Ints, limit: int) -> tuple[Indices, Indices]:
         return used.astype(np.intp), which
     mark = np.zeros(limit + 1, dtype=np.bool_)  # by code + 1
     mark[codes + 1] = True
-    place = np.cumsum(mark) - 1
-    return np.flatnonzero(mark) - 1, place[codes + 1]
+    number_of = np.cumsum(mark) - 1
+    return np.flatnonzero(mark) - 1, number_of[codes + 1]
 
 
 NO_VALUE = -(2**63)
@@ -247,8 +247,8 @@ class TermColumn:
         stored = {column._are_decimals for column in columns if column._values is not None}
         if len(stored) == 1:
             values = [_values(column, *stored) for column in columns]
-            if all(own is not None for own in values):
-                whole = np.concatenate([own for own in values if own is not None])
+            if all(part is not None for part in values):
+                whole = np.concatenate([part for part in values if part is not None])
                 return cls._of_values(whole, *stored)
         bound = [c for c in columns if len(c.terms)]
         if not bound or have_same_terms(bound):
@@ -258,8 +258,8 @@ class TermColumn:
             return _of_few([text for c in columns for text in c.texts()])
         codes, terms = side_by_side(columns)
         unified = terms.dictionary_encode()
-        place = np.append(unified.indices.to_numpy(), np.int32(UNBOUND))  # the last is UNBOUND's
-        return cls(place[codes], unified.dictionary)
+        new_code = np.append(unified.indices.to_numpy(), np.int32(UNBOUND))  # the last is UNBOUND's
+        return cls(new_code[codes], unified.dictionary)
 
     def take(self, rows: RowSelection) -> TermColumn:
         """The rows at the given positions; `terms` stays the same object."""

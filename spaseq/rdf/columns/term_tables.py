@@ -165,8 +165,8 @@ class ArrayTerms(ListedTerms):
             return super().find(texts)
         import pyarrow.compute as pc  # planning finds no terms here
 
-        found = pc.index_in(text_array(texts), value_set=self.array).fill_null(ABSENT)
-        codes: Int32s = found.to_numpy(zero_copy_only=False).copy()  # Arrow's is read-only
+        places = pc.index_in(text_array(texts), value_set=self.array).fill_null(ABSENT)
+        codes: Int32s = places.to_numpy(zero_copy_only=False).copy()  # Arrow's is read-only
         return codes
 
     @property
@@ -204,10 +204,10 @@ class ExtendedTerms(TermTable):
 
     def with_only(self, codes: Int32s) -> ExtendedTerms:
         """Another table that has of the appended texts those with some codes, in their order."""
-        found = ExtendedTerms(self.base)
-        found.encode(self.take(codes))
-        found.looked_through = found.added
-        return found
+        table = ExtendedTerms(self.base)
+        table.encode(self.take(codes))
+        table.looked_through = table.added
+        return table
 
     @property
     def _known(self) -> dict[str, int]:
@@ -230,19 +230,19 @@ class ExtendedTerms(TermTable):
         if not len(ours):
             return self.base.take(codes)
         theirs = np.flatnonzero(codes < self._size)
-        found = np.empty(len(codes), dtype=object)
-        found[theirs] = self.base.take(codes[theirs])
-        found[ours] = [self._added[i] for i in (codes[ours] - self._size).tolist()]
-        texts: list[str] = found.tolist()
+        all_texts = np.empty(len(codes), dtype=object)
+        all_texts[theirs] = self.base.take(codes[theirs])
+        all_texts[ours] = [self._added[i] for i in (codes[ours] - self._size).tolist()]
+        texts: list[str] = all_texts.tolist()
         return texts
 
     def strings(self, codes: Int32s) -> TextArray:
         ours = codes >= self._size
         if not ours.any():
             return self.base.strings(codes)
-        found = concat_texts([self.base.strings(codes[~ours]), text_array(self.take(codes[ours]))])
+        texts = concat_texts([self.base.strings(codes[~ours]), text_array(self.take(codes[ours]))])
         places = np.where(ours, np.cumsum(ours) + np.count_nonzero(~ours), np.cumsum(~ours)) - 1
-        return found.take(pa.array(places))
+        return texts.take(pa.array(places))
 
     def shared(self, codes: Int32s) -> TermColumn | None:
         return None if self._added else self.base.shared(codes)

@@ -114,17 +114,17 @@ class BracketSyntax:
 
     def places(self, text: bytes) -> Iterator[tuple[int, bytes]]:
         """The offset of each bracket, and OPEN or CLOSE."""
-        for found in self.tokens.finditer(text):
-            if found.lastindex is not None and found.lastindex < 3:
-                yield found.start(found.lastindex), OPEN if found.lastindex == 1 else CLOSE
+        for match in self.tokens.finditer(text):
+            if match.lastindex is not None and match.lastindex < 3:
+                yield match.start(match.lastindex), OPEN if match.lastindex == 1 else CLOSE
 
 
 class _TurtleSyntax(BracketSyntax):
     """The brackets of Turtle and TriG."""
 
     def of(self, text: bytes) -> Brackets:
-        found = self._of_lines(text)
-        return self.scanned(text) if found is None else found
+        brackets = self._of_lines(text)
+        return self.scanned(text) if brackets is None else brackets
 
     def _of_lines(self, text: bytes) -> Brackets | None:
         """The brackets in the complete lines of a text. None if only a scan can tell.
@@ -158,8 +158,8 @@ class _XmlSyntax(BracketSyntax):
     """The brackets of XML: the tags of elements that have other elements in them."""
 
     def of(self, text: bytes) -> Brackets:
-        found = self._of_tags(text)
-        return self.scanned(text) if found is None else found
+        brackets = self._of_tags(text)
+        return self.scanned(text) if brackets is None else brackets
 
     def _of_tags(self, text: bytes) -> Brackets | None:
         """The brackets up to the last closing tag. None if only a scan can tell.
@@ -212,10 +212,10 @@ class _JsonSyntax(BracketSyntax):
         return Brackets(b"".join(tokens).translate(_SIGNS), len(text) - len(rest))
 
     def places(self, text: bytes) -> Iterator[tuple[int, bytes]]:
-        for found in self.tokens.finditer(text):
-            sign = found.group(1)[:1]
+        for match in self.tokens.finditer(text):
+            sign = match.group(1)[:1]
             if sign in (b"[", b"{", b"]", b"}"):
-                yield found.start(1), sign.translate(_SIGNS)
+                yield match.start(1), sign.translate(_SIGNS)
 
 
 def _all_but(signs: bytes) -> bytes:

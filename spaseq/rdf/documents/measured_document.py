@@ -130,24 +130,24 @@ class MeasuredDocument:
         signs, end = brackets
         self._text, self._rest = text[:end], text[end:]
         depth = self._depth
-        found = depths(signs, depth)
-        self._depth = found.end
+        depth_range = depths(signs, depth)
+        self._depth = depth_range.end
         if self._form is Format.RDFXML and (b"!" in text or b"!" in self._before):
             self._declarations(text)
-        if self._refusal is None and found.most > self._deepest:
+        if self._refusal is None and depth_range.most > self._deepest:
             self._refuse(
                 f"nested more than {self._limits.nesting} deep; that is the limit (--max-nesting)",
                 text[: self._place_of(text, depth)],
             )
         self._elements = self._elements or bool(signs)
-        self._sizes(signs, found)
+        self._sizes(signs, depth_range)
 
     def _place_of(self, text: bytes, depth: int) -> int:
         """The offset of the first bracket that is too deep, if the text begins at this depth."""
-        for place, sign in self._syntax.places(text):
+        for offset, sign in self._syntax.places(text):
             depth = depth + 1 if sign == OPEN else max(depth - 1, 0)
             if depth > self._deepest:
-                return place
+                return offset
         return 0
 
     def _declarations(self, text: bytes) -> None:
@@ -156,18 +156,18 @@ class MeasuredDocument:
         Text and comments may contain their sign before; in a declaration, comments do not hide it.
         """
         shift = len(self._before)
-        for found in _DECLARATION.finditer(self._before + text):
-            place = max(found.start() - shift, 0)
-            if found.group(1):
+        for match in _DECLARATION.finditer(self._before + text):
+            offset = max(match.start() - shift, 0)
+            if match.group(1):
                 self._doctype = True
-                if self._elements or self._syntax.of(text[:place]).signs:
-                    self._refuse(_LATE_DOCTYPE, text[:place])
+                if self._elements or self._syntax.of(text[:offset]).signs:
+                    self._refuse(_LATE_DOCTYPE, text[:offset])
                     return
             elif self._doctype:
-                self._refuse(_ENTITIES, text[:place])
+                self._refuse(_ENTITIES, text[:offset])
                 return
 
-    def _sizes(self, signs: bytes, found: Depths) -> None:
+    def _sizes(self, signs: bytes, depth_range: Depths) -> None:
         """Refuse text without end, and values that the parser would have to keep."""
         quads = self._quads()
         if quads != self._last:
@@ -178,7 +178,7 @@ class MeasuredDocument:
         if self._form is Format.JSONLD:  # the parser keeps an object until its end
             self._values += count(self._text, b",") + signs.count(OPEN)
         elif self._form is Format.RDFXML:  # and collections and XML literals until theirs
-            self._values = count(self._text, b"<") + (self._values if found.least > 1 else 0)
+            self._values = count(self._text, b"<") + (self._values if depth_range.least > 1 else 0)
         most = self._limits.event_bytes
         self._name = self._name + len(self._text) if _NAME.fullmatch(self._text) else 0
         if self._refusal is not None:

@@ -193,7 +193,7 @@ class GraphTimes:
         self._close(event)
         return event
 
-    def default_run(self, own: QuadBlock, timed: Bools, first: int, end: int) -> None:
+    def default_run(self, block: QuadBlock, timed: Bools, first: int, end: int) -> None:
         """Triples first:end of the default graph: timestamps and stray triples.
 
         `timed` [m] says which rows of the block have the time predicate.
@@ -202,16 +202,16 @@ class GraphTimes:
         for row in range(first, end):
             if not timed[row]:
                 if not between.stray:
-                    between.stray_line = int(own.line[row])
-                    between.stray_text = triple_text(own, row)
+                    between.stray_line = int(block.line[row])
+                    between.stray_text = triple_text(block, row)
                 between.stray += 1
                 continue
-            graph, text = own.terms[own.s[row]], own.terms[own.o[row]]
+            graph, text = block.terms[block.s[row]], block.terms[block.o[row]]
             event = self.open
             if event is not None and event.graph == graph and event.time is None:
                 event.offer(text, self.times)
             else:
-                between.timestamps.append(_Timestamp(graph, text, int(own.line[row])))
+                between.timestamps.append(_Timestamp(graph, text, int(block.line[row])))
                 if len(between.timestamps) > _MOST_BETWEEN:
                     self._settle(between.timestamps.popleft(), event, None)
 
@@ -269,9 +269,9 @@ class GraphTimes:
         self._on_bad(BadInput(self._file, line or None, reason, text))
 
 
-def triple_text(own: QuadBlock, row: int) -> str:
+def triple_text(block: QuadBlock, row: int) -> str:
     """A row's triple as text for a report."""
     # A term that no query reads has no code.
-    codes = (int(column[row]) for column in (own.s, own.p, own.o))
-    s, p, o = (own.terms[code] if code >= 0 else "..." for code in codes)
+    codes = (int(column[row]) for column in (block.s, block.p, block.o))
+    s, p, o = (block.terms[code] if code >= 0 else "..." for code in codes)
     return f"{s} {p} {o} ."[:300]

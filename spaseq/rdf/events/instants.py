@@ -90,17 +90,17 @@ class SortedRun:
 
     def counts(self, times: Int64s) -> Int64s:
         """The count of each time, 0 without a row."""
-        found = np.zeros(len(times), np.int64)
+        row_counts = np.zeros(len(times), np.int64)
         if not len(times):
-            return found
+            return row_counts
         least, most = int(times.min()), int(times.max())
         for first, distances, counts in self._parts(least, most):
             inside = np.flatnonzero((times >= first) & (times <= first + int(distances[-1])))
-            own = (times[inside] - first).astype(distances.dtype)
-            at = np.searchsorted(distances, own)
-            same = distances[at] == own
-            found[inside[same]] += 1 if counts is None else counts[at[same]]
-        return found
+            distance = (times[inside] - first).astype(distances.dtype)
+            at = np.searchsorted(distances, distance)
+            same = distances[at] == distance
+            row_counts[inside[same]] += 1 if counts is None else counts[at[same]]
+        return row_counts
 
     @staticmethod
     def merged(*runs: SortedRun) -> SortedRun:
@@ -132,11 +132,11 @@ class SortedRun:
         """Write a column of numbers from 0 to `most`; returns where it is."""
         assert self._file is not None
         kind = np.min_scalar_type(most)
-        place, size = self._bytes, len(column) * kind.itemsize
+        offset, size = self._bytes, len(column) * kind.itemsize
         self._file.write(column.astype(kind).data)
         self._file.write(bytes(-size % _ALIGNED))
         self._bytes += size + -size % _ALIGNED
-        return place, len(column), kind.str
+        return offset, len(column), kind.str
 
     def _joined(self) -> tuple[Int64s, Int64s | None]:
         """The rows in memory."""
@@ -160,8 +160,8 @@ class SortedRun:
         if blocks and self._file is not None:
             data = np.memmap(self._file, np.uint8, mode="r", shape=(self._bytes,))
 
-            def column(place: int, rows: int, kind: str) -> Any:
-                return data[place : place + rows * np.dtype(kind).itemsize].view(kind)
+            def column(offset: int, rows: int, kind: str) -> Any:
+                return data[offset : offset + rows * np.dtype(kind).itemsize].view(kind)
 
             for block in blocks:
                 counts = None if block.counts is None else column(*block.counts)
@@ -229,8 +229,8 @@ class InstantCounter:
         if self._last is None or times[0] >= self._last:
             earlier = self._count if times[0] == self._last else 0
             k, (distinct, counted) = np.empty(len(times), np.int32), np.empty((2, len(times)), int)
-            own = np.require(times, np.int64, ["C", "W"])  # one type, so one kernel
-            size = equal_times(own, earlier, k, distinct, counted)
+            contiguous = np.require(times, np.int64, ["C", "W"])  # one type, so one kernel
+            size = equal_times(contiguous, earlier, k, distinct, counted)
             if size:
                 self._add(distinct[:size].copy(), counted[:size].copy())
                 return k
@@ -305,6 +305,6 @@ def rank(times: Int64s, inverse: Any, counts: Any) -> Int64s:
         return np.zeros(len(times), np.int64)
     order = np.argsort(inverse, kind="stable")
     first = np.cumsum(counts) - counts
-    found = np.empty(len(times), np.int64)
-    found[order] = np.arange(len(times)) - np.repeat(first, counts)
-    return found
+    ranks = np.empty(len(times), np.int64)
+    ranks[order] = np.arange(len(times)) - np.repeat(first, counts)
+    return ranks

@@ -66,9 +66,9 @@ def plain_triples(text: str) -> list[PlainTriple] | None:
     [('<http://e/s>', '<http://e/p>', '"x"@en')]
     >>> plain_triples('<http://e/s> <http://e/p> "\\\\t" .')
     """
-    found: list[PlainTriple] = _LINE.findall(text)
+    triples: list[PlainTriple] = _LINE.findall(text)
     lines = text.count("\n") + (text[-1:] != "\n")
-    return found if len(found) == lines else None
+    return triples if len(triples) == lines else None
 
 
 class TextEvents:

@@ -57,8 +57,8 @@ def is_core_context(iri: str) -> bool:
 def core_context() -> dict[str, Any]:
     """The core context of NGSI-LD."""
     text = Path(__file__).with_name("ngsi_core_context.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    context: dict[str, Any] = json.loads(text)
+    return context
 
 
 class UnknownContext(ValueError):

@@ -102,35 +102,35 @@ def files_at(path: str, forced: Format | None = None) -> Sequence[InputFile]:
 
 
 def _files_at(path: str, forced: Format | None) -> Sequence[InputFile]:
-    place = Path(path)
-    if place.is_dir():
-        return _directory(place, forced)
-    if place.exists():
+    given_path = Path(path)
+    if given_path.is_dir():
+        return _directory(given_path, forced)
+    if given_path.exists():
         return [_file(path, forced)]
     if has_magic(path):
         matches = sorted(p for p in glob(path, recursive=True) if Path(p).is_file())
         if not matches:
             raise InputError(f"no file matches {path}")
         return [_file(p, forced) for p in matches]
-    raise InputError(f"no such file or directory: {path}{_near_path(place)}")
+    raise InputError(f"no such file or directory: {path}{_near_path(given_path)}")
 
 
-def _directory(place: Path, forced: Format | None) -> list[InputFile]:
+def _directory(directory: Path, forced: Format | None) -> list[InputFile]:
     """The files of a directory, without hidden files and, if no format is forced, other formats."""
-    names = sorted(p.name for p in place.iterdir() if p.is_file() and p.name[0] not in "._")
-    found = [(name, forced or format_of(name)) for name in names]
-    files = [InputFile(str(place / name), f) for name, f in found if f is not None]
+    names = sorted(p.name for p in directory.iterdir() if p.is_file() and p.name[0] not in "._")
+    named = [(name, forced or format_of(name)) for name in names]
+    files = [InputFile(str(directory / name), f) for name, f in named if f is not None]
     return files if forced else [as_announced(file) for file in files]
 
 
 def _file(path: str, forced: Format | None) -> InputFile:
-    found = forced or format_of(path)
-    if found is None:
+    form = forced or format_of(path)
+    if form is None:
         if Path(path.removesuffix(".gz")).suffix.lower() in _ROWS:
             raise InputError(f"{path}: rows need a lift (--lift FILE, or spaseq.Lifted in Python)")
         known = " ".join(EXTENSIONS)
         raise InputError(f"{path}: unknown format; a name ends in one of {known} (or .gz after it)")
-    file = InputFile(path, found)
+    file = InputFile(path, form)
     return file if forced else as_announced(file)
 
 
@@ -175,9 +175,9 @@ def _check_reader(file: InputFile, options: StreamOptions) -> None:
         )
 
 
-def _near_path(place: Path) -> str:
+def _near_path(path: Path) -> str:
     """A hint at the nearest name in the deepest existing directory of the path."""
-    missing = place
+    missing = path
     while not missing.parent.is_dir() and missing.parent != missing:
         missing = missing.parent
     try:

@@ -98,8 +98,8 @@ def format_of(path: str) -> Format | None:
 def format_named(name: str) -> Format:
     """The format with this name or extension; otherwise InputError with the nearest name."""
     known = {f.value: f for f in Format} | {e[1:]: f for e, f in EXTENSIONS.items()}
-    if (found := known.get(name.lower().lstrip("."))) is not None:
-        return found
+    if (form := known.get(name.lower().lstrip("."))) is not None:
+        return form
     raise InputError(
         f"unknown format {name!r}{_nearest(name, known)}; formats are {', '.join(sorted(known))}"
     )

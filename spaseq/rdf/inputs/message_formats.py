@@ -36,8 +36,8 @@ class PartOfFile:
 
 def part_of_file(media_type: str) -> PartOfFile | None:
     """The inverse of `PartOfFile.media_type`; None for a message that is no part of a file."""
-    found = _PART.fullmatch(media_type)
-    return None if found is None else PartOfFile(found[1], int(found[2]), int(found[3]))
+    match = _PART.fullmatch(media_type)
+    return None if match is None else PartOfFile(match[1], int(match[2]), int(match[3]))
 
 
 MEDIA_TYPES = {
@@ -90,9 +90,9 @@ def message_format(text: str) -> Format:
     >>> message_format("json") is message_format("application/ld+json")
     True
     """
-    found = format_of_media(text) if text else None
-    if found is not None:
-        return found
+    form = format_of_media(text) if text else None
+    if form is not None:
+        return form
     try:
         return format_named(text)
     except InputError as error:

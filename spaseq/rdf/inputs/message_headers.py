@@ -63,11 +63,11 @@ def cloud_event(envelope: Mapping[str, str], media_type: str, body: bytes) -> by
 
 def _with_context(link: str, media_type: str, body: bytes) -> bytes:
     """JSON with the context that a Link header names; other text as it is."""
-    found = _CONTEXT.search(link) if link else None
+    match = _CONTEXT.search(link) if link else None
     text = body.lstrip()
     is_json = _JSON.match(media_type) is not None
-    if found is None or not is_json or text[:1] != b"{" or b'"@context"' in body:
+    if match is None or not is_json or text[:1] != b"{" or b'"@context"' in body:
         return body
     rest = text[1:].lstrip()
     comma = b"" if rest[:1] == b"}" else b", "
-    return b'{"@context": ' + json.dumps(found[1]).encode() + comma + rest
+    return b'{"@context": ' + json.dumps(match[1]).encode() + comma + rest

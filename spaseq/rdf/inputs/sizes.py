@@ -91,7 +91,7 @@ def line_excess(line: bytes, limits: Limits) -> str | None:
 
 def literal_size(line: bytes) -> int:
     """The bytes of the longest literal in well-formed text; 0 if there is none."""
-    texts = (found.group(1) for found in _LITERAL.finditer(line))
+    texts = (match.group(1) for match in _LITERAL.finditer(line))
     return max((_unescaped_size(t) if b"\\" in t else len(t) for t in texts), default=0)
 
 

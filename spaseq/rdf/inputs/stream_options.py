@@ -54,9 +54,9 @@ _WARNED = set[tuple[str, str]]()
 def warn_once(bad: BadInput) -> None:
     """Log that a cast loses values of a field, once for each field of a file; a remark once."""
     name, rows = bad.lost or ("", 1)
-    place = bad.file if rows else "", name
-    if place not in _WARNED:
-        _WARNED.add(place)
+    key = bad.file if rows else "", name
+    if key not in _WARNED:
+        _WARNED.add(key)
         warn(bad)
 
 
@@ -77,10 +77,10 @@ def syntax_reason(error: Exception) -> str:
     message = str(error.args[0]) if error.args else str(error)
     if len(message) > _LONGEST:  # it quotes the text
         message = f"{message[:_LONGEST]}..."
-    place = _PLACE.match(message)
-    if place is None:
+    match = _PLACE.match(message)
+    if match is None:
         return message
-    return f"{message[place.end() :]} (column {place.group(1) or place.group(2)})"
+    return f"{message[match.end() :]} (column {match.group(1) or match.group(2)})"
 
 
 ARRIVAL = "arrival"

@@ -43,12 +43,12 @@ def last_line_end(buffer: Bytes, at: int, end: int) -> int:
 
     A carriage return as the last byte may be half of a CR LF.
     """
-    place = end
-    while place > at:
-        value = byte(buffer, place - 1)
-        if value == LF or (value == CR and place < end):
-            return place
-        place -= 1
+    offset = end
+    while offset > at:
+        value = byte(buffer, offset - 1)
+        if value == LF or (value == CR and offset < end):
+            return offset
+        offset -= 1
     return at
 
 

@@ -246,9 +246,9 @@ def _put_double(data: Bytes, at: int, end: int, out: Bytes, to: int) -> int:
     if first == last:
         out[to] = _ZERO
         to += 1
-    for place in range(first + 1, last + 1):
-        if place != point:
-            out[to] = data[place]
+    for offset in range(first + 1, last + 1):
+        if offset != point:
+            out[to] = data[offset]
             to += 1
     out[to] = _LETTER_E
     to += 1

@@ -52,23 +52,23 @@ class _Vector:
         return self._builder.icmp_unsigned("<=", shifted, self._all(last - first))
 
     def any_of(self, *outcomes: Any) -> Any:
-        found = outcomes[0]
+        either = outcomes[0]
         for outcome in outcomes[1:]:
-            found = self._builder.or_(found, outcome)
-        return found
+            either = self._builder.or_(either, outcome)
+        return either
 
 
 def _address(
     context: Any, builder: Any, array_type: Any, array: Any, at: Any, kind: Any, width: int
 ) -> Any:
     """The address of `width` bytes of an array from `at` on."""
-    own = context.make_array(array_type)(context, builder, array)
+    array_data = context.make_array(array_type)(context, builder, array)
     end, first = builder.add(at, ir.Constant(_WORD, width)), ir.Constant(_WORD, 0)
     holds = builder.and_(
-        builder.icmp_signed(">=", at, first), builder.icmp_signed("<=", end, own.nitems)
+        builder.icmp_signed(">=", at, first), builder.icmp_signed("<=", end, array_data.nitems)
     )
     require(context, builder, holds, "bytes outside a buffer")
-    return _bare_address(builder, own.data, at, kind)
+    return _bare_address(builder, array_data.data, at, kind)
 
 
 def _bare_address(builder: Any, data: Any, at: Any, kind: Any) -> Any:
@@ -90,8 +90,8 @@ def _search(outcome: Callable[[_Vector], Any]) -> Callable[..., Any]:
 
     def typed(_: Any, buffer: Any, at: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            place = _address(context, builder, signature.args[0], args[0], args[1], _VECTOR, WIDTH)
-            vector = _Vector(builder, _load(builder, place))
+            begin = _address(context, builder, signature.args[0], args[0], args[1], _VECTOR, WIDTH)
+            vector = _Vector(builder, _load(builder, begin))
             return _packed(builder, outcome(vector))
 
         return types.int64(buffer, types.int64), generate
@@ -148,8 +148,8 @@ def word(_: Any, buffer: Any, at: Any) -> Any:
     """The code of `word`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = _address(context, builder, signature.args[0], args[0], args[1], _WORD, 8)
-        return _load(builder, place)
+        address = _address(context, builder, signature.args[0], args[0], args[1], _WORD, 8)
+        return _load(builder, address)
 
     return types.uint64(buffer, types.int64), generate
 
@@ -158,8 +158,8 @@ def byte(_: Any, buffer: Any, at: Any) -> Any:
     """The code of `byte`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = _address(context, builder, signature.args[0], args[0], args[1], _BYTE, 1)
-        return builder.zext(_load(builder, place), _WORD)
+        address = _address(context, builder, signature.args[0], args[0], args[1], _BYTE, 1)
+        return builder.zext(_load(builder, address), _WORD)
 
     return types.int64(buffer, types.int64), generate
 
@@ -171,10 +171,10 @@ def prefetch(_: Any, buffer: Any, at: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         for ahead in (0, _LINE):
             at = builder.add(args[1], ir.Constant(_WORD, ahead))
-            place = _bare_address(builder, data, at, _BYTE)
-            given = [place, *(ir.Constant(_INT, n) for n in (_READ, _KEPT, _DATA))]
+            address = _bare_address(builder, data, at, _BYTE)
+            given = [address, *(ir.Constant(_INT, n) for n in (_READ, _KEPT, _DATA))]
             kind = ir.FunctionType(ir.VoidType(), [value.type for value in given])
-            call = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
+            call = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
             builder.call(call, given)
         return context.get_dummy_value()
 

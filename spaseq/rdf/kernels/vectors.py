@@ -39,7 +39,7 @@ def _search(name: str, members: bytes) -> Search:
 
     @machine_code(f"{_CODE}:{name}")
     def search(buffer: Bytes, at: int) -> int:
-        places = (found.start() for found in pattern.finditer(buffer.data, at, at + WIDTH))
+        places = (match.start() for match in pattern.finditer(buffer.data, at, at + WIDTH))
         return sum(1 << (place - int(at)) for place in places)
 
     return search
@@ -123,9 +123,9 @@ def _first(search: Search, members: bytes) -> Search:
     find = _pattern(members).search
 
     def plain(buffer: Bytes, at: int) -> int:
-        found = find(buffer.data, at)
-        assert found is not None
-        return found.start()
+        match = find(buffer.data, at)
+        assert match is not None
+        return match.start()
 
     @interpreted_as(plain)
     @inlined_device_function

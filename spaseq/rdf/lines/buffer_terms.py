@@ -83,18 +83,18 @@ class BufferTerms(TermTable):
     def numbers(self, codes: Int32s) -> Numbers:
         if self._numbers is None:
             self._numbers = self._arena.numbers(self._count)
-        found = np.empty(len(codes)), np.empty(len(codes), np.int8)
-        numbers(self._arena.buffer, self._arena.spans, codes, *self._numbers, *found)
-        return found
+        columns = np.empty(len(codes)), np.empty(len(codes), np.int8)
+        numbers(self._arena.buffer, self._arena.spans, codes, *self._numbers, *columns)
+        return columns
 
     def integers(self, codes: Int32s) -> tuple[Bools, Int64s]:
         values, kinds = self.numbers(codes)
-        found: Bools = (kinds == EXACT) & (np.abs(values) < _LARGE)
+        is_integer: Bools = (kinds == EXACT) & (np.abs(values) < _LARGE)
         # A number of kind EXACT has a datatype of XSD: an integer, a type of integers or a decimal.
         end = self._arena.spans[codes, OFFSET] + self._arena.spans[codes, SIZE]
         for place, letter in enumerate(_INTEGER):
-            found &= self._arena.buffer[end - len(_INTEGER) - 1 + place] == letter
-        return found, np.where(found, values, 0).astype(np.int64)
+            is_integer &= self._arena.buffer[end - len(_INTEGER) - 1 + place] == letter
+        return is_integer, np.where(is_integer, values, 0).astype(np.int64)
 
     @property
     def has_blank(self) -> bool:
@@ -102,10 +102,10 @@ class BufferTerms(TermTable):
 
     def may_have_blank_nodes(self, codes: Int32s) -> Bools:
         at, text = self._arena.spans[codes, OFFSET], self._arena.buffer
-        found: Bools = (text[at] == ord("_")) | (
+        may_have: Bools = (text[at] == ord("_")) | (
             (text[at] == ord("<")) & (text[at + 1] == ord("<"))
         )
-        return found
+        return may_have
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ListedTerms, (list(self),)

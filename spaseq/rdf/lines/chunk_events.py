@@ -177,8 +177,8 @@ class GraphEvents:
         start = int(named.argmax()) if named.any() else rows
         self._default_run(statements, line, 0, start)
         if start < rows:
-            found = self._found(statements, line, start, lost)
-            last = self._last(statements, line, found)
+            ranges = self._found(statements, line, start, lost)
+            last = self._last(statements, line, ranges)
             self._default_run(statements, line, last.end, rows)
             yield from self._take_completed()
             event = self._times.open
@@ -186,7 +186,7 @@ class GraphEvents:
             event.lost |= bool(((lost >= last.first) & (lost < last.end)).any())
             is_cut = is_cut and last.end == rows
             waits = event.time is None or event.lost or is_cut or statements.goes_on
-            yield from self._batch(found, last, None if waits else event.time)
+            yield from self._batch(ranges, last, None if waits else event.time)
             self._at_end.waiting = last if waits else None
         self._rows += rows
 
@@ -242,9 +242,9 @@ class GraphEvents:
         first = self._rows + row
         return OpenEvent(graph, first, first + 1, line + int(statements.line[row]))
 
-    def _last(self, statements: Statements, line: int, found: EventRanges) -> _EventRows:
+    def _last(self, statements: Statements, line: int, ranges: EventRanges) -> _EventRows:
         """The rows of the last named graph; its event gets the times in them."""
-        first, event = found.left, self._times.open
+        first, event = ranges.left, self._times.open
         assert event is not None
         others = statements.g[first:] != statements.g[first]
         end = first + int(others.argmax()) if others.any() else len(statements)
@@ -276,10 +276,10 @@ class GraphEvents:
             )
 
     def _batch(
-        self, found: EventRanges, last: _EventRows, time: int | None
+        self, ranges: EventRanges, last: _EventRows, time: int | None
     ) -> Iterator[EventBatch]:
         """Batches of the kernel's events, and of the last event if its time is known."""
-        first, end, ms = found.first, found.end, found.ms
+        first, end, ms = ranges.first, ranges.end, ranges.ms
         if time is not None:
             first, end = np.append(first, last.first), np.append(end, last.end)
             ms = np.append(ms, time)
@@ -308,13 +308,13 @@ class GraphEvents:
                 self._times.report_time(kind == SECOND, where, graph)
 
 
-def _with_lost(found: EventRanges, rows: Int64s) -> tuple[Any, Any, Any]:
+def _with_lost(ranges: EventRanges, rows: Int64s) -> tuple[Any, Any, Any]:
     """The findings (kinds, rows, details) with those of events that have lost a quad in `rows`."""
-    before = np.searchsorted(np.maximum.accumulate(found.row), rows)
+    before = np.searchsorted(np.maximum.accumulate(ranges.row), rows)
     return (
-        np.insert(found.kind, before, _LOST),
-        np.insert(found.row, before, rows),
-        np.insert(found.detail, before, 0),
+        np.insert(ranges.kind, before, _LOST),
+        np.insert(ranges.row, before, rows),
+        np.insert(ranges.detail, before, 0),
     )
 
 

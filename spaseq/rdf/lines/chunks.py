@@ -105,8 +105,8 @@ class AfterSizedEvents(Cut):
         self._reader = StatementReader(False, ArenaPool(1), only_constants=True)
 
     def last(self, buffer: Bytes, begin: int, end: int) -> int:
-        place: int = last_event_end(buffer, begin, end, self._size)
-        return place
+        offset: int = last_event_end(buffer, begin, end, self._size)
+        return offset
 
     def without_end(
         self, buffer: Bytes, begin: int, end: int, most: int
@@ -149,17 +149,17 @@ class BeforeGraphs(Cut):
             graph = _last_graph(self.read(buffer[start:end]))
             if graph:
                 return start + graph
-        place, row_graph = begin, None
+        offset, row_graph = begin, None
         for start, statements in self.pieces(buffer, begin, end):
             if not len(statements):
                 continue
             first = _graph(statements, 0)
             if graph := _last_graph(statements):
-                place = start + graph
+                offset = start + graph
             elif start > begin and first is not None and first != row_graph:
-                place = start + int(statements.at[0])
+                offset = start + int(statements.at[0])
             row_graph = _graph(statements, len(statements) - 1)
-        return place if place > begin or row_graph is not None else end
+        return offset if offset > begin or row_graph is not None else end
 
     def without_end(
         self, buffer: Bytes, begin: int, end: int, most: int
@@ -197,10 +197,10 @@ class _GraphSkip(EventSkip):
         return row if row < rows else None
 
 
-def _first_true(found: np.ndarray[tuple[int], np.dtype[np.bool_]], start: int) -> int:
+def _first_true(truths: np.ndarray[tuple[int], np.dtype[np.bool_]], start: int) -> int:
     """The first index from `start` on with a true value, or the length."""
-    places = np.flatnonzero(found[start:])
-    return start + int(places[0]) if len(places) else len(found)
+    places = np.flatnonzero(truths[start:])
+    return start + int(places[0]) if len(places) else len(truths)
 
 
 def chunk_of(text: Bytes, pool: ArenaPool) -> LineChunk:
@@ -274,9 +274,9 @@ class LineChunks:
             buffer[stop : stop + PAD] = _LF
             reports = self._fault is not None or self._dropped is not None
             if stop > begin or (reports and (following is not None or not self._more)):
-                place = self._taken - len(self._left) - removed_bytes(self._long)
+                offset = self._taken - len(self._left) - removed_bytes(self._long)
                 dropped, goes_on = self._dropped, self._more and stop == whole
-                yield LineChunk(arena, begin, stop, self._fault, long, dropped, place, goes_on)
+                yield LineChunk(arena, begin, stop, self._fault, long, dropped, offset, goes_on)
                 self._dropped = None
             else:
                 self._pool.give_back(arena)

@@ -90,9 +90,9 @@ class LineBatches:
                 graph = graph.take(short)
         if not len(first):
             return
-        own = statements
-        start, s, p, o, skipped = event_rows(first, end, own.s, own.p, own.o, self._skip_time)
-        terms: TermTable = own.terms
+        rows = statements
+        start, s, p, o, skipped = event_rows(first, end, rows.s, rows.p, rows.o, self._skip_time)
+        terms: TermTable = rows.terms
         if self._made_up_labels:
             s, o, terms = relabelled(start, s, o, terms)
         k = self._counter.assign(time)

@@ -43,9 +43,9 @@ def long_lines(arena: ReadArena, count: int, end: int, limits: Limits) -> Iterat
     room = np.diff(at, append=end)  # of the line, and of comments and blank lines after it
     least = min(limits.line_bytes, limits.literal_bytes)
     for row in np.flatnonzero((room > least) & (arena.rows.s[:count] != UNREAD)).tolist():
-        found = _LINE.match(arena.buffer, at[row], at[row] + room[row])  # type: ignore[call-overload]
-        assert found is not None
-        line = bytes(found.group())
+        match = _LINE.match(arena.buffer, at[row], at[row] + room[row])  # type: ignore[call-overload]
+        assert match is not None
+        line = bytes(match.group())
         reason = line_excess(line, limits)
         if reason is not None:
             yield LongLine(row, line, reason)
@@ -71,12 +71,12 @@ def graph_named(line: bytes, time_predicate: str) -> str | None:
         return None
     terms: list[bytes] = []
     end = 0
-    for found in _TERM.finditer(_END.sub(b"", text.rstrip())):
-        if terms and found.start() == end and terms[-1].startswith(b'"'):
-            terms[-1] += found[0]  # a datatype
+    for match in _TERM.finditer(_END.sub(b"", text.rstrip())):
+        if terms and match.start() == end and terms[-1].startswith(b'"'):
+            terms[-1] += match[0]  # a datatype
         else:
-            terms.append(found[0])
-        end = found.end()
+            terms.append(match[0])
+        end = match.end()
     if len(terms) == 4:
         name = terms[3]
     elif len(terms) == 3 and terms[1] == time_predicate.encode():

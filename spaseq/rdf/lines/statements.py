@@ -245,9 +245,9 @@ class StatementReader:
             codes[in_default, 3] = k.DEFAULT_GRAPH
             if self.only_constants:
                 codes[codes[:, 1] >= len(self.constants), 2] = k.SKIPPED
-            own = arena.rows
-            own.s[rows], own.p[rows], own.o[rows], own.g[rows] = codes.T
-            own.time[rows] = NO_TIME
+            columns = arena.rows
+            columns.s[rows], columns.p[rows], columns.o[rows], columns.g[rows] = codes.T
+            columns.time[rows] = NO_TIME
             state[k.BLANK] += any(map(may_have_blank_node, texts))
         return bad
 
@@ -260,10 +260,10 @@ class StatementReader:
     def _refuse_long(self, arena: ReadArena, count: int, end: int) -> list[BadLine]:
         """Report lines that exceed a limit; their rows become UNREAD."""
         bad = []
-        own = arena.rows
+        columns = arena.rows
         for row, line, reason in long_lines(arena, count, end, self.limits):
             text = line[:SHOWN_BYTES].decode(errors="replace")
-            bad.append(BadLine(int(own.line[row]), reason, text, self._graph_named(line)))
-            own.s[row] = own.p[row] = own.o[row] = k.UNREAD
-            own.g[row] = k.DEFAULT_GRAPH
+            bad.append(BadLine(int(columns.line[row]), reason, text, self._graph_named(line)))
+            columns.s[row] = columns.p[row] = columns.o[row] = k.UNREAD
+            columns.g[row] = k.DEFAULT_GRAPH
         return bad

@@ -104,8 +104,8 @@ class CloudEventLog(WrappedLog):
         """The triples of all graphs of a text, as nodes."""
         quads = ox.parse(body, form, base_iri=self._base)
         text = ox.serialize((quad.triple for quad in quads), format=ox.RdfFormat.JSON_LD)
-        found: list[Any] = json.loads(text or b"[]")
-        return found
+        nodes: list[Any] = json.loads(text or b"[]")
+        return nodes
 
     def _json_data(self, data: Any) -> tuple[list[Any], Any]:
         """JSON as nodes where it is JSON-LD, or the stream has a context; else as a value."""
@@ -120,8 +120,8 @@ class CloudEventLog(WrappedLog):
 
     def _whole(self, nodes: list[Any]) -> bytes:
         """JSON-LD of nodes with graphs, in which all contexts stand."""
-        own = {} if self._own is None else {"@context": self._own}
-        wrapped = [{**own, **node} if "@context" not in node else node for node in nodes]
+        context = {} if self._own is None else {"@context": self._own}
+        wrapped = [{**context, **node} if "@context" not in node else node for node in nodes]
         return json.dumps(self._named.inlined(wrapped)).encode()
 
 

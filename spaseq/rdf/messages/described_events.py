@@ -64,16 +64,16 @@ class Description:
 
     def closure(self, names: Iterable[str]) -> list[Triple]:
         """The triples of some subjects, and of the blank nodes below them; each subject once."""
-        found, seen, waiting = list[Triple](), set[str](), list(names)[::-1]
+        triples, seen, waiting = list[Triple](), set[str](), list(names)[::-1]
         while waiting:
             name = waiting.pop()
             if name in seen:
                 continue
             seen.add(name)
-            own = self.about.get(name, ())
-            found += own
-            waiting += [o for _, _, o in own if o[0] == "_"]
-        return found
+            said = self.about.get(name, ())
+            triples += said
+            waiting += [o for _, _, o in said if o[0] == "_"]
+        return triples
 
 
 def described(
@@ -100,21 +100,21 @@ def described(
     if form is Format.JSONLD and contexts.own is not None:
         data = _with_context(data, contexts.own)
         contexts = JsonLdContexts(None, contexts.named)
-    found = Description()
+    description = Description()
     bad = list[BadInput]()
     document = DocumentLines(io.BytesIO(data), form, base, limits, contexts)
     for read in document_statements(document, "", limits, bad.append):
-        terms, about = list(read.terms), found.about
+        terms, about = list(read.terms), description.about
         columns = (read.s.tolist(), read.p.tolist(), read.o.tolist(), read.g.tolist())
         for s, p, o, g in zip(*columns, strict=True):
             triple = terms[s], terms[p], terms[o]
             if g == DEFAULT_GRAPH or united:
                 about.setdefault(triple[0], []).append(triple)
             else:
-                found.graphs.setdefault(terms[g], []).append(triple)
+                description.graphs.setdefault(terms[g], []).append(triple)
     for each in bad:
         report(each.line, each.reason.removeprefix(REST), each.text)
-    return None if bad else found
+    return None if bad else description
 
 
 def format_of_text(data: bytes) -> Format:
@@ -127,14 +127,14 @@ def format_of_text(data: bytes) -> Format:
     return Format.NQUADS if _QUADS.match(head) else Format.TRIG
 
 
-def _with_context(data: bytes, own: str) -> bytes:
+def _with_context(data: bytes, context: str) -> bytes:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
         return data  # the parser says what is wrong
     items = value if isinstance(value, list) else [value]
     whole = items[0] if len(items) == 1 and isinstance(items[0], dict) else {"@graph": items}
-    return json.dumps({**whole, "@context": json.loads(own)}).encode()
+    return json.dumps({**whole, "@context": json.loads(context)}).encode()
 
 
 def message_of(events: Iterable[DescribedEvent], time_predicate: str, line: int) -> MessageLines:

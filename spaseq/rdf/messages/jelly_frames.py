@@ -105,13 +105,13 @@ def _exactly(source: Any, size: int) -> bytes:
 def _length(source: _Prefixed) -> int | None:
     """The next number, in base 128 with the lowest digit first; None at the end of the file."""
     value = 0
-    for place in range(5):
+    for digit in range(5):
         byte = source.read(1)
         if not byte:
-            if place:
+            if digit:
                 raise _BadFrame("the file ends within the length of a frame")
             return None
-        value |= (byte[0] & 0x7F) << (7 * place)
+        value |= (byte[0] & 0x7F) << (7 * digit)
         if byte[0] < 0x80:
             return value
     raise _BadFrame("the length of a frame is no number")

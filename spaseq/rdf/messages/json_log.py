@@ -114,8 +114,8 @@ class JsonLog:
         self._shapes = KnownShapes()  # of messages with this context
         self._unknown, self._patience = 0, thresholds.current.shape_messages
         if contexts.own is not None:
-            own = self._named.inlined({"@context": json.loads(contexts.own)})
-            self._context = json.dumps(own["@context"]).encode()
+            context = self._named.inlined({"@context": json.loads(contexts.own)})
+            self._context = json.dumps(context["@context"]).encode()
 
     def parsed(self, log: Iterator[LoggedLines]) -> Iterator[MessageLines]:
         """The quads of the messages, some messages at a time."""
@@ -125,10 +125,10 @@ class JsonLog:
             def refuse(message: MessageText, error: Exception, bad: Any = bad) -> None:
                 bad.append((message.line, parser_reason(error), message.shown))
 
-            found = self._read(lines, refuse)
+            quads = self._read(lines, refuse)
             for each in sorted(bad):
                 self._report(*each)
-            yield found
+            yield quads
 
     def _read(self, lines: LoggedLines, refuse: Refuse) -> MessageLines:
         """The quads of some messages; a parser reads those that have no known shape."""
@@ -244,10 +244,10 @@ class JsonLog:
             text = b"[" + text + b"]"
         if context := run[0].context:
             text = b'{"@context": ' + context + b', "@graph": ' + text + b"}"
-        found = self._quads(text, run[0].measured)
-        if len(run) > 1 and b" _:" in found and _BLANK_GRAPH.search(found) is not None:
+        quads = self._quads(text, run[0].measured)
+        if len(run) > 1 and b" _:" in quads and _BLANK_GRAPH.search(quads) is not None:
             raise ValueError("perhaps the graph of a message that is nothing else")
-        return marked(found, [each.message.line for each in run])
+        return marked(quads, [each.message.line for each in run])
 
     def _quads(self, text: bytes, measured: bool) -> bytes:
         written = WrittenQuads(self._limits)

@@ -52,8 +52,8 @@ class MessageShape:
         """
         known = KnownShapes()
         known.add(self)
-        ((_, _, found),) = known.spans(LoggedLines.one(bytearray(text), 1, DEFAULT_LIMITS), 0, 1)
-        return None if found is None else found.text
+        ((_, _, quads),) = known.spans(LoggedLines.one(bytearray(text), 1, DEFAULT_LIMITS), 0, 1)
+        return None if quads is None else quads.text
 
 
 Span: TypeAlias = tuple[int, int, MessageLines | None]
@@ -109,13 +109,13 @@ def _spans(lines: LoggedLines, quads: kernel.ShapedQuads, first: int, end: int) 
     changes = np.flatnonzero(quads.known[first + 1 : end] != quads.known[first : end - 1])
     done = 0
     for stop in [*(changes + first + 1).tolist(), end]:
-        found = None
+        written = None
         if quads.known[first]:
             text = quads.texts[done : int(quads.ends[stop - 1])].tobytes()
             done += len(text)
             numbers = range(lines.line + first, lines.line + stop)
-            found = MessageLines(text.removesuffix(MARKED), numbers)
-        yield first, stop, found
+            written = MessageLines(text.removesuffix(MARKED), numbers)
+        yield first, stop, written
         first = stop
 
 

@@ -64,13 +64,13 @@ class LoggedLines:
         """The messages first:end. Of one that is too long, there is only the begin."""
         begin = int(self.ends[first - 1]) if first else 0
         stops, most = self.ends[first:end].tolist(), self.limits.event_bytes
-        found = []
+        collected = []
         for line, stop in enumerate(stops, self.line + first):
             text = self.data[begin : min(stop, begin + most + 1)].tobytes()
             begin = stop
             refusal = long_event(self.limits) if len(text) > most else None
-            found.append(MessageText(text, line, refusal))
-        return found
+            collected.append(MessageText(text, line, refusal))
+        return collected
 
 
 def logged_lines(data: IO[bytes], limits: Limits) -> Iterator[LoggedLines]:
@@ -85,9 +85,9 @@ def logged_lines(data: IO[bytes], limits: Limits) -> Iterator[LoggedLines]:
         rest = bytes(text[end : end + limits.event_bytes + 1])
         del text[end:]
         if text:
-            found = LoggedLines.of(text, line, limits)
-            line += len(found)
-            yield found
+            lines = LoggedLines.of(text, line, limits)
+            line += len(lines)
+            yield lines
         if is_last:
             return
 

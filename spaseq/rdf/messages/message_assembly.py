@@ -68,31 +68,31 @@ class MessageAssembly:
         rows = _MessageRows.of(read, given)
         if not len(rows.message):
             return
-        found = _RunTimes.of(rows, self.times, self.default_time)
-        for _, bad_input in sorted(self._complaints(rows, found), key=lambda each: each[0]):
+        run_times = _RunTimes.of(rows, self.times, self.default_time)
+        for _, bad_input in sorted(self._complaints(rows, run_times), key=lambda each: each[0]):
             self._on_bad(bad_input)
-        kept = np.flatnonzero(found.timed)
+        kept = np.flatnonzero(run_times.timed)
         names = _names(rows, kept)
         given_rows = rows.read, 0, rows.first[kept], rows.end[kept]
-        yield from self._batches.batches(*given_rows, found.ms[kept], names)
+        yield from self._batches.batches(*given_rows, run_times.ms[kept], names)
 
-    def _complaints(self, rows: _MessageRows, found: _RunTimes) -> Iterator[tuple[_Key, BadInput]]:
+    def _complaints(self, rows: _MessageRows, times: _RunTimes) -> Iterator[tuple[_Key, BadInput]]:
         """Reports, with the places by which they are sorted."""
         terms = rows.read.terms
-        for run in np.flatnonzero(rows.is_event & ~found.timed).tolist():
+        for run in np.flatnonzero(rows.is_event & ~times.timed).tolist():
             message = int(rows.run_message[run])
             event = OpenEvent(rows.name(run), 0, 0, rows.lines[message])
-            if found.unreadable[run] != NO_ROW:
-                event.unreadable = terms[int(rows.read.o[found.unreadable[run]])]
+            if times.unreadable[run] != NO_ROW:
+                event.unreadable = terms[int(rows.read.o[times.unreadable[run]])]
             yield (message, 0, run, 0), event.complaint(self.file)
-        for row, run in found.second:
+        for row, run in times.second:
             message = int(rows.message[row])
             reason = "second timestamp of an event, which has the first"
             yield (message, 0, run, 1), self._report(rows, message, reason, rows.name(run))
-        strays = dict.fromkeys((int(rows.message[r]), int(rows.read.s[r])) for r in found.strays)
-        for place, (message, graph) in enumerate(strays):
+        strays = dict.fromkeys((int(rows.message[r]), int(rows.read.s[r])) for r in times.strays)
+        for number, (message, graph) in enumerate(strays):
             reason = "timestamp of a graph without triples in its message"
-            yield (message, 1, 0, place), self._report(rows, message, reason, terms[graph])
+            yield (message, 1, 0, number), self._report(rows, message, reason, terms[graph])
         for run, count, row in rows.left_over():
             message = int(rows.run_message[run])
             triples, belong = (
@@ -134,11 +134,11 @@ class _MessageRows:
         name_of = {m: text for m, s in named if (text := read.terms[s])[0] == "<"}
         kept = np.flatnonzero(~(is_mark | names))
         order = _by_graph(message[kept], read.g[kept])
-        place = kept if order is None else kept[order]
+        chosen = kept if order is None else kept[order]
         if order is not None or len(kept) != len(read):
-            columns = {name: getattr(read, name)[place] for name in ("s", "p", "o", "g", "time")}
+            columns = {name: getattr(read, name)[chosen] for name in ("s", "p", "o", "g", "time")}
             read = replace(read, **columns)
-        message = message[place]
+        message = message[chosen]
         first = _begins(message, read.g)
         run_message, is_named = message[first], read.g[first] >= 0
         has_named = np.zeros(len(given.lines) + 1, np.bool_)
@@ -146,7 +146,7 @@ class _MessageRows:
         is_event = is_named | ~has_named[run_message]
         end = np.append(first[1:], len(message)) if len(first) else first
         runs = first, end, run_message, is_named, is_event
-        return cls(read, message, place, given.lines, name_of, *runs)
+        return cls(read, message, chosen, given.lines, name_of, *runs)
 
     def run_of(self, row: Int64s) -> Int64s:
         """The runs of rows."""
@@ -166,8 +166,8 @@ class _MessageRows:
         rows = np.flatnonzero(is_stray & (self.read.p != TIME_PREDICATE))
         if not len(rows):
             return
-        runs, place, counts = np.unique(self.run_of(rows), return_index=True, return_counts=True)
-        yield from zip(runs.tolist(), counts.tolist(), rows[place].tolist(), strict=True)
+        runs, first, counts = np.unique(self.run_of(rows), return_index=True, return_counts=True)
+        yield from zip(runs.tolist(), counts.tolist(), rows[first].tolist(), strict=True)
 
 
 def _begins(message: Int64s, g: Any) -> Int64s:
@@ -205,24 +205,24 @@ class _RunTimes:
     @classmethod
     def of(cls, rows: _MessageRows, times: TimeTerms, default: int | None) -> _RunTimes:
         """The first readable time counts, in the order of reading."""
-        found = times_of(rows.read, times)
-        order = np.argsort(rows.place[found.row], kind="stable")
-        row, ms, readable = found.row[order], found.ms[order], found.readable[order]
+        said = times_of(rows.read, times)
+        order = np.argsort(rows.place[said.row], kind="stable")
+        row, ms, readable = said.row[order], said.ms[order], said.readable[order]
         run, outside = _events_of(rows, row)
         offers = run != _NO_RUN
-        timed, own = np.zeros(len(rows.first), np.bool_), np.zeros(len(rows.first), np.int64)
+        timed, run_ms = np.zeros(len(rows.first), np.bool_), np.zeros(len(rows.first), np.int64)
         good = np.flatnonzero(offers & readable)[::-1]  # so that the first is written last
-        timed[run[good]], own[run[good]] = True, ms[good]
+        timed[run[good]], run_ms[run[good]] = True, ms[good]
         unreadable = np.full(len(rows.first), NO_ROW, np.int64)
         bad = offers & ~readable
         unreadable[run[bad]] = row[bad]
         if default is not None:
             without = rows.is_event & ~timed & (unreadable == NO_ROW)
-            timed[without], own[without] = True, default
-        second = outside & offers & timed[run] & ~(readable & (ms == own[run]))
+            timed[without], run_ms[without] = True, default
+        second = outside & offers & timed[run] & ~(readable & (ms == run_ms[run]))
         strays = row[outside & ~offers].tolist()
         pairs = zip(row[second].tolist(), run[second].tolist(), strict=True)
-        return cls(timed, own, unreadable, list(pairs), strays)
+        return cls(timed, run_ms, unreadable, list(pairs), strays)
 
 
 def _events_of(rows: _MessageRows, row: Int64s) -> tuple[Int64s, Bools]:
@@ -237,8 +237,8 @@ def _events_of(rows: _MessageRows, row: Int64s) -> tuple[Int64s, Bools]:
     keys = rows.run_message[named] * width + rows.read.g[rows.first[named]]
     ranks = np.argsort(keys)
     wanted = np.where(s < width, rows.message[row] * width + s, -1)
-    place = np.minimum(np.searchsorted(keys, wanted, sorter=ranks), len(named) - 1)
-    of_graph = np.where(keys[ranks[place]] == wanted, named[ranks[place]], _NO_RUN)
+    rank = np.minimum(np.searchsorted(keys, wanted, sorter=ranks), len(named) - 1)
+    of_graph = np.where(keys[ranks[rank]] == wanted, named[ranks[rank]], _NO_RUN)
     return np.where(outside, of_graph, target), outside
 
 

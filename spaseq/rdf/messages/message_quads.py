@@ -122,13 +122,13 @@ class LogParser:
         source = cast("IO[bytes]", measured)
         parser: Any = ox.parse(source, _SYNTAX[self._form], base_iri=self._base)
         try:
-            found = written.take(parser)
+            quads = written.take(parser)
         except PARSER_ERRORS:
             if len(run) == 1:
                 self._keep_prologue(parser)
             raise
         self._keep_prologue(parser)
-        return marked(found, [message.first_line for message in run])
+        return marked(quads, [message.first_line for message in run])
 
     def _keep_prologue(self, parser: Any) -> None:
         if self._form is Format.RDFM:

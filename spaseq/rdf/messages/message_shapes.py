@@ -158,9 +158,9 @@ def _value(begin: int, end: int, word: bytes, may_have_prefixes: bool) -> _Value
         return _Value(begin, end, kernel.NUMBER, b"", mark, b"9." + other[2:])
     mark, other = b"x%bx" % mark, b"x%bx" % other
     for pattern, kind in _IRI_VALUES if may_have_prefixes else ():
-        found = pattern.fullmatch(word)
-        if found is not None:
-            return _Value(begin, end, kind, found[1], mark, other)
+        match = pattern.fullmatch(word)
+        if match is not None:
+            return _Value(begin, end, kind, match[1], mark, other)
     return _Value(begin, end, kernel.TEXT, b"", mark, b"urn:x:" + other)
 
 
@@ -179,8 +179,8 @@ def _names_iris(context: Any, inside: bool = False) -> bool:
 def _replaced(text: bytes, texts: Mapping[_Value, bytes]) -> bytes:
     """The line with other texts in the place of some values, which are in order."""
     parts, at = list[bytes](), 0
-    for value, own in texts.items():
-        parts += text[at : value.begin], own
+    for value, new_text in texts.items():
+        parts += text[at : value.begin], new_text
         at = value.end
     return b"".join([*parts, text[at:]])
 
@@ -248,9 +248,9 @@ def _shape(text: bytes, roles: Mapping[_Value, _Role], quads: bytes) -> MessageS
     """The shape in which these values vary, given the quads of the line with their marks."""
     parts, at = list[tuple[bytes, int]](), 0
     places = dict[bytes, tuple[int, int]]()
-    for place, (value, role) in enumerate(roles.items()):
+    for number, (value, role) in enumerate(roles.items()):
         if role is not _ABSENT:
-            places[role.mark] = place, role.form
+            places[role.mark] = number, role.form
         kind, quoted = role.kind or value.kind, value.kind != kernel.NUMBER
         parts.append((text[at : value.begin + quoted] + value.head, kind))
         at = value.end - quoted

@@ -49,8 +49,8 @@ _ABOUT = frozenset(
 @cache
 def _core_with_dates() -> dict[str, Any]:
     """The core context, whose dates and times are those of XML Schema."""
-    own = {name: f"http://www.w3.org/2001/XMLSchema#{_XSD[name]}" for name in _XSD}
-    return core_context() | own
+    dates = {name: f"http://www.w3.org/2001/XMLSchema#{_XSD[name]}" for name in _XSD}
+    return core_context() | dates
 
 
 class NgsiLog(WrappedLog):
@@ -66,8 +66,8 @@ class NgsiLog(WrappedLog):
         entities = data if isinstance(data, list) else [data]
         given, name = value.get("@context"), value.get("id")
         for number, entity in enumerate(entities, 1):
-            own = name if len(entities) == 1 or name is None else f"{name}#{number}"
-            yield from self._event(entity, own, value, given)
+            event_name = name if len(entities) == 1 or name is None else f"{name}#{number}"
+            yield from self._event(entity, event_name, value, given)
 
     def _event(
         self, entity: Any, name: str | None, around: Mapping[str, Any], given: Any
@@ -114,13 +114,13 @@ def _time(entity: Mapping[str, Any], around: Mapping[str, Any]) -> str | None:
     or created, else when the notification was sent. A text that is no time is taken as it is, so
     that it is reported.
     """
-    own = [*_attributes(entity), entity]
+    parts = [*_attributes(entity), entity]
     for keys in (("observedAt", "deletedAt"), ("modifiedAt",), ("createdAt",)):
-        texts = [each[key] for each in own for key in keys if key in each]
+        texts = [each[key] for each in parts for key in keys if key in each]
         if texts:
             return max(map(_text, texts), key=instant) if len(texts) > 1 else _text(texts[0])
-    found = around.get("notifiedAt")
-    return None if found is None else _text(found)
+    notified = around.get("notifiedAt")
+    return None if notified is None else _text(notified)
 
 
 def _text(time: Any) -> str:
@@ -147,8 +147,8 @@ def _is_attribute(value: Mapping[str, Any]) -> bool:
 
 
 def _is_typed(value: Mapping[str, Any]) -> bool:
-    own = value.get("type")
-    return isinstance(own, str) and own in _ATTRIBUTE_TYPES
+    kind = value.get("type")
+    return isinstance(kind, str) and kind in _ATTRIBUTE_TYPES
 
 
 def _simplified(value: Any) -> Any:
@@ -180,12 +180,12 @@ def _is_instance(value: Mapping[str, Any]) -> bool:
 
 
 def _instance(value: Mapping[str, Any], time: str | None) -> dict[str, Any]:
-    found = {key: each if key in _ABOUT else _normalized(each, time) for key, each in value.items()}
+    parts = {key: each if key in _ABOUT else _normalized(each, time) for key, each in value.items()}
     member = next((key for key in _TYPES if key in value), None)
-    if "type" not in found and member is not None:
-        found["type"] = "GeoProperty" if _is_geometry(value[member]) else _TYPES[member]
+    if "type" not in parts and member is not None:
+        parts["type"] = "GeoProperty" if _is_geometry(value[member]) else _TYPES[member]
     if member is not None and value[member] in (_NULL, {"@none": _NULL}, [_NULL]):
-        del found[member]
+        del parts[member]
         if time is not None:
-            found.setdefault("deletedAt", time)
-    return found
+            parts.setdefault("deletedAt", time)
+    return parts

@@ -59,11 +59,11 @@ def observation_messages(
         document = described(*given)
         if document is None:
             continue
-        found = [*observations(document, options.time_predicate)]
-        if not found:
+        events = [*observations(document, options.time_predicate)]
+        if not events:
             in_file(None, "no sosa:Observation is in it", message.shown)
-        found.sort(key=lambda event: _instant(event.time))
-        yield message_of(found, options.time_predicate, line)
+        events.sort(key=lambda event: _instant(event.time))
+        yield message_of(events, options.time_predicate, line)
 
 
 def _documents(data: IO[bytes], limits: Limits) -> Iterator[MessageText]:
@@ -78,8 +78,8 @@ def _documents(data: IO[bytes], limits: Limits) -> Iterator[MessageText]:
 
 
 def _instant(time: str | None) -> float:
-    found = None if time is None else parse_time(time)
-    return float("inf") if found is None else found
+    time_ms = None if time is None else parse_time(time)
+    return float("inf") if time_ms is None else time_ms
 
 
 def observations(document: Description, time_predicate: str) -> Iterator[DescribedEvent]:
@@ -89,11 +89,11 @@ def observations(document: Description, time_predicate: str) -> Iterator[Describ
     the end of its phenomenonTime.
     """
     above = _collections(document)
-    own = {s for s in document.about if OBSERVATION in document.objects(s, TYPE)}
-    own |= above.keys() - {s for s in above if COLLECTION in document.objects(s, TYPE)}
+    names = {s for s in document.about if OBSERVATION in document.objects(s, TYPE)}
+    names |= above.keys() - {s for s in above if COLLECTION in document.objects(s, TYPE)}
     for name in document.about:
-        if name in own:
-            yield _event(name, document, above, own, f"<{time_predicate}>")
+        if name in names:
+            yield _event(name, document, above, names, f"<{time_predicate}>")
 
 
 def _collections(document: Description) -> dict[str, list[str]]:
@@ -146,9 +146,9 @@ def _inherited(name: str, document: Description, above: dict[str, list[str]]) ->
 def _time(said: list[Triple], document: Description, time_predicate: str) -> str | None:
     """The literal of an observation's time."""
     for predicate in (time_predicate, _RESULT_TIME):
-        found = next((o for _, p, o in said if p == predicate), None)
-        if found is not None:
-            return found
+        literal = next((o for _, p, o in said if p == predicate), None)
+        if literal is not None:
+            return literal
     for _, predicate, node in said:
         if predicate == _PHENOMENON_TIME:
             return node if node[0] == '"' else _end_of(node, document)

@@ -72,12 +72,12 @@ def turtle_messages(data: IO[bytes], limits: Limits) -> Iterator[MessageText]:
 
 
 def _line_delimiters(text: bytes, last: bool) -> tuple[list[tuple[int, int]], int]:
-    found = []
+    delimiters = []
     for word in LINE_DELIMITER.finditer(text):
         begin = word.start()
         if not text[text.rfind(b"\n", 0, begin) + 1 : begin].strip(b" \t"):
-            found.append((begin, begin + len(b"MESSAGE")))
-    return found, len(text)
+            delimiters.append((begin, begin + len(b"MESSAGE")))
+    return delimiters, len(text)
 
 
 def _turtle_delimiters(text: bytes, last: bool) -> tuple[list[tuple[int, int]], int]:
@@ -115,9 +115,9 @@ class _LogCutter:
             whole = (
                 text if len(text) > self._limits.event_bytes or not piece else text[: _end(text)]
             )
-            found, after = self._delimiters(whole, not piece)
+            delimiters, after = self._delimiters(whole, not piece)
             at = 0
-            for begin, end in found:
+            for begin, end in delimiters:
                 self._add(text[at:begin])
                 yield self._message()
                 self._line += text.count(b"\n", begin, end)

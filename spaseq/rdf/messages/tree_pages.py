@@ -93,7 +93,7 @@ class TreePage:
 
     def _described(self, stream: str) -> FeedDescription:
         paths = [
-            self._path(found[0]) if (found := self.document.objects(stream, predicate)) else None
+            self._path(nodes[0]) if (nodes := self.document.objects(stream, predicate)) else None
             for predicate in (_TIME_PATH, _ORDER_PATH)
         ]
         polling = self.document.objects(stream, f"{_LDES}pollingInterval>")
@@ -128,10 +128,10 @@ class TreePage:
 
     def members(self, feed: FeedDescription) -> Iterator[Member]:
         """The members of the page."""
-        found = dict.fromkeys(
-            o for own in self.document.about.values() for _, p, o in own if p == _MEMBER
+        names = dict.fromkeys(
+            o for said in self.document.about.values() for _, p, o in said if p == _MEMBER
         )
-        for name in found:
+        for name in names:
             triples = dict.fromkeys(self.document.closure([name]))
             triples |= dict.fromkeys(self.document.graphs.get(name, ()))
             times = _reached(name, feed.time, [*triples])
@@ -168,9 +168,9 @@ def _reached(name: str, path: Path | None, triples: Sequence[Triple]) -> list[st
     return nodes
 
 
-def _order(found: Sequence[str]) -> tuple[int, str]:
+def _order(values: Sequence[str]) -> tuple[int, str]:
     """What orders members of one time: numbers by value, then texts."""
-    text = split_literal(found[0])[0] if found and found[0][0] == '"' else "".join(found[:1])
+    text = split_literal(values[0])[0] if values and values[0][0] == '"' else "".join(values[:1])
     try:
         return int(text), ""
     except ValueError:

@@ -81,16 +81,16 @@ class WrappedLog(JsonLog):
             value = json.loads(text) if is_read else self.measured_value(text)
         ready: list[tuple[str | None, JsonMessage]] = []
         for each in value if isinstance(value, list) else [value]:
-            for found in self._events(each):
+            for event in self._events(each):
                 try:
-                    if isinstance(found, str):
-                        raise ValueError(found)
-                    ready.append((found.time, self._json(message, found)))
+                    if isinstance(event, str):
+                        raise ValueError(event)
+                    ready.append((event.time, self._json(message, event)))
                 except PARSER_ERRORS as error:
                     refuse(message, error)
         if len(ready) > 1:
             ready.sort(key=lambda each: instant(each[0]))
-        return [own for _, own in ready]
+        return [made for _, made in ready]
 
     def _json(self, message: MessageText, event: WrappedEvent) -> JsonMessage:
         nodes = [*event.nodes, *([{"@id": event.name, **event.about}] if event.about else [])]
@@ -118,22 +118,22 @@ class WrappedLog(JsonLog):
 
 def instant(text: str | None) -> float:
     """The time (ms) that an xsd:dateTime says; infinite for a text that is none."""
-    found = None if text is None else parse_datetime(text)
-    return float("inf") if found is None else found
+    time_ms = None if text is None else parse_datetime(text)
+    return float("inf") if time_ms is None else time_ms
 
 
 def json_documents(data: IO[bytes], limits: Limits) -> Iterator[LoggedLines]:
     """The messages of a file: its lines, or else the whole of it."""
     log = logged_lines(data, limits)
     for lines in log:
-        for place in range(len(lines)):
-            (message,) = lines.messages(place, place + 1)
+        for number in range(len(lines)):
+            (message,) = lines.messages(number, number + 1)
             if message.refusal is not None or _is_json(message.text):
                 yield lines
                 yield from log
                 return
             if message.text.strip():
-                text = lines.text(place)
+                text = lines.text(number)
                 for more in log:
                     if len(text) > limits.event_bytes:
                         break

@@ -75,10 +75,10 @@ def _ms_of_numpy(when: np.datetime64) -> int:
     """Milliseconds of a NumPy time, in Python's integers, which do not overflow."""
     if str(when) == "NaT":
         raise ValueError
-    found = re.fullmatch(r"datetime64\[(\d*)(\w+)\]", str(when.dtype))
-    if found is None:
+    match = re.fullmatch(r"datetime64\[(\d*)(\w+)\]", str(when.dtype))
+    if match is None:
         raise ValueError
-    unit, count = found[2], int(found[1] or 1)
+    unit, count = match[2], int(match[1] or 1)
     ticks = int(when.astype("int64")) * count
     if unit in _TICKS:
         return ticks // _TICKS[unit]

@@ -231,17 +231,17 @@ def _count(
 ) -> None:
     """Add an operand of a row to a sum of its group, or with sign -1 take it away."""
     kind = kinds[operand, place]
-    own = numbers[to, group]
-    own[BOTH + kind] += sign
+    digits = numbers[to, group]
+    digits[BOTH + kind] += sign
     if kind != NONE and kind != OTHER:
         m = whole[operand, place] * sign
         limb, bits = shifts[operand, place] >> 5, shifts[operand, place] & 31
         if kind == DECIMAL:
             limb += LIMBS
         low, high = (m & MASK) << bits, (m >> DIGIT) << bits
-        own[limb] += low & MASK
-        own[limb + 1] += (low >> DIGIT) + (high & MASK)
-        own[limb + 2] += high >> DIGIT
+        digits[limb] += low & MASK
+        digits[limb + 1] += (low >> DIGIT) + (high & MASK)
+        digits[limb + 2] += high >> DIGIT
 
 
 @inlined_device_function
@@ -273,13 +273,13 @@ def _enter_queues(
             if known < value or (known == value and kinds[operand, other] != kind):
                 break
             back = before[queue, other]
-        own = place + base + 1
+        row = place + base + 1
         before[queue, place], after[queue, place] = back, 0
         if back > 0:
-            after[queue, back - 1 - base] = own
+            after[queue, back - 1 - base] = row
         else:
-            ends[group, 2 * queue] = own
-        ends[group, 2 * queue + 1] = own
+            ends[group, 2 * queue] = row
+        ends[group, 2 * queue + 1] = row
 
 
 @inlined_device_function
@@ -317,10 +317,10 @@ def _approximation(
     numbers: Int64s, operand: int, group: int, first: int, unit: float
 ) -> tuple[float, float]:
     """A sum as a double, and the sum of its digits' magnitudes; the first digit counts `unit`s."""
-    own = numbers[operand, group]
+    digits = numbers[operand, group]
     value = near = 0.0
     for i in range(LIMBS):
-        digit = own[first + i] * unit
+        digit = digits[first + i] * unit
         value += digit
         near += abs(digit)
         unit *= 4294967296.0
@@ -399,13 +399,13 @@ def digits_of_doubles(bits: Int64s, whole: Int64s, shift: Int16s, fits: Bools) -
     Numbers that a sum has no room for become 0.
     """
     for i in range(len(bits)):
-        own = bits[i]
-        exponent = (own >> 52) & 0x7FF
-        m = (own & 0xFFFFFFFFFFFFF) | 0x10000000000000
+        word = bits[i]
+        exponent = (word >> 52) & 0x7FF
+        m = (word & 0xFFFFFFFFFFFFF) | 0x10000000000000
         place = exponent - _EXPONENT
-        is_zero = (own << 1) == 0
+        is_zero = (word << 1) == 0
         has_room = place >= 0 and place <= _LAST_SHIFT  # not so for infinite ones and NaN
-        whole[i] = (-m if own < 0 else m) if has_room else 0
+        whole[i] = (-m if word < 0 else m) if has_room else 0
         shift[i] = place if has_room else 0
         fits[i] = has_room or is_zero
 
