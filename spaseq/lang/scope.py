@@ -64,8 +64,10 @@ class _SeenBefore:
             case Repeat(body=body, until=until):
                 if until is not None:
                     self.walk(until.body, before | self.whole)
+                if not step.is_scope:
+                    return self.walk(body, before)
                 # A repetition starts with its group variables unbound, and after earlier ones.
-                owned = set(self.scope.owned_within(step.id)) if step.is_scope else set()
+                owned = set(self.scope.owned_within(step.id))
                 return self.walk(body, (before | _bound(body, self.binds)) - owned)
             case Negation(body=body):
                 self.walk(body, before | self.whole)

@@ -127,3 +127,10 @@ def test_what_can_be_joined_afterwards_is() -> None:
     for pattern in (p for name, p in PATTERNS.items() if name not in joined):
         plan = compile_query(query("A ; B", pattern))
         assert [g.name for g in plan.patterns.gpms if g.correlation is not None] == ["B"]
+
+
+@pytest.mark.parametrize("sequence", ["B? ; A", "(B ; A)? : A", "(B? | A) ; A"])
+def test_a_step_that_does_not_repeat_has_none_of_its_own_values_before(sequence: str) -> None:
+    plan = compile_query(query(sequence, PATTERNS["OPTIONAL"].replace("?a", "?b")))
+    assert all(gpm.correlation is None for gpm in plan.patterns.gpms)
+    assert check(sequence, PATTERNS["OPTIONAL"].replace("?a", "?b"), range(4)).answered["(all)"]
