@@ -65,9 +65,7 @@ def _check(label: BracketLabel, edge: Edge) -> None:
             "AND has an operand of several steps or streams, or one that looks at a later one"
         )
     if not all(map(is_single, label.operands)):
-        if edge.join is not None and edge.join.kind == ";":
-            raise NotSingle("the matches of an alternative of several steps compete after `;`")
-        raise NotSingle("an alternative begins with a loop that has an UNTIL")
+        raise NotSingle("the matches of an alternative of several steps compete after `;`")
 
 
 def is_single(operand: Automaton) -> bool:

@@ -19,10 +19,14 @@ Counts: TypeAlias = tuple[tuple[int, int], ...]
 
 @record
 class Action:
-    """The effect of an edge on a repeated step."""
+    """The effect of an edge on a repeated step.
+
+    `opens`: the step begins a way through a bracket, so that nothing stands before it there.
+    """
 
     kind: Literal["start", "again", "exit"]
     repeat: int
+    opens: bool = False
 
 
 @record

@@ -59,16 +59,7 @@ class _Inlining:
         if edge.join is not None and edge.join.kind == ";":
             return False
         operands = edge.label.operands
-        return not all(map(is_single, operands)) and all(map(self._is_free, operands))
-
-    def _is_free(self, operand: Automaton) -> bool:
-        """Whether an operand neither begins nor ends in a way that depends on what is around it."""
-        start, *others = operand.states
-        ends = [end for state in others for end in state.acceptances]
-        ways: tuple[Edge | Acceptance, ...] = (*start.edges, *ends)
-        if any(way.negations or way.exits for way in ways):
-            return False
-        return not any(a.repeat in self._program.untils for e in start.edges for a in e.actions)
+        return not all(map(is_single, operands)) and all(map(_is_free, operands))
 
     def program(self) -> Program:
         states = [self._state(place) for place in self._todo]  # grows while it is walked
@@ -116,7 +107,7 @@ class _Inlining:
         for operand in edge.label.operands:
             within = (*inside, _Inside(original, operand))
             for first in operand.states[0].edges:
-                actions = edge.actions + first.actions
+                actions = edge.actions + tuple(replace(a, opens=True) for a in first.actions)
                 begins = replace(
                     first,
                     join=edge.join,
@@ -132,3 +123,11 @@ class _Inlining:
             self._numbers[place] = len(self._todo)
             self._todo.append(place)
         return self._numbers[place]
+
+
+def _is_free(operand: Automaton) -> bool:
+    """Whether an operand neither begins nor ends in a way that depends on what is around it."""
+    start, *others = operand.states
+    ends = [end for state in others for end in state.acceptances]
+    ways: tuple[Edge | Acceptance, ...] = (*start.edges, *ends)
+    return not any(way.negations or way.exits for way in ways)

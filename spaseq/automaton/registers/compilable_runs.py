@@ -470,6 +470,8 @@ class _Testing:
         for action in edge.actions:
             until = self._program.untils.get(action.repeat)
             if until is not None and action.kind != "exit":
+                if action.opens and edge.join is not None:
+                    raise NoKernel("an alternative begins with a loop that has an UNTIL")
                 negated = self._negated(until)
                 tests = self._checks.ending(source, negated)
                 if tests is not None:

@@ -171,7 +171,7 @@ def follow(
 
 def _until(until: int, action: Action, obligations: tuple[Duty, ...], run: Run) -> tuple[Duty, ...]:
     """The obligations once a repetition of a loop with UNTIL begins."""
-    after, kept = run.last, list(obligations)
+    after, kept = None if action.opens else run.last, list(obligations)
     if action.kind == "again":
         at = max(
             i

@@ -47,6 +47,9 @@ SEQUENCES = [
     ("A: (B; E? | E): N", "12 SECONDS"),
     ("A: (B: (C | N; E) | E): N", "25 SECONDS"),
     ("C!; (A; B | A; N!; E); C!", "30 SECONDS"),
+    ("A: (B+ UNTIL N | C; E)", "20 SECONDS"),
+    ("A: (R{2,} UNTIL N; C | B; E)", "40 SECONDS"),
+    ("A, (B+ UNTIL N; C | E)", "30 SECONDS"),
 ]
 """Brackets of single GPMs; those of several steps become ways of their own."""
 
@@ -92,7 +95,6 @@ def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
     ("sequence", "reason"),
     [
         ("A; (B; C | E)", "the matches of an alternative of several steps compete after `;`"),
-        ("A: (B+ UNTIL N | C; E)", "an alternative begins with a loop that has an UNTIL"),
         ("A; (B & C)", "a bracket with & may take several solutions of one event"),
     ],
 )
