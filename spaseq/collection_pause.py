@@ -33,3 +33,20 @@ def keep_all() -> None:
     if not gc.get_freeze_count():  # others stay frozen
         gc.freeze()
         gc.unfreeze()
+
+
+@contextmanager
+def old_objects_kept() -> Iterator[None]:
+    """The collector does not look at objects that are older than this context.
+
+    A long run makes enough new objects for a look at all, and the plans of many queries are most of
+    these. They stay until the run ends.
+    """
+    if gc.get_freeze_count():  # others keep them
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

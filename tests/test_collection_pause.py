@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from spaseq.collection_pause import collection_paused, keep_all
+from spaseq.collection_pause import collection_paused, keep_all, old_objects_kept
 
 
 def test_the_collector_is_paused_and_goes_on() -> None:
@@ -52,3 +52,14 @@ def test_what_others_have_frozen_stays_frozen() -> None:
         assert gc.get_freeze_count() > 0
     finally:
         gc.unfreeze()
+
+
+def test_old_objects_are_not_looked_at_until_the_context_ends() -> None:
+    gc.unfreeze()
+    with pytest.raises(KeyError), old_objects_kept():
+        assert gc.get_freeze_count() > 0
+        with old_objects_kept():
+            pass
+        assert gc.get_freeze_count() > 0
+        raise KeyError
+    assert not gc.get_freeze_count()

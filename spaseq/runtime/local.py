@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import chain
 
 from spaseq.algebra.answers import Answer
-from spaseq.collection_pause import collection_paused
+from spaseq.collection_pause import collection_paused, old_objects_kept
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.plan.families import Family, UnitPlan, families_of
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -50,7 +51,8 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
     """
     started, process = time.monotonic(), ProcessCounts()
     try:
-        yield from _run_batches(job)
+        with old_objects_kept() if len(job.plans) > 1 else nullcontext():
+            yield from _run_batches(job)
     finally:
         job.stats.seconds = time.monotonic() - started
         process.add_to(job.stats)
