@@ -19,11 +19,18 @@ WINDOW_MS = 60_000
 
 
 def plan_of(
-    sequence: str, before: str = "WITHIN 1 MINUTES", gpms: str = "ABN", select: str = "?x"
+    sequence: str,
+    before: str = "WITHIN 1 MINUTES",
+    gpms: str = "ABN",
+    select: str = "?x",
+    condition: str = "",
 ) -> QueryPlan:
-    """The plan of a query over events with the predicates a, b and n."""
+    """The plan of a query over events with the predicates a, b and n; B has a condition."""
+    conditions = {"B": condition}
     defined = " ".join(
-        f"DEFINE GPM {gpm} ON S {{ ?x <http://e/{gpm.lower()}> ?{gpm.lower()} }}" for gpm in gpms
+        f"DEFINE GPM {gpm} ON S {{ ?x <http://e/{gpm.lower()}> ?{gpm.lower()} "
+        f"{conditions.get(gpm, '')} }}"
+        for gpm in gpms
     )
     return compile_query(
         f"SELECT {select} {before} FROM STREAM S <http://e/s> WHERE {{ SEQ({sequence}) {defined} }}"
@@ -41,6 +48,10 @@ SHAPES = {
     "two events": plan_of("A; B", gpms="AB"),
     "repeated": plan_of("A+; N!", gpms="AN"),
     "next": plan_of("A; B; N!", select="NEXT ?x"),
+    "correlated greedy end": plan_of("A; B++", gpms="AB", condition="FILTER (?b >= ?a)"),
+    "correlated, tumbling": plan_of(
+        "A; B++", "WITHIN 1 MINUTES TUMBLING", "AB", condition="FILTER (?b >= ?a)"
+    ),
 }
 
 
@@ -112,3 +123,16 @@ def test_sleeping_changes_no_answer(shape: str) -> None:
             assert found == expected, (seed, now)
             answered += len(expected)
     assert answered and slept
+
+
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if "correlated" in shape])
+def test_runs_tell_when_the_first_window_closes(shape: str) -> None:
+    plan = SHAPES[shape]
+    stage = SingleQuery(plan)
+    assert plan.sequence.evaluator.name == "compiled-registers"
+    stage.push(rows(plan, (61_000, "x", "a"), (62_000, "x", "b")))
+    for ms in (63_000, 64_000):
+        assert not stage.advance(ms)
+    close = 61_000 + WINDOW_MS - (1000 if "tumbling" in shape else 0)
+    assert stage.sleeps(close - 1) and not stage.sleeps(close)
+    assert len(stage.advance(close)) == 1

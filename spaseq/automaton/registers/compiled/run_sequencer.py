@@ -101,7 +101,6 @@ class RunSequencer:
     def __init__(self, machine: Machine) -> None:
         self._machine, window = machine, machine.window
         self._tables = tables = run_tables(machine.program, machine.gpms, machine.partition, window)
-        self._counted = isinstance(window, Counted)
         self._builder = MatchBuilder(machine)
         self._terms = {n.variable: Interner() for n in tables.numbers if n.by_term}
         replayed = None
@@ -259,9 +258,13 @@ class RunSequencer:
         """The time (ms) before which no match comes without further rows; None: none comes."""
         if self._python is not None:
             return self._python.next_close
-        if self._tables.closings and not self._counted and self._runs.alive(_EVER).any():
-            return _EVER  # the runs do not tell
-        return None if self._outer is None else self._outer.waiting.next_close
+        window, closes = self._machine.window, list[int | None]()
+        if self._outer is not None:
+            closes.append(self._outer.waiting.next_close)
+        if self._tables.closings and not isinstance(window, Counted):
+            first = self._runs.first_closing()
+            closes.append(None if first is None else window.close(first))
+        return min((close for close in closes if close is not None), default=None)
 
     def live_runs(self) -> int:
         """How many runs wait."""

@@ -301,6 +301,18 @@ class RunState:
             if full != kernel.DONE:
                 self._make_room_for_matches(int(cursor[kernel.NEED]))
 
+    def first_closing(self) -> int | None:
+        """The measure at which the first run began that waits for the close of its window."""
+        block, _, _, run = self._waiting
+        is_closing = self._tables.program.edge[:-1, kernel.KIND] == kernel.CLOSING
+        own = block.reshape(len(self._progress), -1, kernel.BLOCK_COLUMNS)[:, is_closing]
+        own = own[own[:, :, kernel.COUNT] > 0].astype(np.int64)
+        if not len(own):
+            return None
+        place, count = own[:, kernel.PLACE], own[:, kernel.COUNT]
+        at = np.repeat(place - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
+        return int(self._node[run[at], kernel.ORIGIN].min())
+
     # --- contents ---------------------------------------------------------------------------------
 
     @property
