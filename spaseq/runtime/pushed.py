@@ -27,6 +27,7 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.arrivals.passing_time import Watched
 from spaseq.runtime.job.chaining import RegisteredStream, reading_order
+from spaseq.runtime.possible_units import PossibleUnits
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, may_fail, restored_unit
 from spaseq.runtime.unit_stages import Rows, StageFactory
 from spaseq.stages.maintained_graphs import MaintainedGraphs, MaintainedState
@@ -231,6 +232,8 @@ class PushedQueries:
             self._suppressed_now = self._muted_now = self._exceeded = None
             for iri in query.plan.inputs.streams:
                 self._readers.setdefault(iri, []).append(unit)
+                if iri in self._possible:
+                    self._possible[iri].add(unit)
 
     def _connect(self, queries: Sequence[PushedQuery]) -> None:
         """Let queries read their streams; they are in reading order."""
@@ -244,6 +247,7 @@ class PushedQueries:
         self._sources = self._groups = None
         self._suppressed_now = self._muted_now = self._exceeded = None
         self._readers: dict[str, list[PushedUnit]] = {}
+        self._possible: dict[str, PossibleUnits] = {}  # by stream, once it is asked for
         for unit in self._units:
             for iri in unit.queries[0].plan.inputs.streams:
                 self._readers.setdefault(iri, []).append(unit)
@@ -300,7 +304,12 @@ class PushedQueries:
     ) -> Found:
         """The solutions of one event of a stream, at an instant, of the graph `name`."""
         found: Found = []
-        for unit in self._readers.get(iri, ()):
+        units: Sequence[PushedUnit] = self._readers.get(iri, ())
+        if len(units) >= thresholds.current.template_queries:
+            if iri not in self._possible:
+                self._possible[iri] = PossibleUnits(iri, units)
+            units = self._possible[iri].of(triples)
+        for unit in units:
             try:
                 rows = unit.match_event(iri, instant, name, triples)
             except Exception as error:

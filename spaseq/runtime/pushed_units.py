@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spaseq.algebra.answers import Answer
+from spaseq.algebra.needs import Need, needs
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import RunError
@@ -17,6 +18,7 @@ from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
 from spaseq.plan.families import Family, UnitPlan, family_again
+from spaseq.plan.pattern_templates import is_stateless
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -94,6 +96,7 @@ class PushedUnit:
         self._tabled_units = [unit]  # what each of the tables is of
         self._tables = [how.patterns(unit)]
         self._events: SingleEventStage | None = None  # made for the first single event
+        self._needs: dict[str, Sequence[frozenset[Need]] | None] = {}  # by stream, once asked for
 
     def graphs_changed(self, graphs: Collection[str]) -> None:
         """Take note that the values of graphs are others, for events of some times."""
@@ -159,6 +162,17 @@ class PushedUnit:
 
     def _number(self, query: PushedQuery) -> int:
         return next(n for n, own in self._members.items() if own is query)
+
+    def needs(self, iri: str) -> Sequence[frozenset[Need]] | None:
+        """The triples that each GPM needs of an event of a stream, to have solutions.
+
+        None if stage 2 may need to know of other events, too.
+        """
+        if iri not in self._needs:
+            plan = self._tabled_units[0].plan
+            is_asked = self.is_family or plan.inputs.windows or plan.changing is not None
+            self._needs[iri] = None if is_asked or not is_stateless(plan) else _needs(plan, iri)
+        return self._needs[iri]
 
     def match_event(
         self, iri: str, instant: tuple[int, int], name: str | None, triples: Sequence[Triple]
@@ -254,6 +268,18 @@ class PushedUnit:
         members = [(n, row[n], plan.signature.canonical) for n, plan in self._plans.items()]
         head = self._family.places, len(owners), members
         return dump_plain([self.sequence.snapshot(), *head])
+
+
+def _needs(plan: QueryPlan, iri: str) -> Sequence[frozenset[Need]] | None:
+    """The triples that each GPM needs of an event of a stream; None if one needs none."""
+    stream = plan.inputs.streams.index(iri)
+    patterns = [
+        gpm.correlation.core if gpm.correlation else gpm.pattern
+        for gpm in plan.patterns.evaluated
+        if stream in gpm.streams
+    ]
+    found = [*dict.fromkeys(map(needs, patterns))]
+    return found if all(found) else None
 
 
 def _family_unit(
