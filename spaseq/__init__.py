@@ -110,8 +110,8 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    own = (name for name in globals() if name.startswith("__") and name not in _HOMES)
-    return sorted({*__all__, *_MODULES, *own})
+    dunders = (name for name in globals() if name.startswith("__") and name not in _HOMES)
+    return sorted({*__all__, *_MODULES, *dunders})
 
 
 def load_ipython_extension(ipython: Any) -> None:

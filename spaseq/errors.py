@@ -170,7 +170,7 @@ class BadEvents(InputError):
 
     def __init__(self, bad: Sequence[tuple[int, SpaseqError]], matches: Sequence[Any]) -> None:
         self.bad, self.matches = tuple(bad), list(matches)
-        shown = [f"event {place}: {error}" for place, error in self.bad[:_SHOWN]]
+        shown = [f"event {event}: {error}" for event, error in self.bad[:_SHOWN]]
         if len(self.bad) > _SHOWN:
             shown.append(f"and {len(self.bad) - _SHOWN} more")
         super().__init__("; ".join(shown))

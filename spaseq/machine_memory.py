@@ -16,12 +16,12 @@ _UNKNOWN = 2**31
 def machine_memory(groups: Path = Path("/sys/fs/cgroup")) -> int:
     """The bytes of memory of the machine or its container; 2 GB if the system does not tell."""
     try:
-        found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # not POSIX
-        found = _UNKNOWN
+        memory = _UNKNOWN
     for name in _LIMITS:
         try:
-            found = min(found, int((groups / name).read_text()))
+            memory = min(memory, int((groups / name).read_text()))
         except (OSError, ValueError):  # there is no such limit
             continue
-    return found
+    return memory

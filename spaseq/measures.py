@@ -91,5 +91,5 @@ class ProcessCount:
 
     def take(self) -> int:
         """The number since the last call, or since this object was made."""
-        found, self._before = self.total - self._before, self.total
-        return found
+        since_last, self._before = self.total - self._before, self.total
+        return since_last

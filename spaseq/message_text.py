@@ -39,8 +39,8 @@ def one_line(text: str) -> str:
     return _ESCAPED_IN_LINE.sub(_escape, text)
 
 
-def _escape(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04X}"
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04X}"
 
 
 def without_passwords(text: str) -> str:
@@ -49,7 +49,7 @@ def without_passwords(text: str) -> str:
     >>> without_passwords("SERVICE <http://me:secret@example.org/sparql>")
     'SERVICE <http://*********@example.org/sparql>'
     """
-    return _USER.sub(lambda found: found[1] + "*" * (len(found[0]) - len(found[1]) - 1) + "@", text)
+    return _USER.sub(lambda match: match[1] + "*" * (len(match[0]) - len(match[1]) - 1) + "@", text)
 
 
 def public_address(url: str) -> str:
@@ -58,8 +58,8 @@ def public_address(url: str) -> str:
     >>> public_address("https://me:secret@example.org/sparql?token=1234")
     'https://***@example.org/sparql?***'
     """
-    place, mark, _ = _USER_OF_ADDRESS.sub(r"\1***@", url).partition("?")
-    return f"{place}?***" if mark else place
+    address, mark, _ = _USER_OF_ADDRESS.sub(r"\1***@", url).partition("?")
+    return f"{address}?***" if mark else address
 
 
 class EscapedStream(io.TextIOBase):

@@ -38,9 +38,9 @@ def run_ahead(items: Iterator[Given], name: str) -> Iterator[Given]:
     if (os.cpu_count() or 1) == 1:
         yield from items
         return
-    for found in _results(_Ahead(_nothing, items, 2), 1, name):
-        yield found[0]
-        del found
+    for pair in _results(_Ahead(_nothing, items, 2), 1, name):
+        yield pair[0]
+        del pair
 
 
 def _nothing(item: object) -> None:
@@ -53,9 +53,9 @@ def _results(ahead: _Ahead[Given, Found], threads: int, name: str) -> Iterator[t
     for worker in workers:
         worker.start()
     try:
-        while (found := ahead.take()) is not None:
-            yield found
-            del found  # releases its memory
+        while (pair := ahead.take()) is not None:
+            yield pair
+            del pair  # releases its memory
     finally:
         ahead.stop()
         for worker in workers:
@@ -81,12 +81,12 @@ class _Ahead(Generic[Given, Found]):
         with self._changed:
             while not self._changed.wait_for(lambda: self._taken in self._results, _LOOK_SECONDS):
                 pass
-            found = self._results.pop(self._taken)
+            result = self._results.pop(self._taken)
             self._taken += 1
             self._changed.notify_all()
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        if isinstance(result, BaseException):
+            raise result
+        return result
 
     def stop(self) -> None:
         """Let the threads end after the items that they read at present."""

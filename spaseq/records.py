@@ -30,7 +30,7 @@ def record(cls: type[T]) -> type[T]:
     >>> Span(1), Span(1) == Span(1, 0), {Span(1): 2}[Span(1)]
     (Span(start=1, end=0), True, 2)
     """
-    own = {name for name, value in cls.__dict__.items() if value is not None}
+    attributes = {name for name, value in cls.__dict__.items() if value is not None}
     documented = cls.__doc__ is not None
     if not documented:
         cls.__doc__ = "."  # `dataclass` would take long to write one
@@ -45,7 +45,7 @@ def record(cls: type[T]) -> type[T]:
         *_state(fields),
         *_FROZEN,
     ):
-        if method.__name__ not in own:
+        if method.__name__ not in attributes:
             setattr(made, method.__name__, method)
     return made
 

@@ -48,17 +48,17 @@ class ScratchDirectory(tempfile.TemporaryDirectory[str]):
                 self._lock = None
 
 
-def sweep(place: Path, new_seconds: float = _NEW_SECONDS) -> None:
+def sweep(directory: Path, new_seconds: float = _NEW_SECONDS) -> None:
     """Remove the directories that processes left when they were killed.
 
     Args:
-        place: the temporary directory.
+        directory: the temporary directory.
         new_seconds: directories that changed since are left alone.
     """
     if fcntl is None:
         return
     before = time.time() - new_seconds
-    for path in place.glob(f"{_PREFIX}*"):
+    for path in directory.glob(f"{_PREFIX}*"):
         with suppress(OSError):
             status = path.lstat()
             if status.st_uid != os.geteuid() or status.st_mtime > before or path.is_symlink():

@@ -29,14 +29,14 @@ def main() -> None:
     _say({})
     given = json.loads(sys.stdin.readline())
     _limit_memory(int(given["memory"]))
-    found: list[Any] = []
+    templates: list[Any] = []
 
     def compiled() -> None:
-        found.append(environment(given["ending"]).from_string(given["source"]))
+        templates.append(environment(given["ending"]).from_string(given["source"]))
 
     def rendered() -> str:
         answer, query = shown(asked["answer"]), asked["query"]
-        text: str = found[0].render(answer=answer, query=query, vars=given["vars"])
+        text: str = templates[0].render(answer=answer, query=query, vars=given["vars"])
         if given["ending"] == "json":
             json.loads(text)
         return text
@@ -60,8 +60,8 @@ def _reply(do: Callable[[], str | None]) -> dict[str, object]:
         return {"error": "it calls itself too often"}
     except Exception as error:
         line = getattr(error, "lineno", None)
-        place = f"line {line}: " if line else ""
-        return {"error": f"{place}{type(error).__name__}: {error}"[:500]}
+        where = f"line {line}: " if line else ""
+        return {"error": f"{where}{type(error).__name__}: {error}"[:500]}
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     if len(text) > _MOST_TEXT:

@@ -54,7 +54,7 @@ def plain_value(term: Any) -> Any:
         return ""
     text, datatype = term["value"], term.get("datatype", "").removeprefix(_XSD)
     if not isinstance(text, str):  # a triple term
-        return {part: plain_value(own) for part, own in text.items()}
+        return {part: plain_value(member) for part, member in text.items()}
     if datatype == "boolean":
         return text in ("true", "1")
     try:

@@ -77,8 +77,8 @@ def read_template(
     Raises:
         InputError: it cannot be read, or has a syntax error; Jinja2 is not installed.
     """
-    found = None if "." in given or "/" in given else next(PACKAGED.glob(f"{given}.*.j2"), None)
-    path = found or directory / given
+    packaged = None if "." in given or "/" in given else next(PACKAGED.glob(f"{given}.*.j2"), None)
+    path = packaged or directory / given
     try:
         source = read_user_text(path)
     except (OSError, UnicodeDecodeError) as error:
@@ -151,9 +151,9 @@ class TemplateProcess:
         lines = self._lines = Queue()
         Thread(target=_read, args=(process, lines), daemon=True).start()
         self._reply(_START_S)
-        own = self._template
-        first = {"ending": own.ending, "source": own.source, "memory": MEMORY}
-        self._send(process, json.dumps({**first, "vars": dict(own.variables)}))
+        template = self._template
+        first = {"ending": template.ending, "source": template.source, "memory": MEMORY}
+        self._send(process, json.dumps({**first, "vars": dict(template.variables)}))
         self._reply(_COMPILE_S)
         return process
 
@@ -177,10 +177,10 @@ class TemplateProcess:
         if not line:  # the process has ended: the system gave it no more memory
             self.close()
             raise TemplateFailed(f"template {self._template.name}: its process has ended")
-        found: dict[str, Any] = json.loads(line)
-        if "error" in found:
-            raise TemplateFailed(f"template {self._template.name}: {found['error']}")
-        return found
+        reply: dict[str, Any] = json.loads(line)
+        if "error" in reply:
+            raise TemplateFailed(f"template {self._template.name}: {reply['error']}")
+        return reply
 
 
 def _environment() -> dict[str, str]:

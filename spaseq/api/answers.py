@@ -261,7 +261,7 @@ class Answers(Iterator[Match]):
                 )
             kept = [*self._batches] if not self._next else []
             begun = groupby(chain(self._next, self._matches), lambda match: match.query)
-            kept += [(name, [match.answer for match in own]) for name, own in begun]
+            kept += [(name, [match.answer for match in matches]) for name, matches in begun]
             self._next.clear()
             self._kept, self._matches, self._ended = kept, _matches(kept), True
         return self._kept
@@ -271,7 +271,7 @@ class Answers(Iterator[Match]):
     def __repr__(self) -> str:
         names = ", ".join(plan.identity.name for plan in self._plans)
         if self._kept is not None:
-            return f"<Answers of {names}: {sum(len(own) for _, own in self._kept)}>"
+            return f"<Answers of {names}: {sum(len(answers) for _, answers in self._kept)}>"
         state = "all taken" if self._ended else "running" if self._taken else "not begun"
         return f"<Answers of {names}: {state}, {self._taken} taken>"
 
@@ -305,12 +305,12 @@ def _raw(
     kinds = groupby(batches, lambda batch: (batch[0], type(batch[1])))
     for (name, _), group in kinds:
         rest = deque[tuple[str, Answer]]()
-        for _, own in group:
-            if isinstance(own, AnswerBatch):
-                yield from (columns.raw_of(name, part) for part in own.parts(_BATCH))
-            elif isinstance(own, SharedPart):
-                yield columns.raw_part(name, own)
+        for _, answers in group:
+            if isinstance(answers, AnswerBatch):
+                yield from (columns.raw_of(name, part) for part in answers.parts(_BATCH))
+            elif isinstance(answers, SharedPart):
+                yield columns.raw_part(name, answers)
             else:
-                rest.extend((name, answer) for answer in own)
+                rest.extend((name, answer) for answer in answers)
         while rest:
             yield columns.raw([rest.popleft() for _ in range(min(len(rest), _BATCH))])

@@ -168,6 +168,6 @@ def _shortened(text: str) -> str:
 def _traced(item: TraceItem) -> TracedEvent:
     extent = extent_of(item.event)
     if extent is not None:
-        place = item.gpm, item.stream, None, to_datetime(item.time), item.k
-        return TracedEvent(*place, to_datetime(extent[0]), extent[1])
+        fields = item.gpm, item.stream, None, to_datetime(item.time), item.k
+        return TracedEvent(*fields, to_datetime(extent[0]), extent[1])
     return TracedEvent(item.gpm, item.stream, item.event, to_datetime(item.time), item.k)

@@ -292,11 +292,11 @@ class Engine:
             events = self._streams.events(iri, graph, time, self._floor)
             if not events:
                 return []
-            found = self._matcher.match_few(iri, events)
+            solutions = self._matcher.match_few(iri, events)
         except BaseException:
             self._streams.return_to(before)
             raise
-        self._queries.push(found)
+        self._queries.push(solutions)
         self._now = self._floor = now = events[-1][0]
         return self._matches(now - 1, self._alone)
 
@@ -321,11 +321,11 @@ class Engine:
         self._check_open()
         before = self._streams.positions
         try:
-            taken, bad, found = self._taken_and_found(given, before)
+            taken, bad, solutions = self._taken_and_found(given, before)
         except BaseException:
             self._streams.return_to(before)
             raise
-        self._queries.push(found)
+        self._queries.push(solutions)
         if taken:
             self._now = self._floor = taken[-1].time
         matches = [] if self._now is None else self._matches(self._now - 1)
@@ -344,9 +344,9 @@ class Engine:
         lifted = streams.lifted(given)
         if lifted is not None:
             taken, bad = streams.taken(given, self._floor, False, lifted)
-            found = None if bad else matcher.match_if_read(taken, lifted)
-            if found is not None:
-                return taken, bad, found
+            solutions = None if bad else matcher.match_if_read(taken, lifted)
+            if solutions is not None:
+                return taken, bad, solutions
         streams.return_to(before)
         taken, bad = streams.taken(given, self._floor, True, {})
         return taken, bad, matcher.match(taken, {})
@@ -372,10 +372,10 @@ class Engine:
         graph, terms = self._how.versions.last(iri)
         if isinstance(change, str):
             scope = f"{iri}\0{token_hex(8)}"
-            found = updating(lambda: graph_triples(graph, terms), change, iri, scope)
+            difference = updating(lambda: graph_triples(graph, terms), change, iri, scope)
         else:
-            found = replacing(graph_triples(graph, terms), given_triples(change, iri, limits))
-        self._queries.change_graph(TimedChange(since, iri, found))
+            difference = replacing(graph_triples(graph, terms), given_triples(change, iri, limits))
+        self._queries.change_graph(TimedChange(since, iri, difference))
 
     def _change_time(self, iri: str, time: Time | None) -> int:
         """Since when (ms) a change of a graph holds; UsageError if it is not possible."""
@@ -407,8 +407,8 @@ class Engine:
         A window has closed when no event of its time can follow. The engine looks for partial
         matches if it was made with `partial=True`; otherwise there are none.
         """
-        found = self._queries.partials()
-        return [PartialMatch.of(self._plans[n].identity.name, partial) for n, partial in found]
+        closed = self._queries.partials()
+        return [PartialMatch.of(self._plans[n].identity.name, partial) for n, partial in closed]
 
     @one_at_a_time
     def advance(self, time: Time) -> list[Match]:

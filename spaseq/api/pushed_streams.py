@@ -116,15 +116,15 @@ class PushedStreams:
             iri = self.names.get(item[0]) if _is_pair(item) else None
             if iri in self._lifters:
                 rows.setdefault(iri, []).append(item[1])
-        found = {}
+        by_stream = {}
         for iri, own in rows.items():
             many = (
                 self._lifters[iri].events(own) if len(given) > thresholds.current.few_rows else None
             )
             if many is None:
                 return None
-            found[iri] = many
-        return found
+            by_stream[iri] = many
+        return by_stream
 
     def taken(
         self, given: Sequence[Any], floor: int, parsed: bool, lifted: Mapping[str, LiftedMany]
@@ -165,12 +165,12 @@ class PushedStreams:
             time = next(times)
             known = None if time is None else _not_before(floor, time)
             return [] if known is None else [PushedEvent(iri, known, None, None, [])]
-        lifter, own = self._lifters[iri], None
+        lifter, given_time = self._lifters[iri], None
         position = lifter.position
         if isinstance(given, Event):
-            given, own = given.graph, self._given(iri, given.time)
+            given, given_time = given.graph, self._given(iri, given.time)
         try:
-            events = lifter.of_row(given, own)
+            events = lifter.of_row(given, given_time)
             if events:
                 _not_before(floor, events[0][0])
         except SpaseqError:
@@ -236,14 +236,16 @@ class PushedMatcher:
         """The solutions of an event, or of the events of a row in order of time."""
         counter = self._counters[iri]
         position = counter.position
-        found: Found = []
+        solutions: Found = []
         try:
             for time, name, triples in events:
-                found += self._queries.match_event(iri, (time, counter.next(time)), name, triples)
+                solutions += self._queries.match_event(
+                    iri, (time, counter.next(time)), name, triples
+                )
         except BaseException:
             counter.return_to(position)
             raise
-        return found
+        return solutions
 
     def match_if_read(
         self, events: Sequence[PushedEvent], lifted: Mapping[str, LiftedMany]
@@ -276,28 +278,28 @@ class PushedMatcher:
     def _match(
         self, events_of: Mapping[str, Sequence[PushedEvent]], lifted: Mapping[str, LiftedMany]
     ) -> Found:
-        found: Found = []
-        for iri, own in events_of.items():
+        solutions: Found = []
+        for iri, some in events_of.items():
             if iri in lifted:
                 for batch in lifted[iri].batches:
                     numbered = batch.with_k(self._counters[iri].assign(batch.time))
-                    found += self._queries.match_batch(numbered)
-            elif len(own) > thresholds.current.few_rows and all(event.is_text for event in own):
-                texts = [(event.time, event.name, event.graph) for event in own]
-                found += self._queries.match_batch(self._reader(iri).batch(texts))
+                    solutions += self._queries.match_batch(numbered)
+            elif len(some) > thresholds.current.few_rows and all(event.is_text for event in some):
+                texts = [(event.time, event.name, event.graph) for event in some]
+                solutions += self._queries.match_batch(self._reader(iri).batch(texts))
             else:
-                found += self._match_each(iri, own)
-        return found
+                solutions += self._match_each(iri, some)
+        return solutions
 
     def _match_each(self, iri: str, events: Sequence[PushedEvent]) -> Found:
-        counter, found = self._counters[iri], []
+        counter, solutions = self._counters[iri], []
         for event in events:
             triples = event.triples
             if triples is None:
                 triples = triples_of(event.graph, self._limits)
             instant = event.time, counter.next(event.time)
-            found += self._queries.match_event(iri, instant, event.name, triples)
-        return found
+            solutions += self._queries.match_event(iri, instant, event.name, triples)
+        return solutions
 
     def _reader(self, iri: str) -> TextEvents:
         if iri not in self._texts:

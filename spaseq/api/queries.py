@@ -56,9 +56,9 @@ def check_queries(
         several=several or len(queries) > 1,
     )
     for item, name in zip(queries, _names(queries), strict=True):
-        own = replace(options, file=str(item)) if isinstance(item, Path) else options
+        query_options = replace(options, file=str(item)) if isinstance(item, Path) else options
         with collection_paused():  # plans are many objects, and all of them stay
-            checked = check_query(_text(item), name, own, templates)
+            checked = check_query(_text(item), name, query_options, templates)
         yield checked
 
 

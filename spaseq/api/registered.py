@@ -43,8 +43,8 @@ def registered_sources(
     for query, answer in local.run(job):
         answers[query].append(answer)
     return [
-        RegisteredAnswers(plan.identity.register, tuple(own))
-        for plan, own in zip(ordered, answers, strict=True)
+        RegisteredAnswers(plan.identity.register, tuple(of_plan))
+        for plan, of_plan in zip(ordered, answers, strict=True)
         if plan.identity.register in plans[number].inputs.streams
         and plan.identity.register is not None
     ]

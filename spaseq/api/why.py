@@ -86,8 +86,8 @@ def report_on(
     assert asked.query is not None and asked.plan is not None
     plans = [each.plan for each in checked if each.plan is not None]
     made = {iri: n for iri, n in registered(plans).items() if iri in asked.plan.inputs.streams}
-    own = [s for s in sources if s.iri in asked.plan.inputs.streams]
-    own += registered_sources(plans, number, sources, knowledge, options)
+    read_sources = [s for s in sources if s.iri in asked.plan.inputs.streams]
+    read_sources += registered_sources(plans, number, sources, knowledge, options)
     knowledge = with_maintained(plans, number, sources, knowledge, options)
     resolved, plan, schema = (
         resolve(asked.query, asked.source),
@@ -98,5 +98,5 @@ def report_on(
         anew = CompileOptions(disable=[*plan.disabled, "kept-groups"], schema=schema)
         plan = plan_query(resolved, plan.identity.title, anew)
     question = Question.of(resolved, plan, schema)
-    by_iri = {source.iri: source for source in own}
+    by_iri = {source.iri: source for source in read_sources}
     return Diagnosis(question, by_iri, knowledge, options, made, event, until).report()

@@ -36,18 +36,18 @@ def check(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> int:
     chosen[QueryOptions].load()
     planning = why_options(chosen).planning
     lifts = {path: text for path in queries if is_lift(text := read_query(path), path.name)}
-    found = [check_lift(text, str(path)).diagnostics for path, text in lifts.items()]
+    of_lifts = [check_lift(text, str(path)).diagnostics for path, text in lifts.items()]
     if lifts or chosen[InputTexts].lifts:
         from spaseq.cli.stream_findings import uncast_findings  # loads Arrow
 
-        found += uncast_findings(lifts, chosen)
+        of_lifts += uncast_findings(lifts, chosen)
     checked = [check_file(path, planning) for path in queries if path not in lifts]
-    findings = [d for each in (*found, *(c.diagnostics for c in checked)) for d in each]
+    findings = [d for each in (*of_lifts, *(c.diagnostics for c in checked)) for d in each]
     if checked and chosen[InputTexts].streams and not any(d.severity == "error" for d in findings):
         from spaseq.cli.stream_findings import unmatched
 
         patterns = zip(checked, unmatched(checked, chosen), strict=True)
-        findings = [d for each in found for d in each]
+        findings = [d for each in of_lifts for d in each]
         findings += [d for each, more in patterns for d in (*each.diagnostics, *more)]
     if checked and chosen[InputTexts].lifts and not any(d.severity == "error" for d in findings):
         findings = _with_lifts(findings, checked, chosen)
@@ -71,6 +71,6 @@ def _with_lifts(
     """
     from spaseq.cli.stream_findings import lift_errors, unmatched_in_lifts
 
-    own = [*lift_errors(checked, chosen)] or [*unmatched_in_lifts(checked, chosen)]
+    of_streams = [*lift_errors(checked, chosen)] or [*unmatched_in_lifts(checked, chosen)]
     known = {(d.source.name, d.span.start) for d in findings}
-    return [*findings, *(d for d in own if (d.source.name, d.span.start) not in known)]
+    return [*findings, *(d for d in of_streams if (d.source.name, d.span.start) not in known)]

@@ -34,11 +34,11 @@ def demo(directory: Path | None, everything: bool, runtime: str) -> None:
     if directory is not None:
         write_copy(DEMO, directory)
     click.echo(RULE)
-    found = list(alerts(cast(Literal["local", "spark"], runtime)))
-    for alert in found if everything else found[:_SHOWN]:
+    all_alerts = list(alerts(cast(Literal["local", "spark"], runtime)))
+    for alert in all_alerts if everything else all_alerts[:_SHOWN]:
         click.echo(alert)
-    rest = "" if everything else f"; spaseq demo --all shows the other {len(found) - _SHOWN}"
-    click.echo(f"\n{len(found)} alerts{rest}.")
+    rest = "" if everything else f"; spaseq demo --all shows the other {len(all_alerts) - _SHOWN}"
+    click.echo(f"\n{len(all_alerts)} alerts{rest}.")
     if directory is None:
         click.echo("spaseq demo DIR writes the query and its data into a new directory DIR.")
         return

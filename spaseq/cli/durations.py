@@ -30,10 +30,10 @@ class _Interval(_Milliseconds):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        found = super().convert(value, param, ctx)
-        if found <= 0:
+        duration = super().convert(value, param, ctx)
+        if duration <= 0:
             self.fail("a duration above 0 is expected", param, ctx)
-        return found
+        return duration
 
 
 class _Seconds(click.ParamType[float]):

@@ -115,8 +115,8 @@ def explain(queries: tuple[Path, ...], chosen: Chosen) -> None:
         lifts = tuple(lift_plans(plans, chosen))
         shown = [replace(each, lifts=lifts) for each in shown]
     if show.analyze:
-        found = zip(shown, _measured(plans, chosen), strict=True)
-        shown = [replace(each, measures=measures) for each, measures in found]
+        pairs = zip(shown, _measured(plans, chosen), strict=True)
+        shown = [replace(each, measures=measures) for each, measures in pairs]
     click.echo(together(shown, show.form), nl=False)
 
 
@@ -146,6 +146,6 @@ def _measured(plans: Sequence[QueryPlan], chosen: Chosen) -> Iterator[Measures]:
         if len(plans) > 1:
             streams = tuple(stream.shared(Path(directory)) for stream in streams)
         for number, plan in enumerate(plans):
-            own = [s for s in streams if s.iri in plan.inputs.streams]
-            own += registered_sources(plans, number, streams, knowledge, options.stages)
-            yield measured(Job((plan,), tuple(own), knowledge, options.stages), options.runtime)
+            read = [s for s in streams if s.iri in plan.inputs.streams]
+            read += registered_sources(plans, number, streams, knowledge, options.stages)
+            yield measured(Job((plan,), tuple(read), knowledge, options.stages), options.runtime)

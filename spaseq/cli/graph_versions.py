@@ -22,7 +22,7 @@ def kb_changes(
     Raises:
         UsageError: a text has another form, or its time is none.
     """
-    found: dict[str, list[tuple[str, str]]] = {}
+    versions: dict[str, list[tuple[str, str]]] = {}
     for text in texts:
         match = _CHANGE.fullmatch(text)
         if match is None or not is_absolute_iri(match[1]):
@@ -30,9 +30,9 @@ def kb_changes(
                 f"--kb-change {text}: say IRI=TIME=FILE, such as "
                 "http://example/owners=2026-01-31T10:00:00Z=owners.ttl"
             )
-        found.setdefault(match[1], []).append((match[2], match[3]))
-    versions_given(found)
-    return found
+        versions.setdefault(match[1], []).append((match[2], match[3]))
+    versions_given(versions)
+    return versions
 
 
 def graph_dumps(
@@ -43,7 +43,7 @@ def graph_dumps(
     Raises:
         UsageError: a text has another form, or two name one graph.
     """
-    found: dict[str, str] = {}
+    dumps: dict[str, str] = {}
     for text in texts:
         iri, _, path = text.rpartition("=")
         iri = iri.removeprefix("<").removesuffix(">")
@@ -51,6 +51,6 @@ def graph_dumps(
             raise UsageError(
                 f"--dump-graph {text}: say IRI=FILE, such as http://example/owners=owners.ttl"
             )
-        if found.setdefault(iri, path) != path:
+        if dumps.setdefault(iri, path) != path:
             raise UsageError(f"--dump-graph names <{iri}> twice")
-    return found
+    return dumps

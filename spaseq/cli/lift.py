@@ -79,8 +79,8 @@ _UNNAMED = "urn:spaseq:lifted"
 
 
 def _load(context: click.Context, option: click.Parameter, places: tuple[str, ...]) -> None:
-    for place in places:
-        load_functions(place)
+    for module in places:
+        load_functions(module)
 
 
 @click.command(context_settings={"max_content_width": 100})

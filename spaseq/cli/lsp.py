@@ -89,8 +89,8 @@ def lsp(
             "an editor starts spaseq lsp and speaks to its standard input; --tcp PORT waits for "
             "one that connects"
         )
-    for place in functions:
-        load_functions(place)
+    for module in functions:
+        load_functions(module)
     _serve(kbs, streams, tuple(str(Path(path)) for path in ontologies), entailment, tcp)
 
 

@@ -143,8 +143,8 @@ def _exit(arguments: list[str] | None, then: Handlers) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(READER_GONE)
     except OSError as error:
-        place = "" if error.filename is None else f"{error.filename}: "
-        tell(f"spaseq: {place}{error.strerror or error}")
+        where = "" if error.filename is None else f"{error.filename}: "
+        tell(f"spaseq: {where}{error.strerror or error}")
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it may be the cause
         sys.exit(FAILURE)
     except MemoryError:

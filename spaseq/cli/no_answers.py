@@ -38,10 +38,10 @@ def _cause(plan: QueryPlan, stats: Stats) -> str:
     """The first stage of a query at which nothing is left."""
     if not stats.events:
         return "its streams have no events"
-    found = stats.solutions.get(plan.identity.title, {})
+    counts = stats.solutions.get(plan.identity.title, {})
     on_windows = {gpm.name for gpm in plan.patterns.gpms if gpm.windows}  # they count no events
-    for name in needed_gpms(plan.sequence.chain, lambda name: found.get(name, 0) > 0):
-        if not found.get(name) and name not in on_windows:
+    for name in needed_gpms(plan.sequence.chain, lambda name: counts.get(name, 0) > 0):
+        if not counts.get(name) and name not in on_windows:
             return f"GPM {name} matches no event"
     if on_windows:
         return "no window event matches, or no sequence with one"
@@ -65,10 +65,10 @@ def command_for_more(queries: Sequence[Path], chosen: Chosen) -> str:
 
 def _public(value: str) -> str:
     """The value of an option; an endpoint's address, also after `IRI=`, keeps its secrets."""
-    graph, scheme, place = value.rpartition("http")
+    graph, scheme, rest = value.rpartition("http")
     if graph and not graph.endswith("="):
         return value
-    return graph + public_address(scheme + place) if scheme else value
+    return graph + public_address(scheme + rest) if scheme else value
 
 
 def write_report(path: str, checked: Sequence[Checked], job: Job) -> None:

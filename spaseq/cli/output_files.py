@@ -87,11 +87,11 @@ class _Identity:
 
 def _check_input(given: NamedPath, written: Sequence[tuple[NamedPath, _Identity]]) -> None:
     try:
-        found = {_Identity.of(path, STDIN, 0) for path in _files(given.path)}
+        identities = {_Identity.of(path, STDIN, 0) for path in _files(given.path)}
     except OSError as error:
         raise InputError(f"{given.option}: cannot read it: {error.strerror}") from error
     for output, identity in written:
-        if identity in found and identity.is_stored:
+        if identity in identities and identity.is_stored:
             raise UsageError(f"{output.option} is the same file as {given.option}")
         if identity.file is None and _would_be_read(identity.path, given.path):
             raise UsageError(f"{output.option} would be read as part of {given.option}")

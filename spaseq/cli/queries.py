@@ -42,8 +42,8 @@ class QueryOptions:
         Raises:
             InputError: a module does not load.
         """
-        for place in self.functions:
-            load_functions(place)
+        for module in self.functions:
+            load_functions(module)
 
 
 FUNCTIONS = PartOption(

@@ -43,16 +43,16 @@ def with_contexts(
     Raises:
         UsageError: a text is no assignment, or a stream has a lift or another context.
     """
-    found = dict(bound)
+    inputs = dict(bound)
     for text in contexts:
         iri, file = named_value(text, names)
         if iri is None:
             raise UsageError(f"--context {text}: expected NAME=FILE, NAME being a stream's")
-        given = found.get(iri)
+        given = inputs.get(iri)
         if not isinstance(given, list):
             raise UsageError(f"--context {text}: the stream has a lift or a context already")
-        found[iri] = JsonLd(given, file)
-    return found
+        inputs[iri] = JsonLd(given, file)
+    return inputs
 
 
 def with_context_map(options: RunOptions, named: Sequence[str]) -> RunOptions:
@@ -96,8 +96,8 @@ def lift_plans(plans: Sequence[QueryPlan], chosen: Chosen) -> Iterator[tuple[str
 
     names = stream_names(plans)
     given = [named_value(text, names) for text in chosen[InputTexts].lifts]
-    own = {iri for iri, _ in given}
-    others = [iri for plan in plans for iri in plan.inputs.streams if iri not in own]
+    named = {iri for iri, _ in given}
+    others = [iri for plan in plans for iri in plan.inputs.streams if iri not in named]
     for iri, file in given:
         text, name = text_of(Path(file))
         reading = chosen[ReadingOptions]
@@ -194,12 +194,12 @@ def standing_streams(
     options = with_context_map(options, texts.context_map)
     bound = with_lifts(given, texts, names)
     bound = with_contexts(bound, texts.contexts, names)
-    found: dict[str, BrokerStream] = {}
+    streams: dict[str, BrokerStream] = {}
     for iri, paths in bound.items():
         source = stream_source(iri, paths, options)
         assert isinstance(source, BrokerStream)
-        found[iri] = source
-    return found
+        streams[iri] = source
+    return streams
 
 
 def through_logs(sources: Sequence[Source]) -> bool:

@@ -81,7 +81,7 @@ def _job(
     """The job of a replay, with the knowledge base that the server had, or that --kb gives."""
     given = [kb_source(text, plans) for text in chosen[InputTexts].kbs]
     named = {iri for iri, _ in given}
-    sources = [*given, *((iri, place) for iri, place in known.kb.items() if iri not in named)]
+    sources = [*given, *((iri, path) for iri, path in known.kb.items() if iri not in named)]
     kept = first_graphs(data / "graphs") - named
     return Job(
         plans=tuple(plans),

@@ -35,14 +35,14 @@ _LOOK_S = 0.5
 
 def first_queries(files: Sequence[Path], options: RunOptions) -> list[Checked]:
     """The queries that a directory has without errors now; the errors of the others are told."""
-    found = []
+    good = []
     for checked in check_queries(files, options.planning, several=True):
         if checked.errors:
             for diagnostic in checked.errors:
                 tell(diagnostic.render())
         else:
-            found.append(checked)
-    return found
+            good.append(checked)
+    return good
 
 
 def follow_set(

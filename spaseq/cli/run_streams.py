@@ -67,13 +67,13 @@ def run_streams(
         stack.enter_context(_metrics(job, output.metrics_port))
         stack.push(partial(_write_stats, job, output.stats))
         stack.callback(progress.clear)
-        found = _answer(job, options, output, sides)
+        number = _answer(job, options, output, sides)
         progress.clear()
         tell(summary(job.stats))
-        bounded = options.follow is None and not found
+        bounded = options.follow is None and not number
         only_bad = bounded and sides.only_bad(job.stats, [plan.identity.name for plan in plans])
         sides.report(only_bad)
-        if options.follow is None and not (found or only_bad):
+        if options.follow is None and not (number or only_bad):
             from spaseq.cli.no_answers import command_for_more, no_answer_line
 
             tell(no_answer_line(checked, job.stats, command_for_more(queries, chosen)))
@@ -219,7 +219,7 @@ def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOut
             sides=sides.files(),
         )
         return job.stats.matches
-    found = 0
+    number = 0
     with (
         closing(batches_of(job, options.runtime)) as batches,
         answer_file(output.out) as out,
@@ -227,9 +227,9 @@ def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOut
         WriteBehind(sink) as writer,
     ):
         for query, answers in batches:
-            found += len(answers)
+            number += len(answers)
             writer.write_all(job.plans[query].identity.name, answers)
-    return found
+    return number
 
 
 def _follower(options: RunOptions, streams: Sequence[Source]) -> Callable[..., None]:

@@ -51,9 +51,9 @@ class _OfFile:
             self.untimed_events = {bad.text}
         elif _STRAY.fullmatch(bad.reason):
             self.strays += 1
-            found = _STATEMENT.match(bad.text)
-            if found is not None and found[1] in self.untimed_events:
-                self.time_predicate = found[2]
+            match = _STATEMENT.match(bad.text)
+            if match is not None and match[1] in self.untimed_events:
+                self.time_predicate = match[2]
 
 
 class BadReasons:
@@ -138,7 +138,7 @@ class SideOutputs:
 
     def on_bad(self, bad: BadInput) -> None:
         """Take a piece of input that cannot become an event."""
-        place = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
+        where = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
         file = self._files[0]
         write = None if file is None else lambda: BadInputLines(file).write(bad)
         # Without a line number, the text says which event it is.
@@ -146,7 +146,7 @@ class SideOutputs:
         error = RunError if bad.over_limit else InputError
         new = self._reasons.take(bad) or bad.over_limit
         self._over_limit[bad.file] += bad.over_limit
-        self._take(file, write, f"{place}: {bad.reason}{which}", error, new)
+        self._take(file, write, f"{where}: {bad.reason}{which}", error, new)
 
     def on_lost(self, lost: BadInput) -> None:
         """Take values that a cast loses: bad input with `strict`, else shown once by field.
@@ -157,8 +157,8 @@ class SideOutputs:
             self.on_bad(lost)
         elif lost.lost is not None and lost.lost[0] not in self._lost:
             self._lost.add(lost.lost[0])
-            place = lost.file if lost.line is None else f"{lost.file}:{lost.line}"
-            tell(f"spaseq: {one_line(f'{place}: {lost.reason}')}")
+            where = lost.file if lost.line is None else f"{lost.file}:{lost.line}"
+            tell(f"spaseq: {one_line(f'{where}: {lost.reason}')}")
 
     def on_late(self, late: LateEvent) -> None:
         """Take an event behind its stream's watermark."""

@@ -85,8 +85,8 @@ def lift_errors(checked: Sequence[Checked], chosen: Chosen) -> Iterator[Diagnost
     files = {named_value(text, names)[1] for text in chosen[InputTexts].lifts}
     for file in sorted(files):
         text = read_query(Path(file))
-        found = check_lift(text, file, chosen[ReadingOptions].time_predicate).diagnostics
-        yield from (finding for finding in found if finding.severity == "error")
+        findings = check_lift(text, file, chosen[ReadingOptions].time_predicate).diagnostics
+        yield from (finding for finding in findings if finding.severity == "error")
 
 
 def unmatched_in_lifts(checked: Sequence[Checked], chosen: Chosen) -> Iterator[Diagnostic]:
@@ -108,9 +108,9 @@ def unmatched_in_lifts(checked: Sequence[Checked], chosen: Chosen) -> Iterator[D
             for gpm in plan.patterns.gpms
         }
         for gpm in query.gpms:
-            own = [lifts.get(iri) for iri in streams.get(gpm.name, [])]
-            known = [lift for lift in own if lift is not None]
-            if own and len(known) == len(own):
+            of_gpm = [lifts.get(iri) for iri in streams.get(gpm.name, [])]
+            known = [lift for lift in of_gpm if lift is not None]
+            if of_gpm and len(known) == len(of_gpm):
                 yield from unmatched_patterns(gpm, known, each.source)
 
 
@@ -149,28 +149,28 @@ def uncast_findings(lifts: Mapping[Path, str], chosen: Chosen) -> list[tuple[Dia
         return []
     reading = chosen[ReadingOptions]
     predicate = reading.time_predicate
-    found = []
+    findings = []
     of_streams = [
         (name, path, text)
         for of, path, text in given
         for name in (sorted(streams) if of is None else (of,))
     ]
     for of, path, text in of_streams:
-        own = [fields for name, fields in typed if None in (name, of) or name == of]
-        types = dict(chain.from_iterable(own))
+        fitting = [fields for name, fields in typed if None in (name, of) or name == of]
+        types = dict(chain.from_iterable(fitting))
         own_paths = [p for n, p in paths if n == of]
         dialect = dialects.get(of, dialects.get(None))
         csv = DEFAULT_DIALECT if dialect is None else csv_dialect(dialect)
         plan = check_lift(text, str(path), predicate, reading.time_unit).plan
         delimited = any(map(_is_delimited, own_paths))
         uncast = uncast_fields(text, str(path), types, predicate) if delimited else ()
-        if uncast not in found:
-            found.append(uncast)
+        if uncast not in findings:
+            findings.append(uncast)
         if plan is not None and own_paths:
             options = StreamOptions("", (), time_predicate=predicate, csv=csv)
             source = _source(own_paths, plan, types, options)
-            found += [] if uncast else [_sample_findings(source, (text, str(path)))]
-    return found
+            findings += [] if uncast else [_sample_findings(source, (text, str(path)))]
+    return findings
 
 
 def _lifts_given(
@@ -207,10 +207,10 @@ def _sample_findings(source: LiftedFiles, lift: tuple[str, str]) -> tuple[Diagno
     """Warnings of casts that fail, and of rows that are bad, in the first rows of files."""
     lost, bad = Stats(), list[BadInput]()
 
-    def on_bad(found: BadInput) -> None:
-        lost.count_bad([found])
-        if found.lost is None:
-            bad.append(found)
+    def on_bad(piece: BadInput) -> None:
+        lost.count_bad([piece])
+        if piece.lost is None:
+            bad.append(piece)
 
     rows = 0
     for batch in source.lifted(on_bad):
@@ -226,8 +226,8 @@ def _sample_findings(source: LiftedFiles, lift: tuple[str, str]) -> tuple[Diagno
     if bad:
         first = f"{bad[0].file}:{bad[0].line}: {bad[0].reason}"
         messages.append(f"{len(bad):,} of the first {rows:,} rows are bad; {first}")
-    place = Span(0, 1)
-    return tuple(Diagnostic("warning", "sample", m, place, text, (), None) for m in messages)
+    span = Span(0, 1)
+    return tuple(Diagnostic("warning", "sample", m, span, text, (), None) for m in messages)
 
 
 def _is_there(path: str) -> bool:
@@ -237,6 +237,6 @@ def _is_there(path: str) -> bool:
 
 def _is_delimited(path: str) -> bool:
     """Whether a stream is CSV or TSV. A directory or a glob is, if one of its files is."""
-    place = Path(path)
-    inner = [*place.iterdir()] if place.is_dir() else glob(path, recursive=True)
+    given = Path(path)
+    inner = [*given.iterdir()] if given.is_dir() else glob(path, recursive=True)
     return any(table_format(str(file)) in DELIMITED for file in (path, *inner))

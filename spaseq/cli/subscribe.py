@@ -66,9 +66,9 @@ def subscribe(
     The stream needs format = "ngsild", and a context_map for that context. A subscription of the
     same name is replaced.
     """
-    place = ContextBroker(broker, dict(map(_header, headers)))
+    context_broker = ContextBroker(broker, dict(map(_header, headers)))
     if delete:
-        there = place.unsubscribe(name)
+        there = context_broker.unsubscribe(name)
         click.echo(f"{'deleted' if there else 'there was no'} subscription {name}")
         return
     if to is None:
@@ -77,7 +77,7 @@ def subscribe(
     if dry_run:
         click.echo(json.dumps(asked.body(), indent=2))
         return
-    is_new = place.subscribe(asked)
+    is_new = context_broker.subscribe(asked)
     click.echo(f"{'made' if is_new else 'replaced'} subscription {asked.iri}")
 
 

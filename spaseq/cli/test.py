@@ -70,13 +70,13 @@ def test(paths: tuple[Path, ...], junit: Path | None, chosen: Chosen) -> int:
     except UsageError as error:
         tell(f"spaseq: {error}")
         return NO_PATH
-    found = _outcomes(read_test_files(places))
-    everything = [outcome for each in found.values() for outcome in each]
+    by_file = _outcomes(read_test_files(places))
+    everything = [outcome for each in by_file.values() for outcome in each]
     click.echo(summary_line(everything, time.perf_counter() - begun))
     if junit is not None:
         from spaseq.query_tests.report_text import write_junit
 
-        write_junit(junit, found)
+        write_junit(junit, by_file)
     if not everything:
         return NO_TESTS
     return FAILED if any(outcome.failure for outcome in everything) else 0
@@ -87,11 +87,11 @@ def _outcomes(files: Iterable[QueryTestFile]) -> dict[Path, list[TestOutcome]]:
     from spaseq.query_tests.case_run import outcomes
     from spaseq.query_tests.report_text import failures, heading, progress_line
 
-    found: dict[Path, list[TestOutcome]] = {}
+    by_file: dict[Path, list[TestOutcome]] = {}
     for file in files:
-        found[file.path] = list(outcomes(file))
-        click.echo(progress_line(file.path, found[file.path]))
-    lines = [line for path, each in found.items() for line in failures(path, each)]
+        by_file[file.path] = list(outcomes(file))
+        click.echo(progress_line(file.path, by_file[file.path]))
+    lines = [line for path, each in by_file.items() for line in failures(path, each)]
     for line in (heading("FAILURES"), *lines) if lines else ():
         click.echo(line)
-    return found
+    return by_file

@@ -94,7 +94,7 @@ def sink_at(text: str, options: Mapping[str, Any] = MappingProxyType({})) -> Mes
     return sink
 
 
-def _class(place: str) -> Any:
+def _class(class_path: str) -> Any:
     """The class of a connector."""
-    file, name = place.split(".")
+    file, name = class_path.split(".")
     return getattr(import_module(f"spaseq.connectors.{file}"), name)

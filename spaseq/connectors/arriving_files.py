@@ -271,12 +271,12 @@ class ArrivingFiles(MessageSource):
             names = glob(self.path, recursive=True)
         else:
             raise InputError(f"no such file or directory: {self.path}")
-        found = []
+        files = []
         for name in names:
             with suppress(FileNotFoundError):
                 if os.path.isfile(name) and os.path.basename(name)[0] not in "._":
-                    found.append((os.stat(name).st_mtime_ns, name))
-        return [name for _, name in sorted(found)]
+                    files.append((os.stat(name).st_mtime_ns, name))
+        return [name for _, name in sorted(files)]
 
     def cut(self, path: str) -> FileCut | None:
         """How a file is cut; None if it is in no known format."""
@@ -302,7 +302,7 @@ class _FilesReading:
 
     def once(self) -> bool:
         """Read what has come; whether there was anything."""
-        found = False
+        has_read = False
         try:
             present = self._source.present()
         except InputError as error:
@@ -315,20 +315,20 @@ class _FilesReading:
                 self._tell(f"{path} is not read: its name is no UTF-8; rename it")
                 continue
             try:
-                found = self._read(path) or found
+                has_read = self._read(path) or has_read
                 if self._is_waiting(path):
                     break
             except FileNotFoundError:
                 continue  # it is gone again
             except READ_ERRORS as error:
                 self._tell(f"{path} is not read: {getattr(error, 'strerror', None) or error}")
-        return found
+        return has_read
 
     def _read(self, path: str) -> bool:
         """Read what has come in a file; whether there was anything."""
         status = os.stat(path)
-        place = self._places.get(os.path.abspath(path), _ReadTo())
-        if status.st_size == place.byte:
+        read_to = self._places.get(os.path.abspath(path), _ReadTo())
+        if status.st_size == read_to.byte:
             return False
         key, now = (status.st_size, status.st_mtime_ns), time.monotonic()
         if self._seen.get(path, (None,))[0] != key:
@@ -346,23 +346,23 @@ class _FilesReading:
         if cut is None:
             return False
         if not cut.grows:
-            return settled_s >= SETTLED_S and self._read_whole(path, place, status.st_size, cut)
-        if status.st_size < place.byte:
+            return settled_s >= SETTLED_S and self._read_whole(path, read_to, status.st_size, cut)
+        if status.st_size < read_to.byte:
             self._tell(f"{path} has become shorter; it is read from its begin again")
-            place = _ReadTo()
-        return self._read_parts(path, place, status.st_size, settled_s, cut)
+            read_to = _ReadTo()
+        return self._read_parts(path, read_to, status.st_size, settled_s, cut)
 
     def _is_waiting(self, path: str) -> bool:
         """Whether a file has something that may not be complete yet."""
         cut = self._cuts.get(path)
-        place = self._places.get(os.path.abspath(path), _ReadTo())
-        if cut is None or (place.byte and not cut.grows):
+        read_to = self._places.get(os.path.abspath(path), _ReadTo())
+        if cut is None or (read_to.byte and not cut.grows):
             return False
-        return self._seen[path][0][0] > place.byte and path not in self._left
+        return self._seen[path][0][0] > read_to.byte and path not in self._left
 
-    def _read_whole(self, path: str, place: _ReadTo, size: int, cut: FileCut) -> bool:
+    def _read_whole(self, path: str, read_to: _ReadTo, size: int, cut: FileCut) -> bool:
         """Read a file that is complete."""
-        if place.byte:
+        if read_to.byte:
             self._tell(f"{path} has changed since it was read; it is not read again")
             return False
         with InputFile(path, Format.NQUADS).open() as data:  # the format does not matter
@@ -375,22 +375,22 @@ class _FilesReading:
         return True
 
     def _read_parts(
-        self, path: str, place: _ReadTo, size: int, settled_s: float, cut: FileCut
+        self, path: str, read_to: _ReadTo, size: int, settled_s: float, cut: FileCut
     ) -> bool:
         """Read the events of a file that are complete."""
         any_read = False
         with open(path, "rb") as data:
             header = cut.header(data)
-            if place.byte < len(header):
-                place = _ReadTo(len(header), 1 + header.count(b"\n"))
-            for end in self._ends(data, place.byte, size, settled_s, cut):
-                data.seek(place.byte)
-                text = data.read(end - place.byte)
-                first = place.line - header.count(b"\n")  # as if the header stood right above
-                part = PartOfFile(cut.media_type, first, place.row)
+            if read_to.byte < len(header):
+                read_to = _ReadTo(len(header), 1 + header.count(b"\n"))
+            for end in self._ends(data, read_to.byte, size, settled_s, cut):
+                data.seek(read_to.byte)
+                text = data.read(end - read_to.byte)
+                first = read_to.line - header.count(b"\n")  # as if the header stood right above
+                part = PartOfFile(cut.media_type, first, read_to.row)
                 lines, rows = text.count(b"\n"), cut.rows(text)
-                place = _ReadTo(end, place.line + lines, place.row + rows)
-                self._give(path, header + text, part, place)
+                read_to = _ReadTo(end, read_to.line + lines, read_to.row + rows)
+                self._give(path, header + text, part, read_to)
                 any_read = True
                 if self._intake.stopped:
                     break
@@ -416,11 +416,11 @@ class _FilesReading:
             yield last
             begin, step = last, _PART_BYTES
 
-    def _give(self, path: str, text: bytes, part: PartOfFile, place: _ReadTo) -> None:
+    def _give(self, path: str, text: bytes, part: PartOfFile, read_to: _ReadTo) -> None:
         """Offer a part of a file, with the place behind it."""
         key = os.path.abspath(path)
-        self._places[key] = place
-        marks = ((key, str(place)), *((gone, "") for gone in self._gone()))
+        self._places[key] = read_to
+        marks = ((key, str(read_to)), *((gone, "") for gone in self._gone()))
         message = Message(text, 0, UNNUMBERED, part.media_type, topic=path, marks=marks)
         offer(self._intake, [message])
 

@@ -71,14 +71,14 @@ class FeedWalk:
 
     def leads_to(self, relations: Iterable[Relation]) -> None:
         """Take the links of a page."""
-        found = [*relations]
-        while found:
-            link = found.pop()
+        links = [*relations]
+        while links:
+            link = links.pop()
             if link.node in self._known:
                 continue
             self._known.add(link.node)
             if link.node in self._closed:
-                found += self._closed[link.node]
+                links += self._closed[link.node]
                 continue
             first = _EARLIEST if link.least is None else link.least
             heappush(self._waiting, (first, next(self._counter), link))
@@ -95,7 +95,7 @@ class FeedWalk:
         Returns:
             The members of which it has nothing.
         """
-        relations, empty, own = page.relations(feed), [], 0
+        relations, empty, members = page.relations(feed), [], 0
         for member in page.members(feed):
             name = blake2b(member.event.name.encode(), digest_size=_HASH_BYTES).digest()
             if name in self._seen:
@@ -104,33 +104,33 @@ class FeedWalk:
                 empty.append(member.event.name)
                 continue
             self._seen.add(name)
-            own += 1
+            members += 1
             self._hold(member, name, iri)
         if closed and not empty:
             self._closed[iri] = relations
-            self._left[iri] = own
-            if not own:
+            self._left[iri] = members
+            if not members:
                 self._complete.append(iri)
         self.leads_to(relations)
         return empty
 
     def _hold(self, member: Member, name: bytes, page: str) -> None:
-        held = _HeldMember(member.event.nquads(self._time_predicate), name, page)
+        waiting = _HeldMember(member.event.nquads(self._time_predicate), name, page)
         time = _EARLIEST if member.time_ms is None else member.time_ms
-        heappush(self._held, (time, member.order, next(self._counter), held))
+        heappush(self._held, (time, member.order, next(self._counter), waiting))
 
     def ready(self) -> list[tuple[bytes, MarkChanges]]:
         """(N-Quads, marks) of the messages with the members that need not wait any longer."""
         bounds = [page.least for _, _, page in self._waiting if page.least is not None]
         limit = min(bounds, default=None)
-        found = list[_HeldMember]()
+        members = list[_HeldMember]()
         while self._held and (limit is None or self._held[0][0] < limit):
-            found.append(heappop(self._held)[-1])
+            members.append(heappop(self._held)[-1])
         size, sizes = 0, list[int]()
-        for each in found:
+        for each in members:
             size += len(each.text)
             sizes.append((size - 1) // MESSAGE_BYTES)
-        parts = groupby(zip(sizes, found, strict=True), key=lambda pair: pair[0])
+        parts = groupby(zip(sizes, members, strict=True), key=lambda pair: pair[0])
         return [self._message([each for _, each in part]) for _, part in parts]
 
     def _message(self, members: list[_HeldMember]) -> tuple[bytes, MarkChanges]:

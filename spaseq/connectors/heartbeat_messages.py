@@ -40,8 +40,8 @@ def heartbeat_time(media_type: str) -> int | None:
 def time_of(text: str) -> int | None:
     """A time (ms) as users write it: an xsd:dateTime, or milliseconds since 1970."""
     text = text.strip()
-    found = int(text) if _WHOLE_NUMBER.fullmatch(text) else parse_datetime(text)
-    return None if found is None or abs(found) >= LIMIT_MS else found
+    time_ms = int(text) if _WHOLE_NUMBER.fullmatch(text) else parse_datetime(text)
+    return None if time_ms is None or abs(time_ms) >= LIMIT_MS else time_ms
 
 
 def by_kind(messages: MessageColumns) -> list[MessageColumns]:

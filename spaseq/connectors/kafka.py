@@ -163,20 +163,20 @@ class TopicConsumer:
 
     def extent(self, partition: int) -> Extent:
         """How far a partition goes, without transactions that are not committed."""
-        place = self.kafka.TopicPartition(self._address.path, partition)
-        return Extent(*self.consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S))
+        topic_partition = self.kafka.TopicPartition(self._address.path, partition)
+        return Extent(*self.consumer.get_watermark_offsets(topic_partition, timeout=_TIMEOUT_S))
 
-    def is_message(self, found: Any, dropped: str) -> bool:
+    def is_message(self, message: Any, dropped: str) -> bool:
         """Whether the library brought a message and no error.
 
         Args:
-            found: what it brought.
+            message: what it brought.
             dropped: what to say if the server does not have the message that is to be read.
 
         Raises:
             RunError: it cannot go on.
         """
-        error = found.error()
+        error = message.error()
         if error is None:
             return True
         codes = self.kafka.KafkaError
@@ -239,26 +239,26 @@ class _KafkaReading:
         self._consumer.assign(self._start())
         told, looked = False, time.monotonic()
         while not self._intake.stopped:
-            found = [
+            messages = [
                 message for message in self._polled() if self._topic.is_message(message, _DROPPED)
             ]
             if self._away and not told:
                 self._intake.note(f"{self._address}: connection lost; connecting again")
                 told = True
-            if found and told:
+            if messages and told:
                 self._intake.note(f"{self._address}: connected again")
                 told = False
-            if found:
+            if messages:
                 self._away = False
-                offer(self._intake, block_of(found))
+                offer(self._intake, block_of(messages))
             if time.monotonic() - looked > _LOOK_S:
                 looked = time.monotonic()
                 self._look()
 
     def _polled(self) -> list[Any]:
         """What has come, or comes soon. The library waits the whole time unless all have come."""
-        found: list[Any] = self._consumer.consume(1, _WAIT_S)
-        return found + self._consumer.consume(_TOGETHER, _MORE_S) if found else found
+        messages: list[Any] = self._consumer.consume(1, _WAIT_S)
+        return messages + self._consumer.consume(_TOGETHER, _MORE_S) if messages else messages
 
     def _start(self) -> list[Any]:
         """The places to read from, by partition.
@@ -314,19 +314,19 @@ class _KafkaReading:
         self._consumer.close()
 
 
-def block_of(found: Sequence[Any]) -> MessageColumns:
+def block_of(messages: Sequence[Any]) -> MessageColumns:
     """What the library brought, as a block."""
-    count, topics = len(found), [message.topic() for message in found]
-    read = [_with_headers(message) for message in found]
-    times = [time if kind else NO_TIME for kind, time in (m.timestamp() for m in found)]
+    count, topics = len(messages), [message.topic() for message in messages]
+    read = [_with_headers(message) for message in messages]
+    times = [time if kind else NO_TIME for kind, time in (m.timestamp() for m in messages)]
     return MessageColumns(
         JoinedTexts.of([payload for _, payload in read]),
-        np.fromiter((message.partition() for message in found), np.int64, count),
-        np.fromiter((message.offset() for message in found), np.int64, count),
+        np.fromiter((message.partition() for message in messages), np.int64, count),
+        np.fromiter((message.offset() for message in messages), np.int64, count),
         np.zeros(count, np.int64),
         np.array(times, np.int64),
         [media for media, _ in read],
-        [message.key() for message in found],
+        [message.key() for message in messages],
         topics,
         [()] * count,
     )
@@ -406,16 +406,16 @@ class TopicRanges:
         consumer.assign([self._topic.place(partition, begin)])
         try:
             while begin < end:
-                found = []
+                collected = []
                 for message in consumer.consume(min(end - begin, _RANGE_TOGETHER), _RANGE_WAIT_S):
                     if self._topic.is_message(message, dropped):
-                        found.append(message)
+                        collected.append(message)
                         begin = message.offset() + 1
                     elif message.error().code() == end_of_partition:
                         begin = max(begin, message.offset())  # behind the marks of transactions
-                if found:
+                if collected:
                     self._tell(is_away=False)
-                    yield block_of([message for message in found if message.offset() < end])
+                    yield block_of([message for message in collected if message.offset() < end])
         finally:
             consumer.unassign()
 

@@ -122,8 +122,8 @@ class KafkaSink(MessageSink):
         try:
             begins, ends = {}, {}
             for number in range(count):
-                place = self._kafka.TopicPartition(topic, number)
-                low, high = looker.get_watermark_offsets(place, timeout=_TIMEOUT_S)
+                topic_partition = self._kafka.TopicPartition(topic, number)
+                low, high = looker.get_watermark_offsets(topic_partition, timeout=_TIMEOUT_S)
                 begin = noted.get(number, low if noted else high)
                 begins[number] = begin if low <= begin <= high else low
                 ends[number] = high
@@ -166,13 +166,13 @@ class KafkaSink(MessageSink):
         if not left:
             return set()
         reader.assign([self._kafka.TopicPartition(topic, n, begins[n]) for n in left])
-        found, patience = set(), time.monotonic() + _TIMEOUT_S
+        numbers, patience = set(), time.monotonic() + _TIMEOUT_S
         while left:
             for message in reader.consume(_AT_ONCE, 0.1):
                 error, number, offset = message.error(), message.partition(), message.offset()
                 if error is None:
                     patience = time.monotonic() + _TIMEOUT_S
-                    found |= self._number_of(message)
+                    numbers |= self._number_of(message)
                     offset += 1
                 elif error.code() != codes._PARTITION_EOF:
                     raise self._kafka.KafkaException(error)
@@ -183,7 +183,7 @@ class KafkaSink(MessageSink):
                     f"{self.address}: the end of the topic cannot be read: perhaps another "
                     "writer's transaction is open"
                 )
-        return found
+        return numbers
 
     def _number_of(self, message: Any) -> set[int]:
         """The number of an answer of this output; none for other messages."""

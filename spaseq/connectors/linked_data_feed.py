@@ -222,8 +222,8 @@ class _FeedReading(Reconnecting):
             self._tell(f"{public_address(reply.url)}: {reason}")
 
         limits = options.limits
-        found = described(reply.body, report, reply.url, limits, contexts, form, united=False)
-        return None if found is None else TreePage(reply.url, found)
+        description = described(reply.body, report, reply.url, limits, contexts, form, united=False)
+        return None if description is None else TreePage(reply.url, description)
 
     def _give(self) -> None:
         """Offer the members that need not wait."""
@@ -282,11 +282,11 @@ class _FeedReading(Reconnecting):
             self._intake.note(text)
 
 
-def _connection(scheme: str, place: str) -> http.client.HTTPConnection:
+def _connection(scheme: str, host_and_port: str) -> http.client.HTTPConnection:
     if scheme == "http":
-        return http.client.HTTPConnection(place, timeout=_TIMEOUT_S)
+        return http.client.HTTPConnection(host_and_port, timeout=_TIMEOUT_S)
     context = ssl.create_default_context()
-    return http.client.HTTPSConnection(place, timeout=_TIMEOUT_S, context=context)
+    return http.client.HTTPSConnection(host_and_port, timeout=_TIMEOUT_S, context=context)
 
 
 def _cached(headers: Headers) -> tuple[bool, float | None]:

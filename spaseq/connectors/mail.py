@@ -38,8 +38,8 @@ class MailSink(MessageSink):
         self._to = [each.strip() for each in address.path.split(",")]
         self._user = str(given.get("user", address.user))
         self._password = str(given.get("password", address.password))
-        own = self._user if "@" in self._user else f"spaseq@{platform.node() or 'localhost'}"
-        self._from = str(given.get("from", own))
+        sender = self._user if "@" in self._user else f"spaseq@{platform.node() or 'localhost'}"
+        self._from = str(given.get("from", sender))
         for each in (*self._to, self._from):
             if not _MAILBOX.fullmatch(each):
                 raise UsageError(f"{address}: {each!r} is no mailbox such as ops@example.org")

@@ -109,11 +109,11 @@ class MqttConnection:
         from paho.mqtt.packettypes import PacketTypes
         from paho.mqtt.properties import Properties
 
-        found = Properties(PacketTypes.CONNECT)
+        properties = Properties(PacketTypes.CONNECT)
         if self._keeps_session:
-            found.SessionExpiryInterval = _FOR_EVER
-        found.ReceiveMaximum = _MOST_WAITING
-        return found
+            properties.SessionExpiryInterval = _FOR_EVER
+        properties.ReceiveMaximum = _MOST_WAITING
+        return properties
 
     def _refusal(self, said: str) -> str:
         if "protocol" in said.lower():
@@ -133,16 +133,16 @@ class MqttConnection:
         Raises:
             ConnectionError: the connection is lost.
         """
-        client, own = self.client, self.client.socket()
-        if own is not None:
-            pending = reads and getattr(own, "pending", lambda: 0)() > 0
-            readers = [own, self._wakes] if reads else [self._wakes]
-            writers = [own] if client.want_write() else []
+        client, sock = self.client, self.client.socket()
+        if sock is not None:
+            pending = reads and getattr(sock, "pending", lambda: 0)() > 0
+            readers = [sock, self._wakes] if reads else [self._wakes]
+            writers = [sock] if client.want_write() else []
             ready = select(readers, writers, [], 0.0 if pending else seconds)
             if self._wakes in ready[0]:
                 with suppress(BlockingIOError):
                     self._wakes.recv(4096)
-            if own in ready[0] or pending:
+            if sock in ready[0] or pending:
                 client.loop_read()
             if client.want_write():
                 client.loop_write()

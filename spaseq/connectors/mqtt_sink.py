@@ -133,10 +133,10 @@ class MqttSink(MessageSink):
         from paho.mqtt.packettypes import PacketTypes
         from paho.mqtt.properties import Properties
 
-        found = Properties(PacketTypes.PUBLISH)
-        found.ContentType = "application/json"
-        found.UserProperty = ("id", parcel.id)
-        return found
+        properties = Properties(PacketTypes.PUBLISH)
+        properties.ContentType = "application/json"
+        properties.UserProperty = ("id", parcel.id)
+        return properties
 
     def _on_acknowledgement(self, _: Any, __: Any, packet: int, code: Any, ___: Any) -> None:
         parcel = self._open.pop(packet, None)

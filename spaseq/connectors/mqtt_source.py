@@ -125,25 +125,25 @@ class _MqttReading(Reconnecting):
     def _on_subscribe(self, _: Any, __: Any, ___: Any, codes: Any, ____: Any) -> None:
         self._answer = str(codes[0]) if codes[0].is_failure else _GRANTED
 
-    def _take_message(self, _: Any, __: Any, found: Any) -> None:
+    def _take_message(self, _: Any, __: Any, published: Any) -> None:
         """Take a message from the connection."""
-        if found.qos:
-            digest = hashlib.sha256(found.topic.encode())
-            digest.update(found.payload)
-            known = self._known.get(found.mid)
-            if found.dup and known is not None and known[0] == digest.digest():
-                self._open.append((known[1], found.mid))
+        if published.qos:
+            digest = hashlib.sha256(published.topic.encode())
+            digest.update(published.payload)
+            known = self._known.get(published.mid)
+            if published.dup and known is not None and known[0] == digest.digest():
+                self._open.append((known[1], published.mid))
                 return
-            self._known[found.mid] = digest.digest(), self._count + 1
-            self._open.append((self._count + 1, found.mid))
+            self._known[published.mid] = digest.digest(), self._count + 1
+            self._open.append((self._count + 1, published.mid))
         self._count += 1
-        media = getattr(found.properties, "ContentType", "") if found.properties else ""
-        given = getattr(found.properties, "UserProperty", ()) if found.properties else ()
-        named, payload = dict(given), bytes(found.payload)
+        media = getattr(published.properties, "ContentType", "") if published.properties else ""
+        given = getattr(published.properties, "UserProperty", ()) if published.properties else ()
+        named, payload = dict(given), bytes(published.payload)
         if named.keys() >= _ENVELOPE:
             media, payload = CLOUD_EVENT, cloud_event(named, media, payload)
         media = media_of(named.get(HEADER), payload, media)
-        message = Message(payload, 0, UNNUMBERED, media, topic=found.topic)
+        message = Message(payload, 0, UNNUMBERED, media, topic=published.topic)
         self._waiting.append(message)
 
     def _pass_on(self) -> None:

@@ -322,10 +322,10 @@ class NatsSink(AsyncSink):
             self._connection = await _connected(self.address)
         stream = self._connection.jetstream(timeout=_TIMEOUT_S)
         try:
-            found = await asyncio.gather(*(self._publish(stream, parcel) for parcel in parcels))
+            refusals = await asyncio.gather(*(self._publish(stream, parcel) for parcel in parcels))
         except errors.Error as error:
             raise OSError(str(error)) from error
-        return [refusal for refusal in found if refusal is not None]
+        return [refusal for refusal in refusals if refusal is not None]
 
     async def _publish(self, stream: Any, parcel: Parcel) -> Refusal | None:
         """Publish an answer; a refusal if it is too large for the server or the stream."""

@@ -66,7 +66,7 @@ class Subscription:
         sent: dict[str, Any] = {"format": self.form, "endpoint": endpoint}
         if self.form != "keyValues":
             sent["sysAttrs"] = True  # when it was modified or deleted
-        found: dict[str, Any] = {
+        subscription: dict[str, Any] = {
             "id": self.iri,
             "type": "Subscription",
             "subscriptionName": self.name,
@@ -74,14 +74,14 @@ class Subscription:
             "notification": sent,
         }
         if self.attributes:
-            found["watchedAttributes"] = sent["attributes"] = [*self.attributes]
+            subscription["watchedAttributes"] = sent["attributes"] = [*self.attributes]
         if self.deletes:
-            found["notificationTrigger"] = [*_CHANGES, *_DELETES]
+            subscription["notificationTrigger"] = [*_CHANGES, *_DELETES]
         if self.throttling_s is not None:
-            found["throttling"] = self.throttling_s
+            subscription["throttling"] = self.throttling_s
         if self.context is not None:
-            found["@context"] = self.context
-        return found
+            subscription["@context"] = self.context
+        return subscription
 
 
 class ContextBroker:

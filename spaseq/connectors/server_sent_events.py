@@ -130,16 +130,16 @@ class _EventStreamReading(Reconnecting):
         with closing(connection):
             try:
                 self._ask(connection)
-                own = connection.sock  # the connection forgets it if the server will close it
+                sock = connection.sock  # the connection forgets it if the server will close it
                 response = connection.getresponse()
             except http.client.HTTPException as error:
                 raise ConnectionError(f"{type(error).__name__} {error}".strip()) from None
             with closing(response):
                 self._check(response)
                 self.connected()
-                own.settimeout(None)
-                own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-                with self._ending_with_the_intake(own):
+                sock.settimeout(None)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                with self._ending_with_the_intake(sock):
                     self._pass_on(response)
 
     def _connection(self) -> http.client.HTTPConnection:
@@ -175,7 +175,7 @@ class _EventStreamReading(Reconnecting):
             )
 
     @contextmanager
-    def _ending_with_the_intake(self, own: socket.socket) -> Iterator[None]:
+    def _ending_with_the_intake(self, sock: socket.socket) -> Iterator[None]:
         """Let reads return once the intake stops."""
         done = threading.Event()
 
@@ -183,7 +183,7 @@ class _EventStreamReading(Reconnecting):
             while not done.wait(_LOOK_S):
                 if self._intake.stopped:
                     with suppress(OSError):
-                        socket.socket.shutdown(own, socket.SHUT_RDWR)  # TLS stays readable
+                        socket.socket.shutdown(sock, socket.SHUT_RDWR)  # TLS stays readable
                     return
 
         watcher = threading.Thread(target=watch, name=f"end of {self._address}", daemon=True)
@@ -204,14 +204,14 @@ class _EventStreamReading(Reconnecting):
                 raise ConnectionError(str(error)) from None
             if not data:
                 raise ConnectionError("the server has closed the connection")
-            found = list(parser.feed(data))
+            events = list(parser.feed(data))
             if parser.waiting > _MOST_BYTES:
                 raise ConnectionError(f"an event has more than {_MOST_BYTES} bytes")
             if parser.retry_ms is not None:
                 self.first_pause_s = min(parser.retry_ms / 1000, back_off.MOST_PAUSE)
-            if found:
+            if events:
                 self.progressed()
-                offer(self._intake, [self._message(event) for event in found])
+                offer(self._intake, [self._message(event) for event in events])
 
     def _message(self, event: ServerSentEvent) -> Message:
         """The message of an event, with its id, if that has changed."""

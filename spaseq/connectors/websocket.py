@@ -71,19 +71,19 @@ class _WebSocketReading(Reconnecting):
         """Offer what has come."""
         from websockets.exceptions import ConnectionClosed
 
-        found: list[Message] = []
+        messages: list[Message] = []
         try:
-            while len(found) < _TOGETHER:
-                found.append(_message(connection.recv(timeout=0 if found else _WAIT_S)))
+            while len(messages) < _TOGETHER:
+                messages.append(_message(connection.recv(timeout=0 if messages else _WAIT_S)))
         except TimeoutError:
             pass
         except ConnectionClosed:
-            if not found:
+            if not messages:
                 raise
-        if found:
+        if messages:
             self.progressed()
-            offer(self._intake, found)
+            offer(self._intake, messages)
 
 
-def _message(found: str | bytes) -> Message:
-    return Message(found.encode() if isinstance(found, str) else found, 0, UNNUMBERED)
+def _message(payload: str | bytes) -> Message:
+    return Message(payload.encode() if isinstance(payload, str) else payload, 0, UNNUMBERED)

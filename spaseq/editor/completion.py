@@ -241,8 +241,8 @@ def completions(document: Document, offset: int, vocabulary: Vocabulary) -> list
 
 def _typed(pattern: re.Pattern[str], before: str) -> str:
     """The begin of a word at the end of a text; the search looks at a bounded part of it."""
-    found = pattern.search(before[-_LONGEST_WORD:])
-    return "" if found is None else found[0]
+    match = pattern.search(before[-_LONGEST_WORD:])
+    return "" if match is None else match[0]
 
 
 def _in_text(before: str) -> bool:
@@ -386,7 +386,7 @@ def _terms(request: _Request) -> Iterator[Completion]:
 def _fitting_terms(request: _Request, sort: Sort, iris: Iterable[str]) -> Iterator[Completion]:
     labels = request.vocabulary.labels
     typed = request.typed.lstrip("<").lower()
-    found: list[tuple[int, str, str, str, str]] = []
+    ranked: list[tuple[int, str, str, str, str]] = []
     for iri in iris:
         if sort == "class" and iri.startswith(_OF_THE_LANGUAGE):
             continue
@@ -396,8 +396,8 @@ def _fitting_terms(request: _Request, sort: Sort, iris: Iterable[str]) -> Iterat
         begins = text.lstrip("<").lower().startswith(typed) or local.startswith(typed)
         if begins or (typed and (typed in local or typed in label.lower())):
             rank = 2 * (not begins) + (text.startswith("<") or bool(added))
-            found.append((rank, text, label, iri, added))
-    for _, text, label, iri, added in sorted(found)[:MOST]:
+            ranked.append((rank, text, label, iri, added))
+    for _, text, label, iri, added in sorted(ranked)[:MOST]:
         yield Completion(text, text, sort, request.span, label or f"<{iri}>", added)
 
 

@@ -220,11 +220,11 @@ class Document:
 
     def _sequence_places(self, section: Section) -> Iterator[NamedPlace]:
         text = self.plain[section.body : section.end]
-        text = _IN_BRACKETS.sub(lambda found: " " * len(found[0]), text)
-        for found in _NAME.finditer(text):
-            if found[0].upper() not in ("AND", "UNTIL"):
-                span = Span(section.body + found.start(), section.body + found.end())
-                yield NamedPlace("GPM", found[0], span)
+        text = _IN_BRACKETS.sub(lambda match: " " * len(match[0]), text)
+        for match in _NAME.finditer(text):
+            if match[0].upper() not in ("AND", "UNTIL"):
+                span = Span(section.body + match.start(), section.body + match.end())
+                yield NamedPlace("GPM", match[0], span)
 
     def _function_places(self) -> Iterator[NamedPlace]:
         items = self.lexemes

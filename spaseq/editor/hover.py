@@ -75,12 +75,12 @@ def _function(word: str) -> str:
 
 def _name(document: Document, place: NamedPlace) -> str:
     if place.kind == "stream":
-        found = next((s for s in document.streams if s.name == place.name), None)
-        if found is None:
+        stream = next((s for s in document.streams if s.name == place.name), None)
+        if stream is None:
             return f"`{place.name}`: no FROM STREAM names this stream."
         users = [g.name for g in document.gpms if place.name in g.streams and g.name]
         used = f" GPMs over it: {_listed(users)}." if users else ""
-        return f"stream `{place.name}`{_iri_of(found.iri)}.{used}"
+        return f"stream `{place.name}`{_iri_of(stream.iri)}.{used}"
     gpm = next((g for g in document.gpms if g.name == place.name), None)
     if gpm is None:
         return f"`{place.name}`: no DEFINE GPM defines it."

@@ -85,14 +85,14 @@ def _token(document: Document, lexeme: Lexeme) -> Any:
 
 def _steps(lexeme: Lexeme) -> Iterator[tuple[int, Any, str]]:
     """The pieces of a lexeme in a sequence, where `A:B` is two steps."""
-    for found in _STEPS.finditer(lexeme.text):
-        kind = found.lastgroup
+    for match in _STEPS.finditer(lexeme.text):
+        kind = match.lastgroup
         token = {"name": Name.Function, "number": Number, "bracket": Punctuation}
-        word = found[0].upper() in KEYWORDS and found[0].upper() in ("AND", "UNTIL", *_UNITS)
+        word = match[0].upper() in KEYWORDS and match[0].upper() in ("AND", "UNTIL", *_UNITS)
         yield (
-            lexeme.span.start + found.start(),
+            lexeme.span.start + match.start(),
             (Keyword if word else token.get(kind or "", Operator)),
-            found[0],
+            match[0],
         )
 
 

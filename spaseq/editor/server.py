@@ -101,8 +101,8 @@ class SpaseqServer(LanguageServer):
     def at(self, given: Any) -> tuple[Document, int]:
         """The query and the offset of a request."""
         document = self.document(given.text_document.uri)
-        place = given.position
-        return document, self.positions(document).offset(place.line, place.character)
+        position = given.position
+        return document, self.positions(document).offset(position.line, position.character)
 
     def range(self, document: Document, span: Span) -> lsp.Range:
         """A span in the units of the client."""
@@ -135,11 +135,13 @@ class SpaseqServer(LanguageServer):
         await asyncio.sleep(pause)
         if self.document(uri) is not document:
             return
-        found = await asyncio.to_thread(self.findings, document)
+        diagnostics = await asyncio.to_thread(self.findings, document)
         if uri in self.workspace.text_documents and self.document(uri) is document:
-            self.found[uri] = document, found
+            self.found[uri] = document, diagnostics
             self.text_document_publish_diagnostics(
-                lsp.PublishDiagnosticsParams(uri, [self.diagnostic(document, f) for f in found])
+                lsp.PublishDiagnosticsParams(
+                    uri, [self.diagnostic(document, f) for f in diagnostics]
+                )
             )
 
     def findings(self, document: Document) -> tuple[Diagnostic, ...]:
@@ -371,10 +373,10 @@ def _change(made: SpaseqServer) -> None:
         uri = params.text_document.uri
         document = made.document(uri)
         known = made.found.get(uri)
-        found = known[1] if known and known[0] is document else made.findings(document)
-        positions, place = made.positions(document), params.range
-        start = positions.offset(place.start.line, place.start.character)
-        end = positions.offset(place.end.line, place.end.character)
+        diagnostics = known[1] if known and known[0] is document else made.findings(document)
+        positions, asked = made.positions(document), params.range
+        start = positions.offset(asked.start.line, asked.start.character)
+        end = positions.offset(asked.end.line, asked.end.character)
         return [
             lsp.CodeAction(
                 change.title,
@@ -382,7 +384,7 @@ def _change(made: SpaseqServer) -> None:
                 [made.diagnostic(document, finding)],
                 edit=lsp.WorkspaceEdit({uri: [made.edit(document, change.span, change.text)]}),
             )
-            for finding in found
+            for finding in diagnostics
             if finding.span.start <= end and start <= finding.span.end
             for change in remedies(document, finding)
         ]

@@ -118,9 +118,9 @@ def _line_triples(file: InputFile) -> Iterator[Texts]:
     """The triples of lines. No kernel reads them, so an editor waits for no compiler."""
     with file.open(DEFAULT_LIMITS) as data:
         while line := data.readline(DEFAULT_LIMITS.line_bytes):
-            found = _LINE.match(line)
-            if found is not None:
-                s, p, o = (part.decode("utf-8", "replace") for part in found.groups())
+            match = _LINE.match(line)
+            if match is not None:
+                s, p, o = (part.decode("utf-8", "replace") for part in match.groups())
                 yield s, p, o
 
 

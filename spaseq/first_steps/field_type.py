@@ -60,9 +60,9 @@ class FieldType:
             return int(Decimal(text) * (1000 if self.strptime == "s" else 1))
         try:
             if self.strptime == "iso":
-                found = datetime.fromisoformat(text.replace(" UTC", "Z").replace(" +", "+"))
+                moment = datetime.fromisoformat(text.replace(" UTC", "Z").replace(" +", "+"))
             else:
-                found = datetime.strptime(text, self.strptime)
+                moment = datetime.strptime(text, self.strptime)
         except ValueError:
             return None
-        return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+        return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

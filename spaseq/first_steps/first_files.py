@@ -58,10 +58,10 @@ def lift_text(sample: Sample) -> str:
 
 def _name_and_time(sample: Sample, kind: EventKind, event: str, when: str) -> Iterator[str]:
     """The BINDs of an event's name and time."""
-    place = f'"http://example/{sample.name}/", STR(?_line)'
+    iri_parts = f'"http://example/{sample.name}/", STR(?_line)'
     if kind.name:  # without a time there is no name, and so no event
-        place += f', "/{kind.name}/", STR(?{kind.time})'
-    yield f"  BIND (IRI(CONCAT({place})) AS ?{event})"
+        iri_parts += f', "/{kind.name}/", STR(?{kind.time})'
+    yield f"  BIND (IRI(CONCAT({iri_parts})) AS ?{event})"
     if kind.time is None:
         yield "  # The file has no times: each row is one second after the one before."
         yield f"  BIND (?_line * 1000 AS ?{when})"
@@ -209,14 +209,14 @@ def _graph(subject: str, patterns: Sequence[str | None]) -> str:
 
 
 def _expected(rule: FirstRule) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    expected: dict[str, Any] = {}
     if rule.key is not None:
         key = rule.rows[0].values[rule.key]
-        found["key"] = key if not isinstance(key, str) else key.strip("<>")
+        expected["key"] = key if not isinstance(key, str) else key.strip("<>")
     if rule.value is not None:
         one, other = (row.values[rule.value] for row in rule.rows)
-        found |= {"before": one, "after": other}
-    return found
+        expected |= {"before": one, "after": other}
+    return expected
 
 
 def _jsonable(given: Any) -> Any:

@@ -74,7 +74,7 @@ def _telling(name: str, rows: list[Seen]) -> tuple[int, bool, int, bool]:
 
 def keys_of(sample: Sample) -> list[str]:
     """The fields that may tell what a row is about, the likeliest first."""
-    found: list[tuple[int, bool, int, str]] = []
+    ranked: list[tuple[int, bool, int, str]] = []
     for name, kind in sample.types.items():
         if kind.name in ("number", "time", "clock") or name == f"{RDF}type":
             continue
@@ -83,8 +83,8 @@ def keys_of(sample: Sample) -> list[str]:
         if again and len(counts) > (0 if kind.name == "iri" else 1):
             likely = bool(_KEY.search(name)) + (kind.name == "iri" and len(counts) > 1)
             likely += 2 * (name == SUBJECT)
-            found.append((-likely, kind.name == "integer", len(found), name))
-    return [name for *_, name in sorted(found)]
+            ranked.append((-likely, kind.name == "integer", len(ranked), name))
+    return [name for *_, name in sorted(ranked)]
 
 
 def _values_of(sample: Sample) -> list[str]:
@@ -102,8 +102,8 @@ def _pairs(
         if (key is None or key in row.values) and (value is None or value in row.values):
             groups[None if key is None else row.values[key]].append(row)
     for group in groups.values():
-        for place, one in enumerate(group):
-            for other in group[place + 1 : place + _AHEAD]:
+        for number, one in enumerate(group):
+            for other in group[number + 1 : number + _AHEAD]:
                 apart = (other.time or 0) - (one.time or 0)
                 if apart > limit:
                     break

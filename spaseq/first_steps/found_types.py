@@ -74,13 +74,13 @@ def type_of(name: str, values: Sequence[Any]) -> FieldType:
     if all(isinstance(v, float) for v in values):
         return FRACTIONS if _are_seconds(name, [*map(Decimal, texts)]) else _FLOAT
     likely = [kind for kind in _KINDS if any(kind.value(t) is not None for t in texts[:_FIRST])]
-    found = {kind: [v for t in texts if (v := kind.value(t)) is not None] for kind in likely}
-    best = max(likely, key=lambda kind: len(found[kind]), default=TEXT)
-    if best is TEXT or len(found[best]) < _ENOUGH * len(texts):
+    by_kind = {kind: [v for t in texts if (v := kind.value(t)) is not None] for kind in likely}
+    best = max(likely, key=lambda kind: len(by_kind[kind]), default=TEXT)
+    if best is TEXT or len(by_kind[best]) < _ENOUGH * len(texts):
         return TEXT
-    if best in (INTEGER, NUMBER) and _are_seconds(name, found[best]):
+    if best in (INTEGER, NUMBER) and _are_seconds(name, by_kind[best]):
         return SECONDS if best is INTEGER else FRACTIONS
-    if best is INTEGER and _are_times(name, found[best], _FIRST_MS, _LAST_MS):
+    if best is INTEGER and _are_times(name, by_kind[best], _FIRST_MS, _LAST_MS):
         return MILLISECONDS
     return best
 

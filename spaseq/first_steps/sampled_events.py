@@ -43,8 +43,8 @@ def sampled_events(path: Path) -> Sample:
         if predicate is not None:
             seen, types = _seen(path, predicate, [])
     if not seen:
-        found = misplaced_time(str(path)) or (bad[0].reason if bad else None)
-        reason = "" if found is None else f": {found}"
+        cause = misplaced_time(str(path)) or (bad[0].reason if bad else None)
+        reason = "" if cause is None else f": {cause}"
         raise InputError(f"no named graph of {path} has a time, so none is an event{reason}")
     form = _TOLD.get(format_of(path.name) or Format.NQUADS, "")
     few = tuple(seen[:_EVENTS])
@@ -58,17 +58,17 @@ def _is_about(path: Path) -> bool:
 def _about(triples: Sequence[Triple], event: str) -> Paths:
     """What an event says of the first thing in it that is neither the event nor a blank node."""
     thing = next((s for s, _, _ in triples if s[0] == "<" and s != event), event)
-    own = dict.fromkeys(s for s, _, _ in triples)
-    found, waiting = [(f"<{SUBJECT}>", thing)], [(thing, "")]
+    subjects = dict.fromkeys(s for s, _, _ in triples)
+    paths, waiting = [(f"<{SUBJECT}>", thing)], [(thing, "")]
     while waiting:
         subject, before = waiting.pop(0)
         for s, predicate, term in triples:
             path = f"{before}/{predicate}" if before else predicate
-            if s == subject and term.startswith("_:") and term in own and path.count("/<") < 3:
+            if s == subject and term.startswith("_:") and term in subjects and path.count("/<") < 3:
                 waiting.append((term, path))
             elif s == subject:
-                found.append((path, term))
-    return found
+                paths.append((path, term))
+    return paths
 
 
 def _seen(
@@ -81,20 +81,20 @@ def _seen(
     seen: list[Seen] = []
     types: dict[str, FieldType] = {}
     for batch in source.open(bad.append):
-        for place in range(len(batch)):
-            rows = range(int(batch.start[place]), int(batch.start[place + 1]))
+        for event in range(len(batch)):
+            rows = range(int(batch.start[event]), int(batch.start[event + 1]))
             triples = [_triple(batch, row) for row in rows]
             values: dict[str, Any] = {}
             said = [(p, o) for _, p, o in triples]
             if _is_about(path):
-                said = _about(triples, f"<{batch.graph[place]}>")
+                said = _about(triples, f"<{batch.graph[event]}>")
             for predicate, term in said:
                 kind, value = _value(term)
                 if predicate not in types or types[predicate] is kind:
                     values.setdefault(predicate[1:-1], value)
                     types.setdefault(predicate, kind)
             turtle = "\n".join(f"{s} {p} {o} ." for s, p, o in triples)
-            seen.append(Seen(len(seen) + 1, int(batch.time[place]), values, turtle))
+            seen.append(Seen(len(seen) + 1, int(batch.time[event]), values, turtle))
         if len(seen) >= _EVENTS:
             break
     return seen, {p[1:-1]: kind for p, kind in types.items() if p[1:-1] != time_predicate}

@@ -53,10 +53,10 @@ def sampled_rows(path: Path) -> Sample:
         for number, whole in enumerate(rows, 1)
         for row, time in _events(whole, number, types, kinds)
     )
-    found = tuple(each for each in seen if each.time is not None)
-    if not found:
+    timed = tuple(each for each in seen if each.time is not None)
+    if not timed:
         raise InputError(f"no row of {path} has a readable time in {kinds[0].time}")
-    return Sample(str(path), found, types, kinds, flat.names, records, csv)
+    return Sample(str(path), timed, types, kinds, flat.names, records, csv)
 
 
 def _events(
@@ -68,8 +68,8 @@ def _events(
         return
     for kind in kinds:
         if kind.time in row:
-            own = {name: row[name] for name in (*kind.fields, kind.time) if name in row}
-            yield own, _time(row, number, types, kind)
+            fields = {name: row[name] for name in (*kind.fields, kind.time) if name in row}
+            yield fields, _time(row, number, types, kind)
 
 
 def _time(row: Row, number: int, types: Mapping[str, FieldType], kind: EventKind) -> int | None:
@@ -77,13 +77,13 @@ def _time(row: Row, number: int, types: Mapping[str, FieldType], kind: EventKind
     if kind.time is None:
         return number * 1000
     parts = [name for name in (kind.time, kind.clock) if name is not None]
-    found = [types[n].value(text_of(row[n])) for n in parts if n in row]
-    return sum(found) if len(found) == len(parts) and None not in found else None
+    times = [types[n].value(text_of(row[n])) for n in parts if n in row]
+    return sum(times) if len(times) == len(parts) and None not in times else None
 
 
 def _values(row: Row, types: Mapping[str, FieldType]) -> dict[str, Any]:
-    found = {n: types[n].value(text_of(v)) for n, v in row.items() if n in types}
-    return {name: value for name, value in found.items() if value is not None}
+    values = {n: types[n].value(text_of(v)) for n, v in row.items() if n in types}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _read(path: Path) -> tuple[FlatRows, str | None, str]:
@@ -99,9 +99,9 @@ def _read(path: Path) -> tuple[FlatRows, str | None, str]:
         return FlatRows(rows), None, ",".join(said)
     if form in (TableFormat.PARQUET, TableFormat.ARROW):
         return _present(_table(path, form)), None, ""
-    found = json_records(path, _ROWS)
-    records = None if found.field is None else lines_of(found.objects)
-    return _present(found.objects[:_ROWS]), records, ""
+    document = json_records(path, _ROWS)
+    records = None if document.field is None else lines_of(document.objects)
+    return _present(document.objects[:_ROWS]), records, ""
 
 
 def _present(values: Iterable[Mapping[str, Any]]) -> FlatRows:
@@ -136,8 +136,8 @@ def _delimited(path: Path, dialect: CsvDialect) -> Iterator[Row]:
         for block in rows.blocks(frozenset(names), lambda *_: None):
             cells = block.rows(frozenset(names)) if isinstance(block, TableBlock) else block
             assert isinstance(cells, RowBlock)
-            for place in range(len(cells)):
-                terms = {name: cells.columns[name][place] for name in names}
+            for row in range(len(cells)):
+                terms = {name: cells.columns[name][row] for name in names}
                 yield {n: split_literal(t)[0] for n, t in terms.items() if isinstance(t, str)}
 
 
@@ -195,9 +195,9 @@ def _several(
     of = {flat.objects[time]: time for time in reversed(times)}
     common = [name for name in types if name not in flat.objects]
     for parent, time in reversed(of.items()):
-        own = [n for n in types if flat.objects.get(n) == parent and types[n].name != "time"]
-        if own:
-            yield EventKind(parent, time, (*common, *own))
+        fields = [n for n in types if flat.objects.get(n) == parent and types[n].name != "time"]
+        if fields:
+            yield EventKind(parent, time, (*common, *fields))
 
 
 # The objects of a user's JSON file: its lines, an array, or the objects that a document lists
@@ -247,8 +247,8 @@ def _listing(document: Object) -> str | None:
     """The only field of a document that lists several objects; None if there is no such one."""
     if "@graph" in document:
         return "@graph"
-    found = [name for name, value in document.items() if len(_dicts(value)) > 1]
-    return found[0] if len(found) == 1 and found != ["@context"] else None
+    lists = [name for name, value in document.items() if len(_dicts(value)) > 1]
+    return lists[0] if len(lists) == 1 and lists != ["@context"] else None
 
 
 def _dicts(value: Any) -> list[Object]:

@@ -31,14 +31,14 @@ def _dates(
         text = given
         if short and end:
             text = f'REPLACE({text}, " ([0-9]):", " 0$1:")'
-        found = f'REPLACE({text}, "^{day}{end}$", "{order}{made}")'
+        iso = f'REPLACE({text}, "^{day}{end}$", "{order}{made}")'
         seen = (day + end).replace(_TWO, _ONE) if short else day + end
         yield FieldType(
             "time",
             seen,
-            f"xsd:dateTime({found})" if end else f'xsd:dateTime(CONCAT({found}, "T00:00:00Z"))',
+            f"xsd:dateTime({iso})" if end else f'xsd:dateTime(CONCAT({iso}, "T00:00:00Z"))',
             sign.join(codes) + code,
-            "" if end else found,
+            "" if end else iso,
         )
 
 

@@ -107,8 +107,8 @@ def read_frame(file: IO[bytes], at: int, size: int, mark: bytes = RECORDS) -> Fr
         if not mark.startswith(head[:4]) and not head.startswith(mark) and any(head):
             raise DamagedLog(_damage(file, at, "no frame begins there"))
         raise TornFrame
-    found, length, count, index, checksum, own = _HEAD.unpack(head)
-    if zlib.crc32(head[: -_LENGTH.size]) != own or found != mark:
+    mark_there, length, count, index, checksum, head_checksum = _HEAD.unpack(head)
+    if zlib.crc32(head[: -_LENGTH.size]) != head_checksum or mark_there != mark:
         _check_unwritten(file, at, head + file.read(size - at - len(head)), "no frame begins there")
         raise TornFrame
     end = at + _HEAD.size + length
@@ -142,8 +142,8 @@ def _has_frame(data: bytes) -> bool:
     for at in places:
         head = data[at : at + _HEAD.size]
         if len(head) == _HEAD.size:
-            *_, own = _HEAD.unpack(head)
-            if zlib.crc32(head[: -_LENGTH.size]) == own:
+            *_, head_checksum = _HEAD.unpack(head)
+            if zlib.crc32(head[: -_LENGTH.size]) == head_checksum:
                 return True
     return False
 

@@ -309,7 +309,7 @@ class LogReader:
             DamagedLog: the log is damaged there.
             RunError: the records have been dropped.
         """
-        found: list[tuple[int, bytes]] = []
+        records: list[tuple[int, bytes]] = []
         wanted, taken = self.next, 0
         end = self._log.end if until is None else min(until, self._log.end)
         while taken < most_bytes and self.next < end:
@@ -323,10 +323,10 @@ class LogReader:
                 self._segment.mark(self._expected, self._at)
             if self._expected <= wanted:
                 continue
-            found += frame.records(wanted)
+            records += frame.records(wanted)
             self.next = self._expected
             taken += len(frame.body)
-        return found
+        return records
 
     def seek(self, index: int) -> None:
         """Go on with another record."""

@@ -154,24 +154,24 @@ class _Columns:
         """As many numbers as there are rows, or one for all rows; whether it is one."""
         is_same = self._record[self._at : self._at + 1] == _SAME
         count = 1 if is_same else self._count
-        found = np.frombuffer(self._record, "<i8", count, self._at + 1).astype(np.int64)
+        sizes = np.frombuffer(self._record, "<i8", count, self._at + 1).astype(np.int64)
         self._at += 1 + _INT.size * count
-        return found, is_same
+        return sizes, is_same
 
     def ints(self) -> Int64s:
         """A column of numbers."""
-        found, is_same = self._sizes()
-        return np.repeat(found, self._count) if is_same else found
+        numbers, is_same = self._sizes()
+        return np.repeat(numbers, self._count) if is_same else numbers
 
     def texts(self) -> list[bytes | None]:
         """A column of texts."""
         sizes, is_same = self._sizes()
-        found: list[bytes | None] = []
+        column: list[bytes | None] = []
         for size in sizes.tolist():
             end = self._at + max(size, 0)
-            found.append(None if size == _NO_TEXT else self._record[self._at : end])
+            column.append(None if size == _NO_TEXT else self._record[self._at : end])
             self._at = end
-        return found * self._count if is_same else found
+        return column * self._count if is_same else column
 
     def rest(self) -> bytes:
         """What follows the columns."""
@@ -302,20 +302,20 @@ class StreamLog:
             return block
         offset = np.empty_like(block.offset)
         for partition in np.unique(block.partition).tolist():
-            own, last = block.partition == partition, self._last(partition)
+            of_partition, last = block.partition == partition, self._last(partition)
             first = 1 if last is None else last + 1
-            offset[own] = np.arange(first, first + np.count_nonzero(own))
+            offset[of_partition] = np.arange(first, first + np.count_nonzero(of_partition))
         return replace(block, offset=offset)
 
     def _are_new(self, block: MessageColumns) -> Bools:
         """Which messages are behind all of their partition before."""
         new = np.ones(len(block), bool)
         for partition in np.unique(block.partition).tolist():
-            own = np.flatnonzero(block.partition == partition)
-            offsets, last = block.offset[own], self._last(partition)
-            new[own[1:]] = offsets[1:] > np.maximum.accumulate(offsets)[:-1]
+            rows = np.flatnonzero(block.partition == partition)
+            offsets, last = block.offset[rows], self._last(partition)
+            new[rows[1:]] = offsets[1:] > np.maximum.accumulate(offsets)[:-1]
             if last is not None:
-                new[own] &= offsets > last
+                new[rows] &= offsets > last
         return new
 
     def commit(self) -> int:
@@ -337,11 +337,11 @@ class StreamLog:
 
     def messages(self, begin: int, end: int | None = None) -> list[Message]:
         """The committed messages from an index on, before another one, or to the end."""
-        reader, found = self.reader(begin), list[Message]()
+        reader, collected = self.reader(begin), list[Message]()
         while some := reader.read(until=end):
-            found.extend(chain.from_iterable(e for e in some if isinstance(e, MessageColumns)))
+            collected.extend(chain.from_iterable(e for e in some if isinstance(e, MessageColumns)))
         reader.close()
-        return found
+        return collected
 
     def reader(self, index: int = 0) -> MessageReader:
         """Reads committed messages from an index on, while the log grows."""
@@ -399,13 +399,13 @@ class MessageReader:
 
     def read(self, most_bytes: int = 2**20, until: int | None = None) -> list[Entry]:
         """The next entries, whole commits of about `most_bytes`; see `LogReader.read`."""
-        first, found = self.next, list[Entry]()
+        first, entries = self.next, list[Entry]()
         for index, record in self._reader.read(most_bytes, until):
             entry = entry_of(record)
             if isinstance(entry, MessageColumns) and index < first:
                 entry = entry[first - index :]
-            found.append(entry)
-        return found
+            entries.append(entry)
+        return entries
 
     def close(self) -> None:
         """Close the file."""

@@ -46,13 +46,13 @@ def found_files(paths: Iterable[Path]) -> list[Path]:
     Raises:
         UsageError: there is no such path.
     """
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     for path in paths:
         if not path.exists():
             raise UsageError(f"no such file or directory: {path}")
         below = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
-        found |= dict.fromkeys(below)
-    return list(found)
+        files |= dict.fromkeys(below)
+    return list(files)
 
 
 def read_test_files(paths: Iterable[Path]) -> list[QueryTestFile]:
@@ -229,16 +229,16 @@ class _TestFileChecks:
         if not isinstance(given, list):
             self._mistake(line, "answers: a list such as [{ road = ':r1' }] is expected")
             return None
-        found = []
+        expected = []
         for each in given:
             if isinstance(each, str):
-                found.append(self._graph(each, line))
+                expected.append(self._graph(each, line))
             elif isinstance(each, dict):
                 self._check_variables(each, line)
-                found.append(ExpectedAnswer({n.removeprefix("?"): v for n, v in each.items()}))
+                expected.append(ExpectedAnswer({n.removeprefix("?"): v for n, v in each.items()}))
             else:
                 self._mistake(line, "answers: each is a table of variables, or a graph in Turtle")
-        return tuple(found)
+        return tuple(expected)
 
     def _graph(self, text: str, line: int) -> ExpectedAnswer:
         try:
@@ -347,8 +347,8 @@ class _Lines:
     def of(self, key: str, after: int = 1) -> int:
         """The first line with a key, from a line on; that line if there is none."""
         for number, line in enumerate(self._lines[after - 1 :], after):
-            found = _KEY.match(line)
-            if found is not None and found[1] == key:
+            match = _KEY.match(line)
+            if match is not None and match[1] == key:
                 return number
         return after
 

@@ -154,14 +154,14 @@ def _replay(file: QueryTestFile, test: QueryTest, text: str) -> None:
         name: Lifted(path, file.lifts[name]) if name in file.lifts else path
         for name, path in test.streams.items()
     }
-    found = list(run(file.query, streams, file.kb, "local", **_options(file)))
+    answers = list(run(file.query, streams, file.kb, "local", **_options(file)))
     if isinstance(test.answers, tuple):
-        missing, unexpected = unpaired(test.answers, found, _prefixes(text))
+        missing, unexpected = unpaired(test.answers, answers, _prefixes(text))
         if missing or unexpected:
             raise _Difference(test.line, _difference(missing, unexpected))
         return
     wanted = _answers_of(test.answers, file.query.stem)
-    _compare_lines(test.line, wanted, [match.to_json() for match in found])
+    _compare_lines(test.line, wanted, [match.to_json() for match in answers])
 
 
 def _answers_of(path: Path, query: str) -> list[dict[str, Any]]:
@@ -179,17 +179,17 @@ def _without_id(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compare_lines(
-    line: int, wanted: Sequence[dict[str, Any]], found: Sequence[dict[str, Any]]
+    line: int, wanted: Sequence[dict[str, Any]], answers: Sequence[dict[str, Any]]
 ) -> None:
     """`_Difference` at the first answer that differs."""
-    for number, (want, got) in enumerate(zip(wanted, found, strict=False), 1):
+    for number, (want, got) in enumerate(zip(wanted, answers, strict=False), 1):
         if want != _without_id(got):
             raise _Difference(
                 line,
                 f"answer {number}:\n  expected {json.dumps(want)}\n  got      {json.dumps(got)}",
             )
-    if len(wanted) != len(found):
-        raise _Difference(line, f"expected {len(wanted)} answers, got {len(found)}")
+    if len(wanted) != len(answers):
+        raise _Difference(line, f"expected {len(wanted)} answers, got {len(answers)}")
 
 
 def _difference(missing: Sequence[ExpectedAnswer], unexpected: Sequence[Match]) -> str:

@@ -15,7 +15,7 @@ from spaseq.rdf.terms.term import Term, split_literal
 
 
 def unpaired(
-    expected: Sequence[ExpectedAnswer], found: Sequence[Match], prefixes: Mapping[str, str]
+    expected: Sequence[ExpectedAnswer], answers: Sequence[Match], prefixes: Mapping[str, str]
 ) -> tuple[list[ExpectedAnswer], list[Match]]:
     """The expected answers that did not come, and the answers that nothing expects.
 
@@ -24,10 +24,10 @@ def unpaired(
 
     Args:
         expected: in any order.
-        found: in any order.
+        answers: in any order.
         prefixes: the query's, which expected texts may use.
     """
-    fits = [[n for n, got in enumerate(found) if _fits(want, got, prefixes)] for want in expected]
+    fits = [[n for n, got in enumerate(answers) if _fits(want, got, prefixes)] for want in expected]
     taken: dict[int, int] = {}  # the expected answer of each answer
 
     def pair(want: int, tried: set[int]) -> bool:
@@ -41,7 +41,7 @@ def unpaired(
         return False
 
     missing = [want for number, want in enumerate(expected) if not pair(number, set())]
-    return missing, [got for number, got in enumerate(found) if number not in taken]
+    return missing, [got for number, got in enumerate(answers) if number not in taken]
 
 
 def _fits(want: ExpectedAnswer, got: Match, prefixes: Mapping[str, str]) -> bool:

@@ -87,15 +87,15 @@ class Explanation:
     @property
     def data(self) -> dict[str, Any]:
         """The explanation as JSON values (docs/cli.md#spaseq-explain)."""
-        found = plan_json(self.plan, self._words, self.rate)
-        found["automaton"] = automaton_json(self.picture)
+        explanation = plan_json(self.plan, self._words, self.rate)
+        explanation["automaton"] = automaton_json(self.picture)
         if self._lifts:
-            found["lifts"] = self._lifts.splitlines()
+            explanation["lifts"] = self._lifts.splitlines()
         if self.measures is not None:
-            found["analysis"] = analysis_json(self.measures, self._streams, self._words)
+            explanation["analysis"] = analysis_json(self.measures, self._streams, self._words)
         if self.full:
-            found.update((title, body) for title, body in self._stages())
-        return found
+            explanation.update((title, body) for title, body in self._stages())
+        return explanation
 
     @cached_property
     def picture(self) -> Picture:
@@ -123,8 +123,8 @@ class Explanation:
             return ""
         from spaseq.render.lift_text import lift_text  # a query without lifts needs not load it
 
-        own = [(iri, lift) for iri, lift in self.lifts if iri in self.plan.inputs.streams]
-        return lift_text(self.plan, own)
+        lifts = [(iri, lift) for iri, lift in self.lifts if iri in self.plan.inputs.streams]
+        return lift_text(self.plan, lifts)
 
     @property
     def _text(self) -> str:

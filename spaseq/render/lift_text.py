@@ -108,12 +108,12 @@ def _fields(ways: Iterable[Way], lift: LiftPlan) -> frozenset[str]:
         terms += [term for number in way.triples for term in _inside(lift)[number]]
     binds = {e.var.name: e.expr for e in lift.elements if isinstance(e, ast.Bind)}
     waiting = {term.name for term in terms if isinstance(term, ast.Var)}
-    found: set[str] = set()
+    fields: set[str] = set()
     while waiting:
         name = waiting.pop()
-        found.add(name)
-        waiting |= variables_of(binds[name]) - found if name in binds else set()
-    return frozenset(found - binds.keys())
+        fields.add(name)
+        waiting |= variables_of(binds[name]) - fields if name in binds else set()
+    return frozenset(fields - binds.keys())
 
 
 def _inside(lift: LiftPlan) -> list[tuple[PatternTerm, PatternTerm, PatternTerm]]:

@@ -26,11 +26,11 @@ def plan_json(plan: QueryPlan, words: QueryWords, rate: float | None = None) -> 
     windows = {
         "windows": [
             {
-                "name": own.name,
-                "streams": [inputs.stream_names[stream] for stream in own.streams],
-                "extent": extent_words(own.extent),
+                "name": window.name,
+                "streams": [inputs.stream_names[stream] for stream in window.streams],
+                "extent": extent_words(window.extent),
             }
-            for own in inputs.windows
+            for window in inputs.windows
         ]
     }
     return {

@@ -103,8 +103,8 @@ def _inputs(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
         count = len(schema.axioms)
         yield f"entailment rdfs, by {count} axioms: patterns are rewritten, events are not"
     for window in inputs.windows:
-        own = ", ".join(inputs.stream_names[stream] for stream in window.streams)
-        yield f"levels     {window.name} on {own}: {extent_words(window.extent)}"
+        names = ", ".join(inputs.stream_names[stream] for stream in window.streams)
+        yield f"levels     {window.name} on {names}: {extent_words(window.extent)}"
         if window.content is not None:
             yield f"  holds    {_content(plan, window.content, words)}"
         number = inputs.windows.index(window)
@@ -118,7 +118,7 @@ def _inputs(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
 
 def window_gpms(plan: QueryPlan, window: int) -> Iterator[tuple[str, str | None]]:
     """(GPM on a window, why it is evaluated anew at each close); None if its groups are kept."""
-    kept = {own.gpm for own in plan.patterns.kept}
+    kept = {each.gpm for each in plan.patterns.kept}
     for number, gpm in enumerate(plan.patterns.gpms):
         if any(source.window == window for source in gpm.windows):
             disabled = "kept-groups is disabled"
@@ -179,7 +179,7 @@ def _stage1(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
 def pushed_text(plan: QueryPlan) -> str:
     """How events are matched that a program pushes one by one."""
     schema, reasons = plan.expressions.schema, list[str]()
-    for gpm in (own for own in plan.patterns.gpms if own.streams):
+    for gpm in (each for each in plan.patterns.gpms if each.streams):
         core, reason = gpm.pattern, None
         if gpm.correlation is not None:
             core, reason = gpm.correlation.core, "its pattern looks at earlier steps"

@@ -54,12 +54,12 @@ class QueryWords:
 
     def looking_back(self, gpm: GpmPlan) -> list[str]:
         """The FILTERs of a GPM that may read earlier steps, each conjunct by itself."""
-        found = [*gpm.conditions]
+        conditions = [*gpm.conditions]
         if gpm.correlation is not None:
             names: dict[str, ast.Node] = dict(gpm.correlation.parameters)
             written = (rewritten(e, lambda n: _named(n, names)) for e in _filters(gpm.pattern))
-            found = [*written, *found]
-        return self.conditions(found)
+            conditions = [*written, *conditions]
+        return self.conditions(conditions)
 
     def conditions(self, exprs: Iterable[ast.Expr]) -> list[str]:
         """The conjuncts of some conditions, each by itself."""
@@ -196,9 +196,9 @@ def _quantifier(repeat: Repeat) -> str:
         top = "" if repeat.maximum is None else f"{repeat.maximum}"
         text = f"{{{top}}}" if bounds[0] == bounds[1] else f"{{{repeat.minimum},{top}}}"
     greedy = "+" if repeat.greedy else ""
-    own = "" if repeat.own is None else f"[{_own(repeat.own)}]"
+    operator = "" if repeat.own is None else f"[{_own(repeat.own)}]"
     until = "" if repeat.until is None else f" UNTIL {sequence_text(repeat.until.body)}"
-    return f"{text}{greedy}{own}{until}"
+    return f"{text}{greedy}{operator}{until}"
 
 
 def _own(join: SequenceOperator) -> str:

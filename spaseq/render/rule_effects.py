@@ -48,14 +48,14 @@ def shared_patterns(plan: QueryPlan) -> list[tuple[list[str], tuple[n.TriplePatt
     """
     if not plan.patterns.evaluation.shared:
         return []
-    found: dict[object, list[GpmPlan]] = {}
+    by_shape: dict[object, list[GpmPlan]] = {}
     for gpm in plan.patterns.gpms:
         triples = basic_pattern(gpm)
         if triples:
-            found.setdefault(basic_shape(triples), []).append(gpm)
+            by_shape.setdefault(basic_shape(triples), []).append(gpm)
     return [
         ([gpm.name for gpm in gpms], basic_pattern(gpms[0]))
-        for gpms in found.values()
+        for gpms in by_shape.values()
         if len(gpms) > 1 and set(gpms[0].streams).intersection(*(g.streams for g in gpms[1:]))
     ]
 
@@ -88,9 +88,9 @@ def _awaited_requests(plan: QueryPlan) -> Iterator[str]:
 
 
 def _kept_groups(plan: QueryPlan) -> Iterator[str]:
-    for own in plan.patterns.kept:
-        what = "groups" if isinstance(own, KeptGroups) else "solutions"
-        yield f"the {what} of {plan.patterns.gpms[own.gpm].name} are kept, from window to window"
+    for kept in plan.patterns.kept:
+        what = "groups" if isinstance(kept, KeptGroups) else "solutions"
+        yield f"the {what} of {plan.patterns.gpms[kept.gpm].name} are kept, from window to window"
 
 
 def _pushed_predicates(plan: QueryPlan) -> Iterator[str]:

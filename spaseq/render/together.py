@@ -55,15 +55,15 @@ def _family(family: Family, plans: Sequence[QueryPlan], words: QueryWords) -> It
     named = ", ".join(titles[:2]) + (f" and {len(titles) - 2:,} more" if len(titles) > 2 else "")
     used = sum(1 for owners in family.owners if owners)
     yield f"family     {named}: one automaton, and a table of constants with {used:,} rows"
-    own = {parameter(place).name for place in family.places}
+    varying = {parameter(place).name for place in family.places}
     shaped = family.first.shaped
     assert shaped is not None
     for gpm, written in zip(family.plan.patterns.gpms, shaped.shape.query.gpms, strict=True):
         for triple in basic_pattern(gpm):
-            if any(not isinstance(t, str) and t.name in own for t in triple.terms):
+            if any(not isinstance(t, str) and t.name in varying for t in triple.terms):
                 yield f"  {gpm.name}: {_shown(words.triple(triple))}, by term (hash)"
         for condition in _conditions(written):
-            if any(isinstance(node, ast.Var) and node.name in own for node in walk(condition)):
+            if any(isinstance(node, ast.Var) and node.name in varying for node in walk(condition)):
                 by = "a column of partial matches"
                 if not any(isinstance(node, ast.Arithmetic) for node in walk(condition)):
                     by = "by value (sorted thresholds)"

@@ -136,8 +136,8 @@ class _Reports:
 
     def taken(self) -> list[Report]:
         """Those that came since the last call."""
-        found, self._waiting = self._waiting, []
-        return found
+        reports, self._waiting = self._waiting, []
+        return reports
 
     def bad_of(self, job: Job) -> OnBad:
         """What takes bad input for a job."""
@@ -147,9 +147,9 @@ class _Reports:
 Item = TypeVar("Item")
 
 
-def _ahead(items: Iterator[Item], own: _Reports, others: _Reports, name: str) -> Iterator[Item]:
-    """Items that a thread makes ahead; with each, `others` takes what `own` has got by then."""
-    for item, reports in run_ahead(_reporting(items, own), f"spaseq-{name}"):
+def _ahead(items: Iterator[Item], taken: _Reports, others: _Reports, name: str) -> Iterator[Item]:
+    """Items that a thread makes ahead; with each, `others` takes what `taken` has got by then."""
+    for item, reports in run_ahead(_reporting(items, taken), f"spaseq-{name}"):
         others.add(*reports)
         if item is not None:
             yield item
@@ -173,7 +173,7 @@ def readers_of(plan: QueryPlan, inputs: Inputs) -> list[UnitInput]:
     made = plan.identity.register
     if made is None:
         return []
-    return [own for own in dict.fromkeys(inputs) if made in own.streams]
+    return [each for each in dict.fromkeys(inputs) if made in each.streams]
 
 
 def made_for(job: Job, inputs: Inputs) -> dict[int, int]:
@@ -183,12 +183,12 @@ def made_for(job: Job, inputs: Inputs) -> dict[int, int]:
     """
     if job.measures is not None:
         return {}
-    found = dict[int, int]()
+    readers_made = dict[int, int]()
     for maker, plan in enumerate(job.plans):
         readers = readers_of(plan, inputs) if plan.maintained is not None else []
         if len(readers) == 1 and readers[0].unit.family is None:
-            found[maker] = inputs.index(readers[0])
-    return found
+            readers_made[maker] = inputs.index(readers[0])
+    return readers_made
 
 
 def steps(
@@ -203,18 +203,18 @@ def steps(
         made: as `made_for` gives it.
         end: the time (ms) up to which windows that are open close in the end; None if they do not.
     """
-    plan, own, reports = job.plans[number], inputs[number], _Reports()
+    plan, unit_input, reports = job.plans[number], inputs[number], _Reports()
     with collection_paused():
-        if job.measures is None and not leave_out_hopeless(plan, own.sorter):
+        if job.measures is None and not leave_out_hopeless(plan, unit_input.sorter):
             return
         is_before = job.measures is None and is_before_sequence(plan)
         staged = replace(plan, changing=None) if is_before else plan
         stage = SequenceStage(staged, job.options, job.knowledge, reports.bad_of(job))
     before = _Reports() if is_before else reports
-    makers = [maker for maker, reader in made.items() if inputs[reader] is own]
+    makers = [maker for maker, reader in made.items() if inputs[reader] is unit_input]
     changes = [_changes(job, maker, inputs, made, end, before) for maker in makers]
     watch = _SequenceWatch(job.measures, stage)
-    batches = watch.sorting(own.sorter.batches(changes))
+    batches = watch.sorting(unit_input.sorter.batches(changes))
     if is_before:
         batches = _ahead(_matched(job, plan, batches, before), before, reports, "graphs")
     for rows, watermark in batches:
@@ -271,10 +271,10 @@ def _matched(
     for rows, watermark in batches:
         at = time.perf_counter()
         with collection_paused():
-            found = knowledge.matched(rows)
+            solutions = knowledge.matched(rows)
         seconds = time.perf_counter() - at
         reports.add(partial(job.stats.add_work, "sequence", plan.identity.title, seconds))
-        yield found, watermark
+        yield solutions, watermark
 
 
 class _SequenceWatch:
@@ -296,11 +296,11 @@ class _SequenceWatch:
             return
         while True:
             with self._measures.inside("sort") as measure:
-                found = next(batches, None)
-            if found is None:
+                rows_and_time = next(batches, None)
+            if rows_and_time is None:
                 return
-            measure.took(len(found[0]), found[0].nbytes)
-            yield found
+            measure.took(len(rows_and_time[0]), rows_and_time[0].nbytes)
+            yield rows_and_time
 
     def take(self, rows: SolutionBatch | None, answers: int, seconds: float) -> None:
         """Count a batch of solutions, None at the end of the streams."""

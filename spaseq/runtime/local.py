@@ -65,24 +65,24 @@ def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
         families = () if job.measures is not None else families_of(job.plans, begun)
         joint = JointPatterns()
         inputs = _inputs(job, families, joint)
-    held = HeldAnswers()
+    held_answers = HeldAnswers()
     try:
         last = _read_streams(job, inputs, joint)
         end = last if job.options.open_end else None
         made = made_for(job, inputs)
-        for number, own in enumerate(inputs):
+        for number, unit_input in enumerate(inputs):
             if number in made:
                 continue
-            if own.unit.family is not None:
-                if not own.is_done:
-                    own.is_done = True
-                    _sequence_family(job, own, held, end)
-                for answers in held.take(number):
+            if unit_input.unit.family is not None:
+                if not unit_input.is_done:
+                    unit_input.is_done = True
+                    _sequence_family(job, unit_input, held_answers, end)
+                for answers in held_answers.take(number):
                     yield number, answers
             else:
                 yield from _sequence(job, number, inputs, made, end)
     finally:
-        held.close()
+        held_answers.close()
 
 
 def read_inputs(job: Job) -> tuple[list[UnitInput], int]:
@@ -107,8 +107,8 @@ def _inputs(job: Job, families: Iterable[Family], joint: JointPatterns) -> list[
 
 def _read_streams(job: Job, inputs: Inputs, joint: JointPatterns) -> int:
     """Read all streams; the greatest time (ms) in them."""
-    own = [*dict.fromkeys(inputs)]
-    return max((_read_stream(job, s, own, joint) for s in job.streams), default=_BEFORE_ALL)
+    unit_inputs = [*dict.fromkeys(inputs)]
+    return max((_read_stream(job, s, unit_inputs, joint) for s in job.streams), default=_BEFORE_ALL)
 
 
 def _read_stream(job: Job, source: Source, inputs: Inputs, joint: JointPatterns) -> int:
@@ -144,26 +144,28 @@ def _read_stream(job: Job, source: Source, inputs: Inputs, joint: JointPatterns)
     return end
 
 
-def _sequence_family(job: Job, own: UnitInput, held: HeldAnswers, end: int | None) -> None:
+def _sequence_family(
+    job: Job, unit_input: UnitInput, held_answers: HeldAnswers, end: int | None
+) -> None:
     """Make the answers of a family."""
-    own.tell_counts()
-    if not leave_out_hopeless(own.unit.plan, own.sorter):
+    unit_input.tell_counts()
+    if not leave_out_hopeless(unit_input.unit.plan, unit_input.sorter):
         return
-    stage = UnitSequence(own.unit, job.options, job.knowledge, job.take_bad)
+    stage = UnitSequence(unit_input.unit, job.options, job.knowledge, job.take_bad)
     none: tuple[SolutionBatch | None, int] = (None, 0)  # the end of the streams
-    for rows, watermark in chain(own.sorter.batches(), (none,)):
+    for rows, watermark in chain(unit_input.sorter.batches(), (none,)):
         at = time.perf_counter()
         if rows is None:
-            found = stage.close(end)
+            by_member = stage.close(end)
         else:
             stage.push(rows)
-            found = stage.advance(watermark)
+            by_member = stage.advance(watermark)
             job.stats.watermark = watermark
-        job.stats.add_work("sequence", own.title, time.perf_counter() - at)
-        for number, pieces in found.items():
+        job.stats.add_work("sequence", unit_input.title, time.perf_counter() - at)
+        for number, pieces in by_member.items():
             for answers in pieces:
                 job.stats.count_answers(job.plans[number].identity.title, len(answers))
-                held.add(number, answers)
+                held_answers.add(number, answers)
         job.on_progress(job.stats)
     job.stats.suppressed += stage.suppressed
     job.stats.add_muted(stage.muted)

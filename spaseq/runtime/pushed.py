@@ -94,8 +94,8 @@ class PushedQueries:
         self.graphs = MaintainedGraphs(how.versions, how.knowledge)
         queries = [self._query(plan) for plan in plans]
         self._unit_of: dict[PushedQuery, PushedUnit] = {}
-        found = families_module.families_of(plans, how.options.is_unlimited) if families else ()
-        for family in found:
+        alike = families_module.families_of(plans, how.options.is_unlimited) if families else ()
+        for family in alike:
             if not may_fail(family.first):
                 unit = PushedUnit({n: queries[n] for n in family.members}, self._how, family)
                 self._unit_of.update((query, unit) for query in unit.queries)
@@ -125,7 +125,7 @@ class PushedQueries:
             return
         others = [*(query.plan for query in self.queries), *coming]
         title = plan.identity.title
-        _in_order([own for own in others if own.identity.title != title], plan)
+        _in_order([other for other in others if other.identity.title != title], plan)
 
     def add(self, plan: QueryPlan, instead: PushedQuery | None = None) -> None:
         """Take another query, perhaps in the place of one. It gets the events from now on.
@@ -142,11 +142,11 @@ class PushedQueries:
         others = [query for query in self.queries if query is not instead]
         plans, plan = _in_order([query.plan for query in others], plan)
         query = self._query(plan)
-        known = {id(own.plan): own for own in [*others, query]}
+        known = {id(each.plan): each for each in [*others, query]}
         if instead is not None:
             self._remove(instead)
         self._unit_of[query] = self._unit_for(query)
-        self._connect([known[id(own)] for own in plans])
+        self._connect([known[id(each)] for each in plans])
         self.graphs.forget_others(query.plan for query in self.queries)
 
     def _is_chained(self, plan: QueryPlan) -> bool:
@@ -216,7 +216,7 @@ class PushedQueries:
         if unit not in self._unit_of.values():
             self._suppressed += unit.sequence.suppressed
             self.seconds.pop(unit.title, None)
-        self._connect([own for own in self.queries if own is not query])
+        self._connect([each for each in self.queries if each is not query])
 
     def _connect_last(self, query: PushedQuery, unit: PushedUnit) -> None:
         """Let one more query read its streams, of which no other query makes one."""
@@ -303,7 +303,7 @@ class PushedQueries:
         self, iri: str, instant: tuple[int, int], name: str | None, triples: Sequence[Triple]
     ) -> Found:
         """The solutions of one event of a stream, at an instant, of the graph `name`."""
-        found: Found = []
+        solutions: Found = []
         units: Sequence[PushedUnit] = self._readers.get(iri, ())
         if len(units) >= thresholds.current.template_queries:
             if iri not in self._possible:
@@ -316,8 +316,8 @@ class PushedQueries:
                 self.leave_out(unit, error)
                 continue
             if rows is not None:
-                found.append((unit, rows))
-        return found
+                solutions.append((unit, rows))
+        return solutions
 
     def units(self) -> Sequence[PushedUnit]:
         """What is evaluated as one now, in reading order."""
@@ -330,7 +330,7 @@ class PushedQueries:
     @collection_paused()
     def match_batch(self, batch: EventBatch) -> Found:
         """The solutions of many events."""
-        found: Found = []
+        solutions: Found = []
         units = self._readers.get(batch.stream, ())
         index = VerticalPartition(batch)
         idle = self._how.idle(index)
@@ -339,11 +339,11 @@ class PushedQueries:
             try:
                 if idle >= {*unit.tables()}:
                     continue
-                found.append((unit, unit.match_batch(batch, index)))
+                solutions.append((unit, unit.match_batch(batch, index)))
             except Exception as error:
                 self.leave_out(unit, error)
             self._add_seconds(unit, at)
-        return found
+        return solutions
 
     def change_graph(self, change: TimedChange) -> None:
         """Let a graph change; no event at or after the time of the change has come."""
@@ -360,9 +360,9 @@ class PushedQueries:
             for unit in self._units:
                 unit.graphs_changed(versions.changed)
 
-    def push(self, found: Found) -> None:
+    def push(self, solutions: Found) -> None:
         """Take solutions."""
-        for unit, rows in found:
+        for unit, rows in solutions:
             unit.push(rows)
 
     def advance(self, watermark: int, ahead: bool = False) -> list[tuple[int, Answer]]:
@@ -373,9 +373,9 @@ class PushedQueries:
         """
 
         awake = (unit for unit in self._units if not unit.sleeps(watermark))
-        found = self._answers(awake, lambda unit: unit.advance(watermark, ahead))
+        answers = self._answers(awake, lambda unit: unit.advance(watermark, ahead))
         self.drop_values(watermark)
-        return found
+        return answers
 
     @collection_paused()
     def advance_streams(self, marks: Mapping[str, int]) -> list[tuple[int, Answer]]:
@@ -391,9 +391,9 @@ class PushedQueries:
         self._how.begin(due)
         # One by one: the answers of a query may wake those that read them.
         awake = (unit for unit in self._units if not unit.sleeps(due[unit]))
-        found = self._answers(awake, lambda unit: unit.advance(due[unit], False))
+        answers = self._answers(awake, lambda unit: unit.advance(due[unit], False))
         self.drop_values(min(marks.values()))
-        return found
+        return answers
 
     def due(self, marks: Mapping[str, int]) -> dict[PushedUnit, int]:
         """The watermark (ms) of each unit, in reading order."""
@@ -410,9 +410,9 @@ class PushedQueries:
             self._sources = {}
             for unit in self._units:
                 streams = (made.get(iri, {iri}) for iri in unit.queries[0].plan.inputs.streams)
-                self._sources[unit] = own = frozenset(chain.from_iterable(streams))
+                self._sources[unit] = streams_read = frozenset(chain.from_iterable(streams))
                 for iri in self._made.get(unit, ()):  # several may maintain one graph
-                    made[iri] = own | made.get(iri, frozenset())
+                    made[iri] = streams_read | made.get(iri, frozenset())
         return self._sources
 
     def groups(self) -> Mapping[frozenset[str], Sequence[PushedUnit]]:
@@ -449,7 +449,7 @@ class PushedQueries:
         of: Callable[[PushedUnit], Iterable[tuple[PushedQuery, Sequence[Answer]]]],
     ) -> list[tuple[int, Answer]]:
         """The answers of some units, query by query."""
-        found: list[tuple[int, Answer]] = []
+        numbered: list[tuple[int, Answer]] = []
         try:
             for unit in units:
                 self._suppressed_now = self._muted_now = self._exceeded = None
@@ -457,7 +457,7 @@ class PushedQueries:
                 try:
                     for query, answers in of(unit):
                         number = self._numbers[query]
-                        found += [(number, answer) for answer in answers]
+                        numbered += [(number, answer) for answer in answers]
                 except Exception as error:
                     self.leave_out(unit, error)
                 self._add_seconds(unit, at)
@@ -465,8 +465,8 @@ class PushedQueries:
             self._fail(error)
             raise
         if len(self._units) < len(self.queries):  # a family's answers come together
-            found.sort(key=itemgetter(0))
-        return found
+            numbered.sort(key=itemgetter(0))
+        return numbered
 
     def partials(self) -> list[tuple[int, PartialAnswer]]:
         """The partial matches whose windows have closed since the last call, query by query."""
@@ -493,14 +493,14 @@ class PushedQueries:
         if self._muted_now is None:
             units = dict.fromkeys(self._unit_of.values())
             each = (unit.sequence.muted.items() for unit in units)
-            self._muted_now = {title: count for own in each for title, count in own}
+            self._muted_now = {title: count for counts in each for title, count in counts}
         return self._muted_now
 
     def exceeded(self) -> Mapping[PushedQuery, Excess]:
         """Which queries have had too many partial matches, and when."""
         if self._exceeded is None:
             each = (unit.exceeded() for unit in self._units)
-            self._exceeded = {query: excess for own in each for query, excess in own.items()}
+            self._exceeded = {query: excess for some in each for query, excess in some.items()}
         return self._exceeded
 
     def _fail(self, error: BaseException) -> None:

@@ -161,7 +161,7 @@ class PushedUnit:
             del self._plans[number]
 
     def _number(self, query: PushedQuery) -> int:
-        return next(n for n, own in self._members.items() if own is query)
+        return next(n for n, member in self._members.items() if member is query)
 
     def needs(self, iri: str) -> Sequence[frozenset[Need]] | None:
         """The triples that each GPM needs of an event of a stream, to have solutions.
@@ -218,13 +218,13 @@ class PushedUnit:
         self, watermark: int, ahead: bool
     ) -> Iterator[tuple[PushedQuery, Sequence[Answer]]]:
         """The answers that are certain by a watermark."""
-        found = self.sequence.advance(watermark, ahead)
-        if not found and not self._holding:  # the usual case
+        by_member = self.sequence.advance(watermark, ahead)
+        if not by_member and not self._holding:  # the usual case
             return
-        due, self._holding = sorted({*found, *self._holding} & self._members.keys()), set()
+        due, self._holding = sorted({*by_member, *self._holding} & self._members.keys()), set()
         for number in due:
             query = self._members[number]
-            answers = [answer for piece in found.get(number, ()) for answer in piece]
+            answers = [answer for piece in by_member.get(number, ()) for answer in piece]
             certain = query.certain(answers, watermark)
             if query.held:
                 self._holding.add(number)
@@ -237,9 +237,9 @@ class PushedUnit:
 
     def close(self, open_end: int | None = None) -> Iterator[tuple[PushedQuery, Sequence[Answer]]]:
         """The remaining answers; `open_end` is as for `SequenceStage`."""
-        found = self.sequence.close(open_end)
+        by_member = self.sequence.close(open_end)
         for number, query in self._members.items():
-            answers = [answer for piece in found.get(number, ()) for answer in piece]
+            answers = [answer for piece in by_member.get(number, ()) for answer in piece]
             yield query, query.rest(answers)
 
     def exceeded(self) -> Mapping[PushedQuery, Excess]:
@@ -287,14 +287,14 @@ def _family_unit(
 ) -> PushedUnit | None:
     """The family that has written a snapshot; None if the queries are others."""
     places, row_count, members = head
-    found = [*zip(members, queries, strict=True)]
-    if any(query.plan.signature.canonical != text for (_, _, text), query in found):
+    paired = [*zip(members, queries, strict=True)]
+    if any(query.plan.signature.canonical != text for (_, _, text), query in paired):
         return None
-    rows = [(number, row, query.plan) for (number, row, _), query in found]
+    rows = [(number, row, query.plan) for (number, row, _), query in paired]
     family = family_again(places, row_count, rows)
     if family is None:
         return None
-    return PushedUnit({number: query for (number, _, _), query in found}, how, family)
+    return PushedUnit({number: query for (number, _, _), query in paired}, how, family)
 
 
 def restored_unit(snapshot: bytes, queries: Sequence[PushedQuery], how: StageFactory) -> PushedUnit:

@@ -119,9 +119,9 @@ class StageFactory:
     def sequence(self, unit: UnitPlan) -> UnitStage:
         """Stage 2 of a unit."""
         values = self.versions.of(unit.plan.inputs.kbs)
-        found = UnitSequence(unit, self.options, values[0][1], self.on_bad)
-        found.use_values(values)
-        return found
+        stage = UnitSequence(unit, self.options, values[0][1], self.on_bad)
+        stage.use_values(values)
+        return stage
 
     def idle(self, index: VerticalPartition) -> Set[object]:
         """First stages that are known to have no solutions on a batch."""
@@ -133,8 +133,8 @@ class StageFactory:
 
 def _stages_of(stage: MatchingStage | None) -> Sequence[UnitPatterns]:
     """The stages of single values of the graphs."""
-    stages = [own for _, own in stage.stages] if isinstance(stage, TimedPatterns) else [stage]
-    return [own for own in stages if isinstance(own, PatternStage | FamilyPatterns)]
+    stages = [each for _, each in stage.stages] if isinstance(stage, TimedPatterns) else [stage]
+    return [each for each in stages if isinstance(each, PatternStage | FamilyPatterns)]
 
 
 # Stage 1 of a unit while its graphs have several values: each event is matched with its own

@@ -100,10 +100,10 @@ class AnswerFeed:
 
     async def _read(self, name: str, recent: _RecentAnswers) -> None:
         while recent.subscribers:
-            found = await to_thread.run_sync(self._run.answers.read, name, recent.last, _AT_ONCE)
-            if not found:
+            answers = await to_thread.run_sync(self._run.answers.read, name, recent.last, _AT_ONCE)
+            if not answers:
                 return
-            recent.add(found)
+            recent.add(answers)
 
     def end(self, name: str) -> None:
         """End the streams of a query that has gone."""
@@ -146,12 +146,12 @@ class AnswerFeed:
         try:
             while not self.closed:
                 changed, ended = recent.changed, recent.ended
-                found = recent.after(after)
-                if found is None:
-                    found = await self._from_log(name, after)
-                if found:
-                    after = found[-1][0]
-                    yield found
+                lines = recent.after(after)
+                if lines is None:
+                    lines = await self._from_log(name, after)
+                if lines:
+                    after = lines[-1][0]
+                    yield lines
                 elif ended or not is_there:
                     yield None
                     return
@@ -163,8 +163,8 @@ class AnswerFeed:
                 del self._queries[name]
 
     async def _from_log(self, name: str, after: str | None) -> list[tuple[str, str]]:
-        found = await to_thread.run_sync(self._run.answers.read, name, after, _AT_ONCE)
-        return [(answer.id, json_with_id(answer)) for answer in found]
+        answers = await to_thread.run_sync(self._run.answers.read, name, after, _AT_ONCE)
+        return [(answer.id, json_with_id(answer)) for answer in answers]
 
 
 async def _is_set(event: asyncio.Event, seconds: float) -> bool:

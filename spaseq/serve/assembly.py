@@ -163,9 +163,9 @@ def _knowledge(configuration: Configuration, data: Path) -> KnowledgeBase:
     # The first answers need not wait for a compiler: without compiled kernels, all is interpreted
     # until that takes too long.
     sources = (None,) if has_kernels() else ()
-    own = configuration.graphs.items()
-    kept = first_graphs(data / "graphs") & {iri for iri, _ in own}
-    kept |= {iri for iri, graph in own if not graph.paths}
+    graphs = configuration.graphs.items()
+    kept = first_graphs(data / "graphs") & {iri for iri, _ in graphs}
+    kept |= {iri for iri, graph in graphs if not graph.paths}
     return load_knowledge((), configuration.kb, KnowledgeOptions(services), sources, kept)
 
 
@@ -281,11 +281,11 @@ class _Reasons:
 
     def _source(self, stream: LiveStream, seen: QueryChange | None) -> LoggedEvents:
         """The logged events of a stream that a query has seen, or all."""
-        place, since = 0, None
+        begin, since = 0, None
         if seen is not None and seen.start is not None:
             since = seen.query.since
         elif seen is not None:
-            place = seen.places.get(stream.iri, 0)
+            begin = seen.places.get(stream.iri, 0)
         records = partial(self._run.records, stream.name)
         delay_ms = stream.settings.delay_ms
-        return LoggedEvents(stream.iri, _reading(stream), records, delay_ms, place, since)
+        return LoggedEvents(stream.iri, _reading(stream), records, delay_ms, begin, since)

@@ -155,38 +155,38 @@ class _TomlChecks:
         self, name: str, tables: Table, keys: Mapping[str, str], needed: str
     ) -> dict[str, Table]:
         """Tables of one kind, each under a name; each has the needed key."""
-        found = {}
+        by_name = {}
         for each, value in tables.items():
-            place = (name, each)
-            found[each] = self._known(place, self._table(place, value), keys)
+            key_path = (name, each)
+            by_name[each] = self._known(key_path, self._table(key_path, value), keys)
             if isinstance(value, dict) and needed not in value:
-                self._mistake(place, f"[{name}.{each}] has no {needed}")
-        return found
+                self._mistake(key_path, f"[{name}.{each}] has no {needed}")
+        return by_name
 
-    def _known(self, place: tuple[str, ...], table: Table, keys: Mapping[str, str]) -> Table:
+    def _known(self, key_path: tuple[str, ...], table: Table, keys: Mapping[str, str]) -> Table:
         """The values of the known keys of a table."""
-        self._unknown(place, table, keys)
-        found = {}
+        self._unknown(key_path, table, keys)
+        values = {}
         for key in table.keys() & keys.keys():
             if keys[key] == "table":
-                found[key] = self._table((*place, key), table[key])
+                values[key] = self._table((*key_path, key), table[key])
                 continue
             try:
-                found[key] = self._kinds[keys[key]](self._filled(table[key]))
+                values[key] = self._kinds[keys[key]](self._filled(table[key]))
             except UsageError as error:
-                self._mistake((*place, key), f"{key}: {error}")
-        return found
+                self._mistake((*key_path, key), f"{key}: {error}")
+        return values
 
-    def _unknown(self, place: tuple[str, ...], table: Table, keys: Mapping[str, str]) -> None:
+    def _unknown(self, key_path: tuple[str, ...], table: Table, keys: Mapping[str, str]) -> None:
         for key in table.keys() - keys.keys():
             near = suggested(key, keys)
             meant = f"; did you mean {near}?" if near else f" ({', '.join(keys)})"
-            self._mistake((*place, key), f"unknown key {key}{meant}")
+            self._mistake((*key_path, key), f"unknown key {key}{meant}")
 
-    def _table(self, place: tuple[str, ...], value: object) -> Table:
+    def _table(self, key_path: tuple[str, ...], value: object) -> Table:
         if isinstance(value, dict):
             return value
-        self._mistake(place, f"{place[-1]}: a table is expected")
+        self._mistake(key_path, f"{key_path[-1]}: a table is expected")
         return {}
 
     def _filled(self, value: object) -> object:
@@ -197,11 +197,11 @@ class _TomlChecks:
             return {name: self._filled(each) for name, each in value.items()}
         return _VARIABLE.sub(self._variable, value) if isinstance(value, str) else value
 
-    def _variable(self, found: re.Match[str]) -> str:
+    def _variable(self, match: re.Match[str]) -> str:
         try:
-            return self._environment[found[1]]
+            return self._environment[match[1]]
         except KeyError:
-            raise UsageError(f"the environment has no {found[1]}") from None
+            raise UsageError(f"the environment has no {match[1]}") from None
 
     def _check_token(self, server: Table) -> None:
         if "token_file" not in server and not is_loopback(server.get("listen", "127.0.0.1:8787")):
@@ -226,10 +226,10 @@ class _TomlChecks:
             raise UsageError('files by IRI are expected, such as { "http://e/c" = "c.jsonld" }')
         return {iri: self._directory / _text(file) for iri, file in value.items()}
 
-    def _mistake(self, place: tuple[str, ...], what: str) -> None:
-        while place and place not in self._lines:
-            place = place[:-1]
-        self.mistakes.append((self._lines.get(place, 1), what))
+    def _mistake(self, key_path: tuple[str, ...], what: str) -> None:
+        while key_path and key_path not in self._lines:
+            key_path = key_path[:-1]
+        self.mistakes.append((self._lines.get(key_path, 1), what))
 
 
 def address_of(listen: str) -> tuple[str, int]:
@@ -333,17 +333,17 @@ def _duration(value: object) -> int:
 
 
 def _interval(value: object) -> int:
-    found = _duration(value)
-    if found <= 0:
+    duration = _duration(value)
+    if duration <= 0:
         raise UsageError("a duration above 0 is expected")
-    return found
+    return duration
 
 
 def _size(value: object) -> int:
-    found = _SIZE.fullmatch(_text(value).upper())
-    if found is None or not int(found[1]):
+    match = _SIZE.fullmatch(_text(value).upper())
+    if match is None or not int(match[1]):
         raise UsageError('a size such as "16 MB" is expected')
-    return int(found[1]) * _BYTES[found[2]]
+    return int(match[1]) * _BYTES[match[2]]
 
 
 def _time(value: object) -> str:

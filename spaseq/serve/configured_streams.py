@@ -47,16 +47,16 @@ def stream_of(name: str, table: Mapping[str, Any]) -> LiveStream:
         InputError: a lift or a context is missing or wrong.
         UsageError: keys do not go together.
     """
-    place = [table.get("source", POSTED)]
+    given_source = [table.get("source", POSTED)]
     for key in ("context", "context_map"):
         if "lift" in table and key in table:
             raise UsageError(f"[streams.{name}] has a lift and a {key}; give one")
-    how: Any = place
+    how: Any = given_source
     if "lift" in table:
         types = dict(field_types(table.get("types", "")))
-        how = Lifted(place, table["lift"], types, table.get("csv"))
+        how = Lifted(given_source, table["lift"], types, table.get("csv"))
     elif "context" in table:
-        how = JsonLd(place, table["context"])
+        how = JsonLd(given_source, table["context"])
     most = table.get("max_message") if "source" in table else None  # max_body bounds requests
     messages = MessageOptions(table.get("format"), table.get("time"), table.get("dedup"), most)
     follow = FollowOptions(Path(), messages=messages)
@@ -90,7 +90,7 @@ def record_of(configuration: Configuration) -> bytes:
     """The streams and graphs of a configuration, for `recorded`. No source is in it, for URLs may
     have passwords; the texts of lifts and contexts are."""
     streams = {name: _without_paths(table) for name, table in configuration.streams.items()}
-    kb = {iri: str(place) for iri, place in configuration.kb.items()}
+    kb = {iri: str(path) for iri, path in configuration.kb.items()}
     value = {"streams": streams, "kb": {i: p for i, p in kb.items() if "@" not in p}}
     return with_checksum_line(json.dumps(value, indent=2)).encode()
 

@@ -44,20 +44,20 @@ class EventWords:
         >>> words.statements([("<http://e/loop7>", "<http://e/speedLimit>", '"30"')], None, t, 9)
         ([('loop7', 'speed limit', '30')], 0)
         """
-        own = {} if event is None else {f"<{event}>": "_:event"}
-        renamed = [(own.get(s, s), p, own.get(o, o)) for s, p, o in triples]
+        new_names = {} if event is None else {f"<{event}>": "_:event"}
+        renamed = [(new_names.get(s, s), p, new_names.get(o, o)) for s, p, o in triples]
         told = [*_Telling(self, renamed, f"<{time_predicate}>")]
         return told[:most], len(told[most:])
 
     def label(self, iri: str) -> str | None:
         """The label of a thing in the knowledge base, if it has one: in English, or the first."""
-        code, found = self.knowledge.find(iri), list[str]()
+        code, labels = self.knowledge.find(iri), list[str]()
         predicates = [self.knowledge.find(label) for label in _LABELS] if code >= 0 else []
         for graph in self.knowledge.graphs.values():
             for relation in filter(None, map(graph.get, predicates)):
                 begin, end = np.searchsorted(relation.s, [code, code + 1])
-                found += map(self.knowledge.terms.text, relation.o[begin : min(end, begin + 20)])
-        return _best(found)
+                labels += map(self.knowledge.terms.text, relation.o[begin : min(end, begin + 20)])
+        return _best(labels)
 
 
 class _Telling:

@@ -47,17 +47,17 @@ class Feed:
         heads = self._heads()
 
         def want(title: str) -> bool:
-            own = heads.get(title, {}).get("severity")
-            return fnmatchcase(title, self.glob) and self.severity in (None, own)
+            severity = heads.get(title, {}).get("severity")
+            return fnmatchcase(title, self.glob) and self.severity in (None, severity)
 
-        found = self.state.run.answers.read_all(want, after, most)
-        said = self.state.said.of(found) if self.tells else {}
-        return [(answer.id, self._line(answer, heads, said)) for answer in found]
+        answers = self.state.run.answers.read_all(want, after, most)
+        said = self.state.said.of(answers) if self.tells else {}
+        return [(answer.id, self._line(answer, heads, said)) for answer in answers]
 
     def newest(self) -> str | None:
         """The id of the newest answer of all queries."""
-        found = self.state.run.answers.read_all(lambda title: True, None, 1)
-        return found[0].id if found else None
+        answers = self.state.run.answers.read_all(lambda title: True, None, 1)
+        return answers[0].id if answers else None
 
     async def subscribe(
         self, name: str, after: str | None, pause_s: float, is_there: bool
@@ -66,14 +66,14 @@ class Feed:
         feed = self.state.feed
         while not feed.closed:
             grown = feed.grown
-            found = []
+            newer = []
             if after is not None:
-                found = await to_thread.run_sync(self.lines, after, _AT_ONCE)
+                newer = await to_thread.run_sync(self.lines, after, _AT_ONCE)
             else:  # there was no answer at all when it began
-                found = await to_thread.run_sync(self.lines, None, _AT_ONCE)
-            if found:
-                after = found[-1][0]
-                yield found
+                newer = await to_thread.run_sync(self.lines, None, _AT_ONCE)
+            if newer:
+                after = newer[-1][0]
+                yield newer
                 continue
             try:
                 async with asyncio.timeout(pause_s):
@@ -117,8 +117,8 @@ async def get_feed(request: Request) -> Response | AnswerStream:
             await to_thread.run_sync(feed.lines, after, 1)
         return AnswerStream(feed, "", after, True)
     most = min(limit_of(asked.get("limit"), NEWEST), 10 * _AT_ONCE)
-    found = await to_thread.run_sync(feed.lines, after, most)
-    text = "".join(f"{line}\n" for _, line in found)
+    lines = await to_thread.run_sync(feed.lines, after, most)
+    text = "".join(f"{line}\n" for _, line in lines)
     return Response(text, media_type="application/x-ndjson")
 
 
@@ -134,11 +134,11 @@ async def acknowledge(request: Request) -> Response:
     def acknowledged() -> dict[str, str] | None:
         if state.run.answers.title_of(name) is None:
             return None
-        found = state.acknowledgements.add(name, who, note)
+        acknowledgement = state.acknowledgements.add(name, who, note)
         state.audit.note(who, "acknowledge", name, None, note)
-        return found
+        return acknowledgement
 
-    found = await to_thread.run_sync(acknowledged)
-    if found is None:
+    acknowledgement = await to_thread.run_sync(acknowledged)
+    if acknowledgement is None:
         raise Refused(404, f"there is no answer {visible(name[:100])}", "GET /answers lists them")
-    return JSONResponse({"acknowledged": found})
+    return JSONResponse({"acknowledged": acknowledgement})

@@ -227,10 +227,10 @@ def _since(view: GraphView) -> dict[str, str]:
 
 def _listed(graphs: GraphChanges) -> list[dict[str, object]]:
     """All graphs: their sizes and last changes."""
-    found = []
+    listed = []
     for name in graphs.names():
         view, how = graphs.view(name), graphs.how(name)
-        found.append(
+        listed.append(
             {
                 "graph": name,
                 "triples": len(view),
@@ -240,4 +240,4 @@ def _listed(graphs: GraphChanges) -> list[dict[str, object]]:
                 "watched": [*how.paths] if how.watched else [],
             }
         )
-    return found
+    return listed

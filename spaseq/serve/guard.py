@@ -73,7 +73,7 @@ def tokens_of(text: str) -> tuple[Token, ...]:
     >>> [(t.name, t.scopes) for t in tokens_of("abc\\nboard (read): def")]
     [('token', None), ('board', frozenset({'read'}))]
     """
-    found = []
+    tokens = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -88,10 +88,10 @@ def tokens_of(text: str) -> tuple[Token, ...]:
             scopes = frozenset(word.strip() for word in parts[2].split(","))
             if not scopes <= {*SCOPES}:
                 raise UsageError(f"line {number}: a token allows some of {', '.join(SCOPES)}")
-        found.append(Token(parts[1] or "token", parts[3], scopes))
-    if not found:
+        tokens.append(Token(parts[1] or "token", parts[3], scopes))
+    if not tokens:
         raise UsageError("it has no token")
-    return tuple(found)
+    return tuple(tokens)
 
 
 def needed_scope(method: str, path: str) -> str:
@@ -129,8 +129,8 @@ class Access:
                 that does not allow it.
         """
         headers = Headers(scope=scope)
-        own, client = scope.get("server"), scope.get("client")
-        self._check_host(headers, own[0] if own else "")
+        served_at, client = scope.get("server"), scope.get("client")
+        self._check_host(headers, served_at[0] if served_at else "")
         self._check_origin(headers)
         if not self.tokens:
             self._check_near(headers, client[0] if client else "")
@@ -158,22 +158,22 @@ class Access:
         """Whose token a text is; None if it is nobody's."""
         if not self.tokens:
             return NOBODY
-        found = [token for token in self.tokens if _equal(given, token.text)]
-        return found[0] if found else None
+        fitting = [token for token in self.tokens if _equal(given, token.text)]
+        return fitting[0] if fitting else None
 
     def cookie(self, token: Token) -> str:
         """The value of the `Set-Cookie` that shows a token from then on."""
         secure = "; Secure" if self.secure else ""
         return f"{COOKIE}={token.session()}; Path=/; HttpOnly; SameSite=Strict{secure}"
 
-    def _check_host(self, headers: Headers, own: str) -> None:
+    def _check_host(self, headers: Headers, served_at: str) -> None:
         given = headers.get("host", "")
         host = _host_of(given)
         known = {_host_of(name) for name in self.hosts} | {self.listen}
-        if _is_loopback(self.listen) or _is_loopback(own):
+        if _is_loopback(self.listen) or _is_loopback(served_at):
             known |= {"localhost", "127.0.0.1", "::1"}
         if _is_wildcard(self.listen):
-            known.add(own)
+            known.add(served_at)
         if host not in known:
             raise Refused(
                 403,
@@ -186,9 +186,9 @@ class Access:
         if given is None:
             return
         scheme, _, authority = given.lower().partition("://")
-        own = authority == headers.get("host", "").lower()
+        is_own = authority == headers.get("host", "").lower()
         named = {name.lower() for name in self.hosts} & {authority, _host_of(authority)}
-        if scheme not in ("http", "https") or not (own or named):
+        if scheme not in ("http", "https") or not (is_own or named):
             raise Refused(
                 403,
                 f"a page of {given[:200]!r} asks this server",
@@ -220,8 +220,8 @@ class Access:
             return None
         if cookie is None:
             return None
-        found = [token for token in self.tokens if _equal(cookie.value, token.session())]
-        return found[0] if found else None
+        fitting = [token for token in self.tokens if _equal(cookie.value, token.session())]
+        return fitting[0] if fitting else None
 
 
 class Guard:

@@ -82,8 +82,8 @@ class Versions:
 
     def text(self, name: str, version: int) -> str | None:
         """The text of a version; None if it is unknown."""
-        found = [own["text"] for own in self.of(name) if own["version"] == version]
-        return str(found[0]) if found else None
+        texts = [entry["text"] for entry in self.of(name) if entry["version"] == version]
+        return str(texts[0]) if texts else None
 
     def add(self, name: str, who: str, text: str) -> None:
         """Keep a text, unless it is the newest; RunError if the disk is full."""
@@ -109,8 +109,8 @@ class Acknowledgements:
         if self._path.exists():
             for line in self._path.read_text("utf-8").splitlines():
                 if line.endswith("}"):  # else a killed server has written half of it
-                    found = json.loads(line)
-                    self._known[found.pop("id")] = found
+                    entry = json.loads(line)
+                    self._known[entry.pop("id")] = entry
 
     def of(self, answer: str) -> dict[str, str] | None:
         """When and by whom an answer was acknowledged; None if it was not."""
@@ -118,11 +118,11 @@ class Acknowledgements:
 
     def add(self, answer: str, who: str, note: str) -> dict[str, str]:
         """Acknowledge an answer; RunError if the disk is full."""
-        found = {"time": now_text(), "who": who, "note": note}
+        entry = {"time": now_text(), "who": who, "note": note}
         with self._lock:
-            append_line(self._path, json.dumps({"id": answer, **found}))
-            self._known[answer] = found
-        return found
+            append_line(self._path, json.dumps({"id": answer, **entry}))
+            self._known[answer] = entry
+        return entry
 
 
 def now_text() -> str:

@@ -120,14 +120,14 @@ def bound_socket(listen: str) -> socket.socket:
     try:
         found_addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         family, kind, protocol, _, address = found_addresses[0]
-        found = socket.socket(family, kind, protocol)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
-        found.listen(_BACKLOG)
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "the host is no name"
         raise UsageError(f"cannot listen on {listen}: {reason}") from error
-    return found
+    return listening
 
 
 def url_of(listening: socket.socket, tls: bool) -> str:

@@ -41,8 +41,8 @@ class KeptReplies:
 
     def recall(self, stream: str, marks: Mapping[str, str]) -> None:
         """Take the replies that the log of a stream has."""
-        found = [(name[len(_MARK) :], json.loads(t)) for name, t in marks.items() if _is_own(name)]
-        for key, (at, digest, reply) in sorted(found, key=lambda item: item[1][0]):
+        kept = [(name[len(_MARK) :], json.loads(t)) for name, t in marks.items() if _is_own(name)]
+        for key, (at, digest, reply) in sorted(kept, key=lambda item: item[1][0]):
             self._kept[stream, key] = at, digest, reply
 
     def lock(self, stream: str, key: str) -> asyncio.Lock:
@@ -61,16 +61,16 @@ class KeptReplies:
         Raises:
             Refused: that request had another body.
         """
-        found = self._kept.get((stream, key))
-        if found is None or found[0] < self._oldest():
+        kept = self._kept.get((stream, key))
+        if kept is None or kept[0] < self._oldest():
             return None
-        if found[1] != digest:
+        if kept[1] != digest:
             raise Refused(
                 422,
                 "another body came with this Idempotency-Key",
                 "give each body a key, and send it again as it was",
             )
-        return found[2]
+        return kept[2]
 
     def marks(
         self, stream: str, key: str, digest: str, reply: dict[str, Any]

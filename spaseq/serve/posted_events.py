@@ -175,8 +175,8 @@ def _of_array(body: bytes) -> tuple[list[int], list[bytes], list[BadInput]]:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError:
         return [], [], [BadInput("", None, "not UTF-8")]
-    found = [(line, text[a:b].encode()) for line, _, a, b in elements(text, report)]
-    return [line for line, _ in found], [each for _, each in found], broken
+    numbered = [(line, text[a:b].encode()) for line, _, a, b in elements(text, report)]
+    return [line for line, _ in numbered], [each for _, each in numbered], broken
 
 
 def _report(bad: BadInput, lines: Sequence[int] | None) -> dict[str, object]:

@@ -193,15 +193,15 @@ class QueryFiles:
                     self._remove_quietly(file.removesuffix(SUFFIX))
 
     def _found(self) -> dict[str, FileState]:
-        found = {}
+        states = {}
         with os.scandir(self._directory) as entries:
             for entry in entries:
                 try:
                     if _is_query(entry.name) and entry.is_file():
-                        found[entry.name] = _state(entry)
+                        states[entry.name] = _state(entry)
                 except FileNotFoundError:  # removed meanwhile
                     continue
-        return dict(sorted(found.items()))
+        return dict(sorted(states.items()))
 
     def _take(self, path: Path) -> None:
         """Let the query of a file run; one of that name goes on if the file has mistakes."""
@@ -237,5 +237,5 @@ def _is_query(name: str) -> bool:
 
 
 def _state(path: Path | os.DirEntry[str]) -> FileState:
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -43,8 +43,8 @@ async def show_query(request: Request) -> Response:
     view, run = await _view(request), state_of(request).run
     states = await to_thread.run_sync(run.live_states, view.name)
     waits = await to_thread.run_sync(state_of(request).run.waits, view.name)
-    found = await to_thread.run_sync(query_details.detailed_json, view, states, waits)
-    return JSONResponse(found)
+    details = await to_thread.run_sync(query_details.detailed_json, view, states, waits)
+    return JSONResponse(details)
 
 
 async def draw_query(request: Request) -> Response:
@@ -84,9 +84,9 @@ async def _tried(
         checked = await to_thread.run_sync(query_files.checked_query, name, text)
         given = name, text, since, limit, _TRY_S
         answers, more = await to_thread.run_sync(state.run.tried, *given)
-    found = ", ".join(map(json_with_id, answers))
+    joined = ", ".join(map(json_with_id, answers))
     diagnostics = json.dumps([finding.to_json() for finding in checked.diagnostics])
-    body = f'{{"diagnostics": {diagnostics}, "answers": [{found}], "more": {json.dumps(more)}}}'
+    body = f'{{"diagnostics": {diagnostics}, "answers": [{joined}], "more": {json.dumps(more)}}}'
     return Response(body, media_type="application/json")
 
 
@@ -103,10 +103,10 @@ async def change_query(request: Request) -> Response:
 async def list_versions(request: Request) -> Response:
     """`GET /queries/NAME/versions`."""
     state, name = state_of(request), _name(request)
-    found = await to_thread.run_sync(state.versions.of, name)
-    if not found:
+    versions = await to_thread.run_sync(state.versions.of, name)
+    if not versions:
         await _view(request)  # else there is no such query
-    return JSONResponse(found)
+    return JSONResponse(versions)
 
 
 async def roll_back(request: Request) -> Response:
@@ -148,8 +148,8 @@ async def check_text(request: Request) -> Response:
     options = CompileOptions(file="query.rq", several=True)
 
     def response() -> Response:
-        found = check_query(text, "query", options).diagnostics
-        return JSONResponse({"diagnostics": [finding.to_json() for finding in found]})
+        findings = check_query(text, "query", options).diagnostics
+        return JSONResponse({"diagnostics": [finding.to_json() for finding in findings]})
 
     return await to_thread.run_sync(response)
 
@@ -175,14 +175,14 @@ async def get_answers(request: Request) -> Response | AnswerStream:
     first = await to_thread.run_sync(state.run.answers.read, name, after, min(limit, _AT_ONCE))
 
     async def lines() -> Any:
-        found, left = first, limit
-        while found:
-            yield "".join(f"{json_with_id(answer)}\n" for answer in found)
-            left -= len(found)
+        answers, left = first, limit
+        while answers:
+            yield "".join(f"{json_with_id(answer)}\n" for answer in answers)
+            left -= len(answers)
             if left <= 0:
                 return
-            found = await to_thread.run_sync(
-                state.run.answers.read, name, found[-1].id, min(left, _AT_ONCE)
+            answers = await to_thread.run_sync(
+                state.run.answers.read, name, answers[-1].id, min(left, _AT_ONCE)
             )
 
     return StreamingResponse(lines(), media_type="application/x-ndjson")
@@ -192,8 +192,8 @@ async def used_knowledge(request: Request) -> Response:
     """`GET /queries/NAME/answers/ID/knowledge`."""
     state, view = state_of(request), await _view(request)
     async with state.asking:
-        found = await to_thread.run_sync(state.used, view, str(request.path_params["id"]))
-    return JSONResponse(found)
+        used = await to_thread.run_sync(state.used, view, str(request.path_params["id"]))
+    return JSONResponse(used)
 
 
 async def why_query(request: Request) -> Response:

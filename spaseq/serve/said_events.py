@@ -56,10 +56,10 @@ class SaidEvents:
             new = [answer for answer in answers if answer.id not in self._known]
             if new:
                 self._look_up(new)
-            found = {answer.id: self._known[answer.id] for answer in answers}
+            said = {answer.id: self._known[answer.id] for answer in answers}
             while len(self._known) > _KEPT:
                 del self._known[next(iter(self._known))]
-            return found
+            return said
 
     def _look_up(self, answers: Sequence[LoggedAnswer]) -> None:
         told = {answer.id: _told_items(answer.answer) for answer in answers}

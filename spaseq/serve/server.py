@@ -55,7 +55,7 @@ async def _served(parts: ServerParts, listening: socket.socket) -> None:
     audit.note(BY_SERVER, "start", "server", None, None)
     files = QueryFiles(parts.queries, parts.run, ended, (audit, versions))
     state = ServerState(
-        *(getattr(parts, own.name) for own in fields(parts)),
+        *(getattr(parts, part.name) for part in fields(parts)),
         files=files,
         feed=feed,
         page=PAGE,

@@ -94,6 +94,6 @@ def who_asks(request: Request) -> str:
 
 def state_of(request: Request) -> ServerState:
     """What all requests share."""
-    found = request.app.state.server
-    assert isinstance(found, ServerState)
-    return found
+    server = request.app.state.server
+    assert isinstance(server, ServerState)
+    return server

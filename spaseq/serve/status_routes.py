@@ -45,8 +45,8 @@ async def health(request: Request) -> Response:
         for query, stream, since in await to_thread.run_sync(run.waiting)
     ]
     status = "degraded" if problems else "healthy"
-    found = {"status": status, "problems": problems, "waiting": waiting}
-    return JSONResponse(found, 503 if problems else 200)
+    report = {"status": status, "problems": problems, "waiting": waiting}
+    return JSONResponse(report, 503 if problems else 200)
 
 
 async def metrics(request: Request) -> Response:

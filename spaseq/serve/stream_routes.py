@@ -88,8 +88,8 @@ def _time_in(text: str) -> int | None:
         given = json.loads(text)
     except ValueError:
         return None
-    found = given.get("time") if isinstance(given, dict) and given.keys() == {"time"} else None
-    return time_of(str(found)) if isinstance(found, str | int) else None
+    given_time = given.get("time") if isinstance(given, dict) and given.keys() == {"time"} else None
+    return time_of(str(given_time)) if isinstance(given_time, str | int) else None
 
 
 def _known(request: Request) -> str:

@@ -67,12 +67,12 @@ class TraceEvents:
                 unnamed[item.stream].append(item)
             else:
                 named[item.stream][item.event].append(item)
-        found: dict[TraceItem, FoundEvent] = {}
+        by_item: dict[TraceItem, FoundEvent] = {}
         for iri, items in named.items():
-            found.update(self._named(self.streams[iri], items, most_bytes))
+            by_item.update(self._named(self.streams[iri], items, most_bytes))
         for iri, wanted in unnamed.items():
-            found.update(self._unnamed(self.streams[iri], wanted, most_bytes))
-        return found
+            by_item.update(self._unnamed(self.streams[iri], wanted, most_bytes))
+        return by_item
 
     def _named(
         self, stream: StreamReading, items: Mapping[str, list[TraceItem]], most_bytes: int
@@ -82,9 +82,9 @@ class TraceEvents:
         for messages in self.newest(stream.name, most_bytes):
             names = {item.event for item in left if item.event is not None}
             for name, event in _with_names(messages, names, stream.events):
-                own = [item for item in items[name] if item.time == event.event.time[0]]
-                yield from ((item, event) for item in own)
-                left.difference_update(own)
+                of_time = [item for item in items[name] if item.time == event.event.time[0]]
+                yield from ((item, event) for item in of_time)
+                left.difference_update(of_time)
             if not left:
                 return
 
@@ -99,9 +99,9 @@ class TraceEvents:
         left, read = {item.time for item in items}, 0
         known: dict[int, list[FoundEvent]] = {time: [] for time in left}
         for messages in self.newest(stream.name, most_bytes):
-            latest, found = _of_times(messages, left, stream.events)
+            latest, by_time = _of_times(messages, left, stream.events)
             for time in left:
-                known[time] = found[time] + known[time]
+                known[time] = by_time[time] + known[time]
             done = {time for time in left if latest < time - stream.delay_ms}
             left -= done
             for item in items:
@@ -121,8 +121,8 @@ def _with_names(
         if not any(end in message.payload for end in ends):  # most messages are not read
             continue
         for batch in reading([message], ignore):
-            found = batch.names(np.arange(len(batch))).texts()
-            for at, name in enumerate(found):
+            all_names = batch.names(np.arange(len(batch))).texts()
+            for at, name in enumerate(all_names):
                 if name is not None and name in names:
                     yield name, FoundEvent(message.arrival, batch.take(np.array([at])))
 
@@ -131,12 +131,12 @@ def _of_times(
     messages: Sequence[Message], times: Collection[int], reading: MessageReading
 ) -> tuple[float, Mapping[int, list[FoundEvent]]]:
     """The greatest time of the events of messages, and the events of some times, in order."""
-    latest, found = -math.inf, defaultdict[int, list[FoundEvent]](list)
+    latest, by_time = -math.inf, defaultdict[int, list[FoundEvent]](list)
     for message in messages:
         for batch in reading([message], ignore):
             for at, time in enumerate(batch.time.tolist()):
                 latest = max(latest, time)
                 if time in times:
                     event = FoundEvent(message.arrival, batch.take(np.array([at])))
-                    found[time].append(event)
-    return latest, found
+                    by_time[time].append(event)
+    return latest, by_time

@@ -50,8 +50,8 @@ def try_out(configuration: Configuration, directory: Path) -> list[str]:
         wrong += failed
     places = [table["source"] for table in configuration.streams.values() if "source" in table]
     places += [table["to"] for table in configuration.sinks.values()]
-    for place in places:
-        wrong += _unreachable(place)
+    for url in places:
+        wrong += _unreachable(url)
     if wrong:
         raise InputError("\n".join(wrong))
     counts = {
@@ -92,12 +92,12 @@ def _failed_tests(path: Path) -> tuple[int, list[str]]:
     ]
 
 
-def _unreachable(place: str) -> Iterator[str]:
+def _unreachable(url: str) -> Iterator[str]:
     """Why a source or sink cannot be reached; nothing if it can, or if it is a path."""
-    if is_source(place):
-        address = source_at(place).address
-    elif is_sink(place):
-        address = sink_at(place).address
+    if is_source(url):
+        address = source_at(url).address
+    elif is_sink(url):
+        address = sink_at(url).address
     else:
         return
     reasons = [_fault(address, host) for host in address.host.split(",")]

@@ -77,5 +77,5 @@ class UsedKnowledge:
     def _triple(self, graph: str, triple: Triple, time: int) -> dict[str, Any]:
         """A triple that held at a time (ms); `until` says when it went."""
         until = self.run.graphs.held_until(graph, triple, time)
-        found = triple_json(triple)
-        return found if until is None else {**found, "until": format_time(until)}
+        shown = triple_json(triple)
+        return shown if until is None else {**shown, "until": format_time(until)}

@@ -76,9 +76,9 @@ class AnswerColumns:
         return self._schema({name: column.arrow for name, column in self._types.items()})
 
     def _schema(self, types: dict[str, pa.DataType]) -> pa.Schema:
-        own = [(own_column(name, self._variables), _OWN[name]) for name in self._before]
+        own_before = [(own_column(name, self._variables), _OWN[name]) for name in self._before]
         own_after = [(own_column(name, self._variables), _OWN[name]) for name in self._after]
-        return pa.schema([*own, *types.items(), *own_after])
+        return pa.schema([*own_before, *types.items(), *own_after])
 
     def raw(self, answers: Sequence[tuple[str, Answer]]) -> pa.RecordBatch:
         """A batch of (name of the query, answer)."""

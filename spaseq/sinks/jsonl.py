@@ -32,8 +32,8 @@ class JsonLines(Sink):
         from spaseq.sinks.text_columns import of_query, rests_of_json_lines
 
         rests = answers.whole.once(rests_of_json_lines)
-        own = rests.slice(answers.begin, len(answers))
-        self.write_lines(of_query(query, own, size=len(own)))
+        part_rests = rests.slice(answers.begin, len(answers))
+        self.write_lines(of_query(query, part_rests, size=len(part_rests)))
 
     def write_graphs(self, query: str, answers: GraphBatch) -> None:
         from spaseq.sinks.text_columns import graph_lines

@@ -80,14 +80,14 @@ class Syntax:
         """The texts of terms, none of which is null."""
         if len(terms) <= thresholds.current.few_texts:
             return encoded([self.convert(text) for text in terms.to_pylist()])
-        found = []
-        for rows, own, form in by_form(terms):
+        converted = []
+        for rows, alike, form in by_form(terms):
             if form is None:
-                texts = encoded([self.convert(text) for text in own.to_pylist()])
+                texts = encoded([self.convert(text) for text in alike.to_pylist()])
             else:
-                texts = self._of_form(own, *form)
-            found.append((rows, texts))
-        return merged(found)
+                texts = self._of_form(alike, *form)
+            converted.append((rows, texts))
+        return merged(converted)
 
     def _of_form(self, terms: TextArray, opening: str, end: str) -> TextArray:
         body = body_of(terms, opening, end)
@@ -173,7 +173,7 @@ def time_texts(times_ms: Int64s) -> TextArray:
     places = day, past // 60_000, past // 1000 % 60, past % 1000
     tables = zip((text_array(dates), *_clock()), places, strict=True)
     return joined(
-        [PlacedTexts(table, own.astype(np.int32)) for table, own in tables], len(times_ms)
+        [PlacedTexts(table, numbers.astype(np.int32)) for table, numbers in tables], len(times_ms)
     )
 
 
@@ -260,7 +260,7 @@ def triple_lines(graphs: GraphBatch, after: str) -> TextArray:
     """The N-Quads of graphs and of their times, with a text after each of them."""
     event = joined([" <", graphs.events, "> .\n"], len(graphs))
     lines = [
-        _where(kept, [*_apart(PlacedTexts.of(own) for own in triple), event])
+        _where(kept, [*_apart(PlacedTexts.of(column) for column in triple), event])
         for triple, kept in zip(graphs.triples, graphs.kept, strict=True)
     ]
     times = time_texts(graphs.answers.end_times)
@@ -322,9 +322,9 @@ def _items(answers: AnswerBatch, times: TextArray) -> TextArray:
     if extents is not None:
         begins, events = time_texts(extents.begin), integer_texts(extents.events)
         parts: list[Part] = [', "from": "', begins, '", "events": ', events]
-        place = np.full(size, UNBOUND, np.int32)
-        place[extents.rows] = np.arange(len(extents.rows))
-        more.append(PlacedTexts(joined(parts, len(events)), place))
+        extent_of = np.full(size, UNBOUND, np.int32)
+        extent_of[extents.rows] = np.arange(len(extents.rows))
+        more.append(PlacedTexts(joined(parts, len(events)), extent_of))
     return joined([step, *_graphs(graph), ', "time": "', times, *more, "}"], size)
 
 

@@ -153,19 +153,19 @@ class ColumnType:
     def _values(self, terms: pa.Array) -> pa.Array:
         """The values of distinct terms that were seen."""
         kind = self.arrow
-        value, found = value_of(kind), []
-        for rows, own, form in by_form(terms):
+        value, parts = value_of(kind), []
+        for rows, alike, form in by_form(terms):
             usual = None if form is None else _USUAL_ENDS.get(form[1])
             if form is None or usual not in _CAST_TO.get(str(kind), ()):
-                found.append((rows, pa.array([value(text) for text in own.to_pylist()], kind)))
+                parts.append((rows, pa.array([value(text) for text in alike.to_pylist()], kind)))
                 continue
-            body = body_of(own, *form)
+            body = body_of(alike, *form)
             mine = pc.match_substring_regex(body, _USUAL[usual]).to_numpy(zero_copy_only=False)
             chosen, others = np.flatnonzero(mine), np.flatnonzero(~mine)
-            found.append((rows[chosen], pc.cast(body.take(pa.array(chosen)), kind)))
-            rest = own.take(pa.array(others)).to_pylist()
-            found.append((rows[others], pa.array([value(text) for text in rest], kind)))
-        return merged(found)
+            parts.append((rows[chosen], pc.cast(body.take(pa.array(chosen)), kind)))
+            rest = alike.take(pa.array(others)).to_pylist()
+            parts.append((rows[others], pa.array([value(text) for text in rest], kind)))
+        return merged(parts)
 
 
 def _decimal(digits: int, scale: int) -> pa.DataType:
@@ -196,16 +196,16 @@ def _fitting(text: str, kind: pa.DataType) -> Any:
     """The value of a term in a type; None if it has none there."""
     if pa.types.is_string(kind):
         return plain_text(text)
-    own, value = _read(text)
+    term_kind, value = _read(text)
     if pa.types.is_floating(kind):
-        if own not in _NUMBERS:
+        if term_kind not in _NUMBERS:
             return None
-        return float(str(value) if own == "integer" else value)  # a text may be infinite
+        return float(str(value) if term_kind == "integer" else value)  # a text may be infinite
     if pa.types.is_integer(kind):
-        return value if own == "integer" and -(2**63) <= value < 2**63 else None
+        return value if term_kind == "integer" and -(2**63) <= value < 2**63 else None
     if pa.types.is_decimal(kind):
-        return Decimal(value) if own in _EXACT and _has_room(Decimal(value), kind) else None
-    return value if own == _KIND_OF[kind] else None
+        return Decimal(value) if term_kind in _EXACT and _has_room(Decimal(value), kind) else None
+    return value if term_kind == _KIND_OF[kind] else None
 
 
 def _has_room(value: Decimal, kind: pa.DataType) -> bool:

@@ -45,9 +45,9 @@ class BrokerStream(Source):
             raise UsageError(
                 f"stream <{options.iri}>: a stream has one broker or path, and no other input"
             )
-        found = cls(options, given[0])
-        found.connector()
-        return found
+        stream = cls(options, given[0])
+        stream.connector()
+        return stream
 
     @property
     def iri(self) -> str:
@@ -66,17 +66,17 @@ class BrokerStream(Source):
         if not self.url:
             return None
         if is_source(self.url):
-            found = source_at(self.url, self.options)
+            source = source_at(self.url, self.options)
         else:
             from spaseq.connectors.arriving_files import ArrivingFiles
 
-            found = ArrivingFiles(self.url, self.options, self.of_rows)
-        if self.options.messages.time == "message" and not found.has_times:
+            source = ArrivingFiles(self.url, self.options, self.of_rows)
+        if self.options.messages.time == "message" and not source.has_times:
             raise UsageError(
-                f"stream <{self.iri}>: {found.address} gives messages no time, so events cannot "
+                f"stream <{self.iri}>: {source.address} gives messages no time, so events cannot "
                 "have it; let them have that of their arrival"
             )
-        return found
+        return source
 
     def identity(self) -> list[str]:
         """What must stay the same for a run to resume."""

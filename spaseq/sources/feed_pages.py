@@ -34,10 +34,10 @@ class FeedPages:
         Raises:
             InputError: there are none.
         """
-        found = [file.path for path in options.paths for file in files_at(path)]
-        if not found:
+        files = [file.path for path in options.paths for file in files_at(path)]
+        if not files:
             raise InputError(f"stream <{options.iri}>: no page is at {', '.join(options.paths)}")
-        return cls(options, tuple(found))
+        return cls(options, tuple(files))
 
     def events(self, on_bad: OnBad) -> Iterator[EventBatch]:
         """The members of the pages, and of those that they lead to."""
@@ -55,10 +55,10 @@ class FeedPages:
             page = self._page(path, lambda bad: None)
             if page is None:
                 continue
-            found = page.any_description()
-            if found is not None and page.streams():
-                return found
-            other = other or found
+            description = page.any_description()
+            if description is not None and page.streams():
+                return description
+            other = other or description
         if other is None:
             raise InputError(
                 f"stream <{self.options.iri}>: no page at {self._shown} says what the time of a "
@@ -96,8 +96,8 @@ class FeedPages:
             on_bad(BadInput(path, line, reason, text))
 
         base = options.base or Path(path).as_uri()
-        found = described(text, report, base, options.limits, options.contexts, united=False)
-        return None if found is None else TreePage(base, found)
+        description = described(text, report, base, options.limits, options.contexts, united=False)
+        return None if description is None else TreePage(base, description)
 
 
 def _path_of(iri: str) -> str | None:

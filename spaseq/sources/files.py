@@ -71,7 +71,7 @@ class PathSource(Source):
             sizes = [(os.stat(f.path), f.path) for f in resolve_paths(self.options)]
         except OSError:  # reading says what is wrong
             return None
-        if not all(stat.S_ISREG(found.st_mode) for found, _ in sizes):
+        if not all(stat.S_ISREG(status.st_mode) for status, _ in sizes):
             return None
         return sum(s.st_size * (_UNPACKED if path.endswith(".gz") else 1) for s, path in sizes)
 
@@ -362,9 +362,9 @@ class GrowingFiles(PathSource):
         waiting = []
         for file in self.present():
             with suppress(FileNotFoundError):
-                found = self._pending(file, positions.get(file.path), settled_ms)
-                if found is not None:
-                    waiting.append(found)
+                pending_file = self._pending(file, positions.get(file.path), settled_ms)
+                if pending_file is not None:
+                    waiting.append(pending_file)
         return sorted(waiting, key=lambda f: f[:2])
 
     def _pending(

@@ -42,8 +42,8 @@ def named_contexts(files: Mapping[str, str | PathLike[str]], limits: Limits) -> 
     """
     if not files:
         return NO_CONTEXTS
-    found = ((iri, context_text(fspath(file), limits.nesting)) for iri, file in files.items())
-    return JsonLdContexts(None, tuple(found))
+    texts = ((iri, context_text(fspath(file), limits.nesting)) for iri, file in files.items())
+    return JsonLdContexts(None, tuple(texts))
 
 
 def json_ld_source(given: JsonLd, options: StreamOptions) -> Source:
@@ -54,17 +54,17 @@ def json_ld_source(given: JsonLd, options: StreamOptions) -> Source:
         UsageError: the data is no path.
     """
     nesting, most = options.limits.nesting, options.limits.event_bytes
-    own = context_text(fspath(given.context), nesting)
+    context = context_text(fspath(given.context), nesting)
     named = (*options.contexts.named, *named_contexts(given.named, options.limits).named)
     try:
-        NamedContexts(dict(named), most).inlined({"@context": json.loads(own)})
+        NamedContexts(dict(named), most).inlined({"@context": json.loads(context)})
     except ValueError as error:
         raise InputError(f"the context {fspath(given.context)}: {error}") from None
     data = given.data
     paths = [data] if isinstance(data, str | PathLike) else list(data)
     if not paths or not all(isinstance(path, str | PathLike) for path in paths):
         raise UsageError("JSON with a context comes from paths")
-    contexts = JsonLdContexts(own, named)
+    contexts = JsonLdContexts(context, named)
     return source_of(paths, replace(options, format=Format.NDJSONLD.value, contexts=contexts))
 
 

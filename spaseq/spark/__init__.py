@@ -52,5 +52,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    own = (name for name in globals() if name.startswith("__"))
-    return sorted({*__all__, *own})
+    dunders = (name for name in globals() if name.startswith("__"))
+    return sorted({*__all__, *dunders})

@@ -236,15 +236,15 @@ class _Call:
         whole = [scan for scan in scans if scan is not None]
         if frames and len(whole) == len(frames) and in_one_task(self.spark, whole, solve):
             return whole_output(self.spark, job.plans, solve, whole)
-        found = [
+        each_frame = [
             lifted_solutions(each, solve, n)
             if scan is None
             else scan_solutions(self.spark, scan, solve, n)
             for n, (each, scan) in enumerate(zip(frames, scans, strict=True))
         ]
-        if job.streams or not found:
-            found.append(file_solutions(self.spark, solve))
-        return bounded_output(self.spark, solve, solutions=reduce(_both, found))
+        if job.streams or not each_frame:
+            each_frame.append(file_solutions(self.spark, solve))
+        return bounded_output(self.spark, solve, solutions=reduce(_both, each_frame))
 
     def _lifted(self, job: Job) -> list[LiftedFrame]:
         """The DataFrames of rows."""
@@ -326,17 +326,17 @@ class _Decode:
             queries, payloads = batch.column("query"), batch.column("payload")
             pairs = zip(queries.to_pylist(), payloads.to_pylist(), strict=True)
             items = ((q, payload_of(q, payload)) for q, payload in pairs if q not in self.silent)
-            for _, own in groupby(items, lambda item: isinstance(item[1], AnswerBatch)):
-                yield from self._batches(own)
+            for _, group in groupby(items, lambda item: isinstance(item[1], AnswerBatch)):
+                yield from self._batches(group)
 
     def _batches(self, items: Iterator[tuple[int, Item]]) -> Iterator[pa.RecordBatch]:
         """The rows of items, all or none of which are columns."""
         schema, others = self.schema, list[tuple[int, Item]]()
         for query, item in items:
             if isinstance(item, AnswerBatch):
-                own = answer_columns(self.names[query], item)
-                nulls = [pa.nulls(len(own), f.type) for f in [*schema][len(own.schema) :]]
-                yield pa.RecordBatch.from_arrays([*own.columns, *nulls], schema=schema)
+                batch = answer_columns(self.names[query], item)
+                nulls = [pa.nulls(len(batch), f.type) for f in [*schema][len(batch.schema) :]]
+                yield pa.RecordBatch.from_arrays([*batch.columns, *nulls], schema=schema)
             else:
                 others.append((query, item))
         rows = (row for item in others for row in self._rows(*item))

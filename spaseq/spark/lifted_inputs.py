@@ -50,7 +50,7 @@ class LiftedInputs:
         """
         lifts = self.by_iri(plans)
         order = {_iri(plans, name, "order"): column for name, column in self.order.items()}
-        found = []
+        lifted = []
         for iri, frame in bind_streams(plans, streams).items():
             if not is_frame(frame):
                 if iri in order:
@@ -64,8 +64,8 @@ class LiftedInputs:
             how = replace(stream_options(iri, options), predicates=stream_predicates(plans, iri))
             text, name = text_of(lifts[iri])
             plan = compiled_lift(text, name, how.time_predicate, how.time_unit)
-            found.append(LiftedFrame(frame, FrameRows(how, plan), order.get(iri), text))
-        return found
+            lifted.append(LiftedFrame(frame, FrameRows(how, plan), order.get(iri), text))
+        return lifted
 
 
 def _iri(plans: Sequence[QueryPlan], name: str, what: str) -> str:

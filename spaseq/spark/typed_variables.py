@@ -82,9 +82,9 @@ class TypedVariables:
             return self._typed(output, decode, ddl, types)
         with errors():
             # Not computed again, and freed when nothing refers to the DataFrame any more.
-            found = output.mapInArrow(lambda batches: decode(batches), ddl).localCheckpoint()
-            types = self._found(found)
-        return self._typed(found, lambda batches: batches, ddl, types)
+            rows = output.mapInArrow(lambda batches: decode(batches), ddl).localCheckpoint()
+            types = self._found(rows)
+        return self._typed(rows, lambda batches: batches, ddl, types)
 
     def _typed(
         self, rows: Any, decode: Decoder, ddl: str, types: Mapping[str, pa.DataType]

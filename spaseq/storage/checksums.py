@@ -72,11 +72,11 @@ def without_checksum_line(text: str) -> str | None:
     >>> without_checksum_line(with_checksum_line("[1, 2]"))
     '[1, 2]'
     """
-    found = _LAST_LINE.search(text)
-    if found is None:
+    last_line = _LAST_LINE.search(text)
+    if last_line is None:
         return None
-    body = text[: found.start()]
-    if zlib.crc32(body.encode()) != int(found[1], 16):
+    body = text[: last_line.start()]
+    if zlib.crc32(body.encode()) != int(last_line[1], 16):
         raise Damaged
     return body
 
@@ -113,11 +113,11 @@ def checked_size(data: npt.NDArray[np.uint8]) -> int:
     """
     if len(data) < _TAIL.size:
         raise Damaged
-    mark, size, own = _TAIL.unpack(data[-_TAIL.size :].tobytes())
+    mark, size, checksum = _TAIL.unpack(data[-_TAIL.size :].tobytes())
     table = 8 * -(-size // BLOCK_BYTES)
     if mark != _TAIL_MARK or size + table + _TAIL.size != len(data):
         raise Damaged
-    if zlib.crc32(data[size:-4].tobytes()) != own:
+    if zlib.crc32(data[size:-4].tobytes()) != checksum:
         raise Damaged
     if _sums(data[:size]).tobytes() != data[size : size + table].tobytes():
         raise Damaged

@@ -74,9 +74,9 @@ def hold(directory: Path) -> None:
         RunError: another process has it.
         OSError: the lock file cannot be made.
     """
-    place = os.path.realpath(directory)
-    if place in _HELD:
-        _HELD[place].count += 1
+    path = os.path.realpath(directory)
+    if path in _HELD:
+        _HELD[path].count += 1
         return
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     file = os.fdopen(os.open(directory / NAME, flags, 0o600), "r+", encoding="utf-8")
@@ -85,21 +85,21 @@ def hold(directory: Path) -> None:
     except BaseException:
         file.close()
         raise
-    _HELD[place] = _Held(file)
+    _HELD[path] = _Held(file)
 
 
 def release(directory: Path) -> None:
     """Give the lock back, once for each time it was taken."""
-    place = os.path.realpath(directory)
-    held = _HELD.get(place)
-    if held is None:
+    path = os.path.realpath(directory)
+    lock = _HELD.get(path)
+    if lock is None:
         return
-    held.count -= 1
-    if not held.count:
-        del _HELD[place]
+    lock.count -= 1
+    if not lock.count:
+        del _HELD[path]
         with suppress(OSError):
-            held.file.truncate(0)
-        held.file.close()
+            lock.file.truncate(0)
+        lock.file.close()
 
 
 def _take(file: IO[str], directory: Path) -> None:

@@ -41,16 +41,16 @@ def check_private(directory: Path) -> None:
         NotPrivate: somebody can.
         OSError: it does not exist.
     """
-    found = os.lstat(directory)
-    if stat.S_ISLNK(found.st_mode):
+    status = os.lstat(directory)
+    if stat.S_ISLNK(status.st_mode):
         raise NotPrivate(f"{directory} is a link; name the directory that it leads to")
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(f"{directory} is no directory")
     if not hasattr(os, "geteuid"):  # Windows keeps such directories in the user's profile
         return
-    if found.st_uid not in (os.geteuid(), 0):
-        raise NotPrivate(f"{directory} belongs to another user (uid {found.st_uid}); remove it")
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_uid not in (os.geteuid(), 0):
+        raise NotPrivate(f"{directory} belongs to another user (uid {status.st_uid}); remove it")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise NotPrivate(f"{directory} can be written by other users; run: chmod go-w {directory}")
 
 

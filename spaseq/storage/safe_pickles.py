@@ -53,10 +53,10 @@ class SafeUnpickler(pickle.Unpickler):
             return known
         if (module, name) not in self.classes:
             raise ForeignName(module, name)
-        found = super().find_class(module, name)
-        if not isinstance(found, type):
+        class_ = super().find_class(module, name)
+        if not isinstance(class_, type):
             raise ForeignName(module, name)
-        return found
+        return class_
 
 
 class _PlainUnpickler(SafeUnpickler):
@@ -105,10 +105,10 @@ BROKEN: tuple[type[Exception], ...] = (
 
 def whole(load: Callable[[], Any], file: io.BytesIO) -> Any:
     """The result of `load`, which must read the file to its end; else UnpicklingError."""
-    found = load()
+    result = load()
     if file.read(1):
         raise pickle.UnpicklingError("something follows its end")
-    return found
+    return result
 
 
 # --- arrays ---------------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ class _DiagramMaker:
             for edge in state.edges:
                 into.setdefault(edge.target, edge)
         order = _order(automaton)
-        place = {number: at for at, number in enumerate(order)}
+        place_of = {number: at for at, number in enumerate(order)}
         boxes = _numbered(
             [
                 self._box(automaton.states[number], into.get(number), f"{lead}{number}")
@@ -168,7 +168,7 @@ class _DiagramMaker:
             ]
         )
         links = tuple(
-            self._link(edge, place[number], place[edge.target])
+            self._link(edge, place_of[number], place_of[edge.target])
             for number in order
             for edge in automaton.states[number].edges
         )
@@ -216,11 +216,11 @@ class _DiagramMaker:
     def _counts(self, edge: Edge) -> Iterator[str]:
         """The bounds of the counted repetitions that begin with the edge."""
         for action in edge.actions:
-            own = self._program.bounds.get(action.repeat)
-            if own is not None and action.kind != "exit":
+            bounds = self._program.bounds.get(action.repeat)
+            if bounds is not None and action.kind != "exit":
                 name = self.repeated[action.repeat]
-                top = "or more" if own.maximum is None else f"to {own.maximum:,}"
-                yield f"{name} {own.minimum:,} {top} times"
+                top = "or more" if bounds.maximum is None else f"to {bounds.maximum:,}"
+                yield f"{name} {bounds.minimum:,} {top} times"
 
     def _link(self, edge: Edge, source: int, target: int) -> StateLink:
         again = any(action.kind == "again" for action in edge.actions)

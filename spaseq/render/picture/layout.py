@@ -100,8 +100,8 @@ class Channel:
         middle = (wire.left + wire.right) / 2
         reach = max(0.0, (wire.right - wire.left) / 2 - half - 4)
         steps = [middle + sign * reach * part / 8 for part in range(9) for sign in (1, -1)]
-        own = [x for x in self.uprights if wire.left < x < wire.right]
-        return next((x for x in steps if all(abs(x - u) > half + 3 for u in own)), middle)
+        uprights = [x for x in self.uprights if wire.left < x < wire.right]
+        return next((x for x in steps if all(abs(x - u) > half + 3 for u in uprights)), middle)
 
 
 GAP = 30.0
@@ -247,13 +247,13 @@ class _DiagramLayout:
             row.height = max(row.height, place.height, row.arrow + row.arrow - 2)
 
     def _bundled(self) -> list[Bundle]:
-        found: dict[tuple[Way, int, int, tuple[str, ...]], Bundle] = {}
+        bundles: dict[tuple[Way, int, int, tuple[str, ...]], Bundle] = {}
         for link in self._links:
             way = self._way(link)
             key = way, self._places[link.source].row, link.target, link.label
-            bundle = found.setdefault(key, Bundle(way, link.target, link.label, []))
+            bundle = bundles.setdefault(key, Bundle(way, link.target, link.label, []))
             bundle.sources.append(link.source)
-        return [*found.values()]
+        return [*bundles.values()]
 
     def _way(self, link: StateLink) -> Way:
         down = self._places[link.target].row - self._places[link.source].row

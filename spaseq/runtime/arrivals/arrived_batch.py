@@ -42,8 +42,8 @@ class FileSlice:
     def as_json(self) -> list[Any]:
         """The slice as JSON values; `of_json` is the inverse."""
         file = self.range.file
-        place = [file.path, file.format.value, self.range.begin, self.range.end, self.range.line]
-        return [*place, self.lines, self.size, self.clock.as_json(), self.horizon.as_json()]
+        part = [file.path, file.format.value, self.range.begin, self.range.end, self.range.line]
+        return [*part, self.lines, self.size, self.clock.as_json(), self.horizon.as_json()]
 
     @classmethod
     def of_json(cls, value: list[Any]) -> FileSlice:

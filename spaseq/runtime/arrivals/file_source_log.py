@@ -235,7 +235,7 @@ class FileSourceLog:
 
 def _positions_of(value: list[dict[str, list[int]]]) -> list[dict[str, FilePosition]]:
     """The positions by stream and path, from JSON values."""
-    return [{path: FilePosition(*place) for path, place in stream.items()} for stream in value]
+    return [{path: FilePosition(*numbers) for path, numbers in stream.items()} for stream in value]
 
 
 def _stream_arrivals(

@@ -42,10 +42,10 @@ def bounded_splits(
     sources: Sequence[Source], split_bytes: int | None = None, time_scan: bool = True
 ) -> list[InputSplit]:
     """All splits of a run's streams; see `Source.splits` for the other arguments."""
-    found: list[InputSplit] = []
+    numbered: list[InputSplit] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for number, source in enumerate(sources):
             splits = source.splits(pool, split_bytes=split_bytes, time_scan=time_scan)
             for split in (None,) if splits is None else splits:
-                found.append(InputSplit(len(found), number, split))
-    return found
+                numbered.append(InputSplit(len(numbered), number, split))
+    return numbered

@@ -63,23 +63,23 @@ def passed(places: Mapping[Key, PlaceTime], watched: Watched) -> dict[Key, int]:
 
 
 def _least(
-    places: Mapping[Key, PlaceTime], found: Mapping[Key, int], watched: Watched
+    places: Mapping[Key, PlaceTime], risen: Mapping[Key, int], watched: Watched
 ) -> dict[object, int]:
     """By stream: the greatest watermark (ms) by which a query of it is final without idle ones."""
     marks: dict[object, int] = {}
     for group in watched.groups:
-        own = {key: place for key, place in places.items() if key[0] in group}
-        mark = _of_group(own, found)
+        group_places = {key: place for key, place in places.items() if key[0] in group}
+        mark = _of_group(group_places, risen)
         if mark is not None:
             for iri in group:
                 marks[iri] = max(mark, marks.get(iri, mark))
     return marks
 
 
-def _of_group(own: Mapping[Key, PlaceTime], found: Mapping[Key, int]) -> int | None:
+def _of_group(places: Mapping[Key, PlaceTime], risen: Mapping[Key, int]) -> int | None:
     """The watermark (ms) of a query without idle partitions; if all are idle, the greatest one."""
-    idle = [_after(place, found.get(key)) for key, place in own.items() if place.is_idle]
-    busy = [_after(place, found.get(key)) for key, place in own.items() if not place.is_idle]
+    idle = [_after(place, risen.get(key)) for key, place in places.items() if place.is_idle]
+    busy = [_after(place, risen.get(key)) for key, place in places.items() if not place.is_idle]
     if busy:
         known = [mark for mark in busy if mark is not None]
         return min(known) if len(known) == len(busy) else None

@@ -107,15 +107,15 @@ def horizons(
     if first and all(latest is None for latest in clocks):
         at = max(at, min(first))
     reached = list(clocks)
-    found = _of_streams(at, reached, ahead_ms)
+    current = _of_streams(at, reached, ahead_ms)
     for _ in times:  # a stream that goes on takes the others along
         pairs = zip(clocks, times, strict=True)
-        reached = [h.reached(*pair) for h, pair in zip(found, pairs, strict=True)]
+        reached = [h.reached(*pair) for h, pair in zip(current, pairs, strict=True)]
         further = _of_streams(at, reached, ahead_ms)
-        if further == found:
+        if further == current:
             break
-        found = further
-    return found
+        current = further
+    return current
 
 
 def _of_streams(at: int, reached: Sequence[int | None], ahead_ms: int) -> list[Horizon]:
@@ -144,8 +144,8 @@ class TimeCounts:
     @classmethod
     def of_pairs(cls, pairs: Iterable[tuple[int, int]]) -> TimeCounts:
         """Counts from (time, count), each time once; `pairs` is the inverse."""
-        found = np.array(sorted(map(tuple, pairs)), np.int64).reshape(-1, 2)
-        return cls(found[:, 0], found[:, 1])
+        counts = np.array(sorted(map(tuple, pairs)), np.int64).reshape(-1, 2)
+        return cls(counts[:, 0], counts[:, 1])
 
     @classmethod
     def of_times(cls, times: Iterable[Int64s]) -> TimeCounts:
@@ -218,8 +218,8 @@ class StreamClock:
     @property
     def watermark(self) -> int | None:
         """The time (ms) before which every further event is late; None before the first event."""
-        own = None if self.latest is None else self.latest - self.delay_ms
-        return max((t for t in (own, self.floor) if t is not None), default=None)
+        by_latest = None if self.latest is None else self.latest - self.delay_ms
+        return max((t for t in (by_latest, self.floor) if t is not None), default=None)
 
     def after_silence(self, now: int) -> int | None:
         """The watermark (ms) if the stream's time has gone on with the clock, which shows `now`.

@@ -88,7 +88,7 @@ def earlier(extents: Iterable[TimeExtent]) -> dict[int, EarlierTies]:
     >>> earlier([TimeExtent(0, 0, 10, 20, 1, 3), TimeExtent(0, 1, 20, 30, 2, 1)])
     {1: EarlierTies(time=20, count=3)}
     """
-    found: dict[int, EarlierTies] = {}
+    by_split: dict[int, EarlierTies] = {}
     ends: dict[int, EarlierTies] = {}  # by stream: the last time so far, and how many have it
     for one in sorted(extents, key=lambda e: e.split):
         if one.first is None or one.last is None:
@@ -98,10 +98,10 @@ def earlier(extents: Iterable[TimeExtent]) -> dict[int, EarlierTies]:
             raise Overlap
         tied = end.count if end is not None and one.first == end.time else 0
         if tied:
-            found[one.split] = EarlierTies(one.first, tied)
+            by_split[one.split] = EarlierTies(one.first, tied)
         at_end = one.at_last + (tied if one.last == one.first else 0)
         ends[one.stream] = EarlierTies(one.last, at_end)
-    return found
+    return by_split
 
 
 _TABLE_TIMES = 2**16
@@ -184,9 +184,9 @@ class OtherTies:
 
     def renumber(self, solutions: SolutionBatch) -> SolutionBatch:
         """The part's solutions, numbered as in the whole stream."""
-        place = np.searchsorted(self.times, solutions.time)
-        place[place == len(self.times)] = 0
-        tied = np.where(self.times[place] == solutions.time, self.counts[place], 0)
+        tie = np.searchsorted(self.times, solutions.time)
+        tie[tie == len(self.times)] = 0
+        tied = np.where(self.times[tie] == solutions.time, self.counts[tie], 0)
         return replace(solutions, k=(solutions.k + tied).astype(np.int32))
 
 
@@ -246,8 +246,8 @@ def _ties(tables: list[TieTable]) -> Iterator[tuple[int, OtherTies]]:
     tied = before > 0
     times, before, parts = times[tied], before[tied], parts[tied]
     for part in np.unique(parts).tolist():
-        own = parts == part
-        yield part, OtherTies(times[own], before[own])
+        of_part = parts == part
+        yield part, OtherTies(times[of_part], before[of_part])
 
 
 def _sum_before(times: Int64s, counts: Int64s) -> Int64s:

@@ -63,17 +63,17 @@ def registered(plans: Sequence[QueryPlan]) -> dict[str, int]:
     Raises:
         UsageError: two queries register one stream.
     """
-    found: dict[str, int] = {}
+    by_stream: dict[str, int] = {}
     for number, plan in enumerate(plans):
         if plan.identity.register is None or plan.maintained is not None:
             continue
-        other = found.setdefault(plan.identity.register, number)
+        other = by_stream.setdefault(plan.identity.register, number)
         if other != number:
             raise UsageError(
                 f"two queries register the stream <{plan.identity.register}>: "
                 f"{plans[other].identity.title} and {plan.identity.title}"
             )
-    return found
+    return by_stream
 
 
 def queries_read(plans: Sequence[QueryPlan]) -> list[frozenset[int]]:
@@ -205,7 +205,7 @@ class QueryGroups:
                     other += one
                     home.update((unit, other) for unit in one)
         every = {id(some): _group(units, sorted(some)) for some in home.values()}
-        return cls(units, tuple(every.values()), {n: every[id(own)] for n, own in home.items()})
+        return cls(units, tuple(every.values()), {n: every[id(each)] for n, each in home.items()})
 
 
 def _group(units: QueryUnits, numbers: Sequence[int]) -> QueryGroup:
@@ -286,14 +286,14 @@ class GroupStage:
             marks: by stream IRI the time (ms) at or before which no event follows.
         """
         marks, reached = dict(marks), dict[str, int]()
-        found: list[tuple[int, Sequence[Answer]]] = []
+        certain: list[tuple[int, Sequence[Answer]]] = []
         for number, plan in self.plans.items():
             answers: Sequence[Answer] = ()
             watermark = min(marks[iri] for iri in plan.inputs.streams)
             for query, pieces in self._stages[number].advance(watermark).items():
                 answers = [*chain.from_iterable(pieces)]
                 if plan.maintained is None:
-                    found.append((query, answers))
+                    certain.append((query, answers))
             made = plan.identity.register
             if made is not None:  # several queries may maintain one graph
                 marks[made] = min(watermark, reached.get(made, watermark))
@@ -302,7 +302,7 @@ class GroupStage:
                 events = RegisteredStream(plan.identity.register or "").events(answers)
                 for reader in self._readers[number]:
                     self._stages[reader].push(self._matchers[reader].match(events))
-        return found
+        return certain
 
     def partials(self) -> list[tuple[int, list[PartialAnswer]]]:
         """Each query's partial matches whose windows have closed since the last call."""
@@ -316,20 +316,20 @@ class GroupStage:
     @property
     def muted(self) -> dict[str, int]:
         """By the title of a query: the number of answers that MUTE has left out so far."""
-        return {title: n for own in self._stages.values() for title, n in own.muted.items()}
+        return {title: n for stage in self._stages.values() for title, n in stage.muted.items()}
 
     def exceeded(self) -> dict[int, Excess]:
         """Where queries have had too many partial matches, by the query."""
-        own = (stage.exceeded() for stage in self._stages.values())
-        return {query: excess for some in own for query, excess in some.items()}
+        by_stage = (stage.exceeded() for stage in self._stages.values())
+        return {query: excess for some in by_stage for query, excess in some.items()}
 
     def live_runs(self) -> dict[int, int]:
         """The number of waiting partial matches, by unit."""
-        return {number: own.live_runs() for number, own in self._stages.items()}
+        return {number: stage.live_runs() for number, stage in self._stages.items()}
 
     def snapshot(self) -> bytes:
         """The state as bytes; a unit that is alone has its stage's snapshot."""
-        parts = [own.snapshot() for own in self._stages.values()]
+        parts = [stage.snapshot() for stage in self._stages.values()]
         return parts[0] if len(parts) == 1 else dump_plain(parts)
 
     def restore(self, snapshot: bytes) -> None:
@@ -340,5 +340,5 @@ class GroupStage:
         except BROKEN as error:
             names = ", ".join(plan.identity.name for plan in self.plans.values())
             raise RunError(f"the state of {names} is damaged: {error}") from error
-        for own, part in pairs:
-            own.restore(part)
+        for stage, part in pairs:
+            stage.restore(part)

@@ -12,11 +12,11 @@ _DIGITS = 20  # no longer number is short enough
 
 def milliseconds(text: str) -> int:
     """`5 SECONDS` as milliseconds; UsageError if the text is no duration."""
-    found = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]+?)[sS]?\s*", text)
-    unit = UNITS.get(f"{found[2].upper()}S") if found else None
-    if found is None or unit is None:
+    match = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]+?)[sS]?\s*", text)
+    unit = UNITS.get(f"{match[2].upper()}S") if match else None
+    if match is None or unit is None:
         raise UsageError(f"{text!r}: expected a duration such as '5 SECONDS'")
-    digits = found[1].lstrip("0") or "0"
+    digits = match[1].lstrip("0") or "0"
     if len(digits) > _DIGITS or int(digits) * unit > LONGEST_MS:
         raise UsageError(f"{text[:40]!r}: longer than 36 million years (2**60 milliseconds)")
     return int(digits) * unit

@@ -100,18 +100,18 @@ class Stats:
         share = self.query_seconds[name] / total
         return (name, share) if share > _MOST_WORK else None
 
-    def count_bad(self, found: Iterable[BadInput]) -> None:
+    def count_bad(self, bad_inputs: Iterable[BadInput]) -> None:
         """Count bad input, and the values that casts lose."""
-        for bad in found:
+        for bad in bad_inputs:
             if bad.lost is None:
                 self.bad += 1
                 continue
             name, count = bad.lost
             if not count:
                 continue  # a remark
-            place = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
+            where = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
             self.lost[name] = self.lost.get(name, 0) + count
-            self.first_lost.setdefault(name, f"{place}: {bad.reason}")
+            self.first_lost.setdefault(name, f"{where}: {bad.reason}")
 
     def count_answers(self, query: str, count: int) -> None:
         """Count answers of a query, which is given by its title."""
@@ -139,20 +139,20 @@ class Stats:
 
     def count_solutions(self, plan: QueryPlan, rows: SolutionBatch) -> None:
         """Count the rows that stage 1 hands on, by GPM."""
-        found = self.solutions.setdefault(plan.identity.title, {})
+        of_query = self.solutions.setdefault(plan.identity.title, {})
         evaluated = plan.patterns.evaluated
         counts = np.bincount(rows.gpm + 1)[1:][: len(evaluated)]  # without bare rows
         for number in np.flatnonzero(counts).tolist():
             name = evaluated[number].name
-            found[name] = found.get(name, 0) + int(counts[number])
+            of_query[name] = of_query.get(name, 0) + int(counts[number])
 
     def count_members(self, family: Family, plans: Mapping[int, QueryPlan], counts: Int64s) -> None:
         """Take the counts that `counted` has made."""
         names = [gpm.name for gpm in family.plan.patterns.gpms]
         for row, gpm in zip(*(some.tolist() for some in np.nonzero(counts)), strict=True):
             for number in family.owners[row]:
-                found = self.solutions.setdefault(plans[number].identity.title, {})
-                found[names[gpm]] = found.get(names[gpm], 0) + int(counts[row, gpm])
+                of_query = self.solutions.setdefault(plans[number].identity.title, {})
+                of_query[names[gpm]] = of_query.get(names[gpm], 0) + int(counts[row, gpm])
 
     def count_unit(self, unit: UnitPlan, rows: SolutionBatch) -> None:
         """Count the rows that stage 1 of a unit hands on, by query and GPM."""
@@ -164,9 +164,9 @@ class Stats:
     def add_solutions(self, solutions: Mapping[str, Mapping[str, int]]) -> None:
         """Add the counts of a task."""
         for query, counts in solutions.items():
-            found = self.solutions.setdefault(query, {})
+            of_query = self.solutions.setdefault(query, {})
             for name, count in counts.items():
-                found[name] = found.get(name, 0) + count
+                of_query[name] = of_query.get(name, 0) + count
 
     def add(self, stage: str, seconds: float) -> None:
         """Add work done in a stage."""
@@ -199,10 +199,10 @@ def counted(family: Family, rows: SolutionBatch) -> Int64s:
     column, gpms = rows.values[QUERY], len(family.plan.patterns.gpms)
     if family.plan.inputs.windows:  # stage 1 knows no members
         return np.zeros((len(family.rows), gpms), np.int64)
-    own = column.codes >= 0  # other rows belong to every member
-    place = table_rows_of(column.terms)[column.codes[own]] * gpms + rows.gpm[own]
-    found = np.bincount(place, minlength=len(family.rows) * gpms).reshape(-1, gpms)
-    return found + np.bincount(rows.gpm[~own], minlength=gpms)
+    has_row = column.codes >= 0  # other rows belong to every member
+    cell = table_rows_of(column.terms)[column.codes[has_row]] * gpms + rows.gpm[has_row]
+    totals = np.bincount(cell, minlength=len(family.rows) * gpms).reshape(-1, gpms)
+    return totals + np.bincount(rows.gpm[~has_row], minlength=gpms)
 
 
 @dataclass(slots=True)

@@ -78,9 +78,9 @@ def metrics_served(stats: Stats, port: int) -> Iterator[int]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = self.path.split("?")[0] in ("/", "/metrics")
-            body = prometheus_text(stats).encode() if found else b""
-            self.send_response(200 if found else 404)
+            is_metrics = self.path.split("?")[0] in ("/", "/metrics")
+            body = prometheus_text(stats).encode() if is_metrics else b""
+            self.send_response(200 if is_metrics else 404)
             self.send_header("Content-Type", _TEXT)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -55,18 +55,18 @@ def too_many_waiting(
         query: the query's number in the run.
         excess: when there were too many.
     """
-    found = f"{excess.count:,} partial matches"
-    text = _message(plan, bucket, found, limits.rows, recent, format_time(excess.instant[0]))
+    what = f"{excess.count:,} partial matches"
+    text = _message(plan, bucket, what, limits.rows, recent, format_time(excess.instant[0]))
     return TooManyWaiting(f"{text}--max-state-rows)", query, excess.instant)
 
 
 def _message(
-    plan: QueryPlan, bucket: int, found: str, limit: int, recent: SolutionBatch, time: str = ""
+    plan: QueryPlan, bucket: int, what: str, limit: int, recent: SolutionBatch, time: str = ""
 ) -> str:
     """The text of an error, up to the name of the option."""
     at = f" after the events of {time}" if time else ""
     return (
-        f"query {plan.identity.name} has {found} in one bucket ({bucket}){at}, more than the limit "
+        f"query {plan.identity.name} has {what} in one bucket ({bucket}){at}, more than the limit "
         f"of {limit:,}: {_key(plan, recent)}{_step(plan, recent)}. Shorten WITHIN, add a condition"
         " that ties the steps together, or raise the limit ("
     )

@@ -206,8 +206,8 @@ class MessageAcceptance:
         log, heard = self._logs[iri], {0} if posted else set[int]()
         if iri in self._intakes:
             log.note_partitions(self._intakes[iri].partitions)
-        if held := self._held.get(iri):
-            messages = by_partition(held)
+        if waiting := self._held.get(iri):
+            messages = by_partition(waiting)
             log.append(messages, arrival)
             heard.update(np.unique(messages.partition).tolist())
         late = self._ends[iri].late([each.events for each in posted], arrival) if posted else []
@@ -243,9 +243,9 @@ class MessageAcceptance:
 
     def problems(self) -> dict[str, str]:
         """Why nothing is accepted, by the name of the stream: its log or its source has failed."""
-        found = {iri: intake.problem for iri, intake in [*self._intakes.items()] if intake.problem}
-        found.update([*self._failed.items()])
-        return {self._streams[iri].name: problem for iri, problem in found.items()}
+        by_iri = {iri: intake.problem for iri, intake in [*self._intakes.items()] if intake.problem}
+        by_iri.update([*self._failed.items()])
+        return {self._streams[iri].name: problem for iri, problem in by_iri.items()}
 
     def is_caught_up(self, iri: str) -> bool:
         """Whether all that the source of a stream has so far is logged, as far as one can see."""

@@ -56,11 +56,11 @@ class AnswerIndex:
             self._note(place, LoggedAnswer.of_bytes(record))
 
     def _note(self, place: int, answer: LoggedAnswer) -> None:
-        own = self._of.setdefault(answer.title, _Answers())
-        own.places.append(place)
-        own.beginnings.append(_beginning(answer.id))
-        if own.known is not None:
-            own.known.add(own.beginnings[-1])
+        answers = self._of.setdefault(answer.title, _Answers())
+        answers.places.append(place)
+        answers.beginnings.append(_beginning(answer.id))
+        if answers.known is not None:
+            answers.known.add(answers.beginnings[-1])
 
     def add(self, first: int, answers: list[LoggedAnswer]) -> None:
         """Take note of committed answers, the first of which has this place; tell the listeners."""
@@ -73,21 +73,21 @@ class AnswerIndex:
     def forget_before(self, place: int) -> None:
         """Forget the answers that the log has dropped."""
         with self._lock:
-            for own in self._of.values():
-                cut = bisect_left(own.places, place)
+            for answers in self._of.values():
+                cut = bisect_left(answers.places, place)
                 if cut:
-                    del own.places[:cut], own.beginnings[:cut]
-                    own.known = None
+                    del answers.places[:cut], answers.beginnings[:cut]
+                    answers.known = None
 
     def has(self, title: str, name: str) -> bool:
         """Whether the log has an answer of a query with this id."""
         with self._lock:
-            own = self._of.get(title)
-            if own is None:
+            answers = self._of.get(title)
+            if answers is None:
                 return False
-            if own.known is None:
-                own.known = {*own.beginnings}
-            return _beginning(name) in own.known and self._place(title, name) is not None
+            if answers.known is None:
+                answers.known = {*answers.beginnings}
+            return _beginning(name) in answers.known and self._place(title, name) is not None
 
     def find(self, title: str, name: str) -> LoggedAnswer:
         """The answer of a query with an id.
@@ -108,27 +108,27 @@ class AnswerIndex:
             AnswerGone: there is no answer with that id.
         """
         with self._lock:
-            own, begin = self._of.get(title, _Answers()), 0
+            answers, begin = self._of.get(title, _Answers()), 0
             if after is not None:
                 place = self._place(title, after)
                 if place is None:
                     raise AnswerGone(f"query {title} has no answer {after} any more")
-                begin = bisect_right(own.places, place)
-            places = own.places[begin : begin + most].tolist()
+                begin = bisect_right(answers.places, place)
+            places = answers.places[begin : begin + most].tolist()
         return self._at(places)
 
     def newest(self, title: str, most: int) -> list[LoggedAnswer]:
         """The newest answers of a query, the oldest of them first."""
         with self._lock:
-            own = self._of.get(title)
-            places = own.places[-most:].tolist() if own else []
+            answers = self._of.get(title)
+            places = answers.places[-most:].tolist() if answers else []
         return self._at(places)
 
     def title_of(self, name: str) -> str | None:
         """The title of the query that has an answer with this id."""
         with self._lock:
-            found = (title for title in self._of if self._place(title, name) is not None)
-            return next(found, None)
+            titles = (title for title in self._of if self._place(title, name) is not None)
+            return next(titles, None)
 
     def read_all(
         self, want: Callable[[str], bool], after: str | None, most: int
@@ -146,26 +146,26 @@ class AnswerIndex:
         with self._lock:
             places: list[int] = []
             if after is None:
-                for title, own in self._of.items():
-                    places += own.places[-most:] if want(title) else []
+                for title, answers in self._of.items():
+                    places += answers.places[-most:] if want(title) else []
                 places = sorted(places)[-most:]
             else:
-                found = (self._place(title, after) for title in self._of)
-                place = next((place for place in found if place is not None), None)
+                places_after = (self._place(title, after) for title in self._of)
+                place = next((place for place in places_after if place is not None), None)
                 if place is None:
                     raise AnswerGone(f"there is no answer {after[:100]} any more")
-                for title, own in self._of.items():
+                for title, answers in self._of.items():
                     if want(title):
-                        begin = bisect_right(own.places, place)
-                        places += own.places[begin : begin + most]
+                        begin = bisect_right(answers.places, place)
+                        places += answers.places[begin : begin + most]
                 places = sorted(places)[:most]
         return self._at(places)
 
     def last(self, title: str) -> str | None:
         """The id of a query's last answer."""
         with self._lock:
-            own = self._of.get(title)
-            places = own.places[-1:].tolist() if own else []
+            answers = self._of.get(title)
+            places = answers.places[-1:].tolist() if answers else []
         return self._at(places)[0].id if places else None
 
     def on_growth(self, tell: Callable[[], None]) -> Callable[[], None]:
@@ -174,33 +174,33 @@ class AnswerIndex:
         return lambda: self._listeners.remove(tell)
 
     def _place(self, title: str, name: str) -> int | None:
-        own = self._of.get(title)
-        if own is None or not _ID.fullmatch(name):
+        answers = self._of.get(title)
+        if answers is None or not _ID.fullmatch(name):
             return None
         wanted = _beginning(name)
         begin = 0
         while True:
             try:
-                number = own.beginnings.index(wanted, begin)
+                number = answers.beginnings.index(wanted, begin)
             except ValueError:
                 return None
-            place = own.places[number]
+            place = answers.places[number]
             if self._at([place])[0].id == name:
                 return place
             begin = number + 1
 
     def _at(self, places: list[int]) -> list[LoggedAnswer]:
         """The answers at ascending places of the log."""
-        found: list[LoggedAnswer] = []
+        answers: list[LoggedAnswer] = []
         reader = LogReader(self._log)
         ahead: dict[int, bytes] = {}
         for place in places:
             if place not in ahead:
                 reader.seek(place)
                 ahead = dict(reader.read(1))
-            found.append(LoggedAnswer.of_bytes(ahead[place]))
+            answers.append(LoggedAnswer.of_bytes(ahead[place]))
         reader.close()
-        return found
+        return answers
 
 
 def _beginning(name: str) -> int:

@@ -65,9 +65,9 @@ class CatchUp:
     ) -> None:
         self.plan, self.start, self.reads_past = plan, start, True
         self.put_at: Mapping[str, int] = {}
-        own = Job((plan,), (), job.knowledge, job.options, stats=Stats())
-        own.graph_changes = [*job.graph_changes]
-        self.engine = LiveEngine(own, streams, limits, Tolerated.ALL, since)
+        own_job = Job((plan,), (), job.knowledge, job.options, stats=Stats())
+        own_job.graph_changes = [*job.graph_changes]
+        self.engine = LiveEngine(own_job, streams, limits, Tolerated.ALL, since)
         if start.streams:
             self.engine.restore_streams(start.streams)
         self._readers: dict[str, MessageReader] = {
@@ -178,9 +178,9 @@ class CatchUps(dict[str, CatchUp]):
     ) -> CatchUp:
         """A query that reads from a point on, and is not among these."""
         given = self._job, plan, self._streams, self._logs, start, self._limits
-        own = CatchUp(*given, since)
-        own.put_at = put_at
-        return own
+        catch_up = CatchUp(*given, since)
+        catch_up.put_at = put_at
+        return catch_up
 
     def trial(
         self, plan: QueryPlan, maintained: set[str], since: int | None
@@ -201,7 +201,7 @@ class CatchUps(dict[str, CatchUp]):
 
     def starts(self) -> list[Any]:
         """Where each query began, and was put, as values that a state can have."""
-        return [(name, tuple(own.start), dict(own.put_at)) for name, own in self.items()]
+        return [(name, tuple(query.start), dict(query.put_at)) for name, query in self.items()]
 
 
 class ChangingQueries:
@@ -264,16 +264,16 @@ class ChangingQueries:
         planned, late, known = dict[str, QueryPlan](), list[StandingQuery](), set[str]()
         for query in self.by_name.values():
             try:
-                own = plan(query.name, query.text, {*known, *query.graphs})
-                planned[query.name] = reading_kept(own, query.graphs)
+                made = plan(query.name, query.text, {*known, *query.graphs})
+                planned[query.name] = reading_kept(made, query.graphs)
             except InputError:  # a later one may maintain the graph that it reads
                 late.append(query)
             else:
-                known |= _maintained([own])
+                known |= _maintained([made])
         running = {q.name for q in self.by_name.values() if not q.is_paused} - without
         late = [query for query in late if query.name in running]
         planned.update((q.name, plan(q.name, q.text, known)) for q in late)
-        return [*reading_order([own for name, own in planned.items() if name in running])]
+        return [*reading_order([made for name, made in planned.items() if name in running])]
 
     def read_log(self) -> None:
         """Let the logged changes after the saved state be due."""
@@ -282,17 +282,17 @@ class ChangingQueries:
 
     def as_values(self) -> list[Any]:
         """The queries as values that a state can have."""
-        kept, found = self._engine.queries.maintained, {**self.by_name}
+        kept, by_name = self._engine.queries.maintained, {**self.by_name}
         for query in self._engine.queries.queries:
             makers = () if query.plan.changing is None else query.plan.changing.makers
             name = query.plan.identity.title
-            if name in found and not kept.issuperset(makers):
-                found[name] = found[name]._replace(graphs=[*makers])
-        return as_values(found)
+            if name in by_name and not kept.issuperset(makers):
+                by_name[name] = by_name[name]._replace(graphs=[*makers])
+        return as_values(by_name)
 
     def places_needed(self) -> Iterator[Mapping[str, int]]:
         """By stream, the next record of its log that a query which catches up reads."""
-        return (own.places for own in self.catch_ups.values())
+        return (catch_up.places for catch_up in self.catch_ups.values())
 
     # --- changes ----------------------------------------------------------------------------------
 
@@ -306,7 +306,7 @@ class ChangingQueries:
         assert self.log is not None
         plan = plan or self._plan(change)
         if plan is not None:
-            catching = [own.plan for own in self.catch_ups.values()]
+            catching = [catch_up.plan for catch_up in self.catch_ups.values()]
             self._engine.queries.check_plan(plan, catching)
         self.log.append(change)
         self.apply(change, plan)
@@ -368,7 +368,7 @@ class ChangingQueries:
     def maintained(self) -> set[str]:
         """The graphs that queries keep, be it queries that catch up."""
         return self._engine.queries.maintained | _maintained(
-            own.plan for own in self.catch_ups.values()
+            catch_up.plan for catch_up in self.catch_ups.values()
         )
 
     def plan_of(self, name: str) -> QueryPlan | None:
@@ -391,14 +391,14 @@ class ChangingQueries:
         plan = self._planner(query.name, query.text, self.maintained)
         self.catch_ups.begin(query, plan, start, put_at)
 
-    def read_on(self, own: CatchUp, until: Mapping[str, int]) -> None:
+    def read_on(self, catch_up: CatchUp, until: Mapping[str, int]) -> None:
         """Let a query read on, at most to some places, and log its answers."""
-        answers = own.advance(until)
-        if own.reads_past:
-            name, before = own.plan.identity.title, own.logged_before()
+        answers = catch_up.advance(until)
+        if catch_up.reads_past:
+            name, before = catch_up.plan.identity.title, catch_up.logged_before()
             self._answers.past[name] = before
             self.by_name[name] = self.by_name[name]._replace(past=before.as_json())
-        self._answers.add_past(own.plan, answers, own.reads_past)
+        self._answers.add_past(catch_up.plan, answers, catch_up.reads_past)
         self._commit_answers()
 
     def _join(self, name: str, places: Mapping[str, int]) -> None:
@@ -416,8 +416,8 @@ class ChangingQueries:
 
     def close(self) -> None:
         """Close the files."""
-        for own in self.catch_ups.values():
-            own.close()
+        for catch_up in self.catch_ups.values():
+            catch_up.close()
         if self.log is not None:
             self.log.close()
 

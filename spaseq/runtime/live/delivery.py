@@ -232,13 +232,13 @@ class Delivery:
         return some
 
     def _wanted(self, records: list[tuple[int, bytes]]) -> list[Numbered]:
-        found = []
+        wanted = []
         for index, record in records:
             if self._terms.want(LoggedAnswer.title_of(record)):
                 answer = LoggedAnswer.of_bytes(record)
                 if not self._withholds(answer):
-                    found.append((index, answer))
-        return found
+                    wanted.append((index, answer))
+        return wanted
 
     def _withholds(self, answer: LoggedAnswer) -> bool:
         return answer.is_past and not self._terms.past

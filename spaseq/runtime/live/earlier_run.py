@@ -130,9 +130,9 @@ class EarlierRun:
                 return self._text(getattr(saved, name), other, f"the log of {name}")
         return None
 
-    def _text(self, place: int, log: SegmentLog, what: str) -> str:
+    def _text(self, count: int, log: SegmentLog, what: str) -> str:
         return (
-            f"{self._directory.path / 'state'} goes with {place} records of {what}, but "
+            f"{self._directory.path / 'state'} goes with {count} records of {what}, but "
             f"{log.directory} ends after {log.end}: it was deleted, or an older copy was restored. "
             "Restore both from the same copy, or start with --rebuild, which makes the state anew "
             "from the logs as they are"
@@ -140,8 +140,8 @@ class EarlierRun:
 
     def _is_whole(self) -> bool:
         """Whether the logs have all that was ever in them; old answers are not needed."""
-        logs = [own.log for own in self._streams.values()]
-        logs += [own for name, own in self._others.items() if name != "answers"]
+        logs = [each.log for each in self._streams.values()]
+        logs += [each for name, each in self._others.items() if name != "answers"]
         return not any(log.first for log in logs)
 
     def _lost(self, graphs: Sequence[str]) -> str:

@@ -90,7 +90,7 @@ class AskingBatch:
 
     def to_bytes(self) -> bytes:
         """The record; `of_bytes` is the inverse."""
-        answers = {key: _as_json(found) for key, found in self.answers.items()}
+        answers = {key: _as_json(answer) for key, answer in self.answers.items()}
         return json.dumps([self.before, self.after, answers]).encode("ascii")
 
     @classmethod
@@ -146,23 +146,23 @@ class EndpointLog:
         known = self._used.get(digest)
         if known is not None:
             return known
-        found = self._cache.get(key) if self._repeated is None else self._logged.get(digest)
-        if found is not None:
-            self._use(digest, found)
-        return found
+        answer = self._cache.get(key) if self._repeated is None else self._logged.get(digest)
+        if answer is not None:
+            self._use(digest, answer)
+        return answer
 
-    def put(self, key: AnswerKey, found: Answered) -> None:
+    def put(self, key: AnswerKey, answer: Answered) -> None:
         """Take note of an answer or a failure."""
-        if not isinstance(found, ServiceFailure):
-            self._cache.put(key, found)
-        self._use(_digest(key), found)
+        if not isinstance(answer, ServiceFailure):
+            self._cache.put(key, answer)
+        self._use(_digest(key), answer)
 
-    def _use(self, digest: str, found: Answered) -> None:
-        self._used[digest] = found
-        if isinstance(found, ServiceFailure):
-            self._new[digest] = found
-        elif self._logged.get(digest) != found:
-            self._new[digest] = self._logged[digest] = found
+    def _use(self, digest: str, answer: Answered) -> None:
+        self._used[digest] = answer
+        if isinstance(answer, ServiceFailure):
+            self._new[digest] = answer
+        elif self._logged.get(digest) != answer:
+            self._new[digest] = self._logged[digest] = answer
 
     def select(self, url: str, query: str, variables: Sequence[str]) -> list[AnswerRow]:
         """The solutions of a SELECT.
@@ -214,12 +214,12 @@ class EndpointLog:
 
     def read_again(self, index: int, iris: Iterable[str]) -> None:
         """Get ready to repeat the batches from an index on; `iris` are the run's streams."""
-        found = [
+        batches = [
             AskingBatch.of_bytes(record, number) for number, record in self._log.records(index)
         ]
         streams = [*iris]
-        found.sort(key=lambda batch: place_of(batch.before, streams))
-        self._again = deque(found)
+        batches.sort(key=lambda batch: place_of(batch.before, streams))
+        self._again = deque(batches)
 
     @property
     def next_repeated(self) -> AskingBatch | None:
@@ -261,10 +261,10 @@ def _digest(key: AnswerKey) -> str:
     return blake2b(json.dumps(key).encode("ascii"), digest_size=16).hexdigest()
 
 
-def _as_json(found: Answered) -> object:
-    if isinstance(found, ServiceFailure):
-        return {"failed": str(found), "again": found.again}
-    return found
+def _as_json(answer: Answered) -> object:
+    if isinstance(answer, ServiceFailure):
+        return {"failed": str(answer), "again": answer.again}
+    return answer
 
 
 def _of_json(value: object) -> Answered:

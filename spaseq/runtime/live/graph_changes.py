@@ -107,7 +107,7 @@ class KeptGraphs:
         """Let a job have the base and the changes, without graphs that are not there any more."""
         known = self.base.graphs
         job.knowledge, job.graphs_since = self.base, self.log.folded.until
-        job.graph_changes = [own.timed for own in self.log.changes if own.timed.graph in known]
+        job.graph_changes = [each.timed for each in self.log.changes if each.timed.graph in known]
 
     def time_of(self, iri: str, first: int, now: int, since: int | None) -> int:
         """The time (ms) of the next change of a graph.
@@ -141,10 +141,10 @@ class _Kept(NamedTuple):
 
     def versions(self, time: int) -> KnowledgeVersions:
         """The value at a time (ms)."""
-        own = (change.timed for change in self.changes if change.timed.time <= time)
-        found = KnowledgeVersions(self.base, (e for e in own if e.graph in self.base.graphs))
-        found.drop(time)
-        return found
+        until_then = (change.timed for change in self.changes if change.timed.time <= time)
+        value = KnowledgeVersions(self.base, (e for e in until_then if e.graph in self.base.graphs))
+        value.drop(time)
+        return value
 
 
 def _view_of(iri: str, then: GraphThen) -> GraphView:
@@ -214,8 +214,8 @@ class GraphChanges:
         """What a graph was that queries maintain; None for others."""
 
         def past() -> GraphPast | None:
-            found = self._engine.queries.graphs.get(iri)
-            return None if found is None else found.past()
+            graph = self._engine.queries.graphs.get(iri)
+            return None if graph is None else graph.past()
 
         return self._requests.look(past)
 
@@ -256,13 +256,13 @@ class GraphChanges:
                 raise GraphGone(gone)
             return _view_of(iri, of_then)
         kept = self._requests.look(self._all)
-        own, last = [e for e in kept.changes if e.timed.graph == iri], kept.folded.last.get(iri)
-        number = sum(change.timed.time <= time for change in own)
-        is_gone = number < len(own) and own[number].accepted < self._wall() - retain_ms
+        known, last = [e for e in kept.changes if e.timed.graph == iri], kept.folded.last.get(iri)
+        number = sum(change.timed.time <= time for change in known)
+        is_gone = number < len(known) and known[number].accepted < self._wall() - retain_ms
         if is_gone or (last is not None and time < last.timed.time):
             raise GraphGone(gone)
         then = kept.versions(time).last(iri)
-        last = own[number - 1] if number else last
+        last = known[number - 1] if number else last
         if last is None:
             return GraphView(iri, -1, None, *then)
         return GraphView(iri, last.number, last.timed.time, *then)
@@ -277,14 +277,14 @@ class GraphChanges:
         then = kept.folded.count, len(kept.changes), count
         if self._then is None or self._then[0] != then:
             self._then = then, kept.versions(time).at(time)
-        found = self._then[1]
-        terms, graphs = ExtendedTerms(found.terms), {**found.graphs}
+        base = self._then[1]
+        terms, graphs = ExtendedTerms(base.terms), {**base.graphs}
         for iri, own in maintained.items():
             assert own is not None
             graph = ChangingGraph(terms, {})
             graph.restore([*graph_triples(own.graph, own.terms)])
             graphs[iri] = graph.relations()
-        return replace(found, terms=terms, graphs=graphs)
+        return replace(base, terms=terms, graphs=graphs)
 
     def _pasts(self) -> dict[str, GraphPast]:
         return {iri: graph.past() for iri, graph in self._engine.queries.graphs.items()}
@@ -295,9 +295,9 @@ class GraphChanges:
         if past is not None:
             return past.held_until(triple, time)
         for change in self._requests.look(self._all).changes:
-            own = change.timed
-            if own.graph == iri and own.time > time and triple in own.change.deleted:
-                return own.time
+            timed = change.timed
+            if timed.graph == iri and timed.time > time and triple in timed.change.deleted:
+                return timed.time
         return None
 
     def _all(self) -> _Kept:
@@ -375,46 +375,46 @@ class GraphChanges:
 
     def _watch(self) -> None:
         while not self._end.wait(_LOOK_S):
-            for own in self._watched:
-                before = own.problem
+            for graph in self._watched:
+                before = graph.problem
                 try:
-                    self._look(own)
+                    self._look(graph)
                 except RunError as error:
                     if self._end.is_set():
                         return
-                    own.problem = f"<{own.iri}>: {error}"
-                self._tell(own, before)
+                    graph.problem = f"<{graph.iri}>: {error}"
+                self._tell(graph, before)
 
-    def _look(self, own: WatchedGraph) -> None:
-        found = own.changed()
-        if found is None:
+    def _look(self, graph: WatchedGraph) -> None:
+        content = graph.changed()
+        if content is None:
             return
-        if self.is_maintained(own.iri):
-            own.problem = ""
+        if self.is_maintained(graph.iri):
+            graph.problem = ""
             return
-        checksum, triples = found
+        checksum, triples = content
         try:
             before, after = self.change(
-                own.iri, lambda now: replacing(now.triples(), triples), files=checksum
+                graph.iri, lambda now: replacing(now.triples(), triples), files=checksum
             )
         except SpaseqError:
-            own.forget()  # to be tried again
+            graph.forget()  # to be tried again
             raise
-        own.problem = ""
+        graph.problem = ""
         self._changed(before, after)
-        self._note(self.far_ahead(after) or f"<{own.iri}> has changed with its files")
+        self._note(self.far_ahead(after) or f"<{graph.iri}> has changed with its files")
 
-    def _tell(self, own: WatchedGraph, before: str) -> None:
-        if own.problem and own.problem != before:
-            self._note(f"graph <{own.iri}>: {own.problem}")
+    def _tell(self, graph: WatchedGraph, before: str) -> None:
+        if graph.problem and graph.problem != before:
+            self._note(f"graph <{graph.iri}>: {graph.problem}")
 
     def problems(self) -> list[str]:
         """Which files cannot be read, and which changes are far ahead of the clock."""
-        found = [f"graph <{own.iri}>: {own.problem}" for own in self._watched if own.problem]
+        problems = [f"graph <{own.iri}>: {own.problem}" for own in self._watched if own.problem]
         logged = () if self._kept is None else self._kept.log.changed()
         changed = (iri for iri in logged if self._may_change(iri))
         ahead = (self.far_ahead(self.view(iri)) for iri in changed)
-        return [*found, *filter(None, ahead)]
+        return [*problems, *filter(None, ahead)]
 
 
 def open_graphs(
@@ -437,7 +437,7 @@ def open_graphs(
         return None
 
     def checksums() -> dict[str, str]:
-        return {iri: checksum_of(own.paths) for iri, own in job.graphs.items() if own.paths}
+        return {iri: checksum_of(graph.paths) for iri, graph in job.graphs.items() if graph.paths}
 
     given, log = job.knowledge, GraphLog(directory, job.knowledge, checksums)
     kept = KeptGraphs(log, job.graphs, most_bytes, given.services.limits, on_files)

@@ -53,8 +53,8 @@ class LoggedChange:
 
     def to_bytes(self) -> bytes:
         """The change as a record; `of_bytes` is the inverse."""
-        own = self.timed
-        given = own.time, own.graph, list(own.change.deleted), list(own.change.inserted)
+        timed = self.timed
+        given = timed.time, timed.graph, list(timed.change.deleted), list(timed.change.inserted)
         return dump_plain([*given, self.accepted, self.files])
 
     @classmethod
@@ -87,7 +87,7 @@ class FoldedChanges:
     @property
     def until(self) -> int:
         """The time (ms) of the latest of them: what graphs were before is not known any more."""
-        return max((own.timed.time for own in self.last.values()), default=EARLIEST)
+        return max((change.timed.time for change in self.last.values()), default=EARLIEST)
 
     @property
     def base(self) -> str:
@@ -96,14 +96,14 @@ class FoldedChanges:
 
     def as_json(self) -> list[Any]:
         """The record as JSON values; `of_json` is the inverse."""
-        last = {g: [own.timed.time, own.accepted, own.number] for g, own in self.last.items()}
+        last = {g: [c.timed.time, c.accepted, c.number] for g, c in self.last.items()}
         return [self.count, self.hash, {**self.files}, last]
 
     @classmethod
     def of_json(cls, value: list[Any]) -> FoldedChanges:
         """The inverse of `as_json`."""
         count, known, files, last = value
-        return cls(count, known, files, {g: _emptied(g, *own) for g, own in last.items()})
+        return cls(count, known, files, {g: _emptied(g, *fields) for g, fields in last.items()})
 
     @classmethod
     def read(cls, directory: Path) -> FoldedChanges:
@@ -215,10 +215,10 @@ class GraphLog:
         new = self.changes[: count - self.folded.count]
         files, last = {**self.folded.files}, {**self.folded.last}
         for change in new:
-            own = change.timed
-            last[own.graph] = _emptied(own.graph, own.time, change.accepted, change.number)
+            timed = change.timed
+            last[timed.graph] = _emptied(timed.graph, timed.time, change.accepted, change.number)
             if change.files is not None:
-                files[own.graph] = change.files
+                files[timed.graph] = change.files
         folded = FoldedChanges(count, self.folded.hash, files, last)
         try:
             base = KnowledgeBase.open(self.directory / self.folded.base)

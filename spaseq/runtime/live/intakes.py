@@ -108,11 +108,11 @@ class StreamIntake:
             SpaseqError: the source has failed.
         """
         with self._lock:
-            found, self._waiting, self._bytes = self._waiting, [], 0
-        self._drained += sum(map(len, found))
-        if not found and self._failure is not None:
+            messages, self._waiting, self._bytes = self._waiting, [], 0
+        self._drained += sum(map(len, messages))
+        if not messages and self._failure is not None:
             raise self._failure
-        return found
+        return messages
 
     @property
     def has_more(self) -> bool:

@@ -256,9 +256,9 @@ class LiveDirectory:
 
 def _without_bytes(value: Mapping[str, Any]) -> str:
     """JSON in which bytes are numbers of a list. Points share many; each stands once."""
-    found: dict[bytes, int] = {}
-    text = json.dumps(value, default=lambda data: {_BYTES: found.setdefault(data, len(found))})
-    listed = json.dumps([b64encode(data).decode() for data in found])
+    numbers: dict[bytes, int] = {}
+    text = json.dumps(value, default=lambda data: {_BYTES: numbers.setdefault(data, len(numbers))})
+    listed = json.dumps([b64encode(data).decode() for data in numbers])
     return f"[{text}, {listed}]"
 
 
@@ -273,12 +273,12 @@ def _with_bytes(note: Any) -> Any:
 def _filled(value: Any, listed: Sequence[bytes]) -> Any:
     """A value with the bytes that stand in it as numbers."""
     if isinstance(value, list):
-        return [_filled(own, listed) for own in value]
+        return [_filled(inner, listed) for inner in value]
     if not isinstance(value, dict):
         return value
     if value.keys() == {_BYTES}:
         return listed[value[_BYTES]]
-    return {key: _filled(own, listed) for key, own in value.items()}
+    return {key: _filled(inner, listed) for key, inner in value.items()}
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -293,13 +293,13 @@ def _resumed(manifest: Path, wanted: Mapping[str, Any]) -> bool:
     if not manifest.exists():
         _write(manifest, with_checksum_line(json.dumps(wanted, indent=2)).encode())
         return False
-    found = read_json(manifest, dict)
-    if found.get("version") != wanted["version"]:
+    stored = read_json(manifest, dict)
+    if stored.get("version") != wanted["version"]:
         raise UsageError(
-            f"{manifest} has format version {found.get('version')}; this version of spaseq reads "
+            f"{manifest} has format version {stored.get('version')}; this version of spaseq reads "
             f"{wanted['version']}"
         )
-    changes = [name for name in wanted if found.get(name) != wanted[name]]
+    changes = [name for name in wanted if stored.get(name) != wanted[name]]
     if changes:
         raise UsageError(
             f"checkpoint {manifest.parent} cannot be resumed: other than at its start are the "

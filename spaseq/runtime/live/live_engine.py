@@ -181,12 +181,12 @@ class LiveEngine:
         counts, name, on_bad = self.counts[iri], source.describe(), self._job.take_bad
         at, bad = time.perf_counter(), stats.bad
         for batch in self._read_events(iri, messages):
-            own = clocks.of_partition(partition)
+            clock = clocks.of_partition(partition)
             ahead_ms = self._streams[iri].settings.max_ahead_ms
             horizon = event_horizon(self._clocks[iri].latest, arrival, batch.time, ahead_ms)
             given = batch.time, arrival, clocks.least(partition)
-            batch = batch.with_time(arrival_times(*given, horizon, own.latest))
-            admitted = before_horizon(batch, horizon, own, name, on_bad)
+            batch = batch.with_time(arrival_times(*given, horizon, clock.latest))
+            admitted = before_horizon(batch, horizon, clock, name, on_bad)
             in_time, late = clocks.admit(partition, admitted, arrival)
             counts.accepted += len(batch)
             counts.late += len(late)
@@ -209,13 +209,13 @@ class LiveEngine:
         at = time.perf_counter()
         if self._since is not None:
             batch = batch.take(np.flatnonzero(batch.time >= self._since))
-        found: Found = []
+        solutions: Found = []
         for unit, rows in self.queries.match_batch(batch):
             if isinstance(rows, SolutionBatch) and len(rows):
                 if not unit.is_family:
                     self._job.stats.count_solutions(unit.queries[0].plan, rows)
-                found.append((unit, rows.compact()))
-        self.queries.push(found)
+                solutions.append((unit, rows.compact()))
+        self.queries.push(solutions)
         self._job.stats.add("graph patterns", time.perf_counter() - at)
 
     def duplicates(self, iri: str) -> int:
@@ -255,14 +255,14 @@ class LiveEngine:
     def advance(self) -> list[tuple[QueryPlan, Answer]]:
         """All answers that the clocks make final, each with its query."""
         at, stats = time.perf_counter(), self._job.stats
-        found = self.queries.advance_streams(self.marks())
+        answers = self.queries.advance_streams(self.marks())
         queries = self.queries.queries
         for number, waiting in self.queries.partials():
             self._job.take_partial(queries[number].plan, waiting)
         self._tell()
         stats.query_seconds = dict(self.queries.seconds)
         stats.add("sequence", time.perf_counter() - at)
-        return [(queries[number].plan, answer) for number, answer in found]
+        return [(queries[number].plan, answer) for number, answer in answers]
 
     def _tell(self) -> None:
         """Tell others how far the streams have come, and what queries have left out."""
@@ -302,12 +302,12 @@ class LiveEngine:
     def restore_streams(self, value: list[Any]) -> None:
         """Go on where `streams_as_json` was called; streams that there are no more are left out."""
         clocks, events = value
-        for iri, own in clocks:
+        for iri, values in clocks:
             if iri in self._streams:
-                self._clocks[iri] = PartitionClocks.of_json(own)
-        for iri, own in events:
+                self._clocks[iri] = PartitionClocks.of_json(values)
+        for iri, values in events:
             if iri in self._streams:
-                self._events[iri].restore(own)
+                self._events[iri].restore(values)
 
     def check_waiting(self) -> dict[str, str]:
         """The queries that have had too many partial matches, with the reason.
@@ -315,14 +315,14 @@ class LiveEngine:
         Raises:
             RunError: there is one, and no failure is tolerated.
         """
-        found = {}
+        by_title = {}
         for query, excess in self.queries.exceeded().items():
             plan, none = query.plan, _no_rows(query)
             error = too_many_waiting(self.limits, plan, 0, 0, excess, none)
             if self._tolerated is Tolerated.NONE:
                 raise error
-            found[plan.identity.title] = str(error)
-        return found
+            by_title[plan.identity.title] = str(error)
+        return by_title
 
     def check_sizes(self) -> dict[str, str]:
         """The queries whose state was too large at the last snapshot, with the reason.
@@ -330,7 +330,7 @@ class LiveEngine:
         Raises:
             RunError: there is one, and no failure is tolerated.
         """
-        found = {}
+        by_title = {}
         for unit in self.queries.units():
             for query, size in self._state_sizes(unit):
                 try:
@@ -338,8 +338,8 @@ class LiveEngine:
                 except RunError as error:
                     if self._tolerated is Tolerated.NONE:
                         raise
-                    found[query.plan.identity.title] = str(error)
-        return found
+                    by_title[query.plan.identity.title] = str(error)
+        return by_title
 
     def _state_sizes(self, unit: PushedUnit) -> list[tuple[PushedQuery, int]]:
         """The bytes of a unit's queries; none if all together are few.
@@ -352,9 +352,9 @@ class LiveEngine:
             return []
         if len(queries) == 1:
             return [(queries[0], size)]
-        own = [sum(unit.live_states(query).waiting.values()) for query in queries]
-        total = max(1, sum(own))
-        return [(query, size * n // total) for query, n in zip(queries, own, strict=True)]
+        sizes = [sum(unit.live_states(query).waiting.values()) for query in queries]
+        total = max(1, sum(sizes))
+        return [(query, size * n // total) for query, n in zip(queries, sizes, strict=True)]
 
     def begin_at(self, streams: list[Any], plans: Sequence[QueryPlan] | None) -> None:
         """Begin where `streams_as_json` was called, with queries that have no state yet."""

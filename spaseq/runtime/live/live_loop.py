@@ -229,9 +229,9 @@ class LiveLoop:
             log.log.drop_before(min(places.get(iri, 0) for places in reading), before)
         self.queries.catch_ups.points.drop({iri: log.log.first for iri, log in self.logs.items()})
         taken = self._saved_answers if self.deliveries is None else self.deliveries.next
-        own = self._keeping.answers_ms
+        ms = self._keeping.answers_ms
         self.answers.drop(
-            min(taken, self._saved_answers), before if own is None else time.time() - own / 1000
+            min(taken, self._saved_answers), before if ms is None else time.time() - ms / 1000
         )
         asked, changed = self._saved_endpoints, self.queries.changed
         if point is not None:
@@ -258,7 +258,7 @@ class LiveLoop:
         A stream without a watermark counts only if a query reads it.
         """
         queries, catching = self.engine.queries.queries, self.queries.catch_ups
-        plans = [*(own.plan for own in queries), *(own.plan for own in catching.values())]
+        plans = [*(each.plan for each in queries), *(each.plan for each in catching.values())]
         read = {iri for plan in plans for iri in plan.inputs.streams} & self.streams.keys()
         marks = [(iri, self.engine.watermark(iri)) for iri in self.streams]
         if self._points.first is not None:
@@ -294,8 +294,8 @@ class LiveLoop:
             if not self._keeping.waits:
                 self.acceptance.start()
             while not stop.is_set():
-                found = self._enduring("messages", self.acceptance.take)
-                if not (found or self.requests or self.queries.catch_ups or self._waits()):
+                has_taken = self._enduring("messages", self.acceptance.take)
+                if not (has_taken or self.requests or self.queries.catch_ups or self._waits()):
                     self._work.wait(self._heartbeats.seconds_left(_LOOK_S))
                     self._work.clear()
                 self._pass_time()
@@ -344,7 +344,7 @@ class LiveLoop:
     def _enduring(self, what: str, do: Callable[[], T]) -> T | None:
         """Do something; if it fails, and the run endures that, it is a problem until it goes."""
         try:
-            found = do()
+            result = do()
         except EngineLost:
             raise
         except SpaseqError as error:
@@ -356,7 +356,7 @@ class LiveLoop:
             time.sleep(_LOOK_S)
             return None
         self.problems.pop(what, None)
-        return found
+        return result
 
     # --- reading and answering --------------------------------------------------------------------
 
@@ -414,16 +414,16 @@ class LiveLoop:
             self.answers.caught_up()
             for iri, log in self.logs.items():
                 self.clock.saw(iri, log.last_arrival)
-            for (iri, _), own in self.engine.clocks().items():
+            for (iri, _), clock in self.engine.clocks().items():
                 stream = self.streams[iri]
-                if stream.takes_clock and own.floor is not None:
-                    self.clock.saw(iri, own.floor + stream.settings.delay_ms)
+                if stream.takes_clock and clock.floor is not None:
+                    self.clock.saw(iri, clock.floor + stream.settings.delay_ms)
 
     def _advance_visibly(self, until: Mapping[str, int] | None = None) -> bool:
         """As `_advance`; then serve the requests that only look."""
-        found = self._advance(until)
+        has_advanced = self._advance(until)
         self.requests.serve_looks()
-        return found
+        return has_advanced
 
     def _waits(self, ends: Mapping[str, int] | None = None) -> bool:
         """Whether the engine has not read the logs to their ends, or to other ones."""
@@ -528,8 +528,8 @@ class LiveLoop:
         self._read_all()
         with self.acceptance.writing:  # nothing comes between the decision and the log
             self._read_all()
-            engines = [self.engine, *(own.engine for own in self.queries.catch_ups.values())]
-            first, now = max(own.first_change(iri) for own in engines), self.clock.wall()
+            engines = [self.engine, *(each.engine for each in self.queries.catch_ups.values())]
+            first, now = max(each.first_change(iri) for each in engines), self.clock.wall()
             timed = TimedChange(kept.time_of(iri, first, now, since), iri, change)
             logged = kept.log.append(LoggedChange(timed, now, files))
         self.job.graph_changes.append(timed)
@@ -541,12 +541,12 @@ class LiveLoop:
 
     def _advance_catch_ups(self) -> None:
         """Let queries read on that have not caught up; those that have join the others."""
-        for name, own in [*self.queries.catch_ups.items()]:
-            self.queries.read_on(own, self._places())
+        for name, catch_up in [*self.queries.catch_ups.items()]:
+            self.queries.read_on(catch_up, self._places())
             query = self.queries.by_name[name]
-            if own.failure is not None:
-                self.change(ChangeKind.FAILED, query, reason=own.failure)
-            elif own.places == self._places():
+            if catch_up.failure is not None:
+                self.change(ChangeKind.FAILED, query, reason=catch_up.failure)
+            elif catch_up.places == self._places():
                 self.change(ChangeKind.JOINED, query)
 
     # --- the end ----------------------------------------------------------------------------------

@@ -159,10 +159,10 @@ def _check_whole(
     firsts = [(name, log.directory, log.first) for name, log in {**logs, **further}.items()]
     if graphs is not None:
         firsts.append(("the graphs", graphs.directory, graphs.folded.count))
-    for name, place, first in firsts:
+    for name, copy, first in firsts:
         if first:
             raise RunError(
-                f"{data / place.relative_to(directory)}: the first {first:,} records of {name} "
+                f"{data / copy.relative_to(directory)}: the first {first:,} records of {name} "
                 "have been dropped, so a replay would give other answers; a larger retain under "
                 "[server] keeps such records, but brings none back"
             )

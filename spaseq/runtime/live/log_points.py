@@ -66,12 +66,12 @@ class PastPoints:
 
     def before(self, since: int, iris: Collection[str]) -> PastPoint | None:
         """The last point before all events of some streams from a time (ms) on; None if none is."""
-        found: PastPoint | None = None
+        last: PastPoint | None = None
         for point in self._points:  # times only grow
             latest = [point.latest(iri) for iri in iris]
             if all(time is None or time < since for time in latest):
-                found = point
-        return found
+                last = point
+        return last
 
     def as_values(self) -> list[Any]:
         """The points as values that a state can have."""
@@ -114,7 +114,7 @@ class ReplayPoint(NamedTuple):
     def watermarks(self) -> dict[str, int | None]:
         """The watermark (ms) of each stream there."""
         clocks = self.streams[0] if self.streams else []
-        return {iri: PartitionClocks.of_json(own).watermark for iri, own in clocks}
+        return {iri: PartitionClocks.of_json(value).watermark for iri, value in clocks}
 
     def is_before(self, reach: Reach) -> bool:
         """Whether all events that a query's state may depend on come after the point."""
@@ -160,21 +160,21 @@ def reaches(
         watermarks: of the streams of the run, by IRI (ms).
         accepted: how many events each of these streams has brought.
     """
-    own = [frozenset(plan.inputs.streams) & watermarks.keys() for plan in plans]
+    iris_read = [frozenset(plan.inputs.streams) & watermarks.keys() for plan in plans]
     lengths = [_length_ms(plan) for plan in plans]
     if any(frozenset(plan.inputs.streams) - watermarks.keys() for plan in plans):
         # A query of a stream that another query makes needs that query's events, too.
-        own = [frozenset[str]().union(*own)] * len(plans)
+        iris_read = [frozenset[str]().union(*iris_read)] * len(plans)
         lengths = [sum(lengths)] * len(plans)
-    found = set[tuple[Any, ...]]()
-    for plan, iris, length in zip(plans, own, lengths, strict=True):
+    cases = set[tuple[Any, ...]]()
+    for plan, iris, length in zip(plans, iris_read, lengths, strict=True):
         marks = [watermarks[iri] for iri in iris]
         known = [mark for mark in marks if mark is not None]
         since = min(known) - 1 - length if known and len(known) == len(marks) else None
         window = plan.sequence.window
         events = window.events if isinstance(window, Counted) else None
-        found.add((since, events, tuple(sorted(iris))))
-    return [Reach(s, n, {iri: accepted.get(iri, 0) for iri in iris}) for s, n, iris in found]
+        cases.add((since, events, tuple(sorted(iris))))
+    return [Reach(s, n, {iri: accepted.get(iri, 0) for iri in iris}) for s, n, iris in cases]
 
 
 def _length_ms(plan: QueryPlan) -> int:

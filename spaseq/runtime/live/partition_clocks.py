@@ -102,10 +102,10 @@ class PartitionClocks:
 
         They came at `arrival` (ms).
         """
-        own = self.of_partition(partition)
+        clock = self.of_partition(partition)
         if len(self._clocks) == 1:
-            return own.admit(batch, arrival)
-        lateness = own.judge(batch, arrival)[1]
+            return clock.admit(batch, arrival)
+        lateness = clock.judge(batch, arrival)[1]
         late = late_events(batch, lateness)
         kept = batch.take(np.flatnonzero(lateness == 0)) if late else batch
         numbered, _ = self._numbers.judge(kept)
@@ -122,10 +122,10 @@ class PartitionClocks:
     def of_json(cls, value: list[Any]) -> PartitionClocks:
         """The inverse of `as_json`."""
         delay_ms, numbers, clocks = value
-        found = cls(delay_ms)
-        found._numbers = StreamClock.of_json(numbers)
-        found._clocks = [StreamClock.of_json(clock) for clock in clocks]
-        return found
+        clocks_read = cls(delay_ms)
+        clocks_read._numbers = StreamClock.of_json(numbers)
+        clocks_read._clocks = [StreamClock.of_json(clock) for clock in clocks]
+        return clocks_read
 
 
 Marks = tuple[tuple[str, str], ...]
@@ -160,8 +160,8 @@ class LogEndClock:
     """
 
     def __init__(self, stream: LiveStream, clocks: list[Any], events: list[Any]) -> None:
-        own, *others = PartitionClocks.of_json(clocks).partitions
-        self._clock = self._pending = replace(own, counts=TimeCounts())
+        first_clock, *others = PartitionClocks.of_json(clocks).partitions
+        self._clock = self._pending = replace(first_clock, counts=TimeCounts())
         self._others = max((c.latest for c in others if c.latest is not None), default=None)
         self._ahead_ms = stream.settings.max_ahead_ms
         self._seen: SeenGraphs | None = None
@@ -256,23 +256,23 @@ class LoggedBefore:
     @classmethod
     def of(cls, clocks: Mapping[str, PartitionClocks]) -> LoggedBefore:
         """What the clocks of streams, by IRI, have seen."""
-        found = {iri: own.counted() for iri, own in clocks.items()}
-        return cls({iri: _Before(mark, dict(counts)) for iri, (mark, counts) in found.items()})
+        counted = {iri: each.counted() for iri, each in clocks.items()}
+        return cls({iri: _Before(mark, dict(counts)) for iri, (mark, counts) in counted.items()})
 
     def has(self, trace: Iterable[TraceItem]) -> bool:
         """Whether all events of a trace were logged before."""
         return all(map(self._has, trace))
 
     def _has(self, item: TraceItem) -> bool:
-        own = self._streams.get(item.stream)
-        if own is None:  # a window: it has closed if all streams have come so far
+        before = self._streams.get(item.stream)
+        if before is None:  # a window: it has closed if all streams have come so far
             return item.time < min(stream.watermark for stream in self._streams.values())
-        return item.time < own.watermark or item.k < own.counts.get(item.time, 0)
+        return item.time < before.watermark or item.k < before.counts.get(item.time, 0)
 
     def as_json(self) -> list[Any]:
         """JSON values; `of_json` is the inverse."""
-        found = self._streams.items()
-        return [[iri, own.watermark, [*map(list, own.counts.items())]] for iri, own in found]
+        streams = self._streams.items()
+        return [[iri, seen.watermark, [*map(list, seen.counts.items())]] for iri, seen in streams]
 
     @classmethod
     def of_json(cls, value: list[Any]) -> LoggedBefore:

@@ -95,8 +95,8 @@ class StreamView:
         """The view of a stream."""
         iri, source, counts = stream.iri, stream.source, engine.counts[stream.iri]
         came = counts.accepted, counts.bad, counts.late, engine.duplicates(iri)
-        place = None if source.connector() is None else source.describe()
-        return cls(stream.name, iri, *came, engine.watermark(iri), place, lag)
+        address = None if source.connector() is None else source.describe()
+        return cls(stream.name, iri, *came, engine.watermark(iri), address, lag)
 
 
 _FAR = 2**61  # ms, after every time
@@ -131,12 +131,12 @@ def waits_of(engine: LiveEngine, query: PushedQuery) -> QueryWaits:
         return QueryWaits()
     ends = sorted(answer.end[0] for answer in unit.foreseen(query, _FAR))
     reached = max(mark_of.values())
-    held, open_ = [e for e in ends if e <= reached], [e for e in ends if e > reached]
-    last = held[-1] if held else min(mark_of.values())
+    reached_ends, open_ = [e for e in ends if e <= reached], [e for e in ends if e > reached]
+    last = reached_ends[-1] if reached_ends else min(mark_of.values())
     behind = {iri for iri, mark in mark_of.items() if mark < last}
     if open_:
         behind |= {iri for iri in mark_of if not engine.goes_on(iri)}
-    return QueryWaits(tuple(open_[:_MOST_WINDOWS]), len(held), tuple(sorted(behind)))
+    return QueryWaits(tuple(open_[:_MOST_WINDOWS]), len(reached_ends), tuple(sorted(behind)))
 
 
 class StreamWaits:
@@ -163,17 +163,17 @@ class StreamWaits:
         stood, known, self._since = self._stood, self._since, {}
         self._looked, self._stood = at, {}
         for sources, units in engine.queries.groups().items():
-            own = {iri: marks[iri] for iri in sources if iri in marks}
-            least = min(own.values(), default=0)
+            of_sources = {iri: marks[iri] for iri in sources if iri in marks}
+            least = min(of_sources.values(), default=0)
             last, since = stood.get(sources, (None, now))
             if last != least:  # whatever waits has just begun
                 since = now
             self._stood[sources] = least, since
-            if not own or since is now:
+            if not of_sources or since is now:
                 continue
             first = since if since[1] == before else now  # of those that wait since a look ago
             for unit in (unit for unit in units if unit.sequence.waits_after(least)):
-                for iri in (iri for iri, mark in own.items() if mark == least):
+                for iri in (iri for iri, mark in of_sources.items() if mark == least):
                     self._since[unit, iri] = known.get((unit, iri), first)
 
     def long(self) -> list[tuple[str, str, int]]:

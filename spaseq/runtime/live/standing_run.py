@@ -307,7 +307,7 @@ class StandingRun:
     def texts(self) -> dict[str, str]:
         """The texts of all queries, by name."""
         queries = self._loop.queries.by_name
-        return self._loop.requests.look(lambda: {own.name: own.text for own in queries.values()})
+        return self._loop.requests.look(lambda: {q.name: q.text for q in queries.values()})
 
     def query(self, name: str) -> QueryView:
         """A query; UnknownQuery if there is none with this name."""
@@ -463,9 +463,9 @@ class StandingRun:
         end, taken, size = log.log.end, 0, 64  # records
         while end > log.log.first and taken < most_bytes:
             begin = max(end - size, log.log.first)
-            found = log.messages(begin, end)
-            yield found
-            read = sum(len(message.payload) for message in found)
+            messages = log.messages(begin, end)
+            yield messages
+            read = sum(len(message.payload) for message in messages)
             size = max(1, min(_MOST_RECORDS, _PIECE * (end - begin) // max(read, 1)))
             end, taken = begin, taken + read
         if end == 0:
@@ -487,14 +487,14 @@ class StandingRun:
         """What fails now; empty if all is well."""
         if self._failure is not None:
             return [f"the run has ended: {self._failure}"]
-        found = [f"{what}: {reason}" for what, reason in [*self._loop.problems.items()]]
-        found += [f"stream {name}: {why}" for name, why in self._loop.acceptance.problems().items()]
-        found += self.graphs.problems()
+        fails = [f"{what}: {reason}" for what, reason in [*self._loop.problems.items()]]
+        fails += [f"stream {name}: {why}" for name, why in self._loop.acceptance.problems().items()]
+        fails += self.graphs.problems()
         clock = self._loop.clock.problem()
-        found += [f"clock: {clock}"] if clock else []
-        found += [f"sink {view.name}: {view.problem}" for view in self.sinks() if view.problem]
+        fails += [f"clock: {clock}"] if clock else []
+        fails += [f"sink {view.name}: {view.problem}" for view in self.sinks() if view.problem]
         failed = (view for view in self.queries() if view.state == "failed")
-        return [*found, *(f"query {view.name} has failed: {view.reason}" for view in failed)]
+        return [*fails, *(f"query {view.name} has failed: {view.reason}" for view in failed)]
 
     def _take_bad(self, bad: BadInput) -> None:
         BadInputLines(self._sides[str(self._path / "bad.jsonl")]).write(bad)

@@ -99,21 +99,21 @@ def with_times(
         complaints: what was found then, in the order of lines.
         options: how their stream is read.
     """
-    found, rest = list(messages), list[BadInput]()
+    stamped, rest = list(messages), list[BadInput]()
     ends = list(accumulate(message.payload.count(b"\n") + 1 for message in messages))
     stamps: dict[int, list[tuple[int, bytes]]] = {}
     for bad in complaints:
         if bad.reason == NO_TIME and bad.line is not None:
             number = bisect_right(ends, bad.line - 1)
-            stamp = _stamp(found[number], bad.text, options)
+            stamp = _stamp(stamped[number], bad.text, options)
             if stamp is not None:
                 line = bad.line - 1 - (ends[number - 1] if number else 0)
                 stamps.setdefault(number, []).append((line, stamp))
                 continue
         rest.append(bad)
-    for number, own in stamps.items():
-        found[number] = _stamped(found[number], own)
-    return found, rest
+    for number, stamp_text in stamps.items():
+        stamped[number] = _stamped(stamped[number], stamp_text)
+    return stamped, rest
 
 
 def _stamp(message: Message, graph: str, options: StreamOptions) -> bytes | None:
@@ -194,8 +194,8 @@ def name_of(source: str, messages: Sequence[Message]) -> str:
     if len(messages) == 1 and part_of_file(messages[0].media_type) is not None:
         return messages[0].topic
     first, last = messages[0], messages[-1]
-    place = str(first.offset) if len(messages) == 1 else f"{first.offset} to {last.offset}"
-    return f"{source} message {place}" + (
+    offsets = str(first.offset) if len(messages) == 1 else f"{first.offset} to {last.offset}"
+    return f"{source} message {offsets}" + (
         f" of partition {first.partition}" * bool(first.partition)
     )
 

@@ -80,8 +80,8 @@ class RegisteredSolve:
     ) -> Iterator[pa.RecordBatch]:
         yield from self.solve.solved(iri, _events(iri, batches), report.stats, report.take)
         # These events are not input of the run, so they are not counted.
-        own = report.stats
-        report.stats = Stats(bad=own.bad, stages=own.stages, solutions=own.solutions)
+        counted = report.stats
+        report.stats = Stats(bad=counted.bad, stages=counted.stages, solutions=counted.solutions)
 
 
 def _events(iri: str, batches: Iterator[pa.RecordBatch]) -> Iterator[EventBatch]:
@@ -280,10 +280,10 @@ def _delivered_from_files(
     for time_scan in (False, True):
         with ScratchDirectory("workplace") as directory:
             solve = bounded_solve(spark, job, Path(directory), partitions)
-            found = partial(found_in_files, spark, solve, Path(directory), time_scan)
+            find = partial(found_in_files, spark, solve, Path(directory), time_scan)
             try:
                 with spark_errors():
-                    made = while_watching(spark, found, job, solve.progress, started)
+                    made = while_watching(spark, find, job, solve.progress, started)
             except Overlap:
                 continue  # with a scan, splits cannot overlap
             yield from _deliver(job, made.items())
@@ -354,8 +354,8 @@ def bounded_output(
 
 def file_solutions(spark: Any, solve: BoundedSolve, time_scan: bool = True) -> Any:
     """Stage 1 over the files of `solve.streams`: the DataFrame of solution rows."""
-    found = bounded_splits(solve.streams, time_scan=time_scan)
-    splits = [pickle.dumps(split) for split in found]
+    numbered = bounded_splits(solve.streams, time_scan=time_scan)
+    splits = [pickle.dumps(split) for split in numbered]
     return spark.range(0, len(splits), 1, max(1, len(splits))).mapInArrow(
         lambda batches: solve.run(splits, batches), PACKS_DDL
     )

@@ -149,8 +149,8 @@ def normalised(frame: Any) -> Any:
 
 def numbered(frame: Any, count: int) -> Any:
     """A normalised bounded frame, sorted so that tasks can number events of equal time."""
-    place = frame.repartition(count, "stream", "time")
-    return place.sortWithinPartitions("stream", "time", "k", "event", "graph")
+    parts = frame.repartition(count, "stream", "time")
+    return parts.sortWithinPartitions("stream", "time", "k", "event", "graph")
 
 
 @record
@@ -201,24 +201,24 @@ class FrameMatching:
     def solved(self, iri: str, given: list[Row], clock: StreamClock) -> Iterator[pa.RecordBatch]:
         """Packs and side rows of a batch's rows, which are sorted by time; moves the clock on."""
         stats, number, process = Stats(), self.streams.index(iri), ProcessCounts()
-        found: list[BadInput] = []
+        bad: list[BadInput] = []
         late: list[LateEvent] = []
-        own = any(row[2] is not None for row in given)
+        has_k = any(row[2] is not None for row in given)
 
         def in_time() -> Iterator[EventBatch]:
-            for events in self._events(iri, given, found.append):
+            for events in self._events(iri, given, bad.append):
                 judged, lateness = clock.judge(events)
                 late.extend(late_events(events, lateness))
-                yield (events if own else judged).take(np.flatnonzero(lateness == 0))
+                yield (events if has_k else judged).take(np.flatnonzero(lateness == 0))
                 stats.filtered += events.filtered
 
-        solver = Solver(self.groups.units, iri, self.knowledge, stats, found.append, self.limits)
+        solver = Solver(self.groups.units, iri, self.knowledge, stats, bad.append, self.limits)
         for unit, solutions in solver.solve(in_time()):
             yield from packed(self.groups, unit, solutions, self.buckets, (iri, 0))
-        stats.count_bad(found)
+        stats.count_bad(bad)
         stats.late = len(late)
         process.add_to(stats)
-        yield SideRows(PACKED, number).batch([*found, *late, stats])
+        yield SideRows(PACKED, number).batch([*bad, *late, stats])
 
     def _events(self, iri: str, given: list[Row], on_bad: OnBad) -> Iterator[EventBatch]:
         """The events of rows, in order of time."""
@@ -341,12 +341,12 @@ def _rows(frame: pd.DataFrame) -> Iterator[Row]:
 
 def _by_stream(rows: Iterator[Any], names: Mapping[str, str]) -> dict[str, list[Row]]:
     """The rows by stream, in order; rows of unknown streams are left out."""
-    found: dict[str, list[Row]] = {}
+    by_stream: dict[str, list[Row]] = {}
     for row in rows:
         iri = names.get(row[0])
         if iri is not None:
-            found.setdefault(iri, []).append(row)
-    return found
+            by_stream.setdefault(iri, []).append(row)
+    return by_stream
 
 
 def _events(
@@ -367,5 +367,5 @@ def _events(
         except (InputError, UsageError) as error:
             bad.append(BadInput(f"<{iri}>", None, str(error), str(graph)[:300]))
     batch = batch_from_events(iri, events, counter)
-    own = np.array([-1 if k is None else k for k in given], np.int32)
-    return batch.with_k(np.where(own < 0, batch.k, own).astype(np.int32)), bad
+    own_k = np.array([-1 if k is None else k for k in given], np.int32)
+    return batch.with_k(np.where(own_k < 0, batch.k, own_k).astype(np.int32)), bad

@@ -79,11 +79,11 @@ class FrameRows:
             yield batch.append_column(TIME, pa.array(times))
 
     def events(
-        self, batches: Iterator[pa.RecordBatch], on_bad: OnBad, place: object
+        self, batches: Iterator[pa.RecordBatch], on_bad: OnBad, number_from: object
     ) -> Iterator[EventBatch]:
         """The events of rows at a place; `?_line` is refused, so their numbers do not matter."""
         maker = self.maker(self.options.predicates)
-        maker.number_after(place)
+        maker.number_after(number_from)
 
         def report(row: int, reason: str, lost: LostValue | None) -> None:
             on_bad(bad_row(f"<{self.iri}>", None, reason, lost))
@@ -217,9 +217,9 @@ class FrameRowSolve:
     def solved(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`: the rows of a partition to rows of `PACKS`."""
         self.solve.kernels.take()
-        place = _partition()
-        part = PartSolve(self.solve, self.rows.iri, self.number, place)
-        yield from part.packs(lambda on_bad: self.rows.events(batches, on_bad, place))
+        partition = _partition()
+        part = PartSolve(self.solve, self.rows.iri, self.number, partition)
+        yield from part.packs(lambda on_bad: self.rows.events(batches, on_bad, partition))
         for _ in batches:  # read to the end after an error, as Spark expects
             pass
 
@@ -243,8 +243,8 @@ class PartSolve:
         """Rows of `PACKS`; a part that is `alone` needs no numbers of other parts' events."""
         part = (self.number + 1) * _MOST_PARTITIONS + self.place
         report, times = TaskReport(PACKS, part), PartTimes(self.number, part)
-        found = events(report.take) if alone else times.watch(events(report.take))
-        yield from report.rows(self.solve.solved(self.iri, found, report.stats, report.take, part))
+        given = events(report.take) if alone else times.watch(events(report.take))
+        yield from report.rows(self.solve.solved(self.iri, given, report.stats, report.take, part))
         for table in times.tables():
             yield self._for_all(table)
 
@@ -287,26 +287,28 @@ def events_of_stored(
     source: FrameRows, order: str | None, stored: Sequence[bytes], on_bad: OnBad
 ) -> Iterator[EventBatch]:
     """The events of tables in order of time; those of equal time in the order of a column."""
-    whole, place = pa.concat_tables(map(_table, stored)), [*map(bytes, stored)]
+    whole, stored_bytes = pa.concat_tables(map(_table, stored)), [*map(bytes, stored)]
     if order is not None:
         whole = whole.sort_by([(order, "ascending")])
     if source.plan.others:
-        found = _united([*source.events(iter(whole.to_batches()), on_bad, place)])
-        in_time = found.take(np.argsort(found.time, kind="stable"))
-        yield replace(in_time, filtered=found.filtered)
+        united = _united([*source.events(iter(whole.to_batches()), on_bad, stored_bytes)])
+        in_time = united.take(np.argsort(united.time, kind="stable"))
+        yield replace(in_time, filtered=united.filtered)
         return
     times = [batch.column(TIME) for batch in source.timed(iter(whole.to_batches()))]
     places = np.argsort(pa.chunked_array(times, pa.int64()).to_numpy(), kind="stable")
     ordered = whole.take(pa.array(places)).to_batches()
-    yield from source.events(iter(ordered), on_bad, place)
+    yield from source.events(iter(ordered), on_bad, stored_bytes)
 
 
 def _united(batches: Sequence[EventBatch]) -> EventBatch:
     """Events of rows that were lifted one by one, as one batch."""
     codes: dict[str, int] = {}
-    own = [np.array([codes.setdefault(t, len(codes)) for t in b.terms], np.int32) for b in batches]
+    coded = [
+        np.array([codes.setdefault(t, len(codes)) for t in b.terms], np.int32) for b in batches
+    ]
     s, p, o = (
-        np.concatenate([code[getattr(b, name)] for b, code in zip(batches, own, strict=True)])
+        np.concatenate([code[getattr(b, name)] for b, code in zip(batches, coded, strict=True)])
         for name in "spo"
     )
     sizes = np.concatenate([np.diff(b.start) for b in batches])
@@ -331,15 +333,15 @@ def _table(stored: bytes) -> pa.Table:
 
 def tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of batches in batches of at least `table_rows` rows, as far as there are some."""
-    held: list[pa.RecordBatch] = []
+    waiting: list[pa.RecordBatch] = []
     for batch in batches:
         if len(batch):
-            held.append(batch)
-        if sum(map(len, held)) >= thresholds.current.table_rows:
-            yield from _whole(held)
-            held = []
-    if held:
-        yield from _whole(held)
+            waiting.append(batch)
+        if sum(map(len, waiting)) >= thresholds.current.table_rows:
+            yield from _whole(waiting)
+            waiting = []
+    if waiting:
+        yield from _whole(waiting)
 
 
 def _whole(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -365,6 +367,6 @@ def _partition() -> int:
 
 def _reads_row_number(plan: LiftPlan) -> bool:
     terms = plan.terms
-    found = {t.name for t in terms if isinstance(t, ast.Var)}
-    found |= {n.name for e in plan.elements for n in walk(e) if isinstance(n, ast.Var)}
-    return ROW_NUMBER in found
+    read = {t.name for t in terms if isinstance(t, ast.Var)}
+    read |= {n.name for e in plan.elements for n in walk(e) if isinstance(n, ast.Var)}
+    return ROW_NUMBER in read

@@ -95,11 +95,11 @@ def found_in_files(spark: Any, solve: BoundedSolve, directory: Path, time_scan: 
 
 def _ends(splits: Iterable[InputSplit]) -> dict[int, tuple[int, int]]:
     """The first and the last split of each stream."""
-    found: dict[int, tuple[int, int]] = {}
+    by_stream: dict[int, tuple[int, int]] = {}
     for split in splits:
-        first, _ = found.get(split.stream, (split.number, split.number))
-        found[split.stream] = first, split.number
-    return found
+        first, _ = by_stream.get(split.stream, (split.number, split.number))
+        by_stream[split.stream] = first, split.number
+    return by_stream
 
 
 def _with_ties(
@@ -110,10 +110,10 @@ def _with_ties(
 
 def _parts(pieces: Iterable[StoredPiece], parts: int) -> list[list[StoredPiece]]:
     """The pieces of each task of stage 2, by query and bucket, then by time."""
-    found = [list[StoredPiece]() for _ in range(parts)]
+    by_part = [list[StoredPiece]() for _ in range(parts)]
     for piece in _undivided([*pieces], parts):
-        found[part_of(piece.query, piece.bucket, parts)].append(piece)
-    return [sorted(each) for each in found if each]
+        by_part[part_of(piece.query, piece.bucket, parts)].append(piece)
+    return [sorted(each) for each in by_part if each]
 
 
 def _undivided(pieces: Sequence[StoredPiece], parts: int) -> Iterator[StoredPiece]:
@@ -126,12 +126,12 @@ def _undivided(pieces: Sequence[StoredPiece], parts: int) -> Iterator[StoredPiec
         min(thresholds.current.divided_rows, _rows(pieces) // (SHARE * parts)),
     )
     turn = 0
-    for query, own in of_query.items():
-        if _rows(own) <= few:
+    for query, query_pieces in of_query.items():
+        if _rows(query_pieces) <= few:
             turn += 1
             bucket = (turn - query) % parts  # which is one of the task `turn % parts`
-            own = [piece._replace(bucket=bucket) for piece in own]
-        yield from own
+            query_pieces = [piece._replace(bucket=bucket) for piece in query_pieces]
+        yield from query_pieces
 
 
 def _rows(pieces: Iterable[StoredPiece]) -> int:
@@ -147,5 +147,5 @@ def _each(spark: Any, task: Callable[[Given], T], items: Sequence[Given]) -> lis
         numbers = context.parallelize(range(len(items)), len(items))
         results = numbers.map(lambda number: task(items[number]))
         results.id()  # notes the workers' Python and variables
-    found: list[T] = results.collect()
-    return found
+    results_in_order: list[T] = results.collect()
+    return results_in_order

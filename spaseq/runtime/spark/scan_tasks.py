@@ -67,8 +67,8 @@ class WholeRun:
             for number, answers in run_batches(job):
                 if answers:
                     yield answer_rows(number, answers)
-                for name, own in groupby(partials, itemgetter(0)):
-                    yield partial_rows(numbers[name], [partial for _, partial in own])
+                for name, of_query in groupby(partials, itemgetter(0)):
+                    yield partial_rows(numbers[name], [partial for _, partial in of_query])
                 partials.clear()
                 if bad:
                     yield side.batch(bad)
@@ -126,7 +126,7 @@ class ScanSolve:
         """For `mapInArrow`: rows with the `id` of a split to rows of `PACKS`."""
         self.solve.kernels.take()
         for batch in batches:
-            for place in batch.column("id").to_pylist():
-                part = PartSolve(self.solve, self.scan.iri, self.number, place)
-                events = partial(self.scan.open, split=self.splits[place])
+            for number in batch.column("id").to_pylist():
+                part = PartSolve(self.solve, self.scan.iri, self.number, number)
+                events = partial(self.scan.open, split=self.splits[number])
                 yield from part.packs(events, alone=len(self.splits) == 1)

@@ -169,13 +169,13 @@ def scan_of(given: LiftedFrame) -> ParquetScan | None:
     given.selected()
     iri = given.rows.iri
     try:
-        found = _scan(given)
+        scan = _scan(given)
     except _NoScan as reason:
         _LOGGER.info("stream <%s>: Spark reads the rows of the DataFrame, as %s", iri, reason)
         return None
-    count = len(found.scanned)
+    count = len(scan.scanned)
     _LOGGER.info("stream <%s>: tasks read %d Parquet files of the DataFrame", iri, count)
-    return found
+    return scan
 
 
 def _scan(given: LiftedFrame) -> ParquetScan:

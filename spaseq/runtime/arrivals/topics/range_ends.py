@@ -82,13 +82,13 @@ class RangeEnds:
 
     def ends(self) -> dict[tuple[int, int], list[int]]:
         """The offsets of all files, ascending, by topic and partition."""
-        found: dict[tuple[int, int], list[int]] = {}
+        by_partition: dict[tuple[int, int], list[int]] = {}
         for path in self.directory.glob("*.range"):
             match = _NAME.fullmatch(path.name)
             if match:
                 topic, partition, end = map(int, match.groups())
-                found.setdefault((topic, partition), []).append(end)
-        return {place: sorted(ends) for place, ends in found.items()}
+                by_partition.setdefault((topic, partition), []).append(end)
+        return {partition_key: sorted(ends) for partition_key, ends in by_partition.items()}
 
     def store_ties(self, topic: int, batch: int, earlier: Mapping[int, TimeCounts]) -> str:
         """Keep how many events of earlier partitions have the times of a partition's events.
@@ -152,12 +152,12 @@ def earlier_ties(partitions: Sequence[TimeCounts]) -> dict[int, TimeCounts]:
     >>> earlier_ties(two)[1].pairs
     [(5, 2)]
     """
-    found: dict[int, TimeCounts] = {}
+    by_partition: dict[int, TimeCounts] = {}
     before = TimeCounts()
-    for number, own in enumerate(partitions):
-        counts = before.of(own.times)
+    for number, partition in enumerate(partitions):
+        counts = before.of(partition.times)
         tied = np.flatnonzero(counts)
         if len(tied):
-            found[number] = TimeCounts(own.times[tied], counts[tied])
-        before = before.with_more(own.times, own.counts)
-    return found
+            by_partition[number] = TimeCounts(partition.times[tied], counts[tied])
+        before = before.with_more(partition.times, partition.counts)
+    return by_partition

@@ -85,8 +85,8 @@ class TopicBatch:
     def as_json(self) -> dict[str, Any]:
         """The batch as JSON values; `of_json` is the inverse."""
         topics = [topic.as_json() for topic in self.topics]
-        found = {"batch": self.number, "at": self.at, "topics": topics}
-        return {**found, "knowledge": self.knowledge} if self.knowledge else found
+        values = {"batch": self.number, "at": self.at, "topics": topics}
+        return {**values, "knowledge": self.knowledge} if self.knowledge else values
 
     @classmethod
     def of_json(cls, value: dict[str, Any]) -> TopicBatch:

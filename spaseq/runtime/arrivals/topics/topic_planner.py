@@ -93,13 +93,13 @@ class TopicPlanner:
 
     def extents(self) -> list[list[Extent] | None]:
         """How far each topic goes now; None for one whose servers do not answer."""
-        found: list[list[Extent] | None] = []
+        all_extents: list[list[Extent] | None] = []
         for topic in self._topics:
             try:
-                found.append(topic.extents())
+                all_extents.append(topic.extents())
             except TopicAway:
-                found.append(None)
-        return found
+                all_extents.append(None)
+        return all_extents
 
     def plan(
         self, before: TopicBatch, extents: Sequence[list[Extent] | None], max_bytes: float
@@ -143,16 +143,16 @@ class TopicPlanner:
             first: the number of the first topic's stream.
             knowledge: the name of the knowledge base, unless it was another one for the batch.
         """
-        found: list[TopicSplit] = []
+        splits: list[TopicSplit] = []
         for topic, arrivals in enumerate(batch.topics):
             earlier = before.topics[topic].partitions
             for partition, part in enumerate(arrivals.partitions):
                 last = earlier[partition].end if partition < len(earlier) else part.begin
                 if part.begin == part.end:
                     continue
-                found.append(
+                splits.append(
                     TopicSplit(
-                        len(found),
+                        len(splits),
                         first + topic,
                         topic,
                         partition,
@@ -167,7 +167,7 @@ class TopicPlanner:
                         batch.knowledge or knowledge,
                     )
                 )
-        return found
+        return splits
 
     def forget(self, batch: TopicBatch) -> None:
         """Remove what nobody needs any more once a batch is committed."""
@@ -185,11 +185,11 @@ class TopicPlanner:
 
     def _last_time(self, topic: int, partition: int, end: int) -> float:
         """The last time (ms) of the events of a range."""
-        place = topic, partition, end
-        if place not in self._last:
-            times = self._ends.load(*place).events.times
-            self._last[place] = float(times[-1]) if len(times) else float("-inf")
-        return self._last[place]
+        range_end = topic, partition, end
+        if range_end not in self._last:
+            times = self._ends.load(*range_end).events.times
+            self._last[range_end] = float(times[-1]) if len(times) else float("-inf")
+        return self._last[range_end]
 
     # --- what is known of partitions --------------------------------------------------------------
 
@@ -206,10 +206,10 @@ class TopicPlanner:
                     known.add(self._ends.load(topic, partition, end).events)
                 self._known[topic, partition] = known
             elif known.end != part.end:
-                found = self._ends.load(topic, partition, part.end)
-                self._sizes[topic] = max(found.size / (part.end - part.begin), 1.0)
-                known.end, known.clock = part.end, found.clock
-                known.add(found.events)
+                loaded = self._ends.load(topic, partition, part.end)
+                self._sizes[topic] = max(loaded.size / (part.end - part.begin), 1.0)
+                known.end, known.clock = part.end, loaded.clock
+                known.add(loaded.events)
             if part.floor is not None:
                 known.clock.raise_to(part.floor)
             if arrivals.mark is not None:
@@ -288,10 +288,10 @@ class TopicPlanner:
                 topic,
                 partitions=tuple(
                     replace(part, floor=clock.floor)
-                    for part, clock in zip(topic.partitions, own, strict=True)
+                    for part, clock in zip(topic.partitions, own_clocks, strict=True)
                 ),
             )
-            for topic, own in zip(topics, clocks, strict=True)
+            for topic, own_clocks in zip(topics, clocks, strict=True)
         ]
 
     def _stands(self, topic: int, partition: int, part: PartitionRange) -> StreamClock:

@@ -284,10 +284,10 @@ class _Reading:
                         yield from _event_rows(batch, lateness)
 
     def _on_bad(self, bad: BadInput) -> None:
-        place = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
+        where = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
         if self._options.strict:
-            raise InputError(f"{place}: {bad.reason}")
-        logging.getLogger("spaseq").warning("%s: %s", place, bad.reason)
+            raise InputError(f"{where}: {bad.reason}")
+        logging.getLogger("spaseq").warning("%s: %s", where, bad.reason)
 
 
 class RdfReader(_Reading, DataSourceReader):  # type: ignore[misc]

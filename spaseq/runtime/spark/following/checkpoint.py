@@ -44,8 +44,8 @@ class OffsetChecks:
     def note(self, batch: int) -> None:
         """Store the checksums when a batch has begun."""
         numbers = range(max(batch - _READ_BACK + 1, 0), batch + 1)
-        found = {str(n): _checksum(self.offsets / str(n)) for n in numbers}
-        write_json(self.path, {name: known for name, known in found.items() if known is not None})
+        sums = {str(n): _checksum(self.offsets / str(n)) for n in numbers}
+        write_json(self.path, {name: known for name, known in sums.items() if known is not None})
 
     def check(self) -> None:
         """Check the files before Spark reads them.
@@ -130,11 +130,11 @@ class Checkpoint:
     def _locked(cls, directory: Path, wanted: Mapping[str, Any], buckets: int | None) -> Checkpoint:
         """The checkpoint of a directory that no other run uses."""
 
-        def resumed(found: Any) -> Checkpoint:
-            _check(directory, found, wanted, buckets)
-            name, count = str(found["id"]), int(found["buckets"])
-            limited = found.get("limited", False)
-            return cls(directory, name, count, True, limited, "families" in found)
+        def resumed(stored: Any) -> Checkpoint:
+            _check(directory, stored, wanted, buckets)
+            name, count = str(stored["id"]), int(stored["buckets"])
+            limited = stored.get("limited", False)
+            return cls(directory, name, count, True, limited, "families" in stored)
 
         manifest = directory / _MANIFEST
         if manifest.exists():
@@ -149,8 +149,8 @@ class Checkpoint:
 
     def units(self, plans: Sequence[QueryPlan]) -> QueryUnits:
         """What of the job's queries is evaluated as one."""
-        found = QueryUnits.of(plans, None if self.has_families else (), self.limited)
-        return ShippedUnits.of_units(found)
+        all_units = QueryUnits.of(plans, None if self.has_families else (), self.limited)
+        return ShippedUnits.of_units(all_units)
 
     @property
     def arrivals(self) -> Path:
@@ -185,36 +185,36 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
 
 
 def _check(
-    directory: Path, found: Mapping[str, Any], wanted: Mapping[str, Any], buckets: int | None
+    directory: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any], buckets: int | None
 ) -> None:
-    if found.get("version") != wanted["version"]:
+    if stored.get("version") != wanted["version"]:
         raise UsageError(
-            f"checkpoint {directory} has format version {found.get('version')}; this version of "
+            f"checkpoint {directory} has format version {stored.get('version')}; this version of "
             f"spaseq reads {wanted['version']}"
         )
-    changes = [*_differences("stream", found["streams"], wanted["streams"])]
+    changes = [*_differences("stream", stored["streams"], wanted["streams"])]
     changes += _differences(
-        "the lift of stream", found.get("lifts", wanted["lifts"]), wanted["lifts"]
+        "the lift of stream", stored.get("lifts", wanted["lifts"]), wanted["lifts"]
     )
-    if found.get("partial", False) != wanted["partial"]:
-        before, now = ("with", "without") if found.get("partial") else ("without", "with")
+    if stored.get("partial", False) != wanted["partial"]:
+        before, now = ("with", "without") if stored.get("partial") else ("without", "with")
         changes.append(f"it was started {before} partial matches, and is resumed {now} them")
     else:
-        changes += _query_changes(found, wanted)
-    if found.get("families", wanted["families"]) != wanted["families"] and not changes:
+        changes += _query_changes(stored, wanted)
+    if stored.get("families", wanted["families"]) != wanted["families"] and not changes:
         changes.append("another version of spaseq ran other queries as one, or other options do")
-    if list(found["queries"]) != list(wanted["queries"]) and not changes:
+    if list(stored["queries"]) != list(wanted["queries"]) and not changes:
         changes.append("the queries come in another order")
-    if found["knowledge"] != wanted["knowledge"]:
+    if stored["knowledge"] != wanted["knowledge"]:
         changes.append("the knowledge base has changed")
-    if found["watermark_ms"] != wanted["watermark_ms"]:
+    if stored["watermark_ms"] != wanted["watermark_ms"]:
         changes.append(
-            f"the watermark was {found['watermark_ms']} ms and is now {wanted['watermark_ms']} ms"
+            f"the watermark was {stored['watermark_ms']} ms and is now {wanted['watermark_ms']} ms"
         )
-    if wanted["limited"] and not found.get("limited", True):
+    if wanted["limited"] and not stored.get("limited", True):
         changes.append("it was started without --limit-per-event, and is resumed with it")
-    if buckets is not None and found["buckets"] != buckets:
-        changes.append(f"it has {found['buckets']} buckets, not {buckets}")
+    if buckets is not None and stored["buckets"] != buckets:
+        changes.append(f"it has {stored['buckets']} buckets, not {buckets}")
     if changes:
         raise UsageError(
             f"checkpoint {directory} cannot be resumed: {'; '.join(changes)}. "
@@ -222,12 +222,12 @@ def _check(
         )
 
 
-def _query_changes(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+def _query_changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
     """What keeps queries from going on with their state. Older checkpoints name no evaluators."""
-    before, now = found.get("evaluators", {}), wanted["evaluators"]
-    yield from _differences("query", found["queries"], wanted["queries"])
+    before, now = stored.get("evaluators", {}), wanted["evaluators"]
+    yield from _differences("query", stored["queries"], wanted["queries"])
     for name, fingerprint in wanted["queries"].items():
-        if found["queries"].get(name, fingerprint) == fingerprint:
+        if stored["queries"].get(name, fingerprint) == fingerprint:
             continue
         if name not in before:
             yield f"or another version of spaseq ran {name} with another evaluator than {now[name]}"
@@ -238,11 +238,11 @@ def _query_changes(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Itera
             )
 
 
-def _differences(what: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+def _differences(what: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     return [
-        *(f"{what} {name} is new" for name in wanted if name not in found),
-        *(f"{what} {name} is missing" for name in found if name not in wanted),
-        *(f"{what} {n} has changed" for n in wanted if n in found and found[n] != wanted[n]),
+        *(f"{what} {name} is new" for name in wanted if name not in stored),
+        *(f"{what} {name} is missing" for name in stored if name not in wanted),
+        *(f"{what} {n} has changed" for n in wanted if n in stored and stored[n] != wanted[n]),
     ]
 
 

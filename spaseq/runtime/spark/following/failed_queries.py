@@ -27,7 +27,7 @@ def until_failure(
     if not failures:
         return items, None
     kept = [(query, _before(failures.get(query), item)) for query, item in items]
-    left = [own for own in kept if not isinstance(own[1], TooManyWaiting)]
+    left = [each for each in kept if not isinstance(each[1], TooManyWaiting)]
     return left, min(failures.values(), key=lambda failure: failure.instant)
 
 

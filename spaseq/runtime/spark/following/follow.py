@@ -221,8 +221,8 @@ def followed_streams(job: Job) -> tuple[GrowingFiles | BrokerStream, ...]:
     Raises:
         UsageError: one of them has an end, or cannot be read on Spark.
     """
-    found = (stream.followed() for stream in job.streams)
-    return tuple(own for own in found if isinstance(own, GrowingFiles | BrokerStream))
+    streams = (stream.followed() for stream in job.streams)
+    return tuple(each for each in streams if isinstance(each, GrowingFiles | BrokerStream))
 
 
 def _check(job: Job, options: FollowOptions) -> None:
@@ -318,8 +318,8 @@ def following_output(
 def _horizon(plan: QueryPlan) -> int:
     """How long (ms) after an event a query may wait for time to pass."""
     window = plan.sequence.window
-    own = 0 if isinstance(window, Counted) else window.horizon
-    return own + longest_wait(plan.inputs.windows)
+    of_window = 0 if isinstance(window, Counted) else window.horizon
+    return of_window + longest_wait(plan.inputs.windows)
 
 
 def sequenced(

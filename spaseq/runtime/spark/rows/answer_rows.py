@@ -103,9 +103,9 @@ def row_of(name: str, answer: Answer) -> dict[str, Any]:
 
 def answer_columns(name: str, answers: AnswerBatch) -> pa.RecordBatch:
     """The rows of `row_of` for some answers of the query with this name."""
-    own = AnswerColumns((), several=True, graphs=True).raw_of(name, answers)
+    table = AnswerColumns((), several=True, graphs=True).raw_of(name, answers)
     columns = [
-        _bindings(answers) if field.name == "bindings" else own.column(field.name)
+        _bindings(answers) if field.name == "bindings" else table.column(field.name)
         for field in ANSWER_SCHEMA
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ANSWER_SCHEMA)

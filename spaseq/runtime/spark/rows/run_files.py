@@ -58,8 +58,8 @@ class RunFile:
                 self._file = pa.OSFile(str(self._path), "wb")
             begin = self._file.tell()
             SolutionCodec(plan.patterns.columns).write(run.rows, self._file)
-            place = str(self._path), begin, self._file.tell() - begin
-        return [StoredPiece(query, p.bucket, p.time, split, *place, p.start, p.end)
+            stored_at = str(self._path), begin, self._file.tell() - begin
+        return [StoredPiece(query, p.bucket, p.time, split, *stored_at, p.start, p.end)
                 for p in run.pieces]  # fmt: skip
 
     def close(self) -> None:
@@ -179,10 +179,10 @@ class RowFile:
         rows = thresholds.current.answer_rows
         for start in range(0, len(order), rows):
             part = slice(start, start + rows)
-            place = self.file.append((order[part], payload[part]))
+            stored_at = self.file.append((order[part], payload[part]))
             if self.runs and self.runs[-1].query == query and self._last <= order[start]:
-                place = place._replace(begin=self.runs.pop().blocks.begin)
-            self.runs.append(RowRun(query, place))
+                stored_at = stored_at._replace(begin=self.runs.pop().blocks.begin)
+            self.runs.append(RowRun(query, stored_at))
             self._last = order[part][-1]
 
     def close(self) -> None:

@@ -47,21 +47,21 @@ from spaseq.stages.columnar_answers import RowRanks, can_be_ordered, in_order
 # --- order --------------------------------------------------------------------------------------
 
 
-def merged(found: Iterable[tuple[int, Answers]]) -> Iterator[Answers]:
+def merged(timed: Iterable[tuple[int, Answers]]) -> Iterator[Answers]:
     """The answers of one query in order, from blocks of all tasks.
 
-    `found` has the answers of each block, and the time at which the first one ends (ms), ascending.
+    `timed` has the answers of each block, and the time at which the first one ends (ms), ascending.
     About `thresholds.current.ordered_answers` solutions are in memory, or the blocks that overlap.
     """
-    held: list[Answers] = []
-    for time, block in found:
-        if sum(map(_size, held)) >= thresholds.current.ordered_answers:
-            places = [_place(answers, time) for answers in held]
-            ready = [_part(a, 0, n) for a, n in zip(held, places, strict=True) if n]
-            held = [_part(a, n, len(a)) for a, n in zip(held, places, strict=True) if n < len(a)]
+    later: list[Answers] = []
+    for time, block in timed:
+        if sum(map(_size, later)) >= thresholds.current.ordered_answers:
+            places = [_place(answers, time) for answers in later]
+            ready = [_part(a, 0, n) for a, n in zip(later, places, strict=True) if n]
+            later = [_part(a, n, len(a)) for a, n in zip(later, places, strict=True) if n < len(a)]
             yield from _in_order(ready)
-        held.append(block)
-    yield from _in_order(held)
+        later.append(block)
+    yield from _in_order(later)
 
 
 def _size(answers: Answers) -> int:
@@ -222,13 +222,13 @@ class TaskReport:
         self.stats, self._side, self._counts = Stats(), SideRows(schema, source), ProcessCounts()
         self._found: list[BadInput | LateEvent] = []
 
-    def take(self, found: BadInput | LateEvent) -> None:
+    def take(self, report: BadInput | LateEvent) -> None:
         """Report bad input, or an event that is late, and count it."""
-        self._found.append(found)
-        if isinstance(found, LateEvent):
+        self._found.append(report)
+        if isinstance(report, LateEvent):
             self.stats.late += 1
         else:
-            self.stats.count_bad([found])
+            self.stats.count_bad([report])
 
     def rows(
         self, work: Iterator[pa.RecordBatch], given: Iterable[Any] = ()
@@ -251,17 +251,17 @@ class TaskReport:
         yield self._side.batch([*self._found, self.stats])
 
     def _messages(self) -> pa.RecordBatch:
-        found = self._side.batch(self._found)
+        messages = self._side.batch(self._found)
         self._found.clear()
-        return found
+        return messages
 
 
 def answer_rows(query: int, answers: Sequence[Answer]) -> pa.RecordBatch:
     """Answer rows of `OUTPUT`; the answers are in order."""
-    found = [*blocks(answers)]
-    order = [f"{time + _SHIFT:016x}" for time, _ in found]
-    payload = [block for _, block in found]
-    return rows(OUTPUT, len(found), query=query, order=order, payload=payload)
+    timed_blocks = [*blocks(answers)]
+    order = [f"{time + _SHIFT:016x}" for time, _ in timed_blocks]
+    payload = [block for _, block in timed_blocks]
+    return rows(OUTPUT, len(timed_blocks), query=query, order=order, payload=payload)
 
 
 def partial_rows(query: int, partials: Sequence[PartialAnswer]) -> pa.RecordBatch:
@@ -286,11 +286,11 @@ def payload_of(query: int, payload: bytes) -> Item:
 
 def items_of(rows: Iterable[tuple[int, str, bytes]]) -> Iterator[tuple[int, Item]]:
     """(query, item) of rows of `OUTPUT` that come by query and order; answers are in order."""
-    for query, own in groupby(rows, itemgetter(0)):
+    for query, query_rows in groupby(rows, itemgetter(0)):
         if 0 <= query < PARTIAL:
-            yield from zip(repeat(query), ordered_answers(row[1:] for row in own))
+            yield from zip(repeat(query), ordered_answers(row[1:] for row in query_rows))
         else:
-            yield from ((query, payload_of(query, payload)) for _, _, payload in own)
+            yield from ((query, payload_of(query, payload)) for _, _, payload in query_rows)
 
 
 def ordered_answers(rows: Iterable[tuple[str, bytes]]) -> Iterator[Answers]:

@@ -41,30 +41,30 @@ def lasting_copy(digest: str) -> Path:
         OSError: the copy cannot be made.
     """
     above = private_directory(Path(tempfile.gettempdir(), f"spaseq-{os.getuid()}"))
-    place = above / digest
-    if not os.path.lexists(place):
+    directory = above / digest
+    if not os.path.lexists(directory):
         copy = Path(tempfile.mkdtemp(dir=above))
         try:
             shutil.copytree(_PACKAGE, copy / "spaseq", ignore=shutil.ignore_patterns("__py*"))
-            copy.rename(place)
+            copy.rename(directory)
         except OSError:
             shutil.rmtree(copy, ignore_errors=True)
-            if not place.is_dir():  # otherwise another executor was faster
+            if not directory.is_dir():  # otherwise another executor was faster
                 raise
-    check_private(place)
-    return place
+    check_private(directory)
+    return directory
 
 
 def _settle(digest: str) -> None:
     """Start again from the lasting copy of the package, if there can be one."""
     del os.environ[SHIPPED]
     try:
-        place = lasting_copy(digest)
+        directory = lasting_copy(digest)
     except OSError as error:
         print(f"spaseq: {error}; the package is not kept there", file=sys.stderr)
         return
     others = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(place), *others])
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(directory), *others])
     os.execv(
         sys.executable, [sys.executable, "-m", "spaseq.runtime.spark.session.daemon", *sys.argv[1:]]
     )

@@ -66,10 +66,10 @@ def cause(error: BaseException) -> SpaseqError:
     if isinstance(error, SpaseqError):
         return error
     gist = _gist(str(error))
-    own = re.search(r"\bspaseq\.errors\.(\w+): (.*)", gist)
-    if own is None:
+    match = re.search(r"\bspaseq\.errors\.(\w+): (.*)", gist)
+    if match is None:
         return RunError(f"{SPARK_FAILED}{gist}")
-    return _kind(own[1])(own[2])
+    return _kind(match[1])(match[2])
 
 
 def _kind(name: str) -> type[SpaseqError]:
@@ -86,12 +86,12 @@ def _gist(text: str) -> str:
     It is the last line of a Python traceback, else the cause in Java that names a lost process,
     else the last cause, else the message's first line.
     """
-    found = re.findall(
+    some = re.findall(
         r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|BadEvents)\b: .*", text, re.MULTILINE
     )
-    python = [line for line in found if not line.startswith(("org.", "java.", "py4j."))]
+    python = [line for line in some if not line.startswith(("org.", "java.", "py4j."))]
     causes = re.findall(r"^Caused by: [\w.$]*?(\w+: .*)", text, re.MULTILINE)
     lost = [line for line in causes if _LOST.search(line)]
     lines = text.strip().splitlines()
     candidates = (python, lost, causes)
-    return next((found[-1] for found in candidates if found), [*lines, "no reason given"][0])
+    return next((some[-1] for some in candidates if some), [*lines, "no reason given"][0])

@@ -114,13 +114,13 @@ class JavaProcess:
     ) -> None:
         self._place = Path(tempfile.mkdtemp(prefix="spaseq-java-"))
         self._address = self._place / "address"
-        own = {"SPARK_CONNECT_MODE": "0", "PYTHONHASHSEED": "0", "SPARK_HOME": str(spark_home())}
+        fixed = {"SPARK_CONNECT_MODE": "0", "PYTHONHASHSEED": "0", "SPARK_HOME": str(spark_home())}
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,  # Java ends when this is closed
             stdout=log,
             stderr=log,
-            env={**os.environ, **variables, **own, _ADDRESS_VARIABLE: str(self._address)},
+            env={**os.environ, **variables, **fixed, _ADDRESS_VARIABLE: str(self._address)},
             preexec_fn=_ignore_interrupts,
         )
 

@@ -109,11 +109,11 @@ def _inspect(executable: Path | None, origin: str) -> Java | None:
     return Java(executable, version, _VECTOR in listed, origin)
 
 
-def _major(found: re.Match[str] | None) -> int | None:
+def _major(match: re.Match[str] | None) -> int | None:
     """17 of "17.0.15", 8 of the older style "1.8.0"."""
-    if found is None:
+    if match is None:
         return None
-    parts = found[1].split(".")
+    parts = match[1].split(".")
     return int(parts[1] if parts[0] == "1" and len(parts) > 1 else parts[0])
 
 

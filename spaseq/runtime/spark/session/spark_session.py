@@ -99,13 +99,13 @@ def session(
     if running is not None:
         return running
     threads = cores or local_cores(master)
-    place = cluster_settings(str(master)) if threads is None else _local(threads)
-    settings = {**_SETTINGS, **place, **(config or {})}
+    master_settings = cluster_settings(str(master)) if threads is None else _local(threads)
+    settings = {**_SETTINGS, **master_settings, **(config or {})}
     if _begun and threads is not None and not (config or verbose):
         _context(_begun.pop())
     else:
-        own = threads is not None and not any(name.startswith(_FOR_JAVA) for name in config or {})
-        _context(_Start("sessions" if own else None, settings, verbose))
+        plain = threads is not None and not any(name.startswith(_FOR_JAVA) for name in config or {})
+        _context(_Start("sessions" if plain else None, settings, verbose))
     spark = _session_here()
     if threads is None and "spark.sql.shuffle.partitions" not in (config or {}):
         spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)
@@ -124,8 +124,8 @@ def local_cores(master: str | None) -> int | None:
         return os.cpu_count() or 1
     if master == "local":
         return 1
-    found = re.fullmatch(r"local\[([1-9][0-9]*)\]", master)
-    return None if found is None else int(found[1])
+    match = re.fullmatch(r"local\[([1-9][0-9]*)\]", master)
+    return None if match is None else int(match[1])
 
 
 class _Start:
@@ -220,8 +220,8 @@ def _class_archive(use: str) -> ClassArchive | None:
     java = find_java().executable
     try:
         name = name_of(java, (spark_home() / "jars").glob("*.jar"))
-        place = private_directory(users / "spaseq" / "spark", 2)
-        return ClassArchive(place, java, f"{use}-{name}")
+        directory = private_directory(users / "spaseq" / "spark", 2)
+        return ClassArchive(directory, java, f"{use}-{name}")
     except OSError:
         return None
 

@@ -93,11 +93,11 @@ def _take_this_python(context: Any) -> None:
 
 def _is_this_python(command: str) -> bool:
     """Whether a command runs the interpreter and the environment of this process."""
-    found = shutil.which(command)
+    program = shutil.which(command)
     return (
-        found is not None
-        and os.path.realpath(found) == os.path.realpath(sys.executable)
-        and os.path.realpath(os.path.dirname(found))
+        program is not None
+        and os.path.realpath(program) == os.path.realpath(sys.executable)
+        and os.path.realpath(os.path.dirname(program))
         == os.path.realpath(os.path.dirname(sys.executable))
     )
 

@@ -147,10 +147,10 @@ class Entry:
     def solutions(self, query: int, stage: GroupStage) -> SolutionBatch:
         """The solutions of a query in this entry."""
         columns = stage.plans[query].patterns.columns
-        own = [
+        parts = [
             SolutionCodec(columns).decode(pack) for reader, pack in self.packs if reader == query
         ]
-        return SolutionBatch.concat(own, columns)
+        return SolutionBatch.concat(parts, columns)
 
 
 @dataclass(slots=True)
@@ -306,10 +306,10 @@ class BucketState:
         return WarmStage(version, stage, bad)
 
     def _read(self, kind: int, number: int) -> bytes:
-        found = self.chunks.getValue((kind, number))
-        if found is None:
+        chunk = self.chunks.getValue((kind, number))
+        if chunk is None:
             raise RunError(f"the state of {self.group.title(self.units)} lacks a part")
-        return bytes(found[0])
+        return bytes(chunk[0])
 
     def _write(self, kind: int, number: int, data: bytes) -> None:
         self.chunks.updateValue((kind, number), (data,))
@@ -398,11 +398,11 @@ class Buckets:
         entry = Entry(state.times(meta), packs, knowledge)
         stats, renewed = Stats(), state.renew(knowledge, meta, warm)
         if packs or entry.times != before or renewed:
-            found, partials = entry.apply(stage), stage.partials()
+            numbered, partials = entry.apply(stage), stage.partials()
             state.append(meta, entry, stage, renewed=renewed)
             self._check_size(bucket, meta.size + held.size, entry, state.units, stage)
             warm.version = meta.version
-            for query, answers in found:
+            for query, answers in numbered:
                 if answers:
                     yield answer_rows(query, answers).to_pandas()
                 stats.count_answers(state.units.queries[query].identity.title, len(answers))
@@ -439,7 +439,7 @@ class Buckets:
         if not exceeded:
             return
         query = min(exceeded, key=lambda number: exceeded[number].instant)
-        unit = next(own for own in stage.plans if query in units.members(own))
+        unit = next(unit_plan for unit_plan in stage.plans if query in units.members(unit_plan))
         recent = entry.solutions(unit, stage)
         plan, excess = units.queries[query], exceeded[query]
         raise too_many_waiting(self.limits, plan, query, bucket, excess, recent)
@@ -478,6 +478,6 @@ class _Arrivals:
                 elif partition == 0:
                     packs.append((int(reader), bytes(payload)))
                 else:
-                    place = int(stream), int(partition), int(reader)
-                    unnumbered.append(NewPack(*place, bytes(payload)))
+                    origin = int(stream), int(partition), int(reader)
+                    unnumbered.append(NewPack(*origin, bytes(payload)))
         return cls(tuple(packs), tuple(unnumbered), ties, knowledge)

@@ -134,7 +134,7 @@ class FileTasks:
         if first == last or not split.time_scanned:
             after = None if split.number == first else extent.first
             before = None if split.number == last else extent.last
-            rows.keep(lambda own: possible_rows(plan, own, after, before))
+            rows.keep(lambda run: possible_rows(plan, run, after, before))
 
     def sequenced(
         self,
@@ -157,7 +157,7 @@ class FileTasks:
             closing(RowFile(BlockFile(self._new("partial")))) as partial,
             closing(BlockFile(self._new("messages"))) as file,
         ):
-            found, messages = list[StoredRow](), list[Blocks]()
+            answer_rows_, messages = list[StoredRow](), list[Blocks]()
             try:
                 for rows in self._rows(task, pieces):
                     number = rows.column("query")[0].as_py()
@@ -165,14 +165,14 @@ class FileTasks:
                     if number >= PARTIAL:
                         partial.append(number, order, payload)
                         continue
-                    for place, block in zip(order, payload, strict=True):
-                        found.append(StoredRow(number, place, answers.append(block)))
+                    for at, block in zip(order, payload, strict=True):
+                        answer_rows_.append(StoredRow(number, at, answers.append(block)))
             except SpaseqError as error:
                 messages.append(file.append([error]))
             stats.count_bad(bad)
             counts.add_to(stats)
             messages.append(file.append([*bad, stats]))
-            return Sequenced(found, partial.runs, messages)
+            return Sequenced(answer_rows_, partial.runs, messages)
 
     def _rows(self, task: SequenceTask, pieces: Sequence[StoredPiece]) -> Iterator[pa.RecordBatch]:
         readers = {unit: RunReader(plan) for unit, plan in self.solve.units.plans.items()}

@@ -205,18 +205,18 @@ class FollowSolve:
         knowledge = self.knowledge.named(split.knowledge)
         units, iri = self.groups.units, self.streams[split.stream].iri
         solver = Solver(units, iri, knowledge, report.stats, report.take, self.limits)
-        held: dict[int, list[SolutionBatch]] = {}
+        waiting: dict[int, list[SolutionBatch]] = {}
 
         def together(unit: int) -> tuple[int, SolutionBatch]:
             columns = units.plans[unit].patterns.columns
-            return unit, SolutionBatch.concat(held.pop(unit), columns)
+            return unit, SolutionBatch.concat(waiting.pop(unit), columns)
 
         for unit, solutions in solver.solve(in_time()):
-            own = held.setdefault(unit, [])
-            own.append(solutions.compact())  # drops the text that was read
-            if sum(map(len, own)) >= thresholds.current.packed_rows:
+            waiting_here = waiting.setdefault(unit, [])
+            waiting_here.append(solutions.compact())  # drops the text that was read
+            if sum(map(len, waiting_here)) >= thresholds.current.packed_rows:
                 yield together(unit)
-        for unit in sorted(held):
+        for unit in sorted(waiting):
             yield together(unit)
 
     def _marks(self, progress: StreamProgress) -> Iterator[pa.RecordBatch]:
@@ -259,8 +259,8 @@ def packed(
         mine = solutions.take(np.flatnonzero(bucket == b))
         payload = SolutionCodec(columns).encode(mine)
         whose = {"query": group.first, "bucket": b, "reader": unit}
-        place = {"stream": group.streams.index(iri), "partition": partition}
-        yield rows(PACKED, 1, **whose, **place, time=0, ties="", payload=payload)
+        origin_columns = {"stream": group.streams.index(iri), "partition": partition}
+        yield rows(PACKED, 1, **whose, **origin_columns, time=0, ties="", payload=payload)
 
 
 def marks(

@@ -100,9 +100,9 @@ class HeldSolutions:
                 self._read(each.number), check=True
             )
             early = solutions.time < marks[each.stream]
-            found = solutions.take(np.flatnonzero(early))
+            ready = solutions.take(np.flatnonzero(early))
             earlier = numbers.get(each.stream, {}).get(each.partition)
-            passed.append((each.reader, self._packed(each.reader, _numbered(found, earlier))))
+            passed.append((each.reader, self._packed(each.reader, _numbered(ready, earlier))))
             if early.all():
                 self.chunks.removeKey((HELD, each.number))
             else:
@@ -119,17 +119,17 @@ class HeldSolutions:
 
     def _held(self) -> tuple[list[HeldPack], int]:
         """The held packs, and the number of the next one."""
-        found = self.chunks.getValue(_DIRECTORY)
-        if found is None:
+        chunk = self.chunks.getValue(_DIRECTORY)
+        if chunk is None:
             return [], 1
-        packs, number = load_plain(bytes(found[0]))
+        packs, number = load_plain(bytes(chunk[0]))
         return [HeldPack(*each) for each in packs], int(number)
 
     def _read(self, number: int) -> bytes:
-        found = self.chunks.getValue((HELD, number))
-        if found is None:
+        chunk = self.chunks.getValue((HELD, number))
+        if chunk is None:
             raise RunError("the state of a bucket lacks a part with solutions of a topic")
-        return bytes(found[0])
+        return bytes(chunk[0])
 
     def _write(self, number: int, whose: tuple[int, ...], solutions: SolutionBatch) -> HeldPack:
         data = self._packed(whose[2], solutions)

@@ -128,20 +128,20 @@ class SequenceTask:
         for batch in batches:
             query = batch.column("query").to_numpy()
             if (query == TIES).any():
-                found = batch.filter(pa.array(query == TIES)).column("payload").to_pylist()
-                for data in found:
+                payloads = batch.filter(pa.array(query == TIES)).column("payload").to_pylist()
+                for data in payloads:
                     self._merge.add(TieTable.of(data))
             if (query == EXTENT).any():
-                found = batch.filter(pa.array(query == EXTENT)).column("payload").to_pylist()
-                self._extents += [TimeExtent.of(data) for data in found]
+                payloads = batch.filter(pa.array(query == EXTENT)).column("payload").to_pylist()
+                self._extents += [TimeExtent.of(data) for data in payloads]
             if (query == END).any():
-                found = batch.filter(pa.array(query == END)).column("payload").to_pylist()
-                self.note_ends(map(TimeExtent.of, found))
+                payloads = batch.filter(pa.array(query == END)).column("payload").to_pylist()
+                self.note_ends(map(TimeExtent.of, payloads))
             if (query == SIDE).any():
                 yield batch.filter(pa.array(query == SIDE)).select(OUTPUT.names)
             for row in np.flatnonzero(query >= 0).tolist():
-                place, payload = batch.slice(row, 1), batch.column("payload")[row].as_py()
-                bucket, first, split = (place.column(n)[0].as_py() for n in _PLACE)
+                pack_row, payload = batch.slice(row, 1), batch.column("payload")[row].as_py()
+                bucket, first, split = (pack_row.column(n)[0].as_py() for n in _PLACE)
                 columns = self._columns[int(query[row])]
                 solutions = SolutionCodec(columns).decode(payload)
                 yield from self.take(int(query[row]), bucket, first, split, solutions)
@@ -163,9 +163,9 @@ class SequenceTask:
             make_room_for_any()
             knowledge = self.knowledge.open() if self.knowledge is not None else None
             stage = self.units.sequence(unit, self.options, knowledge, self.on_bad)
-            held = HeldAnswers() if unit in self.units.families else None
+            held_answers = HeldAnswers() if unit in self.units.families else None
             waiting = RowSorter(self._columns[unit])
-            group = self._group = _Group(unit, bucket, stage, held, waiting)
+            group = self._group = _Group(unit, bucket, stage, held_answers, waiting)
         began = time.perf_counter()
         answers: FoundAnswers = {}
         if group.rows >= thresholds.current.advanced_rows:
@@ -192,13 +192,13 @@ class SequenceTask:
         yield from self._out(group, answers, start)
         if group.held is not None:
             for query in self.units.members(group.unit):
-                for own in group.held.take(query):
-                    yield answer_rows(query, own)
+                for some in group.held.take(query):
+                    yield answer_rows(query, some)
             group.held.close()
 
-    def _out(self, group: _Group, found: FoundAnswers, start: float) -> Iterator[pa.RecordBatch]:
+    def _out(self, group: _Group, by_query: FoundAnswers, start: float) -> Iterator[pa.RecordBatch]:
         batches = []
-        for query, pieces in found.items():
+        for query, pieces in by_query.items():
             for answers in pieces:
                 self.stats.count_made(self.units.queries[query], len(answers))
                 if group.held is not None:
@@ -226,11 +226,11 @@ def run_sequences(
 
 
 def _unless_overlap(
-    found: Iterator[pa.RecordBatch], given: Iterator[pa.RecordBatch]
+    answer_parts: Iterator[pa.RecordBatch], given: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Some rows; a row that says it if splits overlap. All that is given is read then."""
     try:
-        yield from found
+        yield from answer_parts
     except Overlap:
         yield rows(OUTPUT, 1, query=OVERLAP, order="", payload=b"")
         for _ in given:

@@ -49,8 +49,8 @@ class ShippedUnits(QueryUnits):
         with collection_paused():
             data = _pickled(own)
         name = hashlib.sha256(data).hexdigest()
-        place = data if directory is None else _written(directory / f"plans-{name}", data)
-        return cls(own.queries, own.families, own.plans, own.limited, name=name, data=place)
+        data_or_path = data if directory is None else _written(directory / f"plans-{name}", data)
+        return cls(own.queries, own.families, own.plans, own.limited, name=name, data=data_or_path)
 
     def __reduce__(self) -> tuple[Callable[..., QueryUnits], tuple[Any, ...]]:
         return _unpickled, (self.name, self.data)

@@ -171,10 +171,10 @@ class Workshop:
 
     def definition(self, number: int) -> Definition:
         """A definition."""
-        found = self._definitions.get(number)
-        if found is None:
-            found = self._definitions[number] = pickle.loads(self.pickled[number])
-        return found
+        definition = self._definitions.get(number)
+        if definition is None:
+            definition = self._definitions[number] = pickle.loads(self.pickled[number])
+        return definition
 
     # --- stage 1 ----------------------------------------------------------------------------------
 
@@ -186,11 +186,11 @@ class Workshop:
         matching = _Matching(self, block.readers, block.counted)
         pieces = []
         for messages in block.pieces:
-            bad, found = list[BadInput](), list[BatchOutline]()
+            bad, outlines = list[BadInput](), list[BatchOutline]()
             for batch in events.read(block.source, messages, bad.append):
-                found.append(_outline(batch))
+                outlines.append(_outline(batch))
                 matching.add(batch)
-            pieces.append(ReadPiece(len(messages), found, [*bad, *self._taken_bad()]))
+            pieces.append(ReadPiece(len(messages), outlines, [*bad, *self._taken_bad()]))
         packs = [*matching.packs()]
         seconds = time.perf_counter() - began
         return SolvedBlock(pieces, packs, matching.failures, seconds)
@@ -229,9 +229,9 @@ class Workshop:
         return UnitPlan(MemberPlans(self, definition.plans), definition.family)
 
     def _taken_bad(self) -> list[BadInput]:
-        found = [*self._bad]
+        bad_inputs = [*self._bad]
         self._bad.clear()
-        return found
+        return bad_inputs
 
     # --- stage 2 ----------------------------------------------------------------------------------
 
@@ -245,10 +245,10 @@ class Workshop:
                 rows = _unpacked(data, columns, None if block == JUDGED else judged[block])
                 stats.count_unit(self._unit(step.definition), rows)
                 sequence.push(rows)
-            found = sequence.advance(step.watermark)
+            by_member = sequence.advance(step.watermark)
             answers = [
                 (number, first, block)
-                for number, pieces in found.items()
+                for number, pieces in by_member.items()
                 for piece in pieces
                 for first, block in blocks(piece)
             ]
@@ -331,8 +331,8 @@ class _Matching:
                 for table in reader.tables if unit not in self.failures else ():
                     for span, rows in self._workshop.matched(table, batch, index):
                         if len(rows):
-                            held = self._held.setdefault(unit, {})
-                            held.setdefault((table, span), []).append(rows.compact())
+                            unit_rows = self._held.setdefault(unit, {})
+                            unit_rows.setdefault((table, span), []).append(rows.compact())
             except Exception as error:
                 self.failures[unit] = _sent(error)
 
@@ -340,13 +340,13 @@ class _Matching:
         """(unit, bucket, packed solutions)."""
         for unit, tables in self._held.items():
             reader = self._readers[unit]
-            for (table, span), held in tables.items() if unit not in self.failures else ():
+            for (table, span), batches in tables.items() if unit not in self.failures else ():
                 columns = self._workshop.definition(table).plan.patterns.columns
-                rows = SolutionBatch.concat(held, columns)
+                rows = SolutionBatch.concat(batches, columns)
                 bucket = buckets(rows, reader.key, reader.buckets)
                 for number in np.unique(bucket).tolist():
-                    own = rows.take(np.flatnonzero(bucket == number))
-                    yield unit, number, packed(own, columns, span)
+                    bucket_rows = rows.take(np.flatnonzero(bucket == number))
+                    yield unit, number, packed(bucket_rows, columns, span)
 
 
 def _outline(batch: EventBatch) -> BatchOutline:

@@ -157,8 +157,8 @@ class RemoteSequence:
         columns = self._unit.plan.patterns.columns
         bucket = buckets(rows, self._key, len(self._parts))
         for number in np.unique(bucket).tolist():
-            own = rows.take(np.flatnonzero(bucket == number))
-            self.take(number, JUDGED, packed(own, columns))
+            bucket_rows = rows.take(np.flatnonzero(bucket == number))
+            self.take(number, JUDGED, packed(bucket_rows, columns))
 
     def steps(self, watermark: int) -> list[StageStep]:
         """What workers must do before the answers by a watermark (ms) are known."""
@@ -187,23 +187,23 @@ class RemoteSequence:
             self._partials += result.partials
             for number, first, block in result.answers:
                 blocks.setdefault(number, []).append((first, block))
-        found: dict[int, list[Sequence[Answer]]] = {
-            number: [*merged((first, answers_of(block)) for first, block in sorted(own))]
-            for number, own in blocks.items()
+        by_query: dict[int, list[Sequence[Answer]]] = {
+            number: [*merged((first, answers_of(block)) for first, block in sorted(each))]
+            for number, each in blocks.items()
         }
         for number, excess in self.exceeded().items():
-            pieces = found.pop(number, [])
-            found[number] = [[a for a in own if a.end < excess.instant] for own in pieces]
-        return found
+            pieces = by_query.pop(number, [])
+            by_query[number] = [[a for a in each if a.end < excess.instant] for each in pieces]
+        return by_query
 
     def exceeded(self) -> dict[int, Excess]:
         """When queries had too many partial matches in some part, by number in the unit."""
-        found: dict[int, Excess] = {}
+        by_query: dict[int, Excess] = {}
         for number, excess in chain.from_iterable(part.exceeded.items() for part in self._parts):
-            first = found.setdefault(number, excess)
+            first = by_query.setdefault(number, excess)
             if excess.instant < first.instant:
-                found[number] = excess
-        return found
+                by_query[number] = excess
+        return by_query
 
     def close(self, open_end: int | None = None) -> FoundAnswers:
         """No answers: a standing run has no end."""
@@ -211,8 +211,8 @@ class RemoteSequence:
 
     def partials(self) -> Sequence[PartialAnswer]:
         """The partial matches whose windows have closed since the last call."""
-        found, self._partials = self._partials, []
-        return sorted(found, key=PartialAnswer.order_key)
+        partials, self._partials = self._partials, []
+        return sorted(partials, key=PartialAnswer.order_key)
 
     @property
     def suppressed(self) -> int:
@@ -247,8 +247,8 @@ class RemoteSequence:
 
     def foreseen(self, number: int, until: int) -> Sequence[Answer]:
         """The answers of a query by a watermark (ms), if nothing further comes."""
-        found = [part.advance(until).get(number, ()) for part in self._local()]
-        return [answer for pieces in found for piece in pieces for answer in piece]
+        by_part = [part.advance(until).get(number, ()) for part in self._local()]
+        return [answer for pieces in by_part for piece in pieces for answer in piece]
 
     def _local(self) -> list[UnitStage]:
         """The stages of the parts in this process: of those that have a state, at least one."""
@@ -271,7 +271,7 @@ class RemoteSequence:
             if isinstance(states[0], list):
                 key, *states = states
                 self._key = tuple(key)
-        self._parts = [_Part(None if own == EMPTY_STATE else own) for own in states]
+        self._parts = [_Part(None if state == EMPTY_STATE else state) for state in states]
         if self._unit.plan.answers.after_match.mute_ms:
             kept = [part for part in self._parts if part.state is not None]
             for part, stage in zip(kept, self._local(), strict=False):

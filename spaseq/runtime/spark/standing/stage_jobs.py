@@ -59,8 +59,8 @@ class DefinitionShelf:
 
     def query(self, plan: QueryPlan) -> int:
         """The number of a query's definition; equal queries have one."""
-        own = plan.signature
-        key = plan.identity.title, own.fingerprint, own.canonical
+        signature = plan.signature
+        key = plan.identity.title, signature.fingerprint, signature.canonical
         if key not in self._plans:
             self._plans[key] = self._add(QueryDefinition(replace(plan, shaped=None)))
         return self._plans[key]
@@ -69,9 +69,9 @@ class DefinitionShelf:
         """The number of a family's definition, given the plan of each member."""
         numbers = {member: self.query(plans(member)) for member in family.members}
         first = replace(family.first, shaped=None)
-        found = self._add(FamilyDefinition(replace(family, first=first), numbers))
-        self._members[found] = frozenset(numbers.values())
-        return found
+        definition = self._add(FamilyDefinition(replace(family, first=first), numbers))
+        self._members[definition] = frozenset(numbers.values())
+        return definition
 
     def _add(self, definition: Definition) -> int:
         number, self._next = self._next, self._next + 1
@@ -144,8 +144,8 @@ class ChangeShelf:
         for change in (*self._old, *new):
             by_graph.setdefault(change.graph, []).append(change)
         self._old = [
-            TimedChange(own[-1].time, graph, together(each.change for each in own))
-            for graph, own in by_graph.items()
+            TimedChange(changes[-1].time, graph, together(each.change for each in changes))
+            for graph, changes in by_graph.items()
         ]
         self._first, self._shelves = self._first + len(new), []
         self._changes = self._changes[len(new) :]
@@ -252,8 +252,8 @@ class StageJobs:
     def _run(self, ready: Sequence[tuple[PushedUnit, int]]) -> None:
         steps = [step for unit, mark in ready for step in _sequence(unit).steps(mark)]
         parts = [
-            (own, {n: self.judged[n] for step in own for n, _ in step.packs if n != JUDGED})
-            for own in _shares(steps, self.buckets)
+            (share, {n: self.judged[n] for step in share for n, _ in step.packs if n != JUDGED})
+            for share in _shares(steps, self.buckets)
         ]
         for results in self._each(lambda tasks: tasks.stepped, parts):
             for result in results:
@@ -274,8 +274,8 @@ class StageJobs:
                 given = [pickle.dumps(item, pickle.HIGHEST_PROTOCOL) for item in items]
                 results = context.parallelize(given, len(given)).map(lambda data: do(data))
                 results.id()  # notes the workers' Python and variables
-            found: list[T] = results.collect()
-        return found
+            results_in_order: list[T] = results.collect()
+        return results_in_order
 
 
 def _sequence(unit: PushedUnit) -> SteppedSequence:

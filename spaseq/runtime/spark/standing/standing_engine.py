@@ -135,12 +135,12 @@ class StandingEngine(LiveEngine):
 
     def _definitions(self) -> set[int]:
         """The definitions that units have."""
-        found = set()
+        numbers = set()
         for unit in self.queries.units():
-            found |= {t.number for t in unit.tables() if isinstance(t, RemotePatterns)}
+            numbers |= {t.number for t in unit.tables() if isinstance(t, RemotePatterns)}
             if isinstance(unit.sequence, RemoteSequence):
-                found.add(unit.sequence.definition)
-        return found
+                numbers.add(unit.sequence.definition)
+        return numbers
 
     def _report(self, result: StepResult) -> None:
         for bad in result.bad:
@@ -168,11 +168,11 @@ class StandingEngine(LiveEngine):
         solved = self._jobs.solved(blocks)
         self._judge(taken, blocks, solved)
         self._hand_on(blocks, solved)
-        found = super().advance()
+        answers = super().advance()
         self._jobs.judged.clear()
         self._jobs.settled = min(self.marks().values())
         self._jobs.check()
-        return found
+        return answers
 
     def _blocks(self, taken: Sequence[tuple[str, Sequence[Entry]]]) -> Iterator[TaskMessages]:
         """The messages in blocks, in order."""
@@ -254,16 +254,16 @@ class StandingEngine(LiveEngine):
         self, blocks: Sequence[TaskMessages], solved: Sequence[SolvedBlock]
     ) -> Iterator[tuple[int, SolvedBlock]]:
         """What failed, without the events that do not count: they may be what it fails on."""
-        for number, (block, found) in enumerate(zip(blocks, solved, strict=True)):
-            if not found.failures:
+        for number, (block, solved_block) in enumerate(zip(blocks, solved, strict=True)):
+            if not solved_block.failures:
                 continue
             counted = self._jobs.judged[number].k >= 0
-            readers = tuple(r for r in block.readers if r.unit in found.failures)
+            readers = tuple(r for r in block.readers if r.unit in solved_block.failures)
             if counted.all():
-                yield number, found._replace(packs=[])
+                yield number, solved_block._replace(packs=[])
             else:
-                own = replace(block, readers=readers, counted=counted)
-                yield number, self._jobs.solved([own])[0]
+                without = replace(block, readers=readers, counted=counted)
+                yield number, self._jobs.solved([without])[0]
 
 
 def _stand_in(iri: str, batch: BatchOutline, block: int, first: int) -> EventBatch:
@@ -288,16 +288,16 @@ def _size(entry: Entry) -> int:
 def _cut(entries: Sequence[Entry], size: int) -> Iterator[tuple[MessageColumns, ...]]:
     """Messages in blocks of about some bytes; a piece of a block arrived together."""
     pieces: list[MessageColumns] = []
-    held = 0
+    bytes_so_far = 0
     for run in in_turn(entries):
         if not isinstance(run, MessageColumns) or is_heartbeat(run.media_type[0]):
             continue
-        ends = held + np.cumsum(run.payload.sizes)
+        ends = bytes_so_far + np.cumsum(run.payload.sizes)
         for piece in run.split(np.flatnonzero(np.diff(ends // size)) + 1):
-            held += _size(piece)
+            bytes_so_far += _size(piece)
             pieces.append(piece.apart())
-            if held >= size:
+            if bytes_so_far >= size:
                 yield tuple(pieces)
-                pieces, held = [], 0
+                pieces, bytes_so_far = [], 0
     if pieces:
         yield tuple(pieces)
