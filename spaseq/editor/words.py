@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spaseq.lang.functions import AGGREGATES, BUILT_INS, GROUP_PICKS
+from spaseq.lang.ast.pattern_nodes import OPERATORS as SEQUENCE_OPERATORS
+from spaseq.lang.functions import AGGREGATES, BUILT_INS, GROUP_PICKS, MEANINGS
 
 _DURATION = "A unit of time, in WITHIN and in gap bounds."
 
@@ -102,9 +103,7 @@ KEYWORDS: Mapping[str, str] = {
 }
 
 OPERATORS: Mapping[str, str] = {
-    ",": "Strict contiguity: the next event of the query's streams.",
-    ";": "Skip-till-next: the next event that matches.",
-    ":": "Skip-till-any: every later event that matches.",
+    **{sign: words.meaning for sign, words in SEQUENCE_OPERATORS.items()},
     "|": "Alternatives: a match of one of them.",
     "&": "Conjunction: matches whose events all have one time.",
     "!": "Negation: no such event in between.",
@@ -114,81 +113,6 @@ OPERATORS: Mapping[str, str] = {
 }
 """The signs of a sequence."""
 
-_MEANINGS = {
-    "NOW": "the time of the event",
-    "RAND": "a random number from 0 to 1",
-    "UUID": "a fresh IRI",
-    "STRUUID": "a fresh identifier as text",
-    "STR": "the text of a term",
-    "LANG": "the language tag of a literal, without a base direction",
-    "LANGDIR": "the base direction of a literal: ltr, rtl or an empty text",
-    "HASLANG": "whether a term is a literal with a language tag",
-    "HASLANGDIR": "whether a term is a literal with a base direction",
-    "DATATYPE": "the datatype of a literal",
-    "BOUND": "whether the variable has a value",
-    "IRI": "the IRI with this text",
-    "URI": "the IRI with this text",
-    "BNODE": "a fresh blank node",
-    "ISIRI": "whether a term is an IRI",
-    "ISURI": "whether a term is an IRI",
-    "ISBLANK": "whether a term is a blank node",
-    "ISLITERAL": "whether a term is a literal",
-    "ISNUMERIC": "whether a term is a number",
-    "ABS": "the absolute value",
-    "CEIL": "the next whole number upwards",
-    "FLOOR": "the next whole number downwards",
-    "ROUND": "the nearest whole number",
-    "STRLEN": "the number of characters",
-    "UCASE": "the text in upper case",
-    "LCASE": "the text in lower case",
-    "ENCODE_FOR_URI": "the text with escapes, for a part of an IRI",
-    "YEAR": "the year of a time",
-    "MONTH": "the month of a time",
-    "DAY": "the day of a time",
-    "HOURS": "the hours of a time",
-    "MINUTES": "the minutes of a time",
-    "SECONDS": "the seconds of a time",
-    "TIMEZONE": "the time zone as a duration",
-    "TZ": "the time zone as text",
-    "MD5": "the MD5 checksum of a text",
-    "SHA1": "the SHA-1 checksum of a text",
-    "SHA256": "the SHA-256 checksum of a text",
-    "SHA384": "the SHA-384 checksum of a text",
-    "SHA512": "the SHA-512 checksum of a text",
-    "LANGMATCHES": "whether a language tag matches a range",
-    "SAMETERM": "whether two terms are the same",
-    "STRLANG": "a literal of this text and language",
-    "STRLANGDIR": "a literal of this text, language and base direction",
-    "TRIPLE": "the triple term of these terms",
-    "SUBJECT": "the subject of a triple term",
-    "PREDICATE": "the predicate of a triple term",
-    "OBJECT": "the object of a triple term",
-    "ISTRIPLE": "whether a term is a triple term",
-    "STRDT": "a literal of this text and datatype",
-    "CONTAINS": "whether a text contains another one",
-    "STRSTARTS": "whether a text begins with another one",
-    "STRENDS": "whether a text ends with another one",
-    "STRBEFORE": "the part of a text before another one",
-    "STRAFTER": "the part of a text after another one",
-    "SUBSTR": "a part of a text, from a place counted from 1",
-    "REGEX": "whether a regular expression matches a text",
-    "REPLACE": "the text with replaced matches of a regular expression",
-    "IF": "the second value if the first holds, else the third",
-    "CONCAT": "the texts in a row",
-    "COALESCE": "the first value that is no error",
-    "COUNT": "how many values there are",
-    "SUM": "the sum of the values",
-    "AVG": "the mean of the values",
-    "MIN": "the least value",
-    "MAX": "the greatest value",
-    "GROUP_CONCAT": "the values as one text",
-    "SAMPLE": "one of the values",
-    "FIRST": "the first value of a group variable",
-    "LAST": "the last value of a group variable",
-    "LIST": "all values of a group variable as a list",
-    "PREV": "the value of a group variable in the repetition before",
-    "TIMESTAMP": "the time of the last event of a GPM",
-}
 _OPTIONAL_ARGUMENTS = "..."
 
 
@@ -206,6 +130,6 @@ def _signature(name: str) -> str:
 
 
 FUNCTIONS: Mapping[str, str] = {
-    name: f"{_signature(name)}: {meaning}." for name, meaning in _MEANINGS.items()
+    name: f"{_signature(name)}: {meaning}." for name, meaning in MEANINGS.items()
 }
 """Each function's arguments and meaning."""

@@ -14,16 +14,11 @@ from spaseq.automaton.program.nfa import (
     Program,
     TakeLabel,
 )
+from spaseq.lang.ast.pattern_nodes import OPERATORS
 from spaseq.lang.sequence import SequenceOperator
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sequencing import drawn_program
 from spaseq.render.query_words import QueryWords, duration_text, variables_text
-
-_SKIPS = {
-    ",": "IGNORE nothing (strict contiguity)",
-    ";": "IGNORE until it matches (skip-till-next)",
-    ":": "IGNORE any (skip-till-any)",
-}
 
 
 def automaton_text(plan: QueryPlan, words: QueryWords) -> str:
@@ -117,4 +112,4 @@ def _skips(join: SequenceOperator | None) -> str:
     if join is None:
         return "begins anywhere"
     bound = f", at most {duration_text(join.gap_ms)} later" if join.gap_ms is not None else ""
-    return _SKIPS[join.kind] + bound
+    return OPERATORS[join.kind].ignored + bound

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from spaseq.cli import main
+from spaseq.sinks import SINKS
 
 QUERY = """PREFIX : <http://example/>
 SELECT ?s ?p2 ?owner WITHIN 1 MINUTES PARTITION BY (?s)
@@ -343,7 +344,7 @@ def test_format_wins_over_the_ending(place: Place) -> None:
 @pytest.mark.parametrize(
     ("out", "said"),
     [
-        ("answers.xls", ".jsonl, .json, .csv, .tsv, .nq, .trig, .rdfm, .jsonld, .parquet, .arrow"),
+        ("answers.xls", ", ".join(f".{sink.suffix}" for sink in SINKS.values())),
         ("answers.parquet.gz", "parquet is compressed by itself"),
         ("answers.nq", "--format nquads holds graphs"),
     ],

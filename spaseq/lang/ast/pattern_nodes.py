@@ -6,6 +6,7 @@ those of sections 5 to 12.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal as L
 from typing import TypeAlias
 
@@ -308,7 +309,42 @@ class TimeSpan(Node):
         return self.amount * UNITS[self.unit]
 
 
-OpKind: TypeAlias = L[",", ";", ":"]
+OpKind: TypeAlias = L[";", ":", ","]
+
+
+@record
+class OperatorWords:
+    """What a sequence operator means, in words.
+
+    Attributes:
+        meaning: a sentence for editors.
+        ignored: the events that a run which waits there ignores.
+        legend: what stands below a picture.
+    """
+
+    meaning: str
+    ignored: str
+    legend: str
+
+
+OPERATORS: Mapping[OpKind, OperatorWords] = {
+    ";": OperatorWords(
+        "Skip-till-next: the next event that matches.",
+        "IGNORE until it matches (skip-till-next)",
+        "; the next that matches",
+    ),
+    ":": OperatorWords(
+        "Skip-till-any: every later event that matches.",
+        "IGNORE any (skip-till-any)",
+        ": any later one",
+    ),
+    ",": OperatorWords(
+        "Strict contiguity: the next event of the query's streams.",
+        "IGNORE nothing (strict contiguity)",
+        ", at the very next instant",
+    ),
+}
+"""The sequence operators by their signs, in the order of legends."""
 
 
 @record

@@ -9,6 +9,7 @@ from pyparsing import Forward
 
 from spaseq.errors import Span
 from spaseq.lang import ast, lexical
+from spaseq.lang.ast.pattern_nodes import OPERATORS
 from spaseq.lang.grammar.rules import (
     INITIALS,
     INTEGER,
@@ -96,8 +97,11 @@ REF = rule(just(NAME), lambda span, name: ast.Ref(name.text, span=span))
 
 # In a sequence, AND is always an operator.
 _GPM = terminal(rf"(?!(?i:AND)(?!\w)){lexical.NAME}", "the name of a GPM", _ref, INITIALS)
+_SIGNS = "".join(OPERATORS)
 _OP = rule(
-    symbols("[,;:]", "a sequence operator", ",;:") + (mark("[") + DURATION + mark("]"))[0, 1], _op
+    symbols(f"[{_SIGNS}]", "a sequence operator", _SIGNS)
+    + (mark("[") + DURATION + mark("]"))[0, 1],
+    _op,
 )
 _BRACE = terminal(r"\{", "a quantifier", Punctuation, "{")
 _COUNTED = _BRACE + INTEGER + (symbols(",", "','", ",") + INTEGER[0, 1])[0, 1] + mark("}")
@@ -106,7 +110,7 @@ _BOUNDS = rule(just(symbols(r"[+*?]", "a quantifier", "+*?")), _short_bounds) | 
 )
 _OWN = (
     mark("[")
-    + rule(symbols("[,;:]", "a sequence operator", ",;:") + DURATION[0, 1], _op)
+    + rule(symbols(f"[{_SIGNS}]", "a sequence operator", _SIGNS) + DURATION[0, 1], _op)
     + mark("]")
 )
 _UNTIL = keyword("UNTIL") + _GPM

@@ -19,6 +19,7 @@ from spaseq.automaton.program.nfa import (
     TakeLabel,
 )
 from spaseq.lang import ast
+from spaseq.lang.ast.pattern_nodes import OPERATORS, OpKind
 from spaseq.lang.format import format_sequence
 from spaseq.lang.sequence import Negation, Repeat, steps
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
@@ -109,7 +110,7 @@ class Picture:
     note: str
     main: Diagram
     panels: tuple[Panel, ...]
-    operators: tuple[str, ...]
+    operators: tuple[OpKind, ...]
     leads: Mapping[int, str]
 
 
@@ -125,7 +126,7 @@ def picture_of(plan: QueryPlan, query: ast.Query, note: str) -> Picture:
         title = f"no {name}" if repeat is None else f"{makes.repeated[repeat]} ends at {name}"
         panels.append(Panel(title, makes.diagram(negated.automaton, f"n{negated.id}_")))
     kinds = {e.join.kind for e in program.edges if e.join is not None}
-    signs = tuple(sign for sign in (";", ":", ",") if sign in kinds)
+    signs = tuple(sign for sign in OPERATORS if sign in kinds)
     return Picture(
         format_sequence(query.sequence),
         note,
@@ -283,11 +284,6 @@ def state_words(box: StateBox) -> tuple[str, ...]:
     return (*lines, *box.conditions, *box.counts, *box.ends)
 
 
-def legend_of(operators: Iterable[str]) -> list[str]:
+def legend_of(operators: Iterable[OpKind]) -> list[str]:
     """What the signs of a picture mean."""
-    meanings = {
-        ";": "; the next that matches",
-        ":": ": any later one",
-        ",": ", at the very next instant",
-    }
-    return [meanings[sign] for sign in operators]
+    return [OPERATORS[sign].legend for sign in operators]
