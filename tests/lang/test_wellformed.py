@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from spaseq.errors import QueryText
 from spaseq.lang.functions import BUILT_INS
 from spaseq.lang.parser import parse_source
+from tests.docs.pages import ROOT
 from tests.lang.good_queries import query
 
 
@@ -112,6 +115,12 @@ def test_aggregates_stand_in_select_having_and_order_by(
     sub_query: str, expected: list[str]
 ) -> None:
     assert sorted(set(messages(sub_query))) == expected
+
+
+def test_the_page_lists_all_functions() -> None:
+    page = (ROOT / "docs" / "lookup.md").read_text("utf-8").partition("\n## Functions\n")[2]
+    listed = page.partition("SPAseq adds")[0].upper()
+    assert set(BUILT_INS) <= set(re.findall(r"\w+", listed))
 
 
 @pytest.mark.parametrize(("name", "arity"), BUILT_INS.items())
