@@ -102,7 +102,9 @@ class PatternStage:
         return known
 
     def match(self, batch: EventBatch, index: VerticalPartition | None = None) -> SolutionBatch:
-        """The solutions of the batch's events, and bare events if stage 2 needs them.
+        """The solutions of the batch's events.
+
+        If stage 2 counts events, those without a solution are rows, too: *bare* events.
 
         There are none if the query does not read the batch's stream. Stages that match one batch
         with one `index` evaluate each basic graph pattern that they have in common once.

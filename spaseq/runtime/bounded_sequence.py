@@ -45,6 +45,8 @@ Report: TypeAlias = "Callable[[], object]"
 class UnitInput:
     """The input of a unit's second stage: sorted solutions of its graph patterns.
 
+    A unit is what is evaluated as one: a query by itself, or a family of queries.
+
     `is_done` says that the answers of a family have been made.
     """
 
