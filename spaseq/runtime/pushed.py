@@ -371,8 +371,8 @@ class PushedQueries:
         With `ahead`, solutions after the watermark are processed, too. That needs a promise: of the
         events that follow, none has the instant of one that came.
         """
-
-        awake = (unit for unit in self._units if not unit.sleeps(watermark))
+        # The others sleep. This asks a thousand in less time than a method of each would take.
+        awake = (u for u in self._units if u.sequence.next_due <= watermark or u.holding)
         answers = self._answers(awake, lambda unit: unit.advance(watermark, ahead))
         self.drop_values(watermark)
         return answers
@@ -390,7 +390,7 @@ class PushedQueries:
         due = self.due(marks)
         self._how.begin(due)
         # One by one: the answers of a query may wake those that read them.
-        awake = (unit for unit in self._units if not unit.sleeps(due[unit]))
+        awake = (u for u in self._units if u.sequence.next_due <= due[u] or u.holding)
         answers = self._answers(awake, lambda unit: unit.advance(due[unit], False))
         self.drop_values(min(marks.values()))
         return answers

@@ -76,7 +76,8 @@ _RECENT = 64
 class PushedUnit:
     """Queries that are evaluated as one: a query by itself, or a family. All read the same streams.
 
-    The members of a family may come and go; a row of its table is never used twice.
+    The members of a family may come and go; a row of its table is never used twice. `holding` are
+    the numbers of queries that hold answers.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class PushedUnit:
         self.queries, self.title = (*self._members.values(),), unit.plan.identity.title
         self._next = max(self._members) + 1  # the number of the next member
         self.sequence = how.sequence(unit)
-        self._holding: set[int] = set()  # queries that hold answers
+        self.holding: set[int] = set()
         self._come: dict[int, QueryPlan] = {}  # members that have no row yet
         self._gone: list[int] = []  # numbers whose rows are not needed any more
         self._tabled = 0 if family is None else len(family.rows)  # in the first table, or in none
@@ -219,21 +220,17 @@ class PushedUnit:
     ) -> Iterator[tuple[PushedQuery, Sequence[Answer]]]:
         """The answers that are certain by a watermark."""
         by_member = self.sequence.advance(watermark, ahead)
-        if not by_member and not self._holding:  # the usual case
+        if not by_member and not self.holding:  # the usual case
             return
-        due, self._holding = sorted({*by_member, *self._holding} & self._members.keys()), set()
+        due, self.holding = sorted({*by_member, *self.holding} & self._members.keys()), set()
         for number in due:
             query = self._members[number]
             answers = [answer for piece in by_member.get(number, ()) for answer in piece]
             certain = query.certain(answers, watermark)
             if query.held:
-                self._holding.add(number)
+                self.holding.add(number)
             if certain:
                 yield query, certain
-
-    def sleeps(self, watermark: int) -> bool:
-        """Whether `advance` to a watermark (ms) gives nothing and changes nothing."""
-        return not self._holding and self.sequence.sleeps(watermark)
 
     def close(self, open_end: int | None = None) -> Iterator[tuple[PushedQuery, Sequence[Answer]]]:
         """The remaining answers; `open_end` is as for `SequenceStage`."""
@@ -257,7 +254,7 @@ class PushedUnit:
 
     def snapshot(self) -> bytes:
         """The state, for `restored_unit`; no query holds answers."""
-        assert not self._holding
+        assert not self.holding
         if self._come or self._gone:
             self._set_rows()
         if self._family is None:

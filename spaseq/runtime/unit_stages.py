@@ -41,8 +41,12 @@ class MatchingStage(Protocol):
 class UnitStage(Protocol):
     """Stage 2 of a unit, as `UnitSequence` documents it.
 
+    Before `next_due` (ms) `advance` gives nothing and changes nothing, unless rows are pushed.
     A state is bytes, or a list of them if the stage is in parts.
     """
+
+    @property
+    def next_due(self) -> int: ...
 
     @property
     def suppressed(self) -> int: ...
@@ -71,8 +75,6 @@ class UnitStage(Protocol):
     def foreseen(self, number: int, until: int) -> Sequence[Answer]: ...
 
     def live_runs(self) -> int: ...
-
-    def sleeps(self, watermark: int) -> bool: ...
 
     def waits_after(self, watermark: int) -> bool: ...
 

@@ -70,7 +70,9 @@ class UnitSequence:
         self._horizon += longest_wait(plan.inputs.windows)
         self._open_until: int | None = _NEVER  # see `waits_after`; None if it is not known
         self._is_quiet = False  # no rows have come since the last call of `advance`
-        self._next_due = _NEVER  # see `sleeps`
+        # The time (ms) before which `advance` gives nothing and changes nothing, unless rows come:
+        # most queries of a server wait for a window that closes in a while.
+        self.next_due = _NEVER
         self._is_limited = options.most_waiting is not None
         self._waiting = WaitingRows.of(plan)
         self._buffer = ReorderBuffer(plan.patterns.columns)  # empty if no rows wait
@@ -134,15 +136,7 @@ class UnitSequence:
             self._stage.push(rows)
 
     def _wake(self) -> None:
-        self._is_quiet, self._next_due = False, _NEVER
-
-    def sleeps(self, watermark: int) -> bool:
-        """Whether `advance` to a watermark (ms) gives nothing and changes nothing.
-
-        Most queries of a server wait for a window that closes in a while, and watermarks rise each
-        second.
-        """
-        return watermark < self._next_due
+        self._is_quiet, self.next_due = False, _NEVER
 
     def _wait_no_longer(self) -> None:
         """Let the evaluator have all rows from now on; it takes single events in less time."""
@@ -187,7 +181,7 @@ class UnitSequence:
     def _advanced(self, watermark: int, ahead: bool) -> Sequence[Answer]:
         answers = self._evaluated(watermark, ahead)
         if self._is_quiet:  # with rows at each call, it would be in vain
-            self._next_due = self._due_next()
+            self.next_due = self._due_next()
         self._is_quiet = True
         return answers
 

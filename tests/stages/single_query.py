@@ -17,9 +17,13 @@ class SingleQuery:
 
     def __init__(self, plan: QueryPlan, knowledge: KnowledgeBase | None = None) -> None:
         self.unit = UnitSequence(UnitPlan({0: plan}), knowledge=knowledge)
-        self.push, self.sleeps, self.partials = self.unit.push, self.unit.sleeps, self.unit.partials
+        self.push, self.partials = self.unit.push, self.unit.partials
         self.live_runs, self.waits = self.unit.live_runs, self.unit.waits
         self.snapshot, self.restore = self.unit.snapshot, self.unit.restore
+
+    def sleeps(self, watermark: int) -> bool:
+        """Whether `advance` to a watermark (ms) gives nothing and changes nothing."""
+        return watermark < self.unit.next_due
 
     def advance(self, watermark: int, ahead: bool = False) -> list[Answer]:
         """The answers that are certain by a watermark."""

@@ -21,7 +21,7 @@ from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import UsageError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.kb.knowledge_versions import Values
+from spaseq.kb.knowledge_versions import EARLIEST, Values
 from spaseq.plan.families import Family, UnitPlan
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -215,6 +215,11 @@ class RemoteSequence:
         return sorted(partials, key=PartialAnswer.order_key)
 
     @property
+    def next_due(self) -> int:
+        """No time (ms) is before it: only workers could tell when something is due."""
+        return EARLIEST
+
+    @property
     def suppressed(self) -> int:
         """The number of answers beyond the limit so far."""
         return sum(part.suppressed for part in self._parts)
@@ -227,10 +232,6 @@ class RemoteSequence:
     def live_runs(self) -> int:
         """The number of partial matches that waited after the last batch."""
         return sum(part.live for part in self._parts)
-
-    def sleeps(self, watermark: int) -> bool:
-        """False: only workers could tell."""
-        return False
 
     def waits_after(self, watermark: int) -> bool:
         """Whether answers may come, or state may leave, as time passes."""
