@@ -137,13 +137,13 @@ class AnswerBatch(Sequence[Answer]):
         return len(self.trace)
 
     @overload
-    def __getitem__(self, place: int) -> Answer: ...
+    def __getitem__(self, index: int) -> Answer: ...
 
     @overload
-    def __getitem__(self, place: slice) -> list[Answer]: ...
+    def __getitem__(self, index: slice) -> list[Answer]: ...
 
-    def __getitem__(self, place: int | slice) -> Answer | list[Answer]:
-        chosen = range(len(self))[place]
+    def __getitem__(self, index: int | slice) -> Answer | list[Answer]:
+        chosen = range(len(self))[index]
         if isinstance(chosen, int):
             return next(iter(self.part(chosen, chosen + 1)))
         return [*self.take(np.array(chosen, np.intp))]
@@ -225,9 +225,9 @@ class AnswerBatch(Sequence[Answer]):
         pairs = {v: column.pairs(v) for v, column in columns.items()}
         optional = {v for v, column in columns.items() if column.codes.min() < 0}
         bindings = self._bindings(projected, pairs, optional)
-        own = bindings if singles == projected else self._bindings(singles, pairs, optional)
+        every = bindings if singles == projected else self._bindings(singles, pairs, optional)
         ends = self._instants(self.first), self._instants(self.last)
-        fields = *ends, self._traces(), bindings, own, self._lists()
+        fields = *ends, self._traces(), bindings, every, self._lists()
         return map(_answer, zip(*fields, repeat(None), repeat(None), strict=False))
 
     def _instants(self, rows: Int64s) -> Iterator[tuple[int, int]]:
@@ -270,8 +270,8 @@ class AnswerBatch(Sequence[Answer]):
         }
         lists = []
         for begin, end in pairwise([0, *self.solutions.ends.tolist()]):
-            own = (
+            named_values = (
                 (v, tuple([x for x in xs[begin:end] if x is not None])) for v, xs in values.items()
             )
-            lists.append(tuple([pair for pair in own if pair[1]]))
+            lists.append(tuple([pair for pair in named_values if pair[1]]))
         return lists

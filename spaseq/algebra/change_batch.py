@@ -66,21 +66,21 @@ class ChangeBatch(Sequence[Answer]):
         return map(self._changing, self.answers)
 
     @overload
-    def __getitem__(self, place: int) -> Answer: ...
+    def __getitem__(self, index: int) -> Answer: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Answer]: ...
-    def __getitem__(self, place: int | slice) -> Answer | list[Answer]:
-        if isinstance(place, slice):
-            return [*map(self._changing, self.answers[place])]
-        return self._changing(self.answers[place])
+    def __getitem__(self, index: slice) -> list[Answer]: ...
+    def __getitem__(self, index: int | slice) -> Answer | list[Answer]:
+        if isinstance(index, slice):
+            return [*map(self._changing, self.answers[index])]
+        return self._changing(self.answers[index])
 
     def __radd__(self, others: list[Answer]) -> list[Answer]:
         return [*others, *self]
 
     def _changing(self, answer: Answer) -> Answer:
-        found = constructed(self.template, self.query, answer)
-        assert found is not None  # it removes something
-        return found
+        change = constructed(self.template, self.query, answer)
+        assert change is not None  # it removes something
+        return change
 
     def events(self, stream: str, counter: InstantCounter) -> EventBatch:
         """The answers as events of the stream of changes.

@@ -38,7 +38,7 @@ class Template:
     def variables(self) -> tuple[str, ...]:
         """The variables and blank nodes in the triples, each once."""
         terms = [t for triple in self.triples for t in triple.terms]
-        terms += [t for _, own in self.composed for t in own]
+        terms += [t for _, composed in self.composed for t in composed]
         return tuple(dict.fromkeys(t.name for t in terms if isinstance(t, ast.Var)))
 
 
@@ -49,8 +49,8 @@ def template_of(form: ast.Construct, stream: str | None) -> Template:
 
 def change_template_of(form: ast.Maintain) -> Template:
     """The template of a query that maintains a graph."""
-    found = _patterns((*form.deleted, *form.inserted), None)
-    return Template(*found, form.graph.value, len(form.deleted))
+    patterns = _patterns((*form.deleted, *form.inserted), None)
+    return Template(*patterns, form.graph.value, len(form.deleted))
 
 
 def _patterns(

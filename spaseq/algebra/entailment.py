@@ -217,10 +217,10 @@ class _Rewriting:
         for number, (names, ends) in enumerate(both):
             if names or not (number or inverse):
                 triple = n.TriplePattern(ends[0], _PROPERTY_READ, ends[1])
-                found = _together(list(self.ways(triple)), triple)
+                others = _together(list(self.ways(triple)), triple)
                 if names:
-                    found = n.Filter(ast.In(_PROPERTY_READ, names, negated=True), found)
-                arms.append(n.Project(found, tuple(sorted(possible(pattern)))))
+                    others = n.Filter(ast.In(_PROPERTY_READ, names, negated=True), others)
+                arms.append(n.Project(others, tuple(sorted(possible(pattern)))))
         return folded(n.Union, arms)
 
 

@@ -59,15 +59,15 @@ class GraphBatch(Sequence[Answer]):
         return len(self.answers)
 
     @overload
-    def __getitem__(self, place: int) -> Answer: ...
+    def __getitem__(self, index: int) -> Answer: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Answer]: ...
-    def __getitem__(self, place: int | slice) -> Answer | list[Answer]:
-        if isinstance(place, slice):
-            begin, end, step = place.indices(len(self))
-            return [*self._part(begin, max(begin, end))] if step == 1 else [*self][place]
-        own = range(len(self))[place]
-        return next(self._part(own, own + 1)._made())
+    def __getitem__(self, index: slice) -> list[Answer]: ...
+    def __getitem__(self, index: int | slice) -> Answer | list[Answer]:
+        if isinstance(index, slice):
+            begin, end, step = index.indices(len(self))
+            return [*self._part(begin, max(begin, end))] if step == 1 else [*self][index]
+        number = range(len(self))[index]
+        return next(self._part(number, number + 1)._made())
 
     def __radd__(self, others: list[Answer]) -> list[Answer]:
         return [*others, *self]
@@ -82,15 +82,15 @@ class GraphBatch(Sequence[Answer]):
             yield self._part(begin, min(begin + PIECE, len(self)))
 
     def _part(self, begin: int, end: int) -> GraphBatch:
-        own = slice(begin, end)
-        triples = [(s.take(own), p.take(own), o.take(own)) for s, p, o in self.triples]
+        rows = slice(begin, end)
+        triples = [(s.take(rows), p.take(rows), o.take(rows)) for s, p, o in self.triples]
         events = self.events.slice(begin, end - begin)
-        return GraphBatch(self.answers.part(begin, end), events, triples, self.kept[:, own])
+        return GraphBatch(self.answers.part(begin, end), events, triples, self.kept[:, rows])
 
     def _made(self) -> Iterator[Answer]:
         if not len(self):
             return iter(())
-        texts = [zip(*(own.texts() for own in triple), strict=True) for triple in self.triples]
+        texts = [zip(*(each.texts() for each in triple), strict=True) for triple in self.triples]
         graphs: Iterator[tuple[Triple, ...]] = zip(*texts, strict=True)
         if not self.kept.all():
             masks = self.kept.T.tolist()
@@ -147,14 +147,14 @@ def graphs_of(answers: AnswerBatch, template: Template, query: str) -> GraphBatc
 
 def _are_equal(first: TripleColumns, second: TripleColumns) -> Bools:
     """[n] whether two triples are equal."""
-    found = np.ones(len(first[0]), np.bool_)
-    for place in (1, 2, 0):  # predicates differ most often
-        one, other = first[place], second[place]
+    is_equal = np.ones(len(first[0]), np.bool_)
+    for position in (1, 2, 0):  # predicates differ most often
+        one, other = first[position], second[position]
         if len(one.terms) == len(other.terms) == 1 and one.terms[0] != other.terms[0]:
             return np.zeros(len(one), np.bool_)
         codes = TermColumn.concat([one, other]).codes
-        found &= codes[: len(one)] == codes[len(one) :]
-    return found
+        is_equal &= codes[: len(one)] == codes[len(one) :]
+    return is_equal
 
 
 # --- keys -----------------------------------------------------------------------------------------
@@ -186,9 +186,9 @@ def _order_keys(answers: AnswerBatch) -> TextArray:
         "\0",
     ]
     for name in names.singles:
-        own = PlacedTexts.of(answers.column(name))
-        bound = np.where(own.places >= 0, np.int32(0), np.int32(UNBOUND))
-        parts += [_where(f"{name}\1", bound), own, _where("\1", bound)]
+        terms = PlacedTexts.of(answers.column(name))
+        bound = np.where(terms.places >= 0, np.int32(0), np.int32(UNBOUND))
+        parts += [_where(f"{name}\1", bound), terms, _where("\1", bound)]
     return joined([*parts, "\0"], len(answers))
 
 

@@ -33,8 +33,8 @@ def together(changes: Iterable[GraphChange]) -> GraphChange:
     for change in changes:
         comes.update(dict.fromkeys(change.deleted, False))
         comes.update(dict.fromkeys(change.inserted, True))
-    gone = tuple(triple for triple, own in comes.items() if not own)
-    return GraphChange(gone, tuple(triple for triple, own in comes.items() if own))
+    gone = tuple(triple for triple, does_come in comes.items() if not does_come)
+    return GraphChange(gone, tuple(triple for triple, does_come in comes.items() if does_come))
 
 
 def changes_of(graph: str) -> str:
@@ -69,16 +69,16 @@ def fits(pattern: Sequence[str], terms: Sequence[str], known: dict[str, str]) ->
     True
     """
     for wanted, term in zip(pattern, terms, strict=True):
-        own = wanted[1:-1] if wanted.startswith(f"<{_WILDCARD}") else wanted
-        if is_wildcard(own):
-            if known.setdefault(own, term) != term:
+        variable = wanted[1:-1] if wanted.startswith(f"<{_WILDCARD}") else wanted
+        if is_wildcard(variable):
+            if known.setdefault(variable, term) != term:
                 return False
-        elif looks_inside(own):
+        elif looks_inside(variable):
             if not is_triple_term(term):
                 return False
-            if not fits(triple_term_parts(own), triple_term_parts(term), known):
+            if not fits(triple_term_parts(variable), triple_term_parts(term), known):
                 return False
-        elif own != term:
+        elif variable != term:
             return False
     return True
 
@@ -99,7 +99,7 @@ def change_of(event: Iterable[Triple]) -> GraphChange:
     >>> change_of([deletion("<a>", "<p>", "?o"), insertion("<a>", "<p>", "<b>")])
     GraphChange(deleted=(('<a>', '<p>', '?o'),), inserted=(('<a>', '<p>', '<b>'),))
     """
-    found: dict[str, list[Triple]] = {DELETED: [], INSERTED: []}
+    by_verb: dict[str, list[Triple]] = {DELETED: [], INSERTED: []}
     for s, p, o in event:
-        found[p[0]].append((s, p[1:], o))
-    return GraphChange(tuple(found[DELETED]), tuple(found[INSERTED]))
+        by_verb[p[0]].append((s, p[1:], o))
+    return GraphChange(tuple(by_verb[DELETED]), tuple(by_verb[INSERTED]))

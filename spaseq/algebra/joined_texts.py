@@ -67,7 +67,7 @@ def _together(tables: Sequence[TextArray]) -> tuple[Bytes, Int64s, Int64s]:
     different = {id(table): table for table in tables}
     texts = [bytes_of(table) for table in different.values()]
     begins = np.cumsum([0, *(len(data) for data, _ in texts)])
-    offsets = [own + begin for (_, own), begin in zip(texts, begins, strict=False)]
+    offsets = [ends + begin for (_, ends), begin in zip(texts, begins, strict=False)]
     first = dict(zip(different, np.cumsum([0, *map(len, offsets)]), strict=False))
     data = np.concatenate([*(data for data, _ in texts), np.zeros(WIDTH, np.uint8)])
     return data, np.concatenate(offsets), np.array([first[id(table)] for table in tables])
@@ -94,7 +94,7 @@ def joined_runs(texts: TextArray, runs: Runs, separator: str) -> list[Part]:
     """Parts that write the texts of each run, separated."""
     if width := runs.width:
         places = runs.places.reshape(-1, width).astype(np.int32)
-        parts = [part for own in places.T for part in (separator, PlacedTexts(texts, own))]
+        parts = [part for column in places.T for part in (separator, PlacedTexts(texts, column))]
         return parts[1:]
     ends = np.concatenate([[0], runs.ends])
     lists = pa.LargeListArray.from_arrays(pa.array(ends), texts.take(pa.array(runs.places)))

@@ -20,9 +20,9 @@ def needs(pattern: n.Pattern, parameters: Collection[str] = ()) -> frozenset[Nee
     >>> sorted(needs(n.LeftJoin(price, n.BGP((n.TriplePattern(Var("s"), Var("p"), Var("o")),)))))
     [('<http://e/p>', '"1"')]
     """
-    found = _needs(pattern, parameters)
-    told = {predicate for predicate, target in found if target is not None}
-    return frozenset(need for need in found if need[1] is not None or need[0] not in told)
+    all_needs = _needs(pattern, parameters)
+    told = {predicate for predicate, target in all_needs if target is not None}
+    return frozenset(need for need in all_needs if need[1] is not None or need[0] not in told)
 
 
 def _needs(pattern: n.Pattern, parameters: Collection[str]) -> frozenset[Need]:

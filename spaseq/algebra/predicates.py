@@ -20,12 +20,12 @@ Predicates = frozenset[str] | None
 
 def together(parts: Iterable[Predicates]) -> Predicates:
     """The predicates of all parts."""
-    found: set[str] = set()
+    predicates: set[str] = set()
     for part in parts:
         if part is None:
             return None
-        found |= part
-    return frozenset(found)
+        predicates |= part
+    return frozenset(predicates)
 
 
 def predicates_read(pattern: n.Pattern, schema: Schema | None = None) -> Predicates:
@@ -38,7 +38,7 @@ def predicates_read(pattern: n.Pattern, schema: Schema | None = None) -> Predica
     """
     match pattern:
         case n.BGP(triples):
-            return together(_of_term(own.predicate) for own in triples if not is_part(own))
+            return together(_of_term(triple.predicate) for triple in triples if not is_part(triple))
         case n.Path(_, path, _):
             return _of_path(path)
         case n.Graph() | n.Service() | n.EventName():

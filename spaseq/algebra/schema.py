@@ -120,9 +120,9 @@ class Schema:
 
         The inverse of rdf:type is left out: see `types_of_classes`.
         """
-        found = dict(self._typings)
-        found.pop((TYPE, True), None)
-        return found
+        typings = dict(self._typings)
+        typings.pop((TYPE, True), None)
+        return typings
 
     @cached_property
     def types_of_classes(self) -> tuple[str, ...]:
@@ -131,15 +131,15 @@ class Schema:
 
     @cached_property
     def _typings(self) -> Mapping[Signed, frozenset[str]]:
-        found: dict[Signed, set[str]] = {}
+        by_signed: dict[Signed, set[str]] = {}
         for axiom, backwards in ((_DOMAIN, False), (_RANGE, True)):
             for name, cls in self._pairs(axiom):
                 for below, sign in self.subproperties(name):
-                    place = below, sign != backwards
-                    found.setdefault(place, set()).update(self.superclasses(cls))
-        for classes in found.values():  # subjects of rdf:type are in its domain
-            classes |= found.get((TYPE, False), set())
-        return {place: frozenset(classes) for place, classes in sorted(found.items())}
+                    signed = below, sign != backwards
+                    by_signed.setdefault(signed, set()).update(self.superclasses(cls))
+        for classes in by_signed.values():  # subjects of rdf:type are in its domain
+            classes |= by_signed.get((TYPE, False), set())
+        return {signed: frozenset(classes) for signed, classes in sorted(by_signed.items())}
 
     # --- properties -----------------------------------------------------------------------------
 
@@ -186,8 +186,8 @@ class Schema:
 
     def transitive(self, name: str) -> tuple[Signed, ...]:
         """The transitive properties among a property and the signed properties below it."""
-        found = self._instances(_TRANSITIVE)
-        return tuple(signed for signed in self.subproperties(name) if signed[0] in found)
+        transitive = self._instances(_TRANSITIVE)
+        return tuple(signed for signed in self.subproperties(name) if signed[0] in transitive)
 
     def holds_types(self, name: str) -> bool:
         """Whether triples with rdf:type entail triples with the property."""
@@ -197,16 +197,16 @@ class Schema:
     def transitive_types(self) -> tuple[str, ...]:
         """Transitive properties above or below rdf:type, which cannot be rewritten."""
         below = {q for q, _ in self.subproperties(TYPE)}
-        found = self._instances(_TRANSITIVE)
-        return tuple(sorted(name for name in found if name in below or self.holds_types(name)))
+        transitive = self._instances(_TRANSITIVE)
+        return tuple(sorted(name for name in transitive if name in below or self.holds_types(name)))
 
     @cached_property
     def transitive_pairs(self) -> tuple[tuple[str, str, bool], ...]:
         """(transitive property, property above it or above its inverse, whether its inverse)."""
         names = sorted(self._instances(_TRANSITIVE))
-        own = {(name, name, False) for name in names}
+        themselves = {(name, name, False) for name in names}
         above = {pair for pair in self.property_pairs if pair[0] in names}
-        return tuple(sorted(own | above))
+        return tuple(sorted(themselves | above))
 
     def _pairs(self, predicate: str) -> set[tuple[str, str]]:
         return {(s, o) for s, p, o in self.axioms if p == predicate}
@@ -231,17 +231,17 @@ def _closed(edges: Iterable[tuple[object, object]]) -> dict:  # type: ignore[typ
 
 
 def _reached(start: object, after: Mapping[object, set[object]]) -> set[object]:
-    found, todo = {start}, [start]
+    reached, todo = {start}, [start]
     while todo:
-        for node in after[todo.pop()] - found:
-            found.add(node)
+        for node in after[todo.pop()] - reached:
+            reached.add(node)
             todo.append(node)
-    return found
+    return reached
 
 
 def _turned(edges: Mapping) -> dict:  # type: ignore[type-arg]
-    found: dict[object, set[object]] = {}
+    turned: dict[object, set[object]] = {}
     for a, above in edges.items():
         for b in above:
-            found.setdefault(b, set()).add(a)
-    return {node: frozenset(below) for node, below in found.items()}
+            turned.setdefault(b, set()).add(a)
+    return {node: frozenset(below) for node, below in turned.items()}

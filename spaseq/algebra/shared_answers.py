@@ -44,13 +44,13 @@ class SharedPart(Sequence[Answer]):
         return self.end - self.begin
 
     @overload
-    def __getitem__(self, place: int) -> Answer: ...
+    def __getitem__(self, index: int) -> Answer: ...
 
     @overload
-    def __getitem__(self, place: slice) -> list[Answer]: ...
+    def __getitem__(self, index: slice) -> list[Answer]: ...
 
-    def __getitem__(self, place: int | slice) -> Answer | list[Answer]:
-        return self._own()[place]
+    def __getitem__(self, index: int | slice) -> Answer | list[Answer]:
+        return self._own()[index]
 
     def __iter__(self) -> Iterator[Answer]:
         return iter(self._own())

@@ -47,8 +47,8 @@ class _Writer:
     def pattern(self, pattern: n.Pattern) -> str:
         match pattern:
             case n.BGP(triples):
-                own = [triple for triple in triples if not is_part(triple)]
-                return " ".join(f"{' '.join(self.term(t) for t in x.terms)} ." for x in own)
+                stated = [triple for triple in triples if not is_part(triple)]
+                return " ".join(f"{' '.join(self.term(t) for t in x.terms)} ." for x in stated)
             case n.Path(subject, path, object_):
                 return f"{self.term(subject)} {_TERMS.path(path)} {self.term(object_)} ."
             case n.Join(left, right):

@@ -63,8 +63,8 @@ def substituted(pattern: n.Pattern, values: Values) -> n.Pattern:
             shown = {v: t for v, t in values.items() if v in variables or n.is_reserved(v)}
             return n.Project(substituted(inner, shown), variables)
         case n.Extend(inner, variable):
-            found = _with_expressions(pattern, values)
-            return _knowing(found, values, (variable,))
+            replaced = _with_expressions(pattern, values)
+            return _knowing(replaced, values, (variable,))
         case _:
             return _with_expressions(pattern, values)
 

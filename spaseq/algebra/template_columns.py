@@ -54,14 +54,17 @@ def column_of(answers: AnswerBatch, term: PatternTerm) -> TermColumn:
 
 def are_allowed(triple: TripleColumns) -> Bools:
     """[n] whether the terms of a triple are bound, and allowed by RDF where they stand."""
-    found: Bools = np.logical_and.reduce(
-        [_allowed(own, *place) for own, place in zip(triple, _ALLOWED, strict=True)]
+    is_allowed: Bools = np.logical_and.reduce(
+        [
+            _allowed(column, *test_and_sure)
+            for column, test_and_sure in zip(triple, _ALLOWED, strict=True)
+        ]
     )
-    return found
+    return is_allowed
 
 
 def event_batch(
-    place: tuple[str, InstantCounter],
+    stream_counter: tuple[str, InstantCounter],
     time: Int64s,
     names: EventNames,
     triples: Sequence[TripleColumns],
@@ -72,8 +75,8 @@ def event_batch(
 
     Unless they are `joined`, equal terms may have several codes.
     """
-    stream, counter = place
-    columns, n = [own for triple in triples for own in triple], len(time)
+    stream, counter = stream_counter
+    columns, n = [column for triple in triples for column in triple], len(time)
     if joined:
         whole = TermColumn.concat(columns)
         codes, terms = whole.codes, whole.terms
@@ -125,5 +128,5 @@ def _allowed(column: TermColumn, test: Callable[[str], bool], sure: str) -> Bool
     unsure = np.flatnonzero(~fine)
     for code, text in zip(unsure.tolist(), terms.take(unsure).to_pylist(), strict=True):
         fine[code] = test(f'"{_end_of(text)}' if text[0] == '"' else text)
-    found: Bools = np.append(fine, False)[used.codes]  # the last is that of unbound rows
-    return found
+    is_allowed: Bools = np.append(fine, False)[used.codes]  # the last is that of unbound rows
+    return is_allowed

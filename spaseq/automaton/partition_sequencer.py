@@ -54,9 +54,9 @@ def entries_of(
     stream, time = rows.stream.tolist(), rows.time.tolist()
     k, numbers, event = rows.k.tolist(), rows.gpm.tolist(), rows.event.texts()
     for i in rows.rows():
-        own = values[i]
-        assert own is not None or numbers[i] == BARE
-        row = None if own is None else (stream[i], time[i], k[i], event[i], own)
+        values_of_gpm = values[i]
+        assert values_of_gpm is not None or numbers[i] == BARE
+        row = None if values_of_gpm is None else (stream[i], time[i], k[i], event[i], values_of_gpm)
         yield time[i], k[i], stream[i], numbers[i], keys[i], row
 
 
@@ -171,10 +171,10 @@ class PartitionSequencer:
 
     def _waiting(self, limit: WaitingLimit) -> Counter[Member]:
         """How many partial matches of each member wait."""
-        found = Counter[Member]()
+        counts = Counter[Member]()
         for key, partition in self._partitions.items():
-            found[limit.member(key)] += partition.live_runs(self._now)
-        return found
+            counts[limit.member(key)] += partition.live_runs(self._now)
+        return counts
 
     def _check(self, limit: WaitingLimit, instant: Instant) -> None:
         """Look whether too many partial matches wait; forget the members that exceed the limit."""
@@ -183,7 +183,7 @@ class PartitionSequencer:
         if not over or limit.is_over:
             return
         gone = [key for key in self._partitions if limit.member(key) in over]
-        self._pending = [own for own in self._pending if limit.member(own[2]) not in over]
+        self._pending = [match for match in self._pending if limit.member(match[2]) not in over]
         heapq.heapify(self._pending)
         for key in gone:
             del self._partitions[key]
@@ -246,11 +246,11 @@ class PartitionSequencer:
 
 def _without_later_twins(matches: Iterable[PartitionMatch]) -> list[PartitionMatch]:
     """Drop the matches that wait for the close of their windows although equal ones do not."""
-    found = list(matches)
-    ended = {m.trace: m for m in found if m.close is None}
+    all_matches = list(matches)
+    ended = {m.trace: m for m in all_matches if m.close is None}
     if not ended:
-        return found
-    return [m for m in found if m.close is None or not _are_twins(m, ended.get(m.trace))]
+        return all_matches
+    return [m for m in all_matches if m.close is None or not _are_twins(m, ended.get(m.trace))]
 
 
 def _are_twins(match: PartitionMatch, other: PartitionMatch | None) -> bool:

@@ -51,10 +51,12 @@ class SingleStepSequencer:
 
     def run(self, rows: SolutionBatch, watermark: int) -> Iterable[SequenceMatch]:
         """The matches of rows that are later than all before."""
-        own = rows.take(np.array([*rows.rows()], np.intp))
-        own = own.take(np.flatnonzero(own.gpm == self._gpm))
-        self._count(len(own))
-        for solution, time in zip(self._reader.of_columns(own), own.time.tolist(), strict=True):
+        distinct_rows = rows.take(np.array([*rows.rows()], np.intp))
+        distinct_rows = distinct_rows.take(np.flatnonzero(distinct_rows.gpm == self._gpm))
+        self._count(len(distinct_rows))
+        for solution, time in zip(
+            self._reader.of_columns(distinct_rows), distinct_rows.time.tolist(), strict=True
+        ):
             yield match_of(([solution], time, NO_LISTS, None))
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[SequenceMatch]:
@@ -72,13 +74,13 @@ class SingleStepSequencer:
     def enumerated(self, rows: SolutionBatch, most_bytes: int) -> Iterator[NumberedMatches]:
         """The numbers of the rows of all matches, once; as `SetSequencer.enumerated`."""
         order = [np.flatnonzero(rows.gpm == self._gpm)] if (rows.gpm != self._gpm).any() else []
-        own = rows.take(order[0]) if order else rows
-        numbers = np.arange(len(own))
-        self._count(len(own))
-        pieces = [EnumeratedMatches(numbers, np.stack([numbers + 1, own.time], axis=1))]
-        self._builder.begin(own, 0)
-        yield NumberedMatches(0, order, pieces if len(own) else [], self._builder)
-        self._builder.end(np.zeros(len(own), np.uint8))
+        distinct_rows = rows.take(order[0]) if order else rows
+        numbers = np.arange(len(distinct_rows))
+        self._count(len(distinct_rows))
+        pieces = [EnumeratedMatches(numbers, np.stack([numbers + 1, distinct_rows.time], axis=1))]
+        self._builder.begin(distinct_rows, 0)
+        yield NumberedMatches(0, order, pieces if len(distinct_rows) else [], self._builder)
+        self._builder.end(np.zeros(len(distinct_rows), np.uint8))
 
     def _count(self, taken: int) -> None:
         if taken:

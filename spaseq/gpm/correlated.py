@@ -55,8 +55,8 @@ class CorrelatedEvaluator:
         """
         self._window_of = window_of
         self._plan, self._on_bad, self._limits = plan, on_bad, limits
-        patterns = [own.pattern for own in plan.patterns.gpms if own.correlation is not None]
-        asks = any(asks_endpoints(own, knowledge.endpoints) for own in patterns)
+        patterns = [each.pattern for each in plan.patterns.gpms if each.correlation is not None]
+        asks = any(asks_endpoints(each, knowledge.endpoints) for each in patterns)
         # Whoever keeps account of what endpoints answer must see each use of an answer.
         remembered = (
             0 if asks and knowledge.asked is not None else thresholds.current.remembered_results
@@ -87,9 +87,9 @@ class CorrelatedEvaluator:
         if gpm not in self._plain:
             from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
 
-            own, expressions = self._plan.patterns.gpms[gpm], self._plan.expressions
+            gpm_plan, expressions = self._plan.patterns.gpms[gpm], self._plan.expressions
             given = self._evaluator, expressions, self._limits
-            self._plain[gpm] = CorrelatedEvent.of(own.pattern, own.variables, *given)
+            self._plain[gpm] = CorrelatedEvent.of(gpm_plan.pattern, gpm_plan.variables, *given)
         return self._plain[gpm]
 
     def _for_values(self, gpm: int, values: Values) -> CorrelatedEvent | None:
@@ -102,9 +102,9 @@ class CorrelatedEvaluator:
         elif ready[key] is None and gpm not in self._in_columns:
             from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
 
-            own, expressions = self._plan.patterns.gpms[gpm], self._plan.expressions
-            given = own.variables, self._evaluator, expressions, self._limits
-            pattern = substituted(own.pattern, dict(values))
+            gpm_plan, expressions = self._plan.patterns.gpms[gpm], self._plan.expressions
+            given = gpm_plan.variables, self._evaluator, expressions, self._limits
+            pattern = substituted(gpm_plan.pattern, dict(values))
             ready[key] = CorrelatedEvent.substituted(pattern, *given)
             if ready[key] is None:
                 self._in_columns.add(gpm)
@@ -120,28 +120,30 @@ class CorrelatedEvaluator:
 
     def _solve(self, gpm: int, event: str, values: Values) -> tuple[Terms, ...]:
         """The terms of each solution, in order of the GPM's variables; EVENT stays unbound."""
-        plan, own = self._plan, self._plan.patterns.gpms[gpm]
+        plan, gpm_plan = self._plan, self._plan.patterns.gpms[gpm]
         window = None if self._window_of is None else self._window_of(event)
         if window is None:
             rows = self._rows(gpm, event, values)
             if rows is not None:
                 return tuple(dict.fromkeys(rows))
         index, known = (None, {}) if window is None else window
-        pattern = substituted(own.pattern, {**known, **dict(values)})
+        pattern = substituted(gpm_plan.pattern, {**known, **dict(values)})
         evaluator = self._evaluator(pattern, index is not None)
         if index is None:
             batch = batch_from_events("", [(0, None, event_triples(event))], InstantCounter())
             index = VerticalPartition(batch)
-        found = evaluator.evaluate(index)
+        solutions = evaluator.evaluate(index)
         for failed in evaluator.services.take_failures():
             self._on_bad(
-                BadInput(failed.url, None, f"no answer: {failed.reason}", _shown(own.name, event))
+                BadInput(
+                    failed.url, None, f"no answer: {failed.reason}", _shown(gpm_plan.name, event)
+                )
             )
         for reason in evaluator.take_exceeding().values():
-            self._on_bad(over_limit(plan.identity.name, reason, _shown(own.name, event)))
+            self._on_bad(over_limit(plan.identity.name, reason, _shown(gpm_plan.name, event)))
         columns = [
-            _texts(found, v) if v not in known else [known[v]] * len(found.event)
-            for v in own.variables
+            _texts(solutions, v) if v not in known else [known[v]] * len(solutions.event)
+            for v in gpm_plan.variables
         ]
         return tuple(dict.fromkeys(zip(*columns, strict=True)))
 
@@ -152,9 +154,9 @@ def _shown(gpm: str, event: str) -> str:
     return f"an event of {gpm} with {text[:_SHOWN]}"
 
 
-def _texts(found: EventSolutions, variable: str) -> list[str | None]:
-    codes = found.columns.get(variable)
-    size = len(found.event)
+def _texts(solutions: EventSolutions, variable: str) -> list[str | None]:
+    codes = solutions.columns.get(variable)
+    size = len(solutions.event)
     if codes is None:
         return [None] * size
-    return [None if c < 0 else found.terms[c] for c in codes.tolist()]
+    return [None if c < 0 else solutions.terms[c] for c in codes.tolist()]

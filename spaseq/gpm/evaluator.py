@@ -53,30 +53,30 @@ class MeasuredOperators(PatternOperators):
         if isinstance(pattern, _PLAIN):
             return super()._evaluate(pattern, active)
         with self._measures.inside(pattern) as measure:
-            found = super()._evaluate(pattern, active)
-            measure.took(found.size, bytes_of(found))
-        return found
+            solutions = super()._evaluate(pattern, active)
+            measure.took(solutions.size, bytes_of(solutions))
+        return solutions
 
     def _basic(self, parts: Conjunction, source: TripleSource) -> Iterator[Solutions]:
         if not isinstance(source, VerticalPartition):
             yield from super()._basic(parts, source)
         elif parts.bgp is not None:
             with self._measures.inside(parts.triples) as measure:
-                found = parts.bgp.solutions(source)
-                measure.took(found.size, bytes_of(found))
-            yield found
+                solutions = parts.bgp.solutions(source)
+                measure.took(solutions.size, bytes_of(solutions))
+            yield solutions
 
-    def _test(self, expr: ast.Expr, found: Solutions, active: ActiveGraph) -> Bools:
+    def _test(self, expr: ast.Expr, solutions: Solutions, active: ActiveGraph) -> Bools:
         with self._measures.inside(expr) as measure:
-            passed = super()._test(expr, found, active)
-            measure.took(int(passed.sum()), rows_in=found.size)
+            passed = super()._test(expr, solutions, active)
+            measure.took(int(passed.sum()), rows_in=solutions.size)
         return passed
 
 
-def bytes_of(found: Solutions) -> int:
+def bytes_of(solutions: Solutions) -> int:
     """The bytes of the columns of some solutions."""
-    own = 0 if found.event is None else int(found.event.nbytes)
-    return own + sum(int(column.nbytes) for column in found.columns.values())
+    of_events = 0 if solutions.event is None else int(solutions.event.nbytes)
+    return of_events + sum(int(column.nbytes) for column in solutions.columns.values())
 
 
 @record
@@ -187,21 +187,23 @@ class GpmEvaluator:
     def _in_parts(self, index: VerticalPartition, first: int) -> EventSolutions:
         """The solutions of a batch, part by part."""
         events = np.arange(len(index.batch), dtype=np.int64)
-        found = []
+        parts = []
         for some in np.array_split(events, min(thresholds.current.budget_parts, len(events))):
             part = self._within_limits(index.part(some), first + int(some[0]))
-            found.append((part.event + some[0], part.columns))
-        columns = {v: np.concatenate([own[v] for _, own in found]) for v in self._variables}
-        return EventSolutions(np.concatenate([e for e, _ in found]), columns, index.lexicon)
+            parts.append((part.event + some[0], part.columns))
+        columns = {v: np.concatenate([c[v] for _, c in parts]) for v in self._variables}
+        return EventSolutions(np.concatenate([e for e, _ in parts]), columns, index.lexicon)
 
     def _evaluated(self, index: VerticalPartition) -> EventSolutions:
         active = ActiveGraph(index, len(index.batch))
-        found = active.spread(self._operators.solutions(self.pattern, active))
+        solutions = active.spread(self._operators.solutions(self.pattern, active))
         for variable in self._variables:
-            if variable not in found.columns:
-                found = found.with_column(variable, found.column(variable))
-        assert found.event is not None
-        return EventSolutions(found.event, only(found.columns, self._variables), index.lexicon)
+            if variable not in solutions.columns:
+                solutions = solutions.with_column(variable, solutions.column(variable))
+        assert solutions.event is not None
+        return EventSolutions(
+            solutions.event, only(solutions.columns, self._variables), index.lexicon
+        )
 
 
 CurrentEvaluator: TypeAlias = Callable[[], GpmEvaluator]

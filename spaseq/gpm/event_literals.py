@@ -17,17 +17,17 @@ from spaseq.rdf.terms.term import XSD_STRING, Triple, literal_text, scoped_term,
 
 
 def with_events(
-    found: EventSolutions, index: VerticalPartition, predicates: Sequence[str] | None = None
+    solutions: EventSolutions, index: VerticalPartition, predicates: Sequence[str] | None = None
 ) -> EventSolutions:
     """The solutions with the variable EVENT: the triples of their event as one literal.
 
     Blank nodes in it have their labels of answers. Only triples with some `predicates` (N-Triples
     texts) are in it, unless it is None.
     """
-    events = distinct(found.event)
+    events = distinct(solutions.event)
     texts = [*_event_texts(index.batch.take(events), predicates)]
-    codes = index.lexicon.encode(texts)[np.searchsorted(events, found.event)]
-    return EventSolutions(found.event, {**found.columns, EVENT: codes}, found.terms)
+    codes = index.lexicon.encode(texts)[np.searchsorted(events, solutions.event)]
+    return EventSolutions(solutions.event, {**solutions.columns, EVENT: codes}, solutions.terms)
 
 
 def _event_texts(batch: EventBatch, predicates: Sequence[str] | None) -> Iterator[str]:

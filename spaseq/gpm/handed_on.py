@@ -28,9 +28,9 @@ def handed_on(
     sizes = np.diff(batch.start)
     event = np.repeat(np.arange(len(batch)), np.maximum(sizes, 1))
     values = dict.fromkeys(columns.variables, TermColumn.unbound(len(event)))
-    for name, own in zip(HANDED_ON, (batch.s, batch.p, batch.o), strict=True):
+    for name, column in zip(HANDED_ON, (batch.s, batch.p, batch.o), strict=True):
         codes = np.full(len(event), UNBOUND, np.int32)
-        codes[(sizes > 0)[event]] = own
+        codes[(sizes > 0)[event]] = column
         values[name] = _column(codes, terms)
     return SolutionBatch(
         np.full(len(event), stream, np.int32),
@@ -52,11 +52,11 @@ def _column(codes: Int32s, terms: TermTable) -> TermColumn:
 
 def begins(rows: SolutionBatch) -> Bools:
     """Which rows are the first of an event, where all rows of an event stand together."""
-    found: Bools = np.ones(len(rows), np.bool_)
-    found[1:] = rows.time[1:] != rows.time[:-1]
+    is_first: Bools = np.ones(len(rows), np.bool_)
+    is_first[1:] = rows.time[1:] != rows.time[:-1]
     for column in (rows.k, rows.stream):
-        found[1:] |= column[1:] != column[:-1]
-    return found
+        is_first[1:] |= column[1:] != column[:-1]
+    return is_first
 
 
 def name_ranks(names: EventNames) -> Int64s:
@@ -66,8 +66,8 @@ def name_ranks(names: EventNames) -> Int64s:
         return np.zeros(len(texts), np.int64)
     coded = texts.dictionary_encode()
     rank = np.argsort(np.argsort(coded.dictionary.to_pylist()))
-    found: Int64s = rank[coded.indices.to_numpy()]
-    return found
+    ranks: Int64s = rank[coded.indices.to_numpy()]
+    return ranks
 
 
 def triples_of(rows: SolutionBatch) -> tuple[Int32s, ArrayTerms]:

@@ -15,19 +15,19 @@ from spaseq.rdf.terms.number_kinds import DOUBLE
 
 
 def of_groups(
-    found: EventSolutions, gpm: GpmPlan, operands: Sequence[Operand], index: VerticalPartition
+    solutions: EventSolutions, gpm: GpmPlan, operands: Sequence[Operand], index: VerticalPartition
 ) -> EventSolutions:
     """All solutions, with the keys of groups and with operands as numbers and texts.
 
     A double is mostly summed only, so it has no text where its number says all.
     """
-    columns = {v: found.columns[v] for v in gpm.variables if v in found.columns}
-    for own in operands:
-        codes = found.columns.get(own.variable)
+    columns = {v: solutions.columns[v] for v in gpm.variables if v in solutions.columns}
+    for operand in operands:
+        codes = solutions.columns.get(operand.variable)
         if codes is not None:
-            columns[own.number] = codes
-            columns[own.text] = _texts(codes, own, index)
-    return EventSolutions(found.event, columns, found.terms)
+            columns[operand.number] = codes
+            columns[operand.text] = _texts(codes, operand, index)
+    return EventSolutions(solutions.event, columns, solutions.terms)
 
 
 def _texts(codes: Int32s, operand: Operand, index: VerticalPartition) -> Int32s:

@@ -75,8 +75,8 @@ class PatternStage:
         options, evaluation = plan.expressions, plan.patterns.evaluation
         known = knowledge.only(plan.inputs.kbs) if plan.patterns.memberships else knowledge
         self.memberships = [
-            (own.streams, GpmEvaluator(own.pattern, known, options, evaluation, limits))
-            for own in plan.patterns.memberships
+            (each.streams, GpmEvaluator(each.pattern, known, options, evaluation, limits))
+            for each in plan.patterns.memberships
         ]
         alone = plan.changing is not None or plan.inputs.windows
         self._joint = joint = None if alone else joint
@@ -87,8 +87,8 @@ class PatternStage:
         """The evaluator of a GPM, by index."""
         known = self._evaluators.get(gpm)
         if known is None:
-            plan, own = self.plan, self.plan.patterns.evaluated[gpm]
-            pattern = own.correlation.core if own.correlation else own.pattern
+            plan, gpm_plan = self.plan, self.plan.patterns.evaluated[gpm]
+            pattern = gpm_plan.correlation.core if gpm_plan.correlation else gpm_plan.pattern
             if plan.changing is not None and not plan.changing.by_windows:
                 pattern = plan.changing.candidates[gpm]
             known = self._evaluators[gpm] = GpmEvaluator(
@@ -125,13 +125,13 @@ class PatternStage:
         for number, gpm in enumerate(self.plan.patterns.evaluated):
             if stream in gpm.streams:
                 if self._measures is None:
-                    found = self.solutions(number, index, stream)
+                    solutions = self.solutions(number, index, stream)
                 else:
                     with self._measures.inside("gpm", gpm.name) as measure:
-                        found = self.solutions(number, index, stream)
-                    measure.took(len(found.event), _bytes(found), len(batch))
-                rows.add(number, found)
-                self._add_bare_content(rows, number, found, len(batch))
+                        solutions = self.solutions(number, index, stream)
+                    measure.took(len(solutions.event), _bytes(solutions), len(batch))
+                rows.add(number, solutions)
+                self._add_bare_content(rows, number, solutions, len(batch))
         if self.plan.sequence.needs_instants:
             self._add_bare(rows, index, stream)
         self.exceeding = self._report(batch)
@@ -154,12 +154,12 @@ class PatternStage:
 
         events = np.arange(len(index.batch), dtype=np.int64)
         if self._brings_events(changing, stream) and not changing.every_event:
-            found = [
+            of_streams = [
                 self.evaluator(number).evaluate(index).event
                 for number, gpm in enumerate(self.plan.patterns.gpms)
                 if stream in gpm.streams
             ]
-            events = np.unique(np.concatenate([events[:0], *found]))
+            events = np.unique(np.concatenate([events[:0], *of_streams]))
             self.exceeding = self._report(index.batch)
             events = np.setdiff1d(events, self.exceeding)
         return handed_on(index, events, stream, self.plan.patterns.columns)
@@ -167,36 +167,36 @@ class PatternStage:
     def take_exceeding(self) -> bool:
         """Whether an event has exceeded a limit since the last call or `match`."""
         evaluators = (*self._evaluators.values(), *(each for _, each in self.memberships))
-        taken = [own.take_exceeding() for own in evaluators]
+        taken = [evaluator.take_exceeding() for evaluator in evaluators]
         return any(taken)
 
     def solutions(self, number: int, index: VerticalPartition, stream: int) -> EventSolutions:
         """The distinct solutions of a GPM, with the columns that stage 1 hands on."""
         gpm = self.plan.patterns.evaluated[number]
-        found = self.evaluator(number).evaluate(index)
-        if not len(found.event):
-            return found
+        solutions = self.evaluator(number).evaluate(index)
+        if not len(solutions.event):
+            return solutions
         content = number - len(self.plan.patterns.gpms)
         if content >= 0:
             operands = self.plan.patterns.contents[content].operands
             if operands is not None:
                 from spaseq.gpm.operand_columns import of_groups  # few queries need it
 
-                return of_groups(found, gpm, operands, index)
+                return of_groups(solutions, gpm, operands, index)
         if gpm.correlation is not None:
-            certain = {v: found.columns[v] for v in gpm.certain}
-            found = EventSolutions(found.event, certain, found.terms)
-        found = distinct_solutions(found)
+            certain = {v: solutions.columns[v] for v in gpm.certain}
+            solutions = EventSolutions(solutions.event, certain, solutions.terms)
+        solutions = distinct_solutions(solutions)
         if gpm.correlation is not None:
-            found = with_events(found, index)
+            solutions = with_events(solutions, index)
         if content >= 0:
-            return with_events(found, index, self.plan.patterns.contents[content].predicates)
+            return with_events(solutions, index, self.plan.patterns.contents[content].predicates)
         if not set(self.plan.sequence.partition) <= gpm.certain:
-            found = self._spread(found, index, stream)
+            solutions = self._spread(solutions, index, stream)
         changing, private = self.plan.changing, gpm.private
         if changing is not None and changing.splits is not None:
             private -= changing.splits[number].handed_on
-        return without_private(found, private)
+        return without_private(solutions, private)
 
     def _report(self, batch: EventBatch) -> list[int]:
         """Report the bad events of the batch; returns the ones that exceed a limit."""
@@ -214,7 +214,7 @@ class PatternStage:
         return [*exceeding]
 
     def _add_bare_content(
-        self, rows: SolutionRows, number: int, found: EventSolutions, events: int
+        self, rows: SolutionRows, number: int, solutions: EventSolutions, events: int
     ) -> None:
         """Add a row for each event without a solution, if groups are made of them."""
         patterns = self.plan.patterns
@@ -224,8 +224,8 @@ class PatternStage:
         if self.plan.sequence.own_partition:  # the pattern says which events are in partitions
             return
         missing = np.ones(events, np.bool_)
-        missing[found.event] = False
-        bare = EventSolutions(np.flatnonzero(missing), {}, found.terms)
+        missing[solutions.event] = False
+        bare = EventSolutions(np.flatnonzero(missing), {}, solutions.terms)
         rows.add(patterns.number_of(content, bare=True), bare)
 
     def _add_bare(self, rows: SolutionRows, index: VerticalPartition, stream: int) -> None:
@@ -241,15 +241,17 @@ class PatternStage:
         partition = self.plan.sequence.partition
         for streams, membership in self.memberships:
             if stream in streams:
-                found = membership.evaluate(index)
-                if not all(v in found.columns for v in partition):
+                solutions = membership.evaluate(index)
+                if not all(v in solutions.columns for v in partition):
                     continue  # no solution binds them
-                bound = np.logical_and.reduce([found.columns[v] >= 0 for v in partition])
-                keys = {v: found.columns[v][bound] for v in partition}
-                yield distinct_solutions(EventSolutions(found.event[bound], keys, found.terms))
+                bound = np.logical_and.reduce([solutions.columns[v] >= 0 for v in partition])
+                keys = {v: solutions.columns[v][bound] for v in partition}
+                yield distinct_solutions(
+                    EventSolutions(solutions.event[bound], keys, solutions.terms)
+                )
 
     def _spread(
-        self, found: EventSolutions, index: VerticalPartition, stream: int
+        self, solutions: EventSolutions, index: VerticalPartition, stream: int
     ) -> EventSolutions:
         """The solutions of a negated GPM that leaves partition variables unbound.
 
@@ -263,26 +265,26 @@ class PatternStage:
                 keys.setdefault(event, set()).add(key)
         picked: list[int] = []
         spread: dict[str, list[str]] = {v: [] for v in partition}
-        for i, event in enumerate(found.event.tolist()):
-            own = [_text(found, v, i) for v in partition]
+        for i, event in enumerate(solutions.event.tolist()):
+            known = [_text(solutions, v, i) for v in partition]
             for texts in sorted(keys.get(event, ())):
-                if all(o in (None, k) for o, k in zip(own, texts, strict=True)):
+                if all(o in (None, k) for o, k in zip(known, texts, strict=True)):
                     picked.append(i)
                     for v, text in zip(partition, texts, strict=True):
                         spread[v].append(text)
-        columns_out = {v: c[picked] for v, c in found.columns.items()}
+        columns_out = {v: c[picked] for v, c in solutions.columns.items()}
         columns_out.update({v: index.lexicon.encode(texts) for v, texts in spread.items()})
-        return EventSolutions(found.event[picked], columns_out, found.terms)
+        return EventSolutions(solutions.event[picked], columns_out, solutions.terms)
 
 
-def _bytes(found: EventSolutions) -> int:
+def _bytes(solutions: EventSolutions) -> int:
     """The bytes of the columns of some solutions."""
-    return int(found.event.nbytes) + sum(int(c.nbytes) for c in found.columns.values())
+    return int(solutions.event.nbytes) + sum(int(c.nbytes) for c in solutions.columns.values())
 
 
-def _text(found: EventSolutions, variable: str, row: int) -> str | None:
-    codes = found.columns.get(variable)
-    return None if codes is None or codes[row] < 0 else found.terms[codes[row]]
+def _text(solutions: EventSolutions, variable: str, row: int) -> str | None:
+    codes = solutions.columns.get(variable)
+    return None if codes is None or codes[row] < 0 else solutions.terms[codes[row]]
 
 
 def _descriptions(batch: EventBatch, events: Int64s) -> Iterator[str]:
@@ -346,23 +348,23 @@ class SolutionRows:
         """The terms of a variable, in all rows in order, if they are known without their codes."""
         parts = list[TermColumn]()
         for _, bindings in self._parts:
-            own = known_terms(bindings.columns, variable)
+            terms = known_terms(bindings.columns, variable)
             if variable not in bindings.columns:
-                own = TermColumn.unbound(len(bindings.event))
-            if own is None:
+                terms = TermColumn.unbound(len(bindings.event))
+            if terms is None:
                 return None
-            parts.append(own)
+            parts.append(terms)
         return TermColumn.concat(parts).take(order) if any(map(len, parts)) else None
 
     def _codes(self, variable: str, order: RowSelection) -> Int32s:
         """The codes of a variable in all rows, in order."""
-        found = [
+        parts = [
             b.columns[variable]
             if variable in b.columns
             else np.full(len(b.event), UNBOUND, np.int32)
             for _, b in self._parts
         ]
-        codes = found[0] if len(found) == 1 else np.concatenate(found)
+        codes = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return np.ascontiguousarray(codes[order])  # as kernels want it
 
     def _column(self, codes: Int32s | None, event: Int64s) -> TermColumn:
@@ -385,9 +387,9 @@ class SolutionRows:
 
     def _numbers(self, known: TermColumn | None, codes: Int32s | None, size: int) -> NumberColumn:
         if known is not None:
-            own = known.numbers
-            if own is not None:
-                return own
+            numbers = known.numbers
+            if numbers is not None:
+                return numbers
             return doubles_of(known.codes, known.terms.to_pylist())
         return NumberColumn.unknown(size) if codes is None else doubles_of(codes, self._terms)
 
@@ -404,8 +406,8 @@ class SolutionRows:
         made = (codes[rows] >= len(events.terms)).tolist()
         for row, e, is_made in zip(rows.tolist(), event[rows].tolist(), made, strict=True):
             time, k = int(events.time[e]), int(events.k[e])
-            own = self._blank_nodes(e) if is_made else None
-            texts[row] = scoped_term(events.stream, time, k, texts[row], own)
+            labels = self._blank_nodes(e) if is_made else None
+            texts[row] = scoped_term(events.stream, time, k, texts[row], labels)
         return TermColumn.of(texts.tolist())
 
     def _blank_nodes(self, event: int) -> set[str]:
@@ -423,8 +425,8 @@ def may_be_blank(terms: TextArray) -> Bools:
     at = np.frombuffer(offsets, np.int64)[terms.offset : terms.offset + len(terms)]
     texts = np.frombuffer(data, np.uint8)
     first = texts[at]
-    found: Bools = (first == _UNDERSCORE) | ((first == _LESS) & (texts[at + 1] == _LESS))
-    return found
+    may_be: Bools = (first == _UNDERSCORE) | ((first == _LESS) & (texts[at + 1] == _LESS))
+    return may_be
 
 
 def _except(bindings: EventSolutions, events: Sequence[int]) -> EventSolutions:
@@ -470,8 +472,8 @@ def _members(bindings: EventSolutions) -> Int32s | None:
     """A number of the member of a family for each solution; None if it is of no family."""
     if QUERY not in bindings.columns:
         return None
-    own = known_terms(bindings.columns, QUERY)
-    return bindings.columns[QUERY] if own is None else own.codes
+    members = known_terms(bindings.columns, QUERY)
+    return bindings.columns[QUERY] if members is None else members.codes
 
 
 def _some_repeat(event: Int64s, member: Int32s) -> bool:

@@ -36,14 +36,14 @@ def _searches() -> Iterator[str]:
     edges = np.zeros((1, 2), np.int64), none
     way = graph_search.SearchGraph(first, none, none, 0, 0, *edges)
     seeds, marks, nothing = np.zeros(1, np.int64), np.zeros(1, np.int32), np.empty(0, np.int64)
-    queue, found = np.zeros(1, np.int64), (np.zeros(1, np.int64), np.zeros(1, np.int64))
-    graph_search.reached(way, seeds, nothing, nothing, 0, 0, 1, marks, marks, queue, *found)
+    queue, reached = np.zeros(1, np.int64), (np.zeros(1, np.int64), np.zeros(1, np.int64))
+    graph_search.reached(way, seeds, nothing, nothing, 0, 0, 1, marks, marks, queue, *reached)
     yield "reached"
-    graph_search.met(way, way, seeds, seeds, 0, 1, marks, marks, queue, queue, found[0])
+    graph_search.met(way, way, seeds, seeds, 0, 1, marks, marks, queue, queue, reached[0])
     yield "met"
-    index, low, own = np.zeros((3, 1), np.int32)
-    graph_search.components(way, seeds, index, low, own, queue, np.empty((1, 3), np.int64))
+    index, low, component = np.zeros((3, 1), np.int32)
+    graph_search.components(way, seeds, index, low, component, queue, np.empty((1, 3), np.int64))
     yield "components"
     start, same = np.zeros(3, np.int64), np.zeros(2, np.int64)
-    graph_search.spread(start, nothing, start, nothing, seeds, 0, 1, same, same, same, *found)
+    graph_search.spread(start, nothing, start, nothing, seeds, 0, 1, same, same, same, *reached)
     yield "spread"

@@ -152,16 +152,16 @@ class AnswerFilters:
     def _selected(self, items: list[MatchedAnswer]) -> list[MatchedAnswer]:
         """The answers that the selection strategy keeps; it selects per end and partition."""
 
-        def group_of(place: int) -> tuple[Instant, PartitionKey]:
-            match, answer = items[place]
+        def group_of(number: int) -> tuple[Instant, PartitionKey]:
+            match, answer = items[number]
             return answer.end, self._partition_of(match)
 
         kept: list[int] = []
         places = sorted(range(len(items)), key=group_of)
         strategy = self._plan.answers.strategy
         for _, group in groupby(places, key=group_of):
-            kept += select(list(group), strategy, lambda place: _positions(items[place][1]))
-        return [items[place] for place in sorted(kept)]
+            kept += select(list(group), strategy, lambda number: _positions(items[number][1]))
+        return [items[number] for number in sorted(kept)]
 
     def _limited(self, items: list[MatchedAnswer], limit: int) -> list[MatchedAnswer]:
         """The first answers of each end and partition."""

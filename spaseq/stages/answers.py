@@ -145,7 +145,7 @@ def order_of(answers: Sequence[Answer]) -> list[int]:
     ranked = [places[i] for i in order]
     if all(a != b for a, b in pairwise(ranked)):
         return order
-    found: list[int] = []
+    in_order: list[int] = []
     first = 0
     for end in range(1, len(order) + 1):
         if end < len(order) and ranked[end] == ranked[first]:
@@ -156,9 +156,9 @@ def order_of(answers: Sequence[Answer]) -> list[int]:
             for i in group:
                 each.setdefault(answers[i].order_key(), i)
             group = [each[key] for key in sorted(each)]
-        found += group
+        in_order += group
         first = end
-    return found
+    return in_order
 
 
 def partials_in_order(partials: Sequence[PartialAnswer]) -> list[PartialAnswer]:

@@ -37,7 +37,7 @@ class CanonicalRows:
         def order(solution: tuple[int, Values]) -> tuple[int, list[str]]:
             gpm, values = solution
             places = range(len(values)) if gpm == BARE else self._places[gpm]
-            return gpm, [values[place] or "" for place in places]
+            return gpm, [values[column] or "" for column in places]
 
         solutions = sorted(event.solutions, key=order)
         return EventRows(event.stream, event.time, event.k, event.event, solutions)
@@ -49,8 +49,8 @@ class CanonicalRows:
             places.insert(0, rows.values[QUERY].codes)
         order = np.lexsort(places)
         same = np.ones(max(0, len(rows) - 1), np.bool_)
-        for place in places:
-            same &= place[order[1:]] == place[order[:-1]]
+        for column in places:
+            same &= column[order[1:]] == column[order[:-1]]
         if not same.any():
             return rows
         tied = np.zeros(len(rows), np.bool_)

@@ -126,8 +126,8 @@ class ChangingKnowledge:
         self._graphs = {
             iri: ChangingGraph(self._terms, knowledge.graphs.get(iri, {})) for iri in graphs
         }
-        found = ((time, iri, name) for iri in graphs for time, name in versions_of(knowledge, iri))
-        self._versions = sorted(found)
+        known = ((time, iri, name) for iri in graphs for time, name in versions_of(knowledge, iri))
+        self._versions = sorted(known)
         self._times = np.array([time for time, _, _ in self._versions], np.int64)
         self._done = 0  # versions that have come
         self._before: Callable[[int], None] = _nothing
@@ -146,8 +146,8 @@ class ChangingKnowledge:
     def _with(self, changing: Mapping[str, KbGraph]) -> KnowledgeBase:
         """The knowledge base with some values of the graphs that change."""
         known = self._knowledge
-        own = {iri: g for iri, g in known.graphs.items() if iri in self._plan.inputs.kbs}
-        return replace(known, terms=self._terms, graphs={**own, **changing})
+        graphs = {iri: g for iri, g in known.graphs.items() if iri in self._plan.inputs.kbs}
+        return replace(known, terms=self._terms, graphs={**graphs, **changing})
 
     def matched(self, rows: SolutionBatch) -> SolutionBatch:
         """The solutions on the events among some rows; rows come after all rows before."""
@@ -223,8 +223,8 @@ class ChangingKnowledge:
         for end in distinct(before).tolist():
             self._change(changes.between(made, end))
             last = int(np.searchsorted(before, end, side="right"))
-            own = events.rows.take(slice(first, last))
-            yield own if self._changing.by_windows else self._solutions(own)
+            rows = events.rows.take(slice(first, last))
+            yield rows if self._changing.by_windows else self._solutions(rows)
             made, first = end, last
         self._change(changes.between(made, len(changes.at)))
 
@@ -252,11 +252,11 @@ class ChangingKnowledge:
             cuts: the places.
         """
         first = part[0]
-        for place in cuts:
-            yield from self._piece(batch, (first, place))
-            alone = np.searchsorted(batch.changes.at, [place, place + 1]).tolist()
+        for cut in cuts:
+            yield from self._piece(batch, (first, cut))
+            alone = np.searchsorted(batch.changes.at, [cut, cut + 1]).tolist()
             self._change(batch.changes.between(*alone))
-            first = place + 1
+            first = cut + 1
         yield from self._piece(batch, (first, part[1]))
 
     def _piece(self, batch: _CodedBatch, part: tuple[int, int]) -> Iterator[SolutionBatch]:
@@ -271,15 +271,15 @@ class ChangingKnowledge:
         }
         joins = GraphJoins(self._whole, graphs, batch.lexicon, self._on_bad, self._limits)
         try:
-            found = joins.solutions(events)
+            solutions = joins.solutions(events)
         except LimitExceeded:  # it may be so because of the other triples
             if len(changes.place):
                 middle = int(changes.place[len(changes.place) // 2])
                 yield from self._cut(batch, part, [middle])
                 return
-            found = joins.within_limits(events)
+            solutions = joins.within_limits(events)
         joins.finish()
-        yield found
+        yield solutions
 
     def _catch_up(self, come: int) -> None:
         """Take the first versions from outside."""
@@ -307,11 +307,11 @@ class ChangingKnowledge:
         """The solutions on events, with the graphs as they are now."""
         if self._stage is None:
             self._stage = PatternStage(self._plan, self.current(), self._on_bad, self._limits)
-        found = []
+        solutions = []
         for stream in np.unique(rows.stream).tolist():
-            own = rows.take(np.flatnonzero(rows.stream == stream))
-            found.append(self._stage.match(self._events(stream, own)))
-        return SolutionBatch.concat(found, self._plan.patterns.columns)
+            of_stream = rows.take(np.flatnonzero(rows.stream == stream))
+            solutions.append(self._stage.match(self._events(stream, of_stream)))
+        return SolutionBatch.concat(solutions, self._plan.patterns.columns)
 
     def _events(self, stream: int, rows: SolutionBatch) -> EventBatch:
         """The events that were handed on as rows of a stream."""

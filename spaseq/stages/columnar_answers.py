@@ -99,10 +99,10 @@ def _among_equals(answers: AnswerBatch, order: Indices, equal: Bools) -> Indices
         ranked = order[chosen][order_of(made)]
     # The traces of the tied answers keep their places; equal answers leave gaps.
     alone = np.flatnonzero(~tied)
-    place = np.empty(len(answers), np.int64)
-    place[order] = trace_of
+    rank = np.empty(len(answers), np.int64)
+    rank[order] = trace_of
     rest = np.concatenate([order[alone], ranked])
-    return rest[np.argsort(place[rest], kind="stable")]
+    return rest[np.argsort(rank[rest], kind="stable")]
 
 
 def _by_texts(answers: AnswerBatch, chosen: Indices, trace: Int64s) -> Indices | None:
@@ -112,15 +112,15 @@ def _by_texts(answers: AnswerBatch, chosen: Indices, trace: Int64s) -> Indices |
     """
     names = answers.names
     columns = [answers.column(v).take(chosen) for v in names.singles if v not in names.groups]
-    columns = [own for own in columns if own.codes.max() >= 0]
-    if names.groups or any(own.codes.min() < 0 for own in columns):
+    columns = [column for column in columns if column.codes.max() >= 0]
+    if names.groups or any(column.codes.min() < 0 for column in columns):
         return None
     keys = [trace, *map(_text_ranks, columns)]
     order = np.lexsort(keys[::-1])
     new = np.ones(len(order), np.bool_)
     new[1:] = np.logical_or.reduce([key[order[1:]] != key[order[:-1]] for key in keys])
-    found: Indices = chosen[order[new]]
-    return found
+    ordered: Indices = chosen[order[new]]
+    return ordered
 
 
 def _text_ranks(column: TermColumn) -> Int64s:
@@ -175,14 +175,14 @@ class ColumnarAnswers:
             tuple(v for v in variables if v in groups),
         )
 
-    def answers(self, found: NumberedMatches) -> AnswerBatch | None:
+    def answers(self, numbered: NumberedMatches) -> AnswerBatch | None:
         """The answers of some matches, in their order; None if columns are no gain.
 
         Matches of single solutions at different times, one after the other, need no ranks.
         """
-        if sum(len(piece.ends) for piece in found.pieces) < thresholds.current.columnar_matches:
+        if sum(len(piece.ends) for piece in numbered.pieces) < thresholds.current.columnar_matches:
             return None
-        matches = joined(found.pieces)
+        matches = joined(numbered.pieces)
         first = int(matches.rows.min())
         used, places = distinct_codes(
             (matches.rows - first).astype(np.int32), int(matches.rows.max()) - first + 1
@@ -190,7 +190,7 @@ class ColumnarAnswers:
         solutions = Runs(places.astype(np.int64), matches.ends[:, 0].copy())
         if not can_be_ordered(solutions):
             return None
-        rows = found.builder.columns(used.astype(np.int64) + first)
+        rows = numbered.builder.columns(used.astype(np.int64) + first)
         times, is_member = rows.time[solutions.places], QUERY in self._names.singles
         if solutions.width == 1 and not is_member and (times[1:] > times[:-1]).all():
             return AnswerBatch(self._names, rows, solutions, solutions)

@@ -62,19 +62,19 @@ class FamilyPatterns:
             joint = self._joint.solutions(self, index)
             if joint is not None:
                 return joint
-        found, first = list[SolutionBatch](), 0
+        parts, first = list[SolutionBatch](), 0
         while first < len(events):
             part = events.part(first, min(first + self._events, len(events)))
             whole = len(part) == len(events)
             rows = self._matched(part, index if whole else None)
-            found.append(rows)
+            parts.append(rows)
             first += len(part)
             # As many events as may give about the most rows, judged from the last ones.
             likely = thresholds.current.family_rows * len(part) // max(1, len(rows))
             self._events = max(thresholds.current.family_events, min(likely, _GROWTH * len(part)))
             if not len(rows):
                 self._events = thresholds.current.family_rows
-        return SolutionBatch.concat([f for f in found if len(f)], self.family.plan.patterns.columns)
+        return SolutionBatch.concat([f for f in parts if len(f)], self.family.plan.patterns.columns)
 
     def _matched(self, events: EventBatch, index: VerticalPartition | None = None) -> SolutionBatch:
         rows = self.stage.match(events, index)
@@ -128,5 +128,5 @@ def patterns_of(
     """
     if unit.family is None:
         return PatternStage(unit.plan, knowledge, on_bad, limits, measures, joint.lone)
-    own = None if unit.plan.inputs.windows or unit.family.begins_with_member else joint
-    return FamilyPatterns(unit.family, unit.plans, knowledge, on_bad, limits, own)
+    shared = None if unit.plan.inputs.windows or unit.family.begins_with_member else joint
+    return FamilyPatterns(unit.family, unit.plans, knowledge, on_bad, limits, shared)

@@ -45,7 +45,7 @@ class PlacedRows:
 
     def take(self, rows: RowSelection) -> PlacedRows:
         """The rows at the given positions."""
-        codes = {v: own[rows] for v, own in self.codes.items()}
+        codes = {v: column[rows] for v, column in self.codes.items()}
         return PlacedRows(self.rows.take(rows), self.at[rows], codes)
 
 
@@ -80,13 +80,13 @@ class GraphJoins:
         Raises:
             LimitExceeded: some events together exceed a limit.
         """
-        found, gpms = [], placed.rows.gpm
+        parts, gpms = [], placed.rows.gpm
         with spending(Budget.of_events(self._limits, len(distinct(placed.at)))):
             for gpm in distinct(gpms).tolist():
                 part = placed if (gpms == gpm).all() else placed.take(np.flatnonzero(gpms == gpm))
                 joins = self._splits[gpm].triples or self._splits[gpm].steps
-                found.append(self._joined(gpm, part) if joins else part.rows)
-        return SolutionBatch.concat(found, self._plan.patterns.columns)
+                parts.append(self._joined(gpm, part) if joins else part.rows)
+        return SolutionBatch.concat(parts, self._plan.patterns.columns)
 
     def within_limits(self, placed: PlacedRows) -> SolutionBatch:
         """The solutions on the events that exceed no limit; the others are reported."""
@@ -102,11 +102,11 @@ class GraphJoins:
             where = f"{event} of <{stream}> at {format_time(int(rows.time[0]))}"
             self._on_bad(over_limit(self._plan.identity.name, exceeded.reason, where))
             return SolutionBatch.empty(self._plan.patterns.columns)
-        found = []
+        parts = []
         for some in np.array_split(events, min(thresholds.current.budget_parts, len(events))):
             own = slice(*np.searchsorted(at, [some[0], some[-1] + 1]).tolist())
-            found.append(self.within_limits(placed.take(own)))
-        return SolutionBatch.concat(found, self._plan.patterns.columns)
+            parts.append(self.within_limits(placed.take(own)))
+        return SolutionBatch.concat(parts, self._plan.patterns.columns)
 
     def finish(self) -> None:
         """Make all changes of the graphs."""
@@ -117,24 +117,24 @@ class GraphJoins:
         """The solutions of a GPM."""
         split, plan, at = self._splits[gpm], self._plan.patterns.gpms[gpm], placed.at
         codes = {v: placed.codes[v] for v in split.handed_on}
-        row, found = self._matches(split.triples, split.conditions, codes, at)
+        row, solutions = self._matches(split.triples, split.conditions, codes, at)
         for step in split.steps:
-            row, found = self._after(step, row, found, at)
-        made = visible(frozenset(found) - split.handed_on)
-        if len(made) + len(split.handed_on) < len(found):  # a blank node in a pattern
-            row, found = _distinct(row, {v: found[v] for v in made})
+            row, solutions = self._after(step, row, solutions, at)
+        made = visible(frozenset(solutions) - split.handed_on)
+        if len(made) + len(split.handed_on) < len(solutions):  # a blank node in a pattern
+            row, solutions = _distinct(row, {v: solutions[v] for v in made})
         values, numbers = {}, {}
         columns = self._plan.patterns.columns
         for variable in made:
-            own = found[variable].astype(np.int32)
+            column = solutions[variable].astype(np.int32)
             if variable in plan.private:
                 several = np.bincount(at[row] - at[0])[at[row] - at[0]] > 1 if len(row) else row > 0
-                own = np.where(several, own, np.int32(-1))
+                column = np.where(several, column, np.int32(-1))
             if variable in columns.variables:
                 terms = self._lexicon
-                values[variable] = TermColumn.of_codes(own, len(terms), terms.strings)
+                values[variable] = TermColumn.of_codes(column, len(terms), terms.strings)
             if variable in columns.numbers:
-                numbers[variable] = doubles_of(own, self._lexicon)
+                numbers[variable] = doubles_of(column, self._lexicon)
         once = len(row) == len(at) and (row[1:] > row[:-1]).all()
         whole = placed.rows if once else placed.rows.take(row)
         return replace(
@@ -179,12 +179,12 @@ class GraphJoins:
             current_budget().check()
             graph, triple = next_ = max(left, key=lambda each: _rank(each[1], codes))
             left.remove(next_)
-            own, new = self._step(self._graphs[graph], triple, codes, at[row])
-            if (own[1:] < own[:-1]).any():
-                order = np.argsort(own, kind="stable")
-                own, new = own[order], {v: c[order] for v, c in new.items()}
-            row = row[own]
-            codes = {v: c[own] for v, c in codes.items()} | new
+            rows, new = self._step(self._graphs[graph], triple, codes, at[row])
+            if (rows[1:] < rows[:-1]).any():
+                order = np.argsort(rows, kind="stable")
+                rows, new = rows[order], {v: c[order] for v, c in new.items()}
+            row = row[rows]
+            codes = {v: c[rows] for v, c in codes.items()} | new
             ready = [c for c in conditions if expression_variables(c) <= codes.keys()]
             conditions = [c for c in conditions if c not in ready]
             for condition in ready:
@@ -206,8 +206,8 @@ class GraphJoins:
             some: Indices | slice = slice(None)
             if p is not None and len(known) > 1:
                 some = np.flatnonzero(p == predicate)
-            own = (None if s is None else s[some]), (None if o is None else o[some])
-            row, subjects, objects = graph.matches(predicate, *own, at[some])
+            wanted = (None if s is None else s[some]), (None if o is None else o[some])
+            row, subjects, objects = graph.matches(predicate, *wanted, at[some])
             rows.append(row if isinstance(some, slice) else some[row])
             columns.append(np.stack([subjects, np.full(len(row), predicate), objects]))
         row, table = np.concatenate(rows), np.concatenate(columns, axis=1)
@@ -237,7 +237,7 @@ def _rank(triple: n.TriplePattern, known: Mapping[str, Int64s]) -> tuple[int, in
     return len(bound), -sum(not isinstance(t, ast.Var) for t in bound)
 
 
-def _distinct(row: Indices, found: Mapping[str, Int64s]) -> tuple[Indices, dict[str, Int64s]]:
+def _distinct(row: Indices, columns: Mapping[str, Int64s]) -> tuple[Indices, dict[str, Int64s]]:
     """The distinct solutions, in order of their rows."""
-    first = np.sort(first_rows([row, *found.values()]))
-    return row[first], {v: column[first] for v, column in found.items()}
+    first = np.sort(first_rows([row, *columns.values()]))
+    return row[first], {v: column[first] for v, column in columns.items()}

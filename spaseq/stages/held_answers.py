@@ -102,8 +102,8 @@ class HeldAnswers:
 
     def _block(self, piece: _HeldPiece) -> SharedAnswers | list[Answer]:
         """The answers of a block; of each lane, the block that was read last is kept."""
-        place, answers = self._read.get(piece.lane, (-1, []))
-        if place != piece.place:
+        number, answers = self._read.get(piece.lane, (-1, []))
+        if number != piece.place:
             assert self._file is not None
             self._file.seek(piece.place)
             size = int.from_bytes(self._file.read(8), "little")
@@ -123,14 +123,14 @@ class HeldAnswers:
         written = {names: self._written(lane.whole()) for names, lane in lanes.items()}
         for query, names, begin, end in spans:
             lane, places = written[names]
-            own = self._pieces.setdefault(query, [])
+            of_query = self._pieces.setdefault(query, [])
             for n in range(begin // PIECE, -(-end // PIECE)):
                 first, last = max(begin - n * PIECE, 0), min(end - n * PIECE, PIECE)
-                before = own[-1] if own else None
+                before = of_query[-1] if of_query else None
                 if before and (before.lane, before.place, before.end) == (lane, places[n], first):
                     before.end = last
                 else:
-                    own.append(_HeldPiece(lane, places[n], first, last))
+                    of_query.append(_HeldPiece(lane, places[n], first, last))
         self._waiting, self._size = {}, 0
 
     def _written(self, answers: Answers) -> tuple[int, list[int]]:

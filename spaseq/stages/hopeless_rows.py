@@ -89,10 +89,10 @@ def _bound(rows: int, edges: int, steps: int | None, shares: bool, most: int) ->
     """
     takes = rows if steps is None else min(steps - 1, rows)
     if takes * (edges * rows + 1).bit_length() > 4096:
-        found = most + 1
+        bound = most + 1
     else:
-        found = (edges * rows + 1) ** takes
-    return min(found, rows << min(edges, 64)) if shares else found
+        bound = (edges * rows + 1) ** takes
+    return min(bound, rows << min(edges, 64)) if shares else bound
 
 
 def _longest(automaton: Automaton) -> int | None:
@@ -107,9 +107,9 @@ def _longest(automaton: Automaton) -> int | None:
             open_states.add(number)
             after = [longest(edge.target) for edge in automaton.states[number].edges]
             open_states.discard(number)
-            if any(own is None for own in after):
+            if any(length is None for length in after):
                 return None
-            known[number] = max((own + 1 for own in after if own is not None), default=0)
+            known[number] = max((length + 1 for length in after if length is not None), default=0)
         return known[number]
 
     return longest(0) if len(automaton.states) <= 256 else None
@@ -127,14 +127,14 @@ def places_of(rows: SolutionBatch, partition: tuple[str, ...]) -> tuple[Int64s, 
 
     None if the partitions have no numbers of 64 bits.
     """
-    place, count = np.zeros(len(rows), np.int64), 1
+    number, count = np.zeros(len(rows), np.int64), 1
     for variable in partition:
         column = rows.values[variable]
         count *= len(column.terms) + 1
         if count >= LARGEST:
             return None
-        place = place * (len(column.terms) + 1) + column.codes + 1
-    return place, count
+        number = number * (len(column.terms) + 1) + column.codes + 1
+    return number, count
 
 
 def place_hashes(rows: SolutionBatch, partition: tuple[str, ...]) -> Int64s:
@@ -142,11 +142,11 @@ def place_hashes(rows: SolutionBatch, partition: tuple[str, ...]) -> Int64s:
 
     Two partitions rarely have the same number.
     """
-    found = np.zeros(len(rows), np.int64)
+    hashes = np.zeros(len(rows), np.int64)
     for column in (rows.values[variable] for variable in partition):
-        found *= MIXER
-        found += hashes_of(column.terms)[column.codes]
-    return found
+        hashes *= MIXER
+        hashes += hashes_of(column.terms)[column.codes]
+    return hashes
 
 
 def _hashes(terms: TextArray) -> Int64s:
@@ -172,16 +172,16 @@ def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
     """
     if needs_every_row(plan) or sorter.has_written:
         return True
-    found = sorter.gpms()
+    counts = sorter.gpms()
     looking = HopelessRows(plan, plan.sequence.window)
-    if not found or not all(found[gpm] for gpm in looking.required):
+    if not counts or not all(counts[gpm] for gpm in looking.required):
         return False
     if QUERY in plan.sequence.partition or not can_be_told(plan, plan.sequence.window):
         return True
     rows = len(sorter)
     if rows > thresholds.current.hopeless_query:
-        rarest = min(looking.required, key=found.__getitem__, default=None)
-        if rarest is None or rows // found[rarest] < thresholds.current.rare_solutions:
+        rarest = min(looking.required, key=counts.__getitem__, default=None)
+        if rarest is None or rows // counts[rarest] < thresholds.current.rare_solutions:
             return True
         sorter.keep(rows_near(sorter.held(), looking.partition, rarest, looking.length))
         if 8 * len(sorter) > rows:
@@ -240,8 +240,8 @@ class HopelessRows:
     @classmethod
     def of(cls, plan: QueryPlan, window: Window) -> HopelessRows | None:
         """For a query; None if its matches depend on events that are in no match."""
-        found = cls(plan, window) if can_be_told(plan, window) else None
-        return found if found and found.required else None
+        rows = cls(plan, window) if can_be_told(plan, window) else None
+        return rows if rows and rows.required else None
 
     def restored(self) -> None:
         """Rows have come before that nothing is known of."""
@@ -288,47 +288,47 @@ class HopelessRows:
 
     def _kept(self, rows: SolutionBatch, watermark: int) -> Bools | None:
         """Which rows stay; None if all do."""
-        found = places_of(rows, self.partition)
-        if found is None or len(self.required) < 2:
+        numbered = places_of(rows, self.partition)
+        if numbered is None or len(self.required) < 2:
             return None
-        place, places = found
+        number, places = numbered
         time, length = rows.time, self.length
         edges = (time - length <= self._unknown_until) | (time + length >= watermark)
-        kept = self._near(rows, place, places, edges)
+        kept = self._near(rows, number, places, edges)
         pays_off = 10 * (len(rows) - int(np.count_nonzero(kept))) >= len(rows)
         self._rest = 1 if pays_off else min(2 * self._rest, thresholds.current.longest_rest)
         self._left = 0 if pays_off else self._rest
         return kept
 
-    def _near(self, rows: SolutionBatch, place: Int64s, places: int, edges: Bools) -> Bools:
+    def _near(self, rows: SolutionBatch, number: Int64s, places: int, edges: Bools) -> Bools:
         """Which of n rows stay: those with all required GPMs near them, and all near the `edges`.
 
-        `place` [n] is the partition of each row, of `places`. `edges` [n] are the rows that stay in
-        any case, as not all rows near them are known.
+        `number` [n] is the partition of each row, of `places`. `edges` [n] are the rows that stay
+        in any case, as not all rows near them are known.
         """
         time, gpm, order = rows.time, rows.gpm, _by_time(rows.time)
         kept = np.ones(len(rows), np.bool_)
         for _ in range(_ROUNDS):
             before = len(order)
-            kept[order] = self._are_near(time[order], gpm[order], place[order], places)
+            kept[order] = self._are_near(time[order], gpm[order], number[order], places)
             kept |= edges
             order = order[kept[order]]
             if 10 * (before - len(order)) < len(rows):
                 break
         return kept
 
-    def _are_near(self, time: Int64s, gpm: Int32s, place: Int64s, places: int) -> Bools:
+    def _are_near(self, time: Int64s, gpm: Int32s, number: Int64s, places: int) -> Bools:
         """The rows that have all required GPMs near them, of rows [n] by time in each place."""
         if places // (len(time) + 1) >= thresholds.current.sparse_codes:
-            distinct, place = np.unique(place, return_inverse=True)
+            distinct, number = np.unique(number, return_inverse=True)
             places = len(distinct)
         near, required = np.zeros(len(time), np.int64), len(self.required)
         step = self._steps[gpm]
         for direction in (1, -1):
             last = np.full((places, required), FAR)
-            note_near(direction, time, step, place, last, self.length, near)
-        found: Bools = near == (1 << required) - 1
-        return found
+            note_near(direction, time, step, number, last, self.length, near)
+        is_near: Bools = near == (1 << required) - 1
+        return is_near
 
 
 def _by_time(time: Int64s) -> Int64s:

@@ -84,8 +84,8 @@ class JointPatterns:
         index.remembered(self, self._begin_batch)
         idle: set[JoinedStage | PatternStage] = {*self.lone.idle(index)}
         for stage, (joint, number) in self._joined.items():
-            found = index.remembered(joint, partial(joint.matched, index))
-            if found is not None and number not in found:
+            solutions = index.remembered(joint, partial(joint.matched, index))
+            if solutions is not None and number not in solutions:
                 idle.add(stage)
         return idle
 
@@ -109,8 +109,8 @@ class JointPatterns:
 
         for stages in alike.values():
             for plan in joint_plans([stage.family for stage in stages]):
-                own = [stages[number] for number in plan.families]
-                joint = _JointStage(plan, own[0].knowledge, own[0].limits)
+                joined = [stages[number] for number in plan.families]
+                joint = _JointStage(plan, joined[0].knowledge, joined[0].limits)
                 self._joined.update((stages[number], (joint, number)) for number in plan.families)
 
 

@@ -44,7 +44,7 @@ class JointSolutions:
 
     def take(self, rows: Indices) -> JointSolutions:
         """Some of the solutions."""
-        columns = [(place[rows], codes[rows]) for place, codes in self.columns]
+        columns = [(column[rows], codes[rows]) for column, codes in self.columns]
         return JointSolutions(self.event[rows], self.query[rows], self.gpm[rows], columns)
 
 
@@ -53,9 +53,9 @@ class RowCutter:
 
     def __init__(self, columns: Sequence[SolutionColumns]) -> None:
         self._columns = columns
-        self._widths = np.array([len(own.variables) for own in columns], np.int64)
+        self._widths = np.array([len(each.variables) for each in columns], np.int64)
         self._number_places = [
-            np.array([own.variables.index(v) for v in own.numbers], np.int64) for own in columns
+            np.array([each.variables.index(v) for v in each.numbers], np.int64) for each in columns
         ]
 
     def batches(
@@ -82,7 +82,7 @@ class RowCutter:
         for (query, row_end), end, last in zip(
             rows, cells.ends.tolist(), ends.tolist(), strict=True
         ):
-            columns, own = self._columns[query], slice(first_row, row_end)
+            columns, span = self._columns[query], slice(first_row, row_end)
             size = row_end - first_row
             shared = pa.concat_arrays([terms.slice(first_term, last - first_term)])  # a copy
             split = places[first_cell:end].reshape(len(columns.variables), size)
@@ -96,10 +96,10 @@ class RowCutter:
                 floats[v] = NumberColumn(numbers.value[part], numbers.kind[part])
                 first_number += size
             head = (
-                stream[own],
-                time[own],
-                k[own],
-                cells.gpm[own],
+                stream[span],
+                time[span],
+                k[span],
+                cells.gpm[span],
                 names.apart(first_row, size),
             )
             batches[query] = SolutionBatch(*head, values, floats)
@@ -113,8 +113,8 @@ class RowCutter:
         for query, start, size in zip(
             cells.queries.tolist(), starts.tolist(), cells.sizes.tolist(), strict=True
         ):
-            for place in self._number_places[query].tolist():
-                begins.append(start + place * size)
+            for column in self._number_places[query].tolist():
+                begins.append(start + column * size)
                 sizes.append(size)
         if not begins:
             return NumberColumn.unknown(0)
@@ -135,10 +135,10 @@ class _Cells:
         query, event, gpm: [n], of each row.
     """
 
-    def __init__(self, found: Sequence[JointSolutions], widths: Int64s) -> None:
-        query = np.concatenate([part.query for part in found])
-        event = np.concatenate([part.event for part in found])
-        gpm = np.concatenate([part.gpm for part in found])
+    def __init__(self, parts: Sequence[JointSolutions], widths: Int64s) -> None:
+        query = np.concatenate([part.query for part in parts])
+        event = np.concatenate([part.event for part in parts])
+        gpm = np.concatenate([part.gpm for part in parts])
         order = row_order([query, event, gpm])
         self.query, self.event = query[order], event[order]
         self.gpm = gpm[order].astype(np.int32)
@@ -149,17 +149,17 @@ class _Cells:
         self.ends = np.cumsum(widths[self.queries] * self.sizes)
         starts = self.ends - widths[self.queries] * self.sizes
         group = np.repeat(np.arange(len(firsts)), self.sizes)
-        own, step = np.empty_like(order), np.empty_like(order)
-        own[order] = (starts - firsts)[group] + np.arange(len(order))
+        first_cell, step = np.empty_like(order), np.empty_like(order)
+        first_cell[order] = (starts - firsts)[group] + np.arange(len(order))
         step[order] = self.sizes[group]
         self.starts = starts
         self.codes = np.full(int(self.ends[-1]), UNBOUND, np.int32)
         first = 0
-        for part in found:
+        for part in parts:
             end = first + len(part.event)
-            for place, codes in part.columns:
-                kept = place >= 0
-                cells = own[first:end] + place * step[first:end]
+            for column, codes in part.columns:
+                kept = column >= 0
+                cells = first_cell[first:end] + column * step[first:end]
                 self.codes[cells[kept]] = codes[kept]
             first = end
 
@@ -198,8 +198,8 @@ def _strings(used: Int32s, more: list[str], index: VerticalPartition) -> TextArr
     """The texts of codes, of which the last are those of `more`; each text is made once."""
     limit = len(index.lexicon)
     codes, which = distinct_codes(used, limit + len(more))
-    own: Int32s = codes[codes < limit].astype(np.int32)
-    texts = index.lexicon.strings(own)
+    known: Int32s = codes[codes < limit].astype(np.int32)
+    texts = index.lexicon.strings(known)
     if more:
-        texts = concat_texts([texts, text_array([more[c - limit] for c in codes[len(own) :]])])
+        texts = concat_texts([texts, text_array([more[c - limit] for c in codes[len(known) :]])])
     return texts.take(pa.array(which))

@@ -41,7 +41,7 @@ class LiveMatch:
         """The bindings of its single variables."""
         if self._singles is None:
             solutions = self.match.solutions
-            self._singles = frozenset([pair for own in solutions for pair in own.singles])
+            self._singles = frozenset([pair for solution in solutions for pair in solution.singles])
         return self._singles
 
     @property

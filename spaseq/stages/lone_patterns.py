@@ -100,17 +100,17 @@ class LonePatterns:
         if joined is None:
             return None
         together, number, nothing = joined
-        own = index.remembered(together, lambda: together.matched(index))
-        return None if number in own.apart else own.found.get(number, nothing)
+        solutions = index.remembered(together, lambda: together.matched(index))
+        return None if number in solutions.apart else solutions.found.get(number, nothing)
 
     def idle(self, index: VerticalPartition) -> set[PatternStage]:
         """The stages that are known to have no solutions on a whole batch."""
         index.remembered(self, self._begin_batch)
-        found = set[PatternStage]()
+        stages = set[PatternStage]()
         for together in self._together:
-            own = index.remembered(together, partial(together.matched, index))
-            found.update(together.others(own.found.keys() | own.apart))
-        return found
+            solutions = index.remembered(together, partial(together.matched, index))
+            stages.update(together.others(solutions.found.keys() | solutions.apart))
+        return stages
 
     def _begin_batch(self) -> None:
         """Join the stages, if enough have come or gone, and more are not to be expected at once."""
@@ -124,7 +124,7 @@ class LonePatterns:
     def _join(self) -> None:
         self._joined.clear()
         self._together.clear()
-        uses = (use for own in self._stages.values() for use in own if use is not None)
+        uses = (use for some in self._stages.values() for use in some if use is not None)
         known = {use.template: use.template for use in uses}
         alike: dict[object, list[PatternStage]] = {}
         for stage in [*self._stages]:
@@ -169,16 +169,16 @@ class _SharedMatching:
         self._cutter = RowCutter([plan.patterns.columns for plan in plans])
         self._texts: dict[str, int] = {}
         uses: dict[int, list[tuple[int, TemplateUse]]] = {}  # equal templates are one object
-        every = (use for _, own in given for use in own)
+        every = (use for _, of_template in given for use in of_template)
         for row, use in enumerate(every):
             if use is not None:
                 uses.setdefault(id(use.template), []).append((row, use))
         self._templates = []
         is_single = np.ones(len(gpms), np.bool_)
         names = [plan.patterns.columns.variables for plan in plans]
-        for own in uses.values():
-            if len(own) >= thresholds.current.template_uses:
-                made = self._template(own, names)
+        for of_template in uses.values():
+            if len(of_template) >= thresholds.current.template_uses:
+                made = self._template(of_template, names)
                 self._templates.append(made)
                 is_single[made.rows] = False
         self._single = np.flatnonzero(is_single)  # rows of no template
@@ -186,13 +186,13 @@ class _SharedMatching:
 
     def _needed_triples(self, plans: Sequence[QueryPlan]) -> NeededTriples:
         """What the templates need, and then the rows of none; `plans` has the plan of each row."""
-        found = [own.needs(self._number) for own in self._templates]
+        needed = [needs_of.needs(self._number) for needs_of in self._templates]
         for row in self._single.tolist():
             gpm = plans[row].patterns.gpms[self._gpm[row]]
-            own = needs(gpm.correlation.core if gpm.correlation else gpm.pattern)
-            pairs = [(self._number(p), ANY if o is None else self._number(o)) for p, o in own]
-            found.append(np.array(pairs, np.int64).reshape(1, -1, 2))
-        return NeededTriples(found)
+            needs_of = needs(gpm.correlation.core if gpm.correlation else gpm.pattern)
+            pairs = [(self._number(p), ANY if o is None else self._number(o)) for p, o in needs_of]
+            needed.append(np.array(pairs, np.int64).reshape(1, -1, 2))
+        return NeededTriples(needed)
 
     def _number(self, text: str) -> int:
         """The number of a text among those whose codes each batch is asked for."""
@@ -208,12 +208,12 @@ class _SharedMatching:
         constants = [[*map(self._number, use.constants)] for _, use in uses]
         places: dict[str, Int32s] = {}
         for variable in uses[0][1].names:
-            own = []
+            numbers = []
             for row, use in uses:
                 names, name = columns[self._query[row]], use.names[variable]
-                own.append(names.index(name) if name in names else -1)
-            if max(own) >= 0:
-                places[variable] = np.array(own, np.int32)
+                numbers.append(names.index(name) if name in names else -1)
+            if max(numbers) >= 0:
+                places[variable] = np.array(numbers, np.int32)
         given = np.array(constants, np.int64).reshape(len(rows), -1)
         evaluator = GpmEvaluator(
             template.pattern,
@@ -237,34 +237,34 @@ class _SharedMatching:
         reads, calls = self._streams.get(index.batch.stream, (None, None))
         if reads is None or calls is None or not len(index.batch):
             return LoneSolutions({})
-        found, apart = self._found(index, reads, calls)
+        parts, apart = self._found(index, reads, calls)
         if apart:
-            found = [own.take(np.flatnonzero(~np.isin(own.query, [*apart]))) for own in found]
-        return LoneSolutions(self._cutter.batches(found, calls, index), frozenset(apart))
+            parts = [part.take(np.flatnonzero(~np.isin(part.query, [*apart]))) for part in parts]
+        return LoneSolutions(self._cutter.batches(parts, calls, index), frozenset(apart))
 
     def _found(
         self, index: VerticalPartition, reads: Bools, calls: Int32s
     ) -> tuple[list[JointSolutions], set[int]]:
         """The solutions, and the queries that must make theirs by themselves."""
-        found, room = list[JointSolutions](), thresholds.current.joint_rows
+        solutions, room = list[JointSolutions](), thresholds.current.joint_rows
         apart = set[int]()
         codes = _Constants(index.lexicon, [*self._texts])
         possible = self._needed.possible(index, codes.codes)
         for number, template in enumerate(self._templates):
-            own = template.rows[reads[template.rows]]
-            some = possible.of(number) if len(own) else None
+            of_template = template.rows[reads[template.rows]]
+            some = possible.of(number) if len(of_template) else None
             if some is None:
                 continue
             solved = template.solutions(some.index, reads, codes, room)
             if solved is None:
-                apart.update(self._query[own].tolist())
+                apart.update(self._query[of_template].tolist())
                 continue
             event, rows, columns = solved
             event = some.in_batch(event)
-            found.append(JointSolutions(event, self._query[rows], self._gpm[rows], columns))
+            solutions.append(JointSolutions(event, self._query[rows], self._gpm[rows], columns))
             room -= len(event)
-        found += self._of_single_rows(possible, reads, calls, apart)
-        return found, apart
+        solutions += self._of_single_rows(possible, reads, calls, apart)
+        return solutions, apart
 
     def _of_single_rows(
         self, possible: PossibleEvents, reads: Bools, calls: Int32s, apart: set[int]
@@ -277,21 +277,21 @@ class _SharedMatching:
             if some is None or stage is None:
                 continue
             try:
-                found = stage.solutions(gpm, some.index, int(calls[query]))
+                solutions = stage.solutions(gpm, some.index, int(calls[query]))
             except Exception:  # a function of the user's: the query itself raises it again
                 apart.add(query)
                 continue
             if stage.take_exceeding():
                 apart.add(query)
-            size = len(found.event)
+            size = len(solutions.event)
             if size:
                 columns = [
-                    (np.full(size, place, np.int32), found.columns[v])
-                    for place, v in enumerate(stage.plan.patterns.columns.variables)
-                    if v in found.columns
+                    (np.full(size, column, np.int32), solutions.columns[v])
+                    for column, v in enumerate(stage.plan.patterns.columns.variables)
+                    if v in solutions.columns
                 ]
                 of = np.full(size, query), np.full(size, gpm)
-                yield JointSolutions(some.in_batch(found.event), *of, columns)
+                yield JointSolutions(some.in_batch(solutions.event), *of, columns)
 
 
 class _Constants:
@@ -350,14 +350,14 @@ class _JoinedTemplate:
         """[r, triples, 2], what `NeededTriples` wants to know; `number` gives texts numbers."""
         parameters = self._template.parameters
         needed = needs(self._template.pattern, parameters)
-        found = np.full((len(self.rows), len(needed), 2), ANY, np.int64)
-        for place, (predicate, target) in enumerate(needed):
-            found[:, place, 0] = number(predicate)
+        table = np.full((len(self.rows), len(needed), 2), ANY, np.int64)
+        for triple, (predicate, target) in enumerate(needed):
+            table[:, triple, 0] = number(predicate)
             if target in parameters:
-                found[:, place, 1] = self._constants[:, parameters.index(target)]
+                table[:, triple, 1] = self._constants[:, parameters.index(target)]
             elif target is not None:
-                found[:, place, 1] = number(target)
-        return found
+                table[:, triple, 1] = number(target)
+        return table
 
     def solutions(
         self, index: VerticalPartition, reads: Bools, codes: _Constants, room: int
@@ -367,14 +367,14 @@ class _JoinedTemplate:
         For one query alone it may not, or only for that query. `reads` says which GPMs read the
         stream. `codes` has the codes of all constants. There may be `room` solutions.
         """
-        own = np.flatnonzero(reads[self.rows])
-        if not len(own):
+        rows = np.flatnonzero(reads[self.rows])
+        if not len(rows):
             return _NOTHING
         self._left -= 1
         if self._left >= 0:
             return None
         try:
-            found = self._solutions(index, own, codes, room)
+            solutions = self._solutions(index, rows, codes, room)
         except Exception as error:
             if not isinstance(error, LimitExceeded | MemoryError):
                 _LOG.warning("GPMs are evaluated one by one, as together they fail: %r", error)
@@ -382,31 +382,31 @@ class _JoinedTemplate:
             self._left = self._rest
             return None
         self._rest = 1
-        return found
+        return solutions
 
     def _solutions(
-        self, index: VerticalPartition, own: Indices, codes: _Constants, room: int
+        self, index: VerticalPartition, rows: Indices, codes: _Constants, room: int
     ) -> _JointColumns:
-        found = self._evaluator.evaluate(index)
+        solutions = self._evaluator.evaluate(index)
         for reason in self._evaluator.take_exceeding().values():
             raise LimitExceeded(reason)
-        if not len(found.event):
+        if not len(solutions.event):
             return _NOTHING
-        found = distinct_solutions(found)
+        solutions = distinct_solutions(solutions)
         with spending(Budget(self._limits, room, self._limits.timeout_s)):
-            row, taken = self._joined(found, own, codes)
-            row, taken = self._tested(found, row, taken)
+            row, taken = self._joined(solutions, rows, codes)
+            row, taken = self._tested(solutions, row, taken)
         if len(row) > room:
             raise LimitExceeded("there are too many solutions")
-        event = found.event[taken]
-        columns = {v: found.columns[v][taken] for v in self._places if v in found.columns}
+        event = solutions.event[taken]
+        columns = {v: solutions.columns[v][taken] for v in self._places if v in solutions.columns}
         columns[QUERY] = row.astype(np.int32)
-        self._hide_private(EventSolutions(event, columns, found.terms), columns, row)
-        placed = [(own[row], columns[v]) for v, own in self._places.items() if v in columns]
+        self._hide_private(EventSolutions(event, columns, solutions.terms), columns, row)
+        placed = [(rows[row], columns[v]) for v, rows in self._places.items() if v in columns]
         return event, self.rows[row], placed
 
     def _hide_private(
-        self, found: EventSolutions, columns: dict[str, Int32s], row: Indices
+        self, solutions: EventSolutions, columns: dict[str, Int32s], row: Indices
     ) -> None:
         """Leave private variables unbound in the only solution of a GPM on an event.
 
@@ -414,25 +414,25 @@ class _JoinedTemplate:
         """
         if not len(row) or not any(v in columns for v in self._private):
             return
-        alone = ~are_several(found)
+        alone = ~are_several(solutions)
         for v, is_private in self._private.items():
             if v in columns:
                 hidden = is_private[row] & alone
                 columns[v] = np.where(hidden, UNBOUND, columns[v]).astype(np.int32)
 
     def _joined(
-        self, found: EventSolutions, own: Indices, codes: _Constants
+        self, solutions: EventSolutions, rows: Indices, codes: _Constants
     ) -> tuple[Indices, Indices]:
         """(row of a GPM, solution) of each solution that has the constants of a GPM."""
         parameters = self._template.parameters
-        constants = codes.codes()[self._constants[own]] if parameters else self._constants[own]
-        table = KeyIndex([*constants.T], len(own))
-        probe = [found.columns[v] for v in parameters]
-        taken, places = table.match(probe, len(found.event))
-        return own[places], taken
+        constants = codes.codes()[self._constants[rows]] if parameters else self._constants[rows]
+        table = KeyIndex([*constants.T], len(rows))
+        probe = [solutions.columns[v] for v in parameters]
+        taken, places = table.match(probe, len(solutions.event))
+        return rows[places], taken
 
     def _tested(
-        self, found: EventSolutions, row: Indices, taken: Indices
+        self, solutions: EventSolutions, row: Indices, taken: Indices
     ) -> tuple[Indices, Indices]:
         """The pairs of `_joined` that pass the tests of the GPM."""
         tests_of = self._tests_of[row]
@@ -442,8 +442,8 @@ class _JoinedTemplate:
                 continue
             pairs = np.flatnonzero(tests_of == number)
             names = frozenset().union(*map(expression_variables, self._tests[number]))
-            columns = {v: found.columns[v][taken[pairs]] for v in names}
-            rows = TermRows(columns, found.terms, len(pairs))
+            columns = {v: solutions.columns[v][taken[pairs]] for v in names}
+            rows = TermRows(columns, solutions.terms, len(pairs))
             for test in self._tests[number]:
                 passed[pairs] &= filter_rows(test, rows, self._template.options)
         return row[passed], taken[passed]

@@ -101,8 +101,8 @@ class GraphPast:
         """
         rows, replay = self.changes, _Replay(self.first, self.versions, terms)
         for time in self.times():
-            own = slice(*np.searchsorted(rows.time, [time, time + 1]).tolist())
-            replay.make(rows.take(own))
+            some = slice(*np.searchsorted(rows.time, [time, time + 1]).tolist())
+            replay.make(rows.take(some))
             yield time, replay.graph.relations()
 
     def at(self, time: int) -> GraphThen | None:
@@ -302,10 +302,10 @@ def _read(plan: QueryPlan) -> tuple[str, ...]:
 
 def _begins(rows: SolutionBatch) -> Bools:
     """Which rows are the first of a change; rows stand in order."""
-    found = begins(rows)
+    is_first = begins(rows)
     names = rows.event.strings().dictionary_encode().indices.to_numpy()
-    found[1:] |= names[1:] != names[:-1]
-    return found
+    is_first[1:] |= names[1:] != names[:-1]
+    return is_first
 
 
 def _changes(rows: SolutionBatch) -> Iterator[tuple[int, GraphChange]]:
@@ -313,8 +313,8 @@ def _changes(rows: SolutionBatch) -> Iterator[tuple[int, GraphChange]]:
     triples: Sequence[Any] = [*zip(*(rows.texts(name) for name in HANDED_ON), strict=True)]
     starts = np.flatnonzero(_begins(rows)).tolist()
     for first, end in pairwise([*starts, len(rows)]) if starts else ():
-        own = [triple for triple in triples[first:end] if triple[0] is not None]
-        yield int(rows.time[first]), change_of(own)
+        of_change = [triple for triple in triples[first:end] if triple[0] is not None]
+        yield int(rows.time[first]), change_of(of_change)
 
 
 class _Replay:
@@ -362,13 +362,13 @@ class _Replay:
         coded = CodedRows.of(rows, self._terms)
         changes = PlacedChanges.of(rows, coded, number, np.zeros(len(rows), np.int64))
         count, first = int(number[-1]) + 1, 0
-        for place in [*changes.cuts(thresholds.current.graph_values), count]:
-            TimedGraph(self.graph, changes.between(first, place)).finish()
-            if place < count:  # it has to be made by itself
-                own = rows.take(slice(*np.searchsorted(number, [place, place + 1]).tolist()))
-                for _, change in _changes(own):
+        for cut in [*changes.cuts(thresholds.current.graph_values), count]:
+            TimedGraph(self.graph, changes.between(first, cut)).finish()
+            if cut < count:  # it has to be made by itself
+                alone = rows.take(slice(*np.searchsorted(number, [cut, cut + 1]).tolist()))
+                for _, change in _changes(alone):
                     self.graph.apply(change)
-            first = place + 1
+            first = cut + 1
         self.count, self.since = self.count + count, int(rows.time[-1])
 
     def forget_terms(self) -> None:

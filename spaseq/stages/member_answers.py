@@ -46,10 +46,10 @@ class MemberAnswers:
         of_row: dict[str, list[SequenceMatch]] = {}
         for match in matches:
             of_row.setdefault(_row_term_of(match), []).append(match)
-        for term, own in of_row.items():
+        for term, member_matches in of_row.items():
             for number in self.owners(term):
                 self.name = self._plans[number].identity.name
-                answers = self._of(number).answers(own)
+                answers = self._of(number).answers(member_matches)
                 if answers:
                     self._found.setdefault(number, []).append(answers)
         self.name = self.family.plan.identity.name
@@ -69,9 +69,9 @@ class MemberAnswers:
         ends = [*starts[1:].tolist(), len(answers)]
         for term, begin, end in zip(terms, starts.tolist(), ends, strict=True):
             assert term is not None
-            own = SharedPart(shared, begin, end) if shared else answers.part(begin, end)
+            part = SharedPart(shared, begin, end) if shared else answers.part(begin, end)
             for number in self.owners(term):
-                self._found.setdefault(number, []).append(self._of_member(number, own))
+                self._found.setdefault(number, []).append(self._of_member(number, part))
         return []
 
     def _of_member(self, number: int, answers: AnswerBatch | SharedPart) -> Sequence[Answer]:
@@ -90,8 +90,8 @@ class MemberAnswers:
 
     def take(self) -> dict[int, list[Sequence[Answer]]]:
         """The answers since the last call, by the number of the query."""
-        found, self._found = self._found, {}
-        return found
+        answers, self._found = self._found, {}
+        return answers
 
     def forget(self, number: int) -> None:
         """Let go of what is known of a member."""
@@ -122,22 +122,22 @@ class MemberAnswers:
     @property
     def muted(self) -> Mapping[str, int]:
         """By the title of a member: the number of answers that MUTE has left out so far."""
-        return {title: n for own in self._filters.values() for title, n in own.muted.items()}
+        return {title: n for f in self._filters.values() for title, n in f.muted.items()}
 
     def snapshot(self) -> tuple[_MemberSkips, LeftOutCounts]:
         """What the filters of each member keep, and the count of members that have gone."""
-        return {n: own.snapshot() for n, own in self._filters.items()}, self._suppressed
+        return {n: f.snapshot() for n, f in self._filters.items()}, self._suppressed
 
     def restore(self, skips: _MemberSkips, left_out: LeftOutCounts) -> None:
         """Go on from a snapshot."""
         assert isinstance(left_out, int)
         self._suppressed = left_out
         rows = {n: row for row, owners in enumerate(self.family.owners) for n in owners}
-        for number, own in skips.items():
+        for number, state in skips.items():
             if number in rows:
-                self._of(number).restore(*own)
+                self._of(number).restore(*state)
             else:  # it has gone since
-                self._suppressed += own[1][0] if isinstance(own[1], tuple) else own[1]
+                self._suppressed += state[1][0] if isinstance(state[1], tuple) else state[1]
 
     def _of(self, number: int) -> AnswerFilters:
         filters = self._filters.get(number)

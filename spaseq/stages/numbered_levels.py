@@ -119,12 +119,14 @@ class NumberedLevels:
         shape, gpms = _Shape.of(plan.sequence.chain), plan.patterns.gpms
         certain = all({*g.variables} - g.private <= g.certain for g in gpms)
         strict = {level.plan.sequence.program.strict for level in plan.levels}
-        own = [s for s in sequencers if isinstance(s, SetSequencer | RunSequencer) and not s.waits]
-        if shape is None or not certain or len(strict) > 1 or len(own) < len(sequencers):
+        usable = [
+            s for s in sequencers if isinstance(s, SetSequencer | RunSequencer) and not s.waits
+        ]
+        if shape is None or not certain or len(strict) > 1 or len(usable) < len(sequencers):
             return None
         owned = {v for level in plan.levels for v in level.plan.sequence.scope.owner}
         grouped = [i for i, g in enumerate(gpms) if not owned.isdisjoint(g.variables)]
-        return cls(own, live, shape, np.array(grouped, np.intp), plan.sequence.window)
+        return cls(usable, live, shape, np.array(grouped, np.intp), plan.sequence.window)
 
     def takes(self, rows: SolutionBatch) -> bool:
         """Whether `run` can process the next batch. If not, rows that follow have new numbers."""
@@ -145,15 +147,15 @@ class NumberedLevels:
         if not len(rows):
             return
         running = [sequencer.enumerated(rows, MOST_BYTES) for sequencer in self._sequencers]
-        found = [next(each) for each in running]
-        if not all(numbered.is_like(found[0]) for numbered in found):
+        batches = [next(each) for each in running]
+        if not all(numbered.is_like(batches[0]) for numbered in batches):
             self._since = None
         elif self._since is None:
-            self._since = found[0].first
+            self._since = batches[0].first
         if self._shape.is_row and self._since is not None:
-            yield from self._kept_rows(found, watermark)
+            yield from self._kept_rows(batches, watermark)
         else:
-            yield from self._kept(found, [numbered.pieces for numbered in found])
+            yield from self._kept(batches, [numbered.pieces for numbered in batches])
         for each in running:
             for _ in each:
                 pass
@@ -183,12 +185,12 @@ class NumberedLevels:
         time = rows.time[mine]
         if (time[1:] > time[:-1]).all():
             return False
-        place = np.stack([rows.gpm[mine], rows.stream[mine], rows.k[mine], time])
-        place = place[:, np.lexsort(place)]
-        return bool((place[:, 1:] == place[:, :-1]).all(axis=0).any())
+        keys = np.stack([rows.gpm[mine], rows.stream[mine], rows.k[mine], time])
+        keys = keys[:, np.lexsort(keys)]
+        return bool((keys[:, 1:] == keys[:, :-1]).all(axis=0).any())
 
     def _kept_rows(
-        self, found: Sequence[NumberedMatches], watermark: int
+        self, batches: Sequence[NumberedMatches], watermark: int
     ) -> Iterator[FoundMatches]:
         """The same as `_kept` for sequences of single steps.
 
@@ -197,23 +199,23 @@ class NumberedLevels:
         """
         earlier: list[list[EnumeratedMatches]] = []
         longer: Int64s | None = None
-        for level in range(len(found), 0, -1):
-            matches = joined(found[level - 1].pieces)
+        for level in range(len(batches), 0, -1):
+            matches = joined(batches[level - 1].pieces)
             rows = matches.rows.reshape(-1, level)
-            begins_here = rows[:, 0] >= found[0].first
+            begins_here = rows[:, 0] >= batches[0].first
             before = np.flatnonzero(~begins_here)
             earlier.insert(0, [matches.take(before)] if len(before) else [])
-            own, measures = rows[begins_here], matches.ends[begins_here, 1]
+            begun, measures = rows[begins_here], matches.ends[begins_here, 1]
             if longer is not None:
-                alone = ~among(own, longer[:, :-1])
+                alone = ~among(begun, longer[:, :-1])
                 yield from self._judged(
-                    found[level - 1], level, own[alone], measures[alone], watermark
+                    batches[level - 1], level, begun[alone], measures[alone], watermark
                 )
-            longer = own
-        yield from self._kept(found, earlier)
+            longer = begun
+        yield from self._kept(batches, earlier)
 
     def _judged(
-        self, found: NumberedMatches, level: int, rows: Int64s, measures: Int64s, watermark: int
+        self, numbered: NumberedMatches, level: int, rows: Int64s, measures: Int64s, watermark: int
     ) -> Iterator[FoundMatches]:
         """Matches [m, level] that begin in the batch, are part of no other one."""
         is_closed, closes = np.zeros(len(rows), np.bool_), measures
@@ -226,14 +228,14 @@ class NumberedLevels:
             for begin in range(0, len(places), size):
                 some = places[begin : begin + size]
                 ends = np.stack([np.arange(1, len(some) + 1) * level, measures[some]], axis=1)
-                made = found.built(EnumeratedMatches(rows[some].ravel(), ends))
+                made = numbered.built(EnumeratedMatches(rows[some].ravel(), ends))
                 if chosen is is_closed:
                     yield FoundMatches(level, made, closes=closes[some].tolist())
                 else:
                     yield FoundMatches(level, made, [*map(tuple, rows[some].tolist())])
 
     def _kept(
-        self, found: Sequence[NumberedMatches], given: Sequence[Sequence[EnumeratedMatches]]
+        self, batches: Sequence[NumberedMatches], given: Sequence[Sequence[EnumeratedMatches]]
     ) -> Iterator[FoundMatches]:
         """The matches of a batch that are not known to be part of others.
 
@@ -243,11 +245,11 @@ class NumberedLevels:
         pieces: list[_Piece] = []
         parts: set[RowNumbers] = set()  # rows of which matches are part of others
         complete: list[RowNumbers] = []
-        for level in range(len(found), 0, -1):
+        for level in range(len(batches), 0, -1):
             matches = [_Piece(level, piece, piece.numbers()) for piece in given[level - 1]]
             numbered = [rows for piece in matches for rows in piece.numbers if rows[0] >= since]
             parts.update(_beginnings(numbered))
-            if level == len(found):
+            if level == len(batches):
                 complete = numbered
                 pieces += _with_rows_before(since, matches)
             else:
@@ -262,7 +264,7 @@ class NumberedLevels:
             if match.is_alive:
                 self._live.remove(match)
         for piece in reversed(pieces):
-            made = found[piece.level - 1].built(piece.matches)
+            made = batches[piece.level - 1].built(piece.matches)
             rows = [rows if rows[0] >= since else () for rows in piece.numbers]
             yield FoundMatches(piece.level, made, rows)
 
@@ -278,9 +280,9 @@ class NumberedLevels:
         for rows in complete:
             for first in rows[:1] if self._shape.starts_once else rows:
                 if first in candidates or first in by_first:
-                    own = frozenset(rows)
+                    numbers = frozenset(rows)
                     near = *candidates.get(first, ()), *by_first.get(first, ())
-                    parts.update(each for each in near if own.issuperset(each))
+                    parts.update(each for each in near if numbers.issuperset(each))
         return parts
 
 

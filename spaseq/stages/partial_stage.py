@@ -108,13 +108,13 @@ class PartialStage:
         solved = rows
         if (rows.gpm == BARE).any():
             solved = rows.take(np.flatnonzero(rows.gpm != BARE))
-        own = rows if self._levels[0].needs_instants else solved
-        if self._numbered is not None and self._numbered.takes(own):
-            self._add_numbered(self._numbered, own, watermark)
+        level_rows = rows if self._levels[0].needs_instants else solved
+        if self._numbered is not None and self._numbered.takes(level_rows):
+            self._add_numbered(self._numbered, level_rows, watermark)
         else:
             for level in self._levels:
-                own = rows if level.needs_instants else solved
-                self._add(level, level.sequencer.run(own, watermark))
+                level_rows = rows if level.needs_instants else solved
+                self._add(level, level.sequencer.run(level_rows, watermark))
         self._close(watermark)
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> None:
@@ -125,8 +125,8 @@ class PartialStage:
         if self._numbered is not None and events:
             self._numbered.renumber()
         for level in self._levels:
-            own = events if level.needs_instants else solved
-            self._add(level, level.sequencer.run_events(own, watermark))
+            level_events = events if level.needs_instants else solved
+            self._add(level, level.sequencer.run_events(level_events, watermark))
         self._close(watermark)
 
     def close(self) -> None:
@@ -137,8 +137,8 @@ class PartialStage:
 
     def take(self) -> list[PartialAnswer]:
         """The partial matches whose windows have closed since the last call, in order."""
-        found, self._found = self._found, []
-        return found
+        partials, self._found = self._found, []
+        return partials
 
     def live(self) -> int:
         """How many matches wait, complete or not, and how many sets of them."""
@@ -147,17 +147,17 @@ class PartialStage:
     # --- matches ----------------------------------------------------------------------------------
 
     def _add(self, level: _LevelRun, matches: Iterable[SequenceMatch]) -> None:
-        for found in matches:
-            self._add_one(level, found)
+        for match in matches:
+            self._add_one(level, match)
 
     def _add_numbered(self, levels: NumberedLevels, rows: SolutionBatch, watermark: int) -> None:
         try:
-            for found in levels.run(rows, watermark):
-                level = self._levels[found.level - 1]
-                if found.closes is not None:
-                    self._closed += level.answers(found.matches, found.closes)
+            for matches in levels.run(rows, watermark):
+                level = self._levels[matches.level - 1]
+                if matches.closes is not None:
+                    self._closed += level.answers(matches.matches, matches.closes)
                     continue
-                for made, numbers in zip(found.matches, found.rows, strict=True):
+                for made, numbers in zip(matches.matches, matches.rows, strict=True):
                     match = self._add_one(level, made)
                     if match is not None:
                         levels.keep(match, numbers)
@@ -188,19 +188,19 @@ class PartialStage:
 
     def _close(self, until: int | None) -> None:
         """Judge the matches whose windows have closed by a time (ms); None for all."""
-        found, self._closed = self._closed, []
+        partials, self._closed = self._closed, []
         for closed, match in self._judged.closed(until):
             if self._numbered is not None:
                 self._numbered.forget(match)
             if match.is_alive and self._live.is_partial(match):
-                found.append(self._levels[match.level - 1].answer(match.match, closed))
+                partials.append(self._levels[match.level - 1].answer(match.match, closed))
         for _, match in self._forgotten.closed(until):
             self._events -= len(match.trace)
             if match.is_alive:
                 self._live.remove(match)
         if self._counts is not None:
             self._counts.trim()
-        self._found += partials_in_order(found)
+        self._found += partials_in_order(partials)
 
     def _counted_events(self, events: Sequence[EventRows]) -> Iterator[EventsAtInstant]:
         gpms, partition = self._levels[0].machine.gpms, self._partition
@@ -259,8 +259,8 @@ class PartialStage:
 
         if self._counts is not None:
             self._counts.restore(counts)
-        for schedule, own in zip((self._judged, self._forgotten), schedules, strict=True):
-            schedule.restore(own, match_of_number)
+        for schedule, times in zip((self._judged, self._forgotten), schedules, strict=True):
+            schedule.restore(times, match_of_number)
 
 
 def _plain(match: SequenceMatch) -> tuple[object, ...]:

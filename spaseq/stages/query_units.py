@@ -43,9 +43,9 @@ class QueryUnits:
         limited: bool = False,
     ) -> QueryUnits:
         """The units of some queries, with all families that there are unless some are given."""
-        found = families_of(queries) if families is None else families
-        known = {family.members[0]: family for family in found}
-        members = {n for family in found for n in family.members}
+        all_families = families_of(queries) if families is None else families
+        known = {family.members[0]: family for family in all_families}
+        members = {n for family in all_families for n in family.members}
         plans = {
             n: known[n].plan if n in known else plan
             for n, plan in enumerate(queries)

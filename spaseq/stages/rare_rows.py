@@ -37,20 +37,20 @@ def rows_near(
         length: the most milliseconds between two rows that are near each other.
     """
     numbers = {v: _numbers([batch.values[v] for batch in batches]) for v in partition}
-    own = [np.flatnonzero(batch.gpm == gpm) for batch in batches]
-    marks = np.zeros(1 << (_MARKS * sum(map(len, own))).bit_length(), np.bool_)
+    of_gpm = [np.flatnonzero(batch.gpm == gpm) for batch in batches]
+    marks = np.zeros(1 << (_MARKS * sum(map(len, of_gpm))).bit_length(), np.bool_)
     width = max(length, 1)
-    for batch, rows in zip(batches, own, strict=True):
+    for batch, rows in zip(batches, of_gpm, strict=True):
         mark_solutions(batch.time[rows], _places(batch, rows, numbers), width, marks)
-    found = list[Indices]()
+    near = list[Indices]()
     first = 0
     for batch in batches:
         time = np.require(batch.time, requirements=["C", "W"])
         kept = np.zeros(len(time), np.bool_)
         marked_rows(time, _places(batch, slice(None), numbers), width, marks, kept)
-        found.append(np.flatnonzero(kept) + first)
+        near.append(np.flatnonzero(kept) + first)
         first += len(time)
-    return np.concatenate(found)
+    return np.concatenate(near)
 
 
 _Numbers: TypeAlias = "Mapping[int, Int64s]"
@@ -59,12 +59,12 @@ _Numbers: TypeAlias = "Mapping[int, Int64s]"
 
 def _places(batch: SolutionBatch, rows: RowSelection, numbers: Mapping[str, _Numbers]) -> Int64s:
     """A number for the partition of each of some rows; two partitions may have the same one."""
-    found: Int64s | None = None
-    for variable, own in numbers.items():
+    mixed: Int64s | None = None
+    for variable, of_table in numbers.items():
         column = batch.values[variable]
-        place = own[id(column.terms)][column.codes[rows]]
-        found = place if found is None else found * _MIXER + place
-    return np.zeros(len(batch.time[rows]), np.int64) if found is None else found
+        partition = of_table[id(column.terms)][column.codes[rows]]
+        mixed = partition if mixed is None else mixed * _MIXER + partition
+    return np.zeros(len(batch.time[rows]), np.int64) if mixed is None else mixed
 
 
 def _numbers(columns: Sequence[TermColumn]) -> _Numbers:
@@ -73,4 +73,4 @@ def _numbers(columns: Sequence[TermColumn]) -> _Numbers:
     unified = pa.concat_arrays([*tables.values()]).dictionary_encode().indices.to_numpy()
     ends = np.cumsum([len(table) for table in tables.values()])
     parts = np.split(unified.astype(np.int64), ends[:-1])
-    return {table: np.append(own, -1) for table, own in zip(tables, parts, strict=True)}
+    return {table: np.append(numbers, -1) for table, numbers in zip(tables, parts, strict=True)}

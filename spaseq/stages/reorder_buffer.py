@@ -29,8 +29,8 @@ class ReorderBuffer:
 
     def take_all(self) -> list[SolutionBatch]:
         """The rows that wait, which leave."""
-        found, self._batches = self._batches, []
-        return found
+        batches, self._batches = self._batches, []
+        return batches
 
     def last_time(self) -> int:
         """The time (ms) of the last row."""

@@ -304,9 +304,9 @@ class SequenceStage:
                 return
             if self._correlated.is_used:
                 self._correlated.use(changing.current())
-            found = windows.advance(some, closing)
-            if len(found):
-                answers.extend(self._taken(found, int(found.time.max()) - 1))
+            solutions = windows.advance(some, closing)
+            if len(solutions):
+                answers.extend(self._taken(solutions, int(solutions.time.max()) - 1))
 
         def before_change(time: int) -> None:
             take(nothing, time - 1)
@@ -327,12 +327,12 @@ class SequenceStage:
             return self._filters.answers(sequencer.run(rows, watermark))
         answers: Sequence[Answer] = []
         try:
-            for found in sequencer.enumerated(rows, MOST_BYTES):
-                made = columnar.answers(found)
+            for numbered in sequencer.enumerated(rows, MOST_BYTES):
+                made = columnar.answers(numbered)
                 if made is not None:
                     answers = self._filters.of_columns(made)
                 else:
-                    matches = chain.from_iterable(map(found.built, found.pieces))
+                    matches = chain.from_iterable(map(numbered.built, numbered.pieces))
                     answers = self._filters.answers(matches)
         except TooManyMatches as error:
             raise self._filters.too_many(error.events) from None
@@ -481,7 +481,7 @@ class SequenceStage:
         if self._events:
             self._buffer.push(self._columns_of(self._events))
             self._events.clear()
-        buffer = [own.compact() for own in (*rows, *self._buffer.batches())]
+        buffer = [each.compact() for each in (*rows, *self._buffer.batches())]
         state = [self._sequencer.snapshot(), buffer, *self._filters.snapshot()]
         if self._partial is not None:
             state.append(self._partial.snapshot())
@@ -490,7 +490,7 @@ class SequenceStage:
         if self._windows is not None:
             state.append(self._windows.snapshot())
         if self.exceeded:
-            state.append([(m, *own.instant, own.count) for m, own in self.exceeded.items()])
+            state.append([(m, *each.instant, each.count) for m, each in self.exceeded.items()])
         head = STATE_VERSION, self._plan.signature.fingerprint
         return state_pickles.dumps(head, tuple(state), self._machine)
 

@@ -72,11 +72,11 @@ class RowSorter:
 
     def gpms(self) -> Counter[int]:
         """How many rows in memory are solutions of each GPM, BARE among them."""
-        found = Counter[int]()
+        numbers = Counter[int]()
         for batch in self.held():
             counts = np.bincount(batch.gpm - BARE)
-            found.update({int(gpm) + BARE: int(counts[gpm]) for gpm in np.flatnonzero(counts)})
-        return found
+            numbers.update({int(gpm) + BARE: int(counts[gpm]) for gpm in np.flatnonzero(counts)})
+        return numbers
 
     def keys(self, variables: tuple[str, ...]) -> SolutionBatch:
         """The rows in memory, with the columns of some variables only and no names of events."""
@@ -203,22 +203,22 @@ def _disk_errors() -> Iterator[None]:
 
 def _bytes_of(rows: SolutionBatch) -> int:
     """About the bytes that rows take by themselves: other rows use the terms that they do not."""
-    found, size = rows.nbytes, len(rows)
+    total, size = rows.nbytes, len(rows)
     for array in {id(a): a for c in rows.values.values() for a in c.arrays[1:]}.values():
         if len(array) > size:
-            found -= array.nbytes * (len(array) - size) // len(array)
-    return found
+            total -= array.nbytes * (len(array) - size) // len(array)
+    return total
 
 
 def _some(batches: Sequence[SolutionBatch], rows: Indices, first: int) -> list[SolutionBatch]:
     """The given rows (ascending numbers) of batches, whose first row has the number `first`."""
-    found = list[SolutionBatch]()
+    parts = list[SolutionBatch]()
     for batch in batches:
         begin, end = np.searchsorted(rows, (first, first + len(batch))).tolist()
         if end > begin:
-            found.append(batch.take(rows[begin:end] - first))
+            parts.append(batch.take(rows[begin:end] - first))
         first += len(batch)
-    return found
+    return parts
 
 
 def _sorted(rows: SolutionBatch) -> SolutionBatch:

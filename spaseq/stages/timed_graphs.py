@@ -41,8 +41,8 @@ ANY = -1
 
 
 def _starts(texts: TextArray, mark: str) -> Bools:
-    found: Bools = pc.starts_with(texts, mark).to_numpy(zero_copy_only=False)
-    return found
+    starts: Bools = pc.starts_with(texts, mark).to_numpy(zero_copy_only=False)
+    return starts
 
 
 @record
@@ -81,16 +81,16 @@ class CodedRows:
         codes[HANDED_ON[1]] = np.append(p, ANY).astype(np.int64)[marked.codes]
         lexicon = ExtendedTerms(terms)
         for name, column in solutions.items():
-            own = column.compact()
-            codes[name] = _codes(own, terms.find_strings(own.terms), lexicon)
+            compact = column.compact()
+            codes[name] = _codes(compact, terms.find_strings(compact.terms), lexicon)
         return cls(codes, _looks_inside(object_), lexicon)
 
 
 def _of_table(texts: TextArray, terms: ExtendedTerms) -> Int32s:
     """The codes of texts in the terms of graphs; ANY for wildcards, ABSENT for unknown ones."""
-    found = terms.find_strings(texts)
-    found[_starts(texts, wildcard(""))] = ANY
-    return found
+    codes = terms.find_strings(texts)
+    codes[_starts(texts, wildcard(""))] = ANY
+    return codes
 
 
 def _codes(column: TermColumn, code: Int32s, more: ExtendedTerms) -> Int64s:
@@ -108,10 +108,10 @@ def _codes(column: TermColumn, code: Int32s, more: ExtendedTerms) -> Int64s:
 
 def _looks_inside(objects: TermColumn) -> Bools:
     """[n] whether a term is a triple term with a wildcard inside."""
-    found = np.zeros(len(objects.terms) + 1, np.bool_)
+    looks = np.zeros(len(objects.terms) + 1, np.bool_)
     for number in np.flatnonzero(_starts(objects.terms, "<<")).tolist():
-        found[number] = looks_inside(objects.terms[number].as_py())
-    inside: Bools = found[objects.codes]
+        looks[number] = looks_inside(objects.terms[number].as_py())
+    inside: Bools = looks[objects.codes]
     return inside
 
 
@@ -149,13 +149,13 @@ class PlacedChanges:
         The rows of a change stand at one place. An answer may change nothing, and be a row then.
         """
         marked = rows.values[HANDED_ON[1]].compact()
-        own: Indices | slice = slice(None)
+        chosen: Indices | slice = slice(None)
         if marked.codes.min(initial=0) == UNBOUND:
-            own = np.flatnonzero(marked.codes != UNBOUND)
-        comes = _starts(marked.terms, INSERTED)[marked.codes[own]]
-        places, graphs = places[own], graphs[own]
-        s, p, o = (coded.codes[name][own] for name in HANDED_ON)
-        alone = (p == ANY) | coded.inside[own]
+            chosen = np.flatnonzero(marked.codes != UNBOUND)
+        comes = _starts(marked.terms, INSERTED)[marked.codes[chosen]]
+        places, graphs = places[chosen], graphs[chosen]
+        s, p, o = (coded.codes[name][chosen] for name in HANDED_ON)
+        alone = (p == ANY) | coded.inside[chosen]
         predicate = numbered(graphs << _BITS | p)
         open_s, open_o = (_of_predicates(predicate, end == ANY) for end in (s, o))
         by_object = open_s & ~open_o
@@ -188,16 +188,16 @@ class PlacedChanges:
         if not isinstance(rows, slice) and rows.all():
             return self
         ints = (self.place, self.graph, self.s, self.p, self.o, self.pair)
-        place, graph, s, p, o, pair = (column[rows] for column in ints)
+        at, graph, s, p, o, pair = (column[rows] for column in ints)
         comes, by_object, alone = self.comes[rows], self.by_object[rows], self.alone[rows]
-        return PlacedChanges(place, graph, comes, s, p, o, by_object, pair, alone)
+        return PlacedChanges(at, graph, comes, s, p, o, by_object, pair, alone)
 
 
 def _of_predicates(predicate: Int64s, some: Bools) -> Bools:
     """[m] whether it is so for some change of the predicate (a number)."""
-    found: Bools = np.zeros(int(predicate.max(initial=-1)) + 1, np.bool_)
-    found[predicate[some]] = True
-    return found[predicate]
+    is_so: Bools = np.zeros(int(predicate.max(initial=-1)) + 1, np.bool_)
+    is_so[predicate[some]] = True
+    return is_so[predicate]
 
 
 class TimedGraph:
@@ -243,11 +243,11 @@ class TimedGraph:
         """
         if s is None and o is not None:
             known, timed = self._graph.keys_by_object(predicate), self._timed_by_object(predicate)
-            row, found = _holding(known, timed, (o, None), at)
-            return row, found & _LOW, found >> _BITS
+            row, keys = _holding(known, timed, (o, None), at)
+            return row, keys & _LOW, keys >> _BITS
         known, timed = self._graph.keys(predicate), self._by_subject.get(predicate, _NONE)
-        row, found = _holding(known, timed, (s, o), at)
-        return row, found >> _BITS, found & _LOW
+        row, keys = _holding(known, timed, (s, o), at)
+        return row, keys >> _BITS, keys & _LOW
 
     def _timed_by_object(self, predicate: int) -> TimedKeys:
         if predicate not in self._by_object:
@@ -313,7 +313,7 @@ def _holding(
     budget, total, room = current_budget(), -1, len(at)
     while total < 0 or total > room:
         room = max(room, total)
-        row, found = np.empty((2, room), np.int64)
-        total = holding(*given, budget.rows, row, found)
+        row, keys = np.empty((2, room), np.int64)
+        total = holding(*given, budget.rows, row, keys)
         budget.spend(total)
-    return row[:total], found[:total]
+    return row[:total], keys[:total]

@@ -170,13 +170,13 @@ class UnitSequence:
         if self._members is None:
             assert self._number is not None
             return {self._number: [answers]} if answers else {}
-        found = self._members.take()
+        by_number = self._members.take()
         for number, excess in self.exceeded().items():
-            pieces = found.pop(number, [])
-            kept = [[answer for answer in own if answer.end < excess.instant] for own in pieces]
+            pieces = by_number.pop(number, [])
+            kept = [[answer for answer in piece if answer.end < excess.instant] for piece in pieces]
             if any(kept):
-                found[number] = [*filter(None, kept)]
-        return found
+                by_number[number] = [*filter(None, kept)]
+        return by_number
 
     def _advanced(self, watermark: int, ahead: bool) -> Sequence[Answer]:
         answers = self._evaluated(watermark, ahead)
@@ -198,10 +198,10 @@ class UnitSequence:
         if not self._buffer and waiting.passes(watermark):
             return ()
         rows = self._buffer.due(EVER if ahead else watermark)
-        found = waiting.take(rows, watermark, at_once=self._may_be_too_many(waiting, rows))
-        if found is None:
+        ready = waiting.take(rows, watermark, at_once=self._may_be_too_many(waiting, rows))
+        if ready is None:
             return ()
-        self._give(found)
+        self._give(ready)
         answers = self._stage.advance(watermark, ahead)
         self._answered = len(answers)
         return answers

@@ -142,9 +142,9 @@ class WaitingRows:
 
     def _taken(self) -> SolutionBatch:
         """The rows that wait, which wait no longer."""
-        found = SolutionBatch.concat(self.waiting(), self._columns)
+        rows = SolutionBatch.concat(self.waiting(), self._columns)
         self._rows, self._count = [], 0
-        return found
+        return rows
 
     def passes(self, watermark: int) -> bool:
         """Take a watermark at which no rows came; whether the evaluator need not learn of it.
@@ -166,7 +166,7 @@ class WaitingRows:
         if not self._is_family:
             return self._count + len(rows)
         columns = [some.values[QUERY] for some in (*self.waiting(), rows)]
-        members = np.concatenate([hashes_of(own.terms)[own.codes] for own in columns])
+        members = np.concatenate([hashes_of(column.terms)[column.codes] for column in columns])
         return int(np.unique(members, return_counts=True)[1].max(initial=0))
 
     @property
@@ -200,9 +200,9 @@ class WaitingRows:
         """Let go of batches whose last time (ms) lies before a time, and put many together."""
         kept = self._rows
         if kept and kept[0][0] < before:
-            kept = [own for own in kept if own[0] >= before]
+            kept = [batch for batch in kept if batch[0] >= before]
         if len(kept) > thresholds.current.waiting_batches:
-            rows = SolutionBatch.concat([own for _, own in kept], self._columns)
+            rows = SolutionBatch.concat([batch for _, batch in kept], self._columns)
             rows = rows.take(np.flatnonzero(rows.time >= before))
             kept = [(int(rows.time.max()), rows)]
         if kept is not self._rows:

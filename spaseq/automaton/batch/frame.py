@@ -123,11 +123,11 @@ class BatchFrame:
             key=lambda i: (*rows[i][1][1:3], partitions[i], slots[i], rows[i][1][0], rows[i][0]),
         )
         rows = [rows[i] for i in order]
-        place = np.array([row[:3] for _, row in rows], np.int64)
+        numbers = np.array([row[:3] for _, row in rows], np.int64)
         return rows, self._measured(
-            place[:, 0].astype(np.int32),
-            place[:, 1].copy(),
-            place[:, 2].astype(np.int32),
+            numbers[:, 0].astype(np.int32),
+            numbers[:, 1].copy(),
+            numbers[:, 2].astype(np.int32),
             np.array([gpm for gpm, _ in rows], np.int32),
             np.array(slots, np.int32)[order],
             np.array(partitions, np.int32)[order],
@@ -173,8 +173,8 @@ class BatchFrame:
         slot = self.keys.numbers(columns, len(solutions)).astype(np.int32)
         if not self._counts or self.partitions is self.keys:
             return slot, slot
-        own = self.partitions.numbers(columns[: len(self._partition)], len(solutions))
-        return slot, own.astype(np.int32)
+        partition = self.partitions.numbers(columns[: len(self._partition)], len(solutions))
+        return slot, partition.astype(np.int32)
 
     def _measured(
         self, stream: Int32s, time: Int64s, k: Int32s, gpm: Int32s, slot: Int32s, part: Int32s
@@ -215,17 +215,17 @@ class BatchFrame:
         """The slots of the partitions that are wanted; None if all are."""
         if wanted is None:
             return None
-        found = [n for n, key in self.keys.keys().items() if wanted(self.partition_of(key))]
-        return np.array(found, np.int64)
+        slots = [n for n, key in self.keys.keys().items() if wanted(self.partition_of(key))]
+        return np.array(slots, np.int64)
 
     def of_members(self, alive: Int64s, limit: WaitingLimit) -> Counter[Member]:
         """How many partial matches of each member wait, given how many wait in each slot."""
         if limit.place is None:
             return Counter({None: int(alive.sum())})
-        found, keys = Counter[Member](), self.keys.keys()
+        counts, keys = Counter[Member](), self.keys.keys()
         for slot in np.flatnonzero(alive).tolist():
-            found[limit.member(self.partition_of(keys[slot]))] += int(alive[slot])
-        return found
+            counts[limit.member(self.partition_of(keys[slot]))] += int(alive[slot])
+        return counts
 
     def partition_of(self, key: Key) -> Key:
         """The partition of a key."""
@@ -274,8 +274,8 @@ def _distinct(rows: SolutionBatch, slot: Int32s) -> Indices | None:
 
     Rows are in the order of instants, slots, streams and GPMs. Equal rows are of one event.
     """
-    place = np.stack([rows.time, rows.k, rows.stream, rows.gpm, slot])
-    alike = (place[:, 1:] == place[:, :-1]).all(axis=0)
+    fields = np.stack([rows.time, rows.k, rows.stream, rows.gpm, slot])
+    alike = (fields[:, 1:] == fields[:, :-1]).all(axis=0)
     if not alike.any():
         return None
     columns = [column.identities for column in rows.values.values()]

@@ -136,10 +136,10 @@ class MatchBuilder:
         solutions, lists, grouped = [known[n] for n in numbers], NO_LISTS, self._reader.grouped
         closes = repeat(None) if enumerated.close is None else enumerated.close.tolist()
         for (end, origin, *_), close in zip(enumerated.ends.tolist(), closes, strict=False):
-            own = solutions[begin:end]
+            of_match = solutions[begin:end]
             if grouped:
-                lists = self._reader.lists(own)
-            yield match_of((own, origin, lists, close))
+                lists = self._reader.lists(of_match)
+            yield match_of((of_match, origin, lists, close))
             begin = end
 
     def _solutions_of(self, numbers: list[int], array: Int64s) -> dict[int, MatchedSolution]:

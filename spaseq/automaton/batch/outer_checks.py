@@ -238,10 +238,10 @@ class _Found:
     def restore(self, state: object) -> None:
         """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
-        self.places, found, own, self.base, self.following = state
-        room = len(found) + _ROOM
-        self.found, self.own = grown(found, room), np.ascontiguousarray(grown(own.T, room).T)
-        self._most = len(found)
+        self.places, notes, numbers, self.base, self.following = state
+        room = len(notes) + _ROOM
+        self.found, self.own = grown(notes, room), np.ascontiguousarray(grown(numbers.T, room).T)
+        self._most = len(notes)
 
 
 class OuterNegations:
@@ -270,11 +270,11 @@ class OuterNegations:
         """Begin a batch of n rows in the slots below `slots`; `numbers` [C, n] are compared."""
         floor, pointers, since = self._needed(int(rows.lowest[0])), list[Int64s](), list[Int64s]()
         self._floor = int(rows.lowest[-1])
-        for found in self._found:
-            found.grow(slots)
-            before, after = found.note(rows, numbers, floor)
-            pointers.append(after if found.check.is_last else before)
-            if found.check.is_inner:
+        for negated in self._found:
+            negated.grow(slots)
+            before, after = negated.note(rows, numbers, floor)
+            pointers.append(after if negated.check.is_last else before)
+            if negated.check.is_inner:
                 since.append(after)
         self._gpm, self._number = rows.gpm, rows.number
         matched = numbers[list(self._matched)] if self._matched else np.empty((0, len(rows)))
@@ -287,18 +287,18 @@ class OuterNegations:
             taken[rows[rows >= self._number] - self._number] = 1
         self._entered.clear()
         if self._keeps_rows:
-            for found in self._found:
-                taken[self._gpm == found.check.gpm] = 1
+            for negated in self._found:
+                taken[self._gpm == negated.check.gpm] = 1
         self._notes.end(taken)
 
-    def checked(self, found: EnumeratedMatches) -> EnumeratedMatches:
+    def checked(self, matches: EnumeratedMatches) -> EnumeratedMatches:
         """The matches that are answers now.
 
         Steps that are not in last place have left them. A match with a step in last place waits.
         """
-        if not len(found.ends):
-            return found
-        closing = ClosingMatches.of(found, self._window.close(found.ends[:, 1]))
+        if not len(matches.ends):
+            return matches
+        closing = ClosingMatches.of(matches, self._window.close(matches.ends[:, 1]))
         closing = self._left(closing, is_last=False)
         if self.is_last:
             waits = self._waits(closing)
@@ -312,7 +312,7 @@ class OuterNegations:
     def _waits(self, matches: ClosingMatches) -> Bools:
         """[m] whether each match has a step in last place."""
         gpm, waits = self._notes.gpms(matches.last), np.zeros(len(matches.close), np.bool_)
-        for check in (found.check for found in self._found):
+        for check in (each.check for each in self._found):
             if check.is_last:
                 waits |= True if check.beside is None else np.isin(gpm, check.beside)
         return waits
@@ -332,16 +332,16 @@ class OuterNegations:
         kept, notes = np.ones(len(matches.close), np.uint8), self._notes
         begins, bound = self._bounds(matches, is_last)
         slot, values = notes.slots(begins), self._values(matches)
-        for number, found in enumerate(self._found):
-            if found.check.is_last == is_last:
-                place, behind, since = found.check.place, begins, np.full(len(kept), kernel.NONE)
+        for number, negated in enumerate(self._found):
+            if negated.check.is_last == is_last:
+                place, behind, since = negated.check.place, begins, np.full(len(kept), kernel.NONE)
                 if place:
                     behind = matches.rows_at(place)
                     since = notes.pointers(matches.rows_at(place - 1), self._since[number])
-                left = kept if found.check.beside is None else kept.copy()
-                found.drop(notes.pointers(behind, number), slot, bound, since, values, left)
-                if found.check.beside is not None:
-                    has_step = np.isin(notes.gpms(begins), found.check.beside)
+                left = kept if negated.check.beside is None else kept.copy()
+                negated.drop(notes.pointers(behind, number), slot, bound, since, values, left)
+                if negated.check.beside is not None:
+                    has_step = np.isin(notes.gpms(begins), negated.check.beside)
                     kept[has_step] = left[has_step]
         return matches if kept.all() else matches.take(np.flatnonzero(kept))
 
@@ -391,9 +391,9 @@ class OuterNegations:
 
     def negated_rows(self) -> Int64s:
         """The rows of the solutions of negated GPMs that checks may still need."""
-        found = [f.kept() for f in self._found]
+        kept = [f.kept() for f in self._found]
         floor = self._needed(self._floor)
-        rows = [f[f[:, kernel.TIME] >= floor, kernel.ROW] for f in found]
+        rows = [f[f[:, kernel.TIME] >= floor, kernel.ROW] for f in kept]
         return distinct(np.concatenate(rows))
 
     def keep(self, rows: Int64s) -> None:
@@ -406,17 +406,17 @@ class OuterNegations:
         Matches that may still end began at the time `floor` (ms) or later.
         """
         idle, floor = np.ones(slots, np.bool_), self._needed(floor)
-        for found in self._found:
-            own = found.idle(floor)[:slots]
-            idle[: len(own)] &= own
+        for negated in self._found:
+            idle_slots = negated.idle(floor)[:slots]
+            idle[: len(idle_slots)] &= idle_slots
         for matches in self.waiting:
             idle[self._notes.slots(matches.last)] = False
         return np.flatnonzero(idle)
 
     def release(self, slots: Indices) -> None:
         """Let idle slots stand for other keys."""
-        for found in self._found:
-            found.places[slots] = kernel.NONE
+        for negated in self._found:
+            negated.places[slots] = kernel.NONE
 
     def in_use(self, number: int) -> Float64s:
         """The values of one row of the sequencer's numbers that checks may still compare."""
@@ -431,15 +431,15 @@ class OuterNegations:
 
     def snapshot(self) -> object:
         """The state for a snapshot."""
-        found = [f.snapshot() for f in self._found]
-        return found, self._notes.snapshot(), self.waiting.snapshot(), self._floor
+        states = [f.snapshot() for f in self._found]
+        return states, self._notes.snapshot(), self.waiting.snapshot(), self._floor
 
     def restore(self, state: object) -> None:
         """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
-        found, notes, waiting, self._floor = state
-        for own, kept in zip(self._found, found, strict=True):
-            own.restore(kept)
+        states, notes, waiting, self._floor = state
+        for negated, kept in zip(self._found, states, strict=True):
+            negated.restore(kept)
         self._notes.restore(notes)
         self.waiting.restore(waiting)
 

@@ -103,9 +103,9 @@ class Pace:
     def slots_of(self, members: list[Member]) -> Int64s:
         """The slots of some members of a family."""
         limit = self._limit
-        found = self._frame.slots_of(lambda key: limit.member(key) in members)
-        assert found is not None
-        return found
+        slots = self._frame.slots_of(lambda key: limit.member(key) in members)
+        assert slots is not None
+        return slots
 
     def _learn(self, row: int) -> None:
         alive = self._alive(int(self._rows.lowest[row]))

@@ -166,7 +166,7 @@ class RowStore:
             some = numbers[first:end]
             places = chunk.places(some)
             if len(places) <= thresholds.current.rows_one_by_one:
-                read = (self._row(chunk.rows, place) for place in places.tolist())
+                read = (self._row(chunk.rows, row) for row in places.tolist())
                 rows.update(zip(some.tolist(), read, strict=True))
             else:
                 columns.append((some, chunk.rows.take(places)))
@@ -207,8 +207,8 @@ class RowStore:
         others = np.flatnonzero(~is_single)
         for chunk, first, end in self._by_chunk(numbers[others], batch):
             places = chunk.places(numbers[others[first:end]])
-            own = chunk.rows
-            columns = (own.time[places], own.k[places], own.stream[places])
+            stored = chunk.rows
+            columns = (stored.time[places], stored.k[places], stored.stream[places])
             positions[others[first:end]] = np.stack(columns, axis=1)
         return positions
 
@@ -218,11 +218,11 @@ class RowStore:
         begins = [int(c.numbers[0]) for c in chunks]
         at = 0
         while at < len(numbers):
-            place = bisect_right(begins, int(numbers[at])) - 1
+            chunk = bisect_right(begins, int(numbers[at])) - 1
             end = len(numbers)
-            if place + 1 < len(chunks):
-                end = int(np.searchsorted(numbers, begins[place + 1]))
-            yield chunks[place], at, end
+            if chunk + 1 < len(chunks):
+                end = int(np.searchsorted(numbers, begins[chunk + 1]))
+            yield chunks[chunk], at, end
             at = end
 
     def _read(self, numbers: Int64s, batch: SolutionBatch, rows: dict[int, GpmRow]) -> None:
@@ -236,11 +236,11 @@ class RowStore:
             for i, solution in zip(mine.tolist(), values, strict=True):
                 rows[int(numbers[i])] = gpm, (stream[i], time[i], k[i], event[i], solution)
 
-    def _row(self, batch: SolutionBatch, place: int) -> GpmRow:
-        gpm, one = int(batch.gpm[place]), slice(place, place + 1)
+    def _row(self, batch: SolutionBatch, row: int) -> GpmRow:
+        gpm, one = int(batch.gpm[row]), slice(row, row + 1)
         solution = tuple([batch.texts(v, one)[0] for v in self._gpms[gpm].variables])
-        time, k = int(batch.time[place]), int(batch.k[place])
-        return gpm, (int(batch.stream[place]), time, k, batch.event[place], solution)
+        time, k = int(batch.time[row]), int(batch.k[row])
+        return gpm, (int(batch.stream[row]), time, k, batch.event[row], solution)
 
     # --- state ------------------------------------------------------------------------------------
 

@@ -89,8 +89,8 @@ class Interner:
     def _of_several(self, columns: list[TermColumn]) -> Int64s:
         key, size = np.zeros(len(columns[0].codes), np.int64), 1  # below size; equal for equal keys
         for column in columns:
-            used, place = distinct_codes(column.codes, len(column.terms))
-            used, key = distinct_codes(key * len(used) + place, size * len(used))
+            used, number = distinct_codes(column.codes, len(column.terms))
+            used, key = distinct_codes(key * len(used) + number, size * len(used))
             size = len(used)
         row = np.empty(size, np.int64)  # some row of each key
         row[key] = np.arange(len(key))

@@ -30,12 +30,12 @@ class ClosingMatches:
     edges: Bytes | None = None
 
     @classmethod
-    def of(cls, found: EnumeratedMatches, close: Int64s) -> ClosingMatches:
+    def of(cls, matches: EnumeratedMatches, close: Int64s) -> ClosingMatches:
         """Matches as they are enumerated; `close` [m] is in the same order."""
-        ends, origin = found.ends[:, 0].copy(), found.ends[:, 1].copy()
+        ends, origin = matches.ends[:, 0].copy(), matches.ends[:, 1].copy()
         size = int(ends[-1]) if len(ends) else 0
-        edges = None if found.edges is None else found.edges[:size].copy()
-        whole = cls(found.rows[:size].copy(), ends, origin, close, edges)
+        edges = None if matches.edges is None else matches.edges[:size].copy()
+        whole = cls(matches.rows[:size].copy(), ends, origin, close, edges)
         if (close[1:] >= close[:-1]).all():
             return whole
         return whole.take(np.argsort(close, kind="stable"))
@@ -55,9 +55,9 @@ class ClosingMatches:
         """[m] the first row of each match."""
         return self.rows_at(0)
 
-    def rows_at(self, place: int) -> Int64s:
+    def rows_at(self, position: int) -> Int64s:
         """[m] the row of each match at a place; they are longer than that."""
-        return self.rows[np.concatenate([[0], self.ends[:-1]]).astype(np.int64) + place]
+        return self.rows[np.concatenate([[0], self.ends[:-1]]).astype(np.int64) + position]
 
     @property
     def last(self) -> Int64s:

@@ -77,8 +77,8 @@ class _Ordering:
             if takes is None or not self._is_free(takes):
                 return edge
             inner = BracketLabel("|", tuple(self._orders(label.operands[0], takes)))
-        found = self._edges[edge.id] = replace(edge, label=inner)
-        return found
+        inlined = self._edges[edge.id] = replace(edge, label=inner)
+        return inlined
 
     def _is_free(self, takes: Sequence[TakeLabel]) -> bool:
         gpms = [take.gpm for take in takes]
@@ -87,37 +87,37 @@ class _Ordering:
         if len({stream for gpm in gpms for stream in self._streams[gpm]}) > 1:
             return False
         return all(
-            self._may_wait(condition, place, takes)
-            for place, gpm in enumerate(gpms)
+            self._may_wait(condition, number, takes)
+            for number, gpm in enumerate(gpms)
             for condition in self._gpms[gpm].conditions
         )
 
-    def _may_wait(self, condition: ast.Expr, place: int, takes: Sequence[TakeLabel]) -> bool:
+    def _may_wait(self, condition: ast.Expr, number: int, takes: Sequence[TakeLabel]) -> bool:
         """Whether a FILTER of an operand is the same when another operand is taken later."""
         if timestamp_uses(condition) & {take.name for take in takes}:
             return False
-        used = self._used(condition, place, takes)
-        if any(other > place for other in used):
+        used = self._used(condition, number, takes)
+        if any(other > number for other in used):
             return False  # what a later operand binds is unbound
         reads = variables_of(condition) & self._program.owner.keys()
-        return used == {place} or not (reads or is_of_its_event(condition))
+        return used == {number} or not (reads or is_of_its_event(condition))
 
-    def _used(self, condition: ast.Expr, place: int, takes: Sequence[TakeLabel]) -> set[int]:
+    def _used(self, condition: ast.Expr, number: int, takes: Sequence[TakeLabel]) -> set[int]:
         """The places of the operands whose variables a FILTER of an operand uses, and its own."""
-        others = variables_of(condition) - self._gpms[takes[place].gpm].certain
-        found = (i for i, t in enumerate(takes) if others & {*self._gpms[t.gpm].variables})
-        return {place, *found}
+        others = variables_of(condition) - self._gpms[takes[number].gpm].certain
+        others_taken = (i for i, t in enumerate(takes) if others & {*self._gpms[t.gpm].variables})
+        return {number, *others_taken}
 
     def _conditions(self, takes: Sequence[TakeLabel], order: Sequence[int]) -> list[TakeLabel]:
         """The operands in an order of their places, each with the FILTERs to test then."""
         tested: list[list[ast.Expr]] = [[] for _ in takes]
-        for place, take in enumerate(takes):
+        for number, take in enumerate(takes):
             for condition in self._gpms[take.gpm].conditions:
-                used = self._used(condition, place, takes)
+                used = self._used(condition, number, takes)
                 tested[max(map(order.index, used))].append(condition)
         return [
-            replace(takes[place], conditions=tuple(conditions))
-            for place, conditions in zip(order, tested, strict=True)
+            replace(takes[number], conditions=tuple(conditions))
+            for number, conditions in zip(order, tested, strict=True)
         ]
 
     def _orders(self, operand: Automaton, takes: Sequence[TakeLabel]) -> Iterator[Automaton]:
@@ -137,9 +137,9 @@ class _Ordering:
 
         `before` is what is certainly bound before the bracket and by the first of its operands.
         """
-        for place, take in enumerate(order):
+        for number, take in enumerate(order):
             certain = self._gpms[take.gpm].certain
-            earlier = [self._gpms[other.gpm].certain for other in order[:place]]
+            earlier = [self._gpms[other.gpm].certain for other in order[:number]]
             known = {v for v in take.key if v in before}.union(*(certain & own for own in earlier))
             grouped = {v for v, view in take.views.items() if view.kind == "current"}
             yield replace(take, key=tuple(sorted(known - grouped)))

@@ -130,8 +130,8 @@ class _ProgramCompiler:
         further = {e: a for loop in self._loops if loop.greedy for e, a in self._further(loop)}
         scope = self._scope
         owner = dict(scope.owner)
-        for own in scope.negation_owner.values():
-            owner.update(own)
+        for variables in scope.negation_owner.values():
+            owner.update(variables)
         return nfa.Program(
             automaton,
             negated,
@@ -231,8 +231,8 @@ class _ProgramCompiler:
         for config in todo:  # grows while it is walked
             edges: list[nfa.Edge] = []
             ends: list[nfa.Acceptance] = []
-            own = joined if config == start else None
-            for step in _closure(code, _EpsilonPath(*config, own=own)):
+            operator = joined if config == start else None
+            for step in _closure(code, _EpsilonPath(*config, own=operator)):
                 if step.place == len(code):
                     ends.append(nfa.Acceptance(step.actions, step.negations, step.exits))
                     continue
@@ -273,11 +273,11 @@ class _ProgramCompiler:
         if use.negation is None:
             return {v: scope.view(use.repeats, r) for v, r in sorted(scope.owner.items())}
         views = dict.fromkeys(sorted(scope.owner), nfa.OUTER)
-        own, *around = scope.negations(use.negation)
+        number, *around = scope.negations(use.negation)
         for negation in around:
             views.update((v, nfa.OUTER) for v in sorted(scope.negation_owner[negation]))
-        outside = len(self._negations[own].repeats)
-        for v, r in sorted(scope.negation_owner[own].items()):
+        outside = len(self._negations[number].repeats)
+        for v, r in sorted(scope.negation_owner[number].items()):
             views[v] = scope.view(use.repeats, r, outside)
         return views
 
@@ -326,8 +326,8 @@ def _loop(loop: _Loop, path: _EpsilonPath) -> Iterator[_EpsilonPath]:
         actions = path.actions
         if repeat.is_marked:
             actions = (*actions, _action("again" if done else "start", repeat.id))
-        own = repeat.own if done else path.own
-        yield _EpsilonPath(loop.body, more, actions, path.negations, path.exits, own)
+        operator = repeat.own if done else path.own
+        yield _EpsilonPath(loop.body, more, actions, path.negations, path.exits, operator)
     if done >= bounds.minimum:
         counts.pop(repeat.id, None)
         actions, exits = path.actions, path.exits

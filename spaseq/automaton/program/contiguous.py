@@ -42,11 +42,11 @@ class _Contiguous:
         return replace(automaton, states=tuple(states))
 
     def _edge(self, edge: Edge) -> Edge:
-        found = replace(edge, label=self._label(edge.label))
+        strict = replace(edge, label=self._label(edge.label))
         if edge.join is not None:
-            found = replace(found, join=replace(edge.join, kind=","), negations=())
-        self._edges[edge.id] = found
-        return found
+            strict = replace(strict, join=replace(edge.join, kind=","), negations=())
+        self._edges[edge.id] = strict
+        return strict
 
     def _label(self, label: Label) -> Label:
         if not isinstance(label, BracketLabel):

@@ -81,17 +81,17 @@ def counts_after(
         return counts
     after = dict(counts)
     for action in actions:
-        own = bounds.get(action.repeat)
-        if own is None:
+        bound = bounds.get(action.repeat)
+        if bound is None:
             continue
         done = after.pop(action.repeat, 0)
         if action.kind == "start":
             done = 0
         if action.kind == "exit":
-            if done < own.minimum:
+            if done < bound.minimum:
                 return None
-        elif own.allows_more(done):
-            after[action.repeat] = own.counted(done)
+        elif bound.allows_more(done):
+            after[action.repeat] = bound.counted(done)
         else:
             return None
     return tuple(sorted(after.items()))

@@ -62,15 +62,15 @@ class _Inlining:
         return not all(map(is_single, operands)) and all(map(_is_free, operands))
 
     def program(self) -> Program:
-        states = [self._state(place) for place in self._todo]  # grows while it is walked
+        states = [self._state(inner) for inner in self._todo]  # grows while it is walked
         automaton = replace(self._outermost, states=tuple(states))
         return replace(self._program, automaton=automaton, edges=tuple(self._edges))
 
     def _automaton(self, inside: tuple[_Inside, ...]) -> Automaton:
         return inside[-1].operand if inside else self._outermost
 
-    def _state(self, place: _InnerState) -> State:
-        inside, number = place
+    def _state(self, inner: _InnerState) -> State:
+        inside, number = inner
         state, edges, ends = (
             self._automaton(inside).states[number],
             list[Edge](),
@@ -117,12 +117,12 @@ class _Inlining:
                 )
                 yield from self._taken(within, begins, first)
 
-    def _number(self, place: _InnerState) -> int:
+    def _number(self, inner: _InnerState) -> int:
         """The number of the state for a place."""
-        if place not in self._numbers:
-            self._numbers[place] = len(self._todo)
-            self._todo.append(place)
-        return self._numbers[place]
+        if inner not in self._numbers:
+            self._numbers[inner] = len(self._todo)
+            self._todo.append(inner)
+        return self._numbers[inner]
 
 
 def _is_free(operand: Automaton) -> bool:

@@ -67,14 +67,14 @@ def outer_negations(program: Program) -> tuple[OuterNegation, ...]:
             solution does not tell; or one has several GPMs.
     """
     ends = [*_ends(program.automaton)]
-    found = [*_placed(program, _beside_first(program.automaton), False)]
-    found += _placed(program, _beside_last(program.automaton), True)
+    negations = [*_placed(program, _beside_first(program.automaton), False)]
+    negations += _placed(program, _beside_last(program.automaton), True)
     if any(end.exits for end in ends):
         takes = [_repeated(program, end) for end in ends]
         if len({take.gpm for take in takes}) > 1:
             raise NotChecked(GREEDY_PLACE)
-        found.append(OuterNegation(takes[0], True, None))
-    return tuple(found)
+        negations.append(OuterNegation(takes[0], True, None))
+    return tuple(negations)
 
 
 def without_outer_negations(program: Program) -> Program:
@@ -140,25 +140,25 @@ def _placed(
 
 def _beside_first(automaton: Automaton) -> Mapping[int, tuple[int, ...]]:
     """The negated steps before a match, by the GPM of its first solution."""
-    found: dict[int, tuple[int, ...]] = {}
+    negated: dict[int, tuple[int, ...]] = {}
     for edge in automaton.states[0].edges:
         for gpm in _first_gpms(edge.label):
-            _note(found, gpm, edge.negations)
-    return found
+            _note(negated, gpm, edge.negations)
+    return negated
 
 
 def _beside_last(automaton: Automaton) -> Mapping[int, tuple[int, ...]]:
     """The negated steps behind a match, by the GPM of its last solution."""
-    found: dict[int, tuple[int, ...]] = {}
+    negated: dict[int, tuple[int, ...]] = {}
     for edge in (edge for state in automaton.states for edge in state.edges):
         for end in automaton.states[edge.target].acceptances:
             for gpm in _last_gpms(edge.label):
-                _note(found, gpm, end.negations)
-    return found
+                _note(negated, gpm, end.negations)
+    return negated
 
 
-def _note(found: dict[int, tuple[int, ...]], gpm: int, negations: tuple[int, ...]) -> None:
-    if found.setdefault(gpm, negations) != negations:
+def _note(negated: dict[int, tuple[int, ...]], gpm: int, negations: tuple[int, ...]) -> None:
+    if negated.setdefault(gpm, negations) != negations:
         raise NotChecked("a negated step stands beside one that may be empty, at an end")
 
 

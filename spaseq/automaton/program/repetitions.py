@@ -64,10 +64,10 @@ def _step(step: seq.ChainStep, bounds: dict[int, RepeatBounds]) -> seq.ChainStep
         case seq.GpmStep():
             return step
         case seq.Repeat():
-            body, own = _counted(step.body, bounds), _bounds(step)
-            if own.top <= 1:
+            body, step_bounds = _counted(step.body, bounds), _bounds(step)
+            if step_bounds.top <= 1:
                 return replace(step, body=body)
-            bounds[step.id] = own
+            bounds[step.id] = step_bounds
             return replace(step, body=body, minimum=min(step.minimum, 1), maximum=None)
         case seq.BinaryStep(kind, operands):
             return seq.BinaryStep(kind, tuple(_counted(o, bounds) for o in operands))

@@ -206,11 +206,11 @@ class _Testing:
         self._outer = _outer_negations(program)
         self._counted = isinstance(window, Counted)
         self._takes = [*self._taking()]
-        taken = {taking.take.gpm for _, taking in self._takes}
+        taken = {taken_edge.take.gpm for _, taken_edge in self._takes}
         self._bound = bound_by_state(self._automaton(), gpms)
         self._key = self._key_of(self._takes)
         self._check_groups(self._takes)
-        binders = [self._gpms[taking.take.gpm] for _, taking in self._takes]
+        binders = [self._gpms[taken_edge.take.gpm] for _, taken_edge in self._takes]
         self._optional = {v for gpm in binders for v in gpm.variables if v not in gpm.certain}
         self._checks = NegatedSteps(program, gpms, self._bound, taken, self._key)
         self._inner = self._looking_ahead()
@@ -367,9 +367,9 @@ class _Testing:
         """
         tests: list[EdgeTest | AskedTest] = [*map(of_count, edge.counts)]
         tests += self._joins(source, take)
-        own, asked = self._gpms[take.gpm].conditions, [*self._joins_if_bound(source, take)]
+        conditions, asked = self._gpms[take.gpm].conditions, [*self._joins_if_bound(source, take)]
         of_whole = list[ast.Expr]()
-        for condition in own if take.conditions is None else take.conditions:
+        for condition in conditions if take.conditions is None else take.conditions:
             try:
                 remaining = tests_of(condition, lambda v: self._place(v, source, edge, take))
             except NoKernel:
@@ -432,9 +432,9 @@ class _Testing:
 
         Their place in a match must be the same in all matches.
         """
-        found: dict[int, OuterNegation] = {}
+        ahead: dict[int, OuterNegation] = {}
         if self._judged:
-            return found
+            return ahead
         depths = depths_of(self._automaton())
         for source, taking in self._takes:
             for number in taking.edge.negations:
@@ -444,8 +444,8 @@ class _Testing:
                     if self._counted or depths is None or not self._stands_at(number, depths):
                         raise
                     take = self._negated(number)
-                    found[number] = OuterNegation(take, False, number, depths[source])
-        return found
+                    ahead[number] = OuterNegation(take, False, number, depths[source])
+        return ahead
 
     def _stands_at(self, number: int, depths: Sequence[int]) -> bool:
         """Whether every match passes a negated step, after as many solutions.
@@ -520,9 +520,9 @@ class _Testing:
         singles = self._gpms[take.gpm].certain - set(self._key) - self._program.owner.keys()
         unsure = self._bound.possibly[source] - self._bound.certainly[source]
         for name in sorted(singles & unsure):
-            own, before = ast.Var(name), ast.Prev(ast.Var(name))
+            variable, before = ast.Var(name), ast.Prev(ast.Var(name))
             unbound = ast.Not(ast.Call("BOUND", (before,)))
-            yield ast.Or((unbound, ast.Call("SAMETERM", (own, before))))
+            yield ast.Or((unbound, ast.Call("SAMETERM", (variable, before))))
 
     # --- variables --------------------------------------------------------------------------------
 
@@ -580,12 +580,12 @@ class _Testing:
     @cached_property
     def _beginners(self) -> dict[int, set[int]]:
         """By repetition the occurrences of the GPMs that begin one of its rounds."""
-        found: dict[int, set[int]] = {}
+        beginners: dict[int, set[int]] = {}
         for _, taking in self._takes:
             for action in taking.edge.actions:
                 if action.kind in ("start", "again"):
-                    found.setdefault(action.repeat, set()).add(taking.take.occurrence)
-        return found
+                    beginners.setdefault(action.repeat, set()).add(taking.take.occurrence)
+        return beginners
 
     def _has_ended(self, name: str, source: int, take: TakeLabel) -> bool:
         """Whether a step comes after a loop, each repetition of which begins by binding a variable.
@@ -597,7 +597,7 @@ class _Testing:
             return False
         if name not in self._bound.certainly[source]:
             return False
-        if any(name in own for r, own in self._program.owned_within.items() if r != owner):
+        if any(name in names for r, names in self._program.owned_within.items() if r != owner):
             return False
         return all(
             name in self._gpms[taking.take.gpm].certain

@@ -46,10 +46,10 @@ class _Splitting:
 
     def program(self, most: int) -> Program | None:
         states = []
-        for place in self._todo:  # grows while it is walked
+        for state in self._todo:  # grows while it is walked
             if len(self._todo) > most:
                 return None
-            states.append(self._state(*place))
+            states.append(self._state(*state))
         automaton = replace(self._program.automaton, states=tuple(states))
         return replace(self._program, automaton=automaton)
 
@@ -65,59 +65,59 @@ class _Splitting:
 
     def _copies(self, edge: Edge, levels: _Levels) -> Iterator[Edge]:
         for way in self._ways(edge.actions, levels):
-            place = edge.target, tuple(sorted(way.levels.items()))
-            if place not in self._numbers:
-                self._numbers[place] = len(self._todo)
-                self._todo.append(place)
-            target, exits = self._numbers[place], _left_early(edge, levels)
+            reached_state = edge.target, tuple(sorted(way.levels.items()))
+            if reached_state not in self._numbers:
+                self._numbers[reached_state] = len(self._todo)
+                self._todo.append(reached_state)
+            target, exits = self._numbers[reached_state], _left_early(edge, levels)
             yield replace(edge, target=target, exits=exits, counts=way.tests)
 
     def _ways(self, actions: Iterable[Action], levels: _Levels) -> list[_Way]:
         """What the counts may be after the actions of an edge."""
         ways = [_Way(dict(levels))]
         for action in actions:
-            own = self._bounds.get(action.repeat)
-            if own is not None:
-                ways = [after for way in ways for after in _after(way, action, own)]
+            bounds = self._bounds.get(action.repeat)
+            if bounds is not None:
+                ways = [after for way in ways for after in _after(way, action, bounds)]
         return ways
 
 
-def _after(way: _Way, action: Action, own: RepeatBounds) -> Iterator[_Way]:
+def _after(way: _Way, action: Action, bounds: RepeatBounds) -> Iterator[_Way]:
     levels = dict(way.levels)
     level = levels.pop(action.repeat, None)
     if action.kind == "exit":
         if level != "few":
             yield replace(way, levels=levels)
     elif action.kind == "start":
-        yield replace(way, levels={**levels, action.repeat: _level(own, 1)})
+        yield replace(way, levels={**levels, action.repeat: _level(bounds, 1)})
     elif level != "full":
-        for reached, tests in _repeated(action.repeat, level, own):
+        for reached, tests in _repeated(action.repeat, level, bounds):
             yield _Way({**levels, action.repeat: reached}, (*way.tests, *tests))
 
 
 def _repeated(
-    repeat: int, level: _Level | None, own: RepeatBounds
+    repeat: int, level: _Level | None, bounds: RepeatBounds
 ) -> Iterator[tuple[_Level, tuple[CountTest, ...]]]:
     """The levels after one more repetition, each with the tests of the count before it."""
     if level == "few":
-        least, last = 1, own.minimum - 1
-    elif own.maximum is None:
+        least, last = 1, bounds.minimum - 1
+    elif bounds.maximum is None:
         yield "enough", ()
         return
     else:
-        least, last = max(own.minimum, 1), own.maximum - 1
+        least, last = max(bounds.minimum, 1), bounds.maximum - 1
     if least == last:
-        yield _level(own, last + 1), ()
+        yield _level(bounds, last + 1), ()
         return
     assert level is not None
     yield level, (CountTest(repeat, "<", last),)
-    yield _level(own, last + 1), (CountTest(repeat, "=", last),)
+    yield _level(bounds, last + 1), (CountTest(repeat, "=", last),)
 
 
-def _level(own: RepeatBounds, count: int) -> _Level:
-    if count < own.minimum:
+def _level(bounds: RepeatBounds, count: int) -> _Level:
+    if count < bounds.minimum:
         return "few"
-    return "enough" if own.allows_more(count) else "full"
+    return "enough" if bounds.allows_more(count) else "full"
 
 
 def _left_early(way: Edge | Acceptance, levels: _Levels) -> tuple[GreedyExit, ...]:

@@ -95,10 +95,10 @@ class NegatedSteps:
         states = zip(self._program.automaton.states, self._bound.possibly, strict=True)
         possibly = frozenset.union(*(vs for state, vs in states if state.acceptances))
         given = frozenset(filter(self._is_in_every_repetition, certainly))
-        found = self._tests(negated, _Seen(possibly, given, "which may be unbound"))
-        if found is None:
+        tests = self._tests(negated, _Seen(possibly, given, "which may be unbound"))
+        if tests is None:
             return None
-        return tuple(test for test in found if isinstance(test, EdgeTest))  # none is asked
+        return tuple(test for test in tests if isinstance(test, EdgeTest))  # none is asked
 
     def _is_in_every_repetition(self, variable: str) -> bool:
         """Whether a variable is single, or each repetition of its step binds it."""

@@ -61,11 +61,11 @@ def batch_of(
 ) -> SolutionBatch:
     """The same rows as columns; `variables` are given by GPM, the partition's last."""
     values = {v: _texts(rows, variables, v) for v in columns.variables}
-    place = np.array([row[:3] for _, row in rows], np.int64).reshape(-1, 3)
+    positions = np.array([row[:3] for _, row in rows], np.int64).reshape(-1, 3)
     return SolutionBatch(
-        place[:, 0].astype(np.int32),
-        np.ascontiguousarray(place[:, 1]),
-        place[:, 2].astype(np.int32),
+        positions[:, 0].astype(np.int32),
+        np.ascontiguousarray(positions[:, 1]),
+        positions[:, 2].astype(np.int32),
         np.array([gpm for gpm, _ in rows], np.int32),
         EventNames.of([row[3] for _, row in rows]),
         {v: TermColumn.of(texts) for v, texts in values.items()},
@@ -76,7 +76,7 @@ def batch_of(
 def events_of(rows: SolutionBatch, variables: Sequence[tuple[str, ...]]) -> list[EventRows]:
     """The inverse of `batch_of`, in the order of the events' first rows; equal rows come once."""
     texts = dict(zip(rows.values, texts_of_columns([*rows.values.values()]), strict=True))
-    columns = [[texts[v] for v in own] for own in variables]  # by GPM, those of BARE last
+    columns = [[texts[v] for v in of_gpm] for of_gpm in variables]  # by GPM, those of BARE last
     places = zip(rows.stream.tolist(), rows.time.tolist(), rows.k.tolist(), strict=True)
     names, gpms = rows.event.texts(), rows.gpm.tolist()
     found: dict[tuple[int, int, int], tuple[int, dict[tuple[int, Values], None]]] = {}

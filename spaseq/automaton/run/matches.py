@@ -76,8 +76,8 @@ def picker(places: Sequence[int]) -> Callable[[Sequence[T]], tuple[T, ...]]:
     match places:
         case ():
             return lambda items: ()
-        case (place,):
-            return lambda items: (items[place],)
+        case (only,):
+            return lambda items: (items[only],)
     return itemgetter(*places)
 
 
@@ -107,8 +107,8 @@ class SolutionReader:
             self._singles.append(_Variables.of(c for c in columns if c[1] not in owner))
             self._groups.append(_Variables.of(c for c in columns if c[1] in owner))
         self._shapes: dict[tuple[str, ...], int] = {}
-        self._usual = [self._shape(own.names) for own in self._singles]  # nothing is unbound
-        self.grouped = any(own.names for own in self._groups)
+        self._usual = [self._shape(names.names) for names in self._singles]  # nothing is unbound
+        self.grouped = any(names.names for names in self._groups)
 
     def _shape(self, names: tuple[str, ...]) -> int:
         return self._shapes.setdefault(names, len(self._shapes))
@@ -139,8 +139,8 @@ class SolutionReader:
         """The matched solutions of n rows."""
         streams = np.array(self._streams, object)[rows.stream]
         names = np.array(self._names, object)[rows.gpm]
-        place = (rows.time, rows.k, names, streams)
-        columns = [*(column.tolist() for column in place), rows.event.texts()]
+        fields = (rows.time, rows.k, names, streams)
+        columns = [*(column.tolist() for column in fields), rows.event.texts()]
         items = np.fromiter(map(_item, zip(*columns, strict=True)), object, len(rows))
         solutions = np.empty(len(rows), object)
         for gpm in np.unique(rows.gpm).tolist():

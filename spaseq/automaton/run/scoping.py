@@ -66,9 +66,9 @@ class TakeEnv:
     def value(self, name: str) -> str | None:
         column = self.take.columns.get(name)
         if column is not None:
-            own = self.row[4][column]
-            if own is not None:
-                return own
+            text = self.row[4][column]
+            if text is not None:
+                return text
         view = self.views.get(name)
         if view is None or view.kind == "outer":
             return self.run.singles.get(name)
@@ -100,8 +100,8 @@ class TakeEnv:
         assert view.repeat is not None
         values = running_values(self.lists, self.groups, name, view.repeat)
         column = self.take.columns.get(name)
-        own = None if column is None else self.row[4][column]
-        return values if own is None or name in self.groups.current else (*values, own)
+        term = None if column is None else self.row[4][column]
+        return values if term is None or name in self.groups.current else (*values, term)
 
     def time(self, gpm: str) -> int | None:
         times = [r[1] for g, r in trace_of(self.trace, self.run.trace) if self.names[g] == gpm]
@@ -145,7 +145,7 @@ def follow(
         after.counts = counts_after(program.bounds, after.counts, actions) or ()
     for action in actions:
         repeat = action.repeat
-        own = program.owned.get(repeat, ())
+        variables = program.owned.get(repeat, ())
         if action.kind != "start" and program.negation_in_repeat:
             obligations = tuple(
                 _capture(program, lists, after, repeat, run.trace, o) for o in obligations
@@ -153,7 +153,7 @@ def follow(
         until = program.untils.get(repeat)
         if until is not None and action.kind != "exit":
             obligations = _until(until, action, obligations, run)
-        for variable in own:
+        for variable in variables:
             value = after.current.pop(variable, None)
             after.previous.pop(variable, None)
             if action.kind == "again" and value is not None:

@@ -73,15 +73,15 @@ class EventBgp:
     def solutions(self, index: VerticalPartition) -> Solutions:
         """The solutions on each event. Patterns of one `shape` are evaluated once per batch."""
         event, rows = index.solutions(self._key, lambda: self._found(index))
-        found = list(zip(self.variables, rows, strict=True))
-        lazy = {v: column for v, column in found if isinstance(column, LazyColumn)}
-        columns = {v: column for v, column in found if not isinstance(column, LazyColumn)}
+        pairs = list(zip(self.variables, rows, strict=True))
+        lazy = {v: column for v, column in pairs if isinstance(column, LazyColumn)}
+        columns = {v: column for v, column in pairs if not isinstance(column, LazyColumn)}
         return Solutions(len(event), event, LazyColumns(lazy) if lazy else columns, index.lexicon)
 
     def _found(self, index: VerticalPartition) -> PatternRows:
         virtual = self._virtual_over(index.batch)
-        found = None if virtual is None else virtual.solutions(index.batch)
-        return self._evaluate(index) if found is None else found
+        rows = None if virtual is None else virtual.solutions(index.batch)
+        return self._evaluate(index) if rows is None else rows
 
     def _virtual_over(self, batch: EventBatch) -> VirtualBgp | None:
         """The pattern over lifted events; None over others."""
@@ -195,11 +195,11 @@ def anchors(triples: Sequence[TriplePattern]) -> tuple[str, ...] | None:
     """The predicates of which the triple terms of a pattern are objects; None for any."""
     composed = {triple.subject for triple in triples if is_part(triple)}
     inner = {triple.object for triple in triples if triple.predicate == OBJECT}
-    found = {t.object: t.predicate for t in triples if t.object in composed and not is_part(t)}
-    if composed - inner - found.keys():
+    above = {t.object: t.predicate for t in triples if t.object in composed and not is_part(t)}
+    if composed - inner - above.keys():
         return None
-    names = [name for name in found.values() if isinstance(name, str)]
-    return tuple(sorted({*names})) if len(names) == len(found) else None
+    names = [name for name in above.values() if isinstance(name, str)]
+    return tuple(sorted({*names})) if len(names) == len(above) else None
 
 
 def rarest_first(triples: Sequence[TriplePattern], weights: Float64s) -> tuple[int, ...]:

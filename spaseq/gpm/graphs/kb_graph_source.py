@@ -34,18 +34,18 @@ class GraphSource:
 
     def solutions(self, triple: TriplePattern) -> Solutions:
         """The solutions of a triple pattern, which keep their indexes from batch to batch."""
-        found = self._solutions.get(triple)
-        if found is None:
-            found = self._solutions[triple] = triple_solutions(self, triple)
-        return found
+        solutions = self._solutions.get(triple)
+        if solutions is None:
+            solutions = self._solutions[triple] = triple_solutions(self, triple)
+        return solutions
 
     def remembered(self, key: object, make: Callable[[], T]) -> T:
         """The result of `make`, computed once per key and graph of the knowledge base."""
         memo = self._graph.memo
         if key not in memo:
             memo[key] = make()
-        found: T = memo[key]
-        return found
+        value: T = memo[key]
+        return value
 
     def select(self, predicate: str | None, s: int | None, o: int | None) -> TripleTable:
         """The triples with a predicate, subject and object; see `TripleSource`."""

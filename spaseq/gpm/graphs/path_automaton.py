@@ -49,9 +49,9 @@ class Transitions:
     accept: int
 
     @classmethod
-    def of(cls, found: list[tuple[int, int, int]], begin: int, accept: int) -> Transitions:
+    def of(cls, triples: list[tuple[int, int, int]], begin: int, accept: int) -> Transitions:
         """From (state, leaf, state) triples."""
-        table = np.array(sorted(found), np.int32).reshape(-1, 3)
+        table = np.array(sorted(triples), np.int32).reshape(-1, 3)
         states = max(int(table[:, [0, 2]].max(initial=0)), begin, accept) + 1
         first = np.searchsorted(table[:, 0], np.arange(states + 1)).astype(np.int32)
         return cls(first, table[:, 1].copy(), table[:, 2].copy(), begin, accept)

@@ -81,8 +81,8 @@ def _among(keys: Int64s, others: Int64s) -> Bools:
         return np.zeros(len(keys), np.bool_)
     others.sort(kind="stable")  # the fastest for keys in order of events
     places = np.searchsorted(others, keys)
-    found: Bools = others[np.minimum(places, len(others) - 1)] == keys
-    return found
+    are_among: Bools = others[np.minimum(places, len(others) - 1)] == keys
+    return are_among
 
 
 MOST_PLACES = 2**28
@@ -219,12 +219,12 @@ def negated(
 ) -> TripleTable:
     """The pairs of nodes that a negated property set connects, once for each triple."""
     every = source.select(None, None, None)
-    found = []
+    tables = []
     if forward or not inverse:
-        found.append(_without(source, every, forward))
+        tables.append(_without(source, every, forward))
     if inverse:
-        found.append(turned(_without(source, every, inverse)))
-    return together(found)
+        tables.append(turned(_without(source, every, inverse)))
+    return together(tables)
 
 
 def _without(

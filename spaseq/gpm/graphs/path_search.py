@@ -80,8 +80,8 @@ def _selected(search: _Search, first: Int64s, last: Int64s) -> Pairs:
     order = np.argsort(first, kind="stable")
     seeds, start = np.unique(first[order], return_index=True)
     wanted_start = np.append(start, len(first))
-    found, nodes = _collected(search.for_wanted(seeds, wanted_start, last[order]))
-    return seeds[found], nodes
+    seed, nodes = _collected(search.for_wanted(seeds, wanted_start, last[order]))
+    return seeds[seed], nodes
 
 
 def _met(graph: PathGraph, first: Int64s, last: Int64s) -> Pairs:
@@ -89,7 +89,7 @@ def _met(graph: PathGraph, first: Int64s, last: Int64s) -> Pairs:
     one, other = _Search(graph, False), _Search(graph, True)
     marks, back_marks = one.marks(), other.marks()
     queue, back_queue = one.queue(), other.queue()
-    found = np.zeros(len(first), np.int64)
+    is_met = np.zeros(len(first), np.int64)
     ends = np.ascontiguousarray(first, np.int64), np.ascontiguousarray(last, np.int64)
     budget, at = current_budget(), 0
     while at < len(first):
@@ -103,21 +103,21 @@ def _met(graph: PathGraph, first: Int64s, last: Int64s) -> Pairs:
             back_marks,
             queue,
             back_queue,
-            found,
+            is_met,
         )
         budget.check()
-    rows = found == 1
+    rows = is_met == 1
     return first[rows], last[rows]
 
 
 def _collected(blocks: Iterator[Pairs]) -> Pairs:
-    budget, found, size = current_budget(), [(_NONE, _NONE)], 0
+    budget, pieces, size = current_budget(), [(_NONE, _NONE)], 0
     for block in blocks:
         size += len(block[0])
         budget.spend(size)
         budget.check()
-        found.append(block)
-    return np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found])
+        pieces.append(block)
+    return np.concatenate([a for a, _ in pieces]), np.concatenate([b for _, b in pieces])
 
 
 class _Search:

@@ -33,21 +33,21 @@ def path_solutions(
     """
     match pattern.path:
         case ast.PathNegated(forward, inverse):
-            found = negated(source, forward, inverse)
+            table = negated(source, forward, inverse)
         case ast.PathRepeat() as path:
-            found = _Repetition(source, path, events).ends(pattern, given)
+            table = _Repetition(source, path, events).ends(pattern, given)
         case path:
             raise AssertionError(f"{type(path).__name__} is no path of the algebra")
-    keep = np.ones(len(found), np.bool_)
+    keep = np.ones(len(table), np.bool_)
     columns: dict[str, Int32s] = {}
-    for term, codes in ((pattern.subject, found.s), (pattern.object, found.o)):
+    for term, codes in ((pattern.subject, table.s), (pattern.object, table.o)):
         if not isinstance(term, ast.Var):
             keep &= codes == source.lexicon.code(term)
         elif term.name in columns:
             keep &= columns[term.name] == codes
         else:
             columns[term.name] = codes
-    solutions = Solutions(len(found), found.event, columns, source.lexicon)
+    solutions = Solutions(len(table), table.event, columns, source.lexicon)
     return solutions if keep.all() else solutions.take(keep)
 
 
@@ -91,8 +91,8 @@ class _Repetition:
         self, subject: n.PatternTerm, object_: n.PatternTerm, given: Sequence[Solutions]
     ) -> _Ends:
         """The nodes at both ends, or at the end that has fewer."""
-        for found in sorted(given, key=lambda each: each.size):
-            pairs = self._pairs(subject, object_, found)
+        for solutions in sorted(given, key=lambda each: each.size):
+            pairs = self._pairs(subject, object_, solutions)
             if pairs is not None:
                 return pairs
         if subject == object_ and isinstance(subject, ast.Var):
@@ -116,49 +116,51 @@ class _Repetition:
         """The nodes that a term may be, None if any."""
         if isinstance(term, str):
             return self._graph.with_codes(np.array([self._code(term)], np.int32))
-        known = [self._values(term.name, found) for found in given]
+        known = [self._values(term.name, solutions) for solutions in given]
         return min((nodes for nodes in known if nodes is not None), key=len, default=None)
 
-    def _values(self, name: str, found: Solutions) -> Int64s | None:
+    def _values(self, name: str, solutions: Solutions) -> Int64s | None:
         """The nodes that are values of a variable, None if it may be unbound."""
-        if name not in found.columns or found.may_be_unbound(name):
+        if name not in solutions.columns or solutions.may_be_unbound(name):
             return None
-        codes = translated(found.columns[name], found.lexicon, self._source.lexicon, add=False)
-        if self._source.of_events and found.event is None:
+        codes = translated(
+            solutions.columns[name], solutions.lexicon, self._source.lexicon, add=False
+        )
+        if self._source.of_events and solutions.event is None:
             return self._graph.with_codes(codes)
-        nodes = self._graph.numbers(distinct(self._keys(found, codes)))
+        nodes = self._graph.numbers(distinct(self._keys(solutions, codes)))
         return nodes[nodes >= 0]
 
     def _pairs(
-        self, subject: n.PatternTerm, object_: n.PatternTerm, found: Solutions
+        self, subject: n.PatternTerm, object_: n.PatternTerm, solutions: Solutions
     ) -> _Ends | None:
         """The pairs of nodes of which the solutions bind all that is variable, else None."""
         ends = subject, object_
         names = {term.name for term in ends if isinstance(term, ast.Var)}
-        if not names or (self._source.of_events and found.event is None):
+        if not names or (self._source.of_events and solutions.event is None):
             return None
-        if any(v not in found.columns or found.may_be_unbound(v) for v in names):
+        if any(v not in solutions.columns or solutions.may_be_unbound(v) for v in names):
             return None
         columns = [
-            np.full(found.size, self._code(term), np.int32)
+            np.full(solutions.size, self._code(term), np.int32)
             if isinstance(term, str)
             else translated(
-                found.columns[term.name], found.lexicon, self._source.lexicon, add=False
+                solutions.columns[term.name], solutions.lexicon, self._source.lexicon, add=False
             )
             for term in ends
         ]
-        first, last = (self._graph.numbers(self._keys(found, codes)) for codes in columns)
+        first, last = (self._graph.numbers(self._keys(solutions, codes)) for codes in columns)
         both = (first >= 0) & (last >= 0)
         size = max(len(self._graph), 1)
         pairs: Int64s = distinct(first[both] * size + last[both])
         return _Ends(pairs // size, pairs % size)
 
-    def _keys(self, found: Solutions, codes: Int32s) -> Int64s:
+    def _keys(self, solutions: Solutions, codes: Int32s) -> Int64s:
         """The keys of codes [found.size]; negative where no node has the code."""
         if not self._source.of_events:
             return codes.astype(np.int64)
-        assert found.event is not None
-        return np.where(codes < 0, -1, found.event << 32 | codes)
+        assert solutions.event is not None
+        return np.where(codes < 0, -1, solutions.event << 32 | codes)
 
     def _code(self, constant: str) -> int:
         return self._source.lexicon.code(constant)
@@ -171,10 +173,10 @@ class _Repetition:
         code = self._source.lexicon.encode(list(constants))
         if not self._source.of_events:
             absent = self._graph.numbers(code.astype(np.int64)) < 0
-            own = TripleTable(None, code[absent], None, code[absent])
+            absent_pairs = TripleTable(None, code[absent], None, code[absent])
         else:
             events = np.arange(self._events, dtype=np.int64)
             events = events[self._graph.numbers(events << 32 | code) < 0]
             codes = np.repeat(code, len(events))
-            own = TripleTable(events, codes, None, codes)
-        return together([table, own]) if len(own) else table
+            absent_pairs = TripleTable(events, codes, None, codes)
+        return together([table, absent_pairs]) if len(absent_pairs) else table

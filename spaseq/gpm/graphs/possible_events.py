@@ -103,14 +103,14 @@ class NeededTriples:
         keys, known = keys[order], known[order]
         if not len(known):
             return known, known
-        found, events = [], []
+        marks, events = [], []
         for object_place in (batch.o + 1, 0):
             probe = batch.p.astype(np.int64) * (terms + 1) + object_place
-            place = np.minimum(np.searchsorted(keys, probe), len(keys) - 1)
-            rows = np.flatnonzero(keys[place] == probe)
-            found.append(known[place[rows]])
+            key_place = np.minimum(np.searchsorted(keys, probe), len(keys) - 1)
+            rows = np.flatnonzero(keys[key_place] == probe)
+            marks.append(known[key_place[rows]])
             events.append(index.event_of[rows])
-        return np.concatenate(found), np.concatenate(events)
+        return np.concatenate(marks), np.concatenate(events)
 
 
 class PossibleEvents:

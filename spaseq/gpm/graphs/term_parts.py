@@ -33,7 +33,7 @@ def parts_of_graph(lexicon: Lexicon, objects: Int32s) -> dict[str, TripleTable]:
     """The parts of the triple terms among the objects [m] of a graph, by predicate."""
     terms = _TripleTerms(lexicon, objects)
     code, *parts = (np.array(column, np.int32) for column in (terms.code, *terms.parts))
-    return {p: TripleTable(None, code, None, own) for p, own in zip(PARTS, parts, strict=True)}
+    return {p: TripleTable(None, code, None, part) for p, part in zip(PARTS, parts, strict=True)}
 
 
 def parts_of_events(lexicon: Lexicon, event: Int64s, objects: Int32s) -> TripleTable:
@@ -64,8 +64,8 @@ def with_parts(batch: EventBatch, lexicon: Lexicon, parts: TripleTable) -> Event
     """The events with more triples, whose codes are of a lexicon that extends the batch's terms."""
     assert parts.event is not None and parts.p is not None
     events = np.arange(len(batch), dtype=np.int64)
-    own = np.repeat(events, np.diff(batch.start))
-    order = np.argsort(np.concatenate([own, parts.event]), kind="stable")
+    event_of_row = np.repeat(events, np.diff(batch.start))
+    order = np.argsort(np.concatenate([event_of_row, parts.event]), kind="stable")
     more = np.searchsorted(parts.event, np.arange(len(batch) + 1))
     s, p, o = (
         np.concatenate([first, second])[order]
@@ -88,8 +88,8 @@ class _TripleTerms:
         self.parts: tuple[list[int], list[int], list[int]] = ([], [], [])
         self.inner: list[int] = []
         codes, _ = distinct_codes(objects, len(lexicon))
-        found = codes[codes >= 0].astype(np.int32)
-        self._take(found.tolist(), lexicon.take(found))
+        known = codes[codes >= 0].astype(np.int32)
+        self._take(known.tolist(), lexicon.take(known))
 
     def _take(self, codes: list[int], texts: list[str]) -> None:
         """Take the triple terms among some terms, and what is inside them."""
@@ -103,8 +103,8 @@ class _TripleTerms:
         for code, _ in new:
             self._numbers[code] = len(self.code)
             self.code.append(code)
-        for column, place in zip(self.parts, range(3), strict=True):
-            column += self._lexicon.encode([terms[place] for _, terms in new]).tolist()
+        for column, position in zip(self.parts, range(3), strict=True):
+            column += self._lexicon.encode([terms[position] for _, terms in new]).tolist()
         inside = [terms[2] for _, terms in new]
         self._take(self.parts[2][-len(new) :], inside)
         self.inner = [self._numbers.get(code, -1) for code in self.parts[2]]
@@ -115,5 +115,5 @@ class _TripleTerms:
             return np.full(len(codes), -1, np.int64)
         order = np.argsort(np.array(self.code))
         ordered = np.array(self.code)[order]
-        place = np.minimum(np.searchsorted(ordered, codes), len(ordered) - 1)
-        return np.where(ordered[place] == codes, order[place], -1)
+        index = np.minimum(np.searchsorted(ordered, codes), len(ordered) - 1)
+        return np.where(ordered[index] == codes, order[index], -1)

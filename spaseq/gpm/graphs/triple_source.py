@@ -73,8 +73,8 @@ def triple_solutions(source: TripleSource, triple: TriplePattern) -> Solutions:
         columns[term.name] = codes
     if not len(table):
         return none(source.lexicon, columns, of_events=source.of_events)
-    found = Solutions(len(table), table.event, columns, source.lexicon)
-    return found if same is None else found.take(np.flatnonzero(same))
+    solutions = Solutions(len(table), table.event, columns, source.lexicon)
+    return solutions if same is None else solutions.take(np.flatnonzero(same))
 
 
 def _code(source: TripleSource, term: PatternTerm) -> int | None:

@@ -48,18 +48,18 @@ class VerticalPartition:
         """The result of `make`, computed once per key."""
         if key not in self._memory:
             self._memory[key] = make()
-        found: T = self._memory[key]
-        return found
+        value: T = self._memory[key]
+        return value
 
     def solutions(self, key: object, make: Callable[[], PatternRows]) -> PatternRows:
         """The solutions that `make` gives, computed once per key while there is room."""
-        found: PatternRows | None = self._memory.get(key)
-        if found is None:
-            event, rows = found = make()
+        solutions: PatternRows | None = self._memory.get(key)
+        if solutions is None:
+            event, rows = solutions = make()
             self._room -= len(event) * (_EVENT_BYTES + _VALUE_BYTES * len(rows))
             if self._room >= 0:
-                self._memory[key] = found
-        return found
+                self._memory[key] = solutions
+        return solutions
 
     def part(self, events: Int64s) -> VerticalPartition:
         """Some of the events as a source with the same lexicon; they are numbered from 0."""
@@ -100,8 +100,8 @@ class VerticalPartition:
         if predicate in PARTS:
             parts = self.remembered("parts", lambda: self._parts(None))
             assert parts.p is not None
-            own = parts.take(np.flatnonzero(parts.p == self.lexicon.code(predicate)))
-            return TripleTable(own.event, own.s, None, own.o)
+            of_predicate = parts.take(np.flatnonzero(parts.p == self.lexicon.code(predicate)))
+            return TripleTable(of_predicate.event, of_predicate.s, None, of_predicate.o)
         if predicate is None:
             return _distinct(self.event_of, batch.s, batch.p, batch.o)
         rows: Indices = np.flatnonzero(batch.p == self.lexicon.code(predicate))

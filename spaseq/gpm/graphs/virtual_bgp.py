@@ -33,11 +33,11 @@ class VirtualBgp:
         ways = self._ways(events)
         if ways is None:
             return None
-        found = [(way_rows(way, events), way) for way in ways]
-        if len(found) == 1:
-            event, way = found[0]
+        of_ways = [(way_rows(way, events), way) for way in ways]
+        if len(of_ways) == 1:
+            event, way = of_ways[0]
             return event, [_column(events, way.columns[v], event) for v in self._variables]
-        return self._united(events, found)
+        return self._united(events, of_ways)
 
     def _ways(self, events: LiftedEvents) -> list[Way] | None:
         template = events.graphs.template
@@ -46,14 +46,14 @@ class VirtualBgp:
         return self._known[1]
 
     def _united(
-        self, events: LiftedEvents, found: Sequence[tuple[Int64s, Way]]
+        self, events: LiftedEvents, of_ways: Sequence[tuple[Int64s, Way]]
     ) -> tuple[Int64s, list[Int32s]]:
         """The distinct solutions of several ways."""
-        event = np.concatenate([np.empty(0, np.int64), *(event for event, _ in found)])
+        event = np.concatenate([np.empty(0, np.int64), *(event for event, _ in of_ways)])
         rows = [np.empty(0, np.int32)] * len(self._variables)
         for number, variable in enumerate(self._variables):
-            own = [_column(events, way.columns[variable], event).codes for event, way in found]
-            rows[number] = np.concatenate([rows[number], *own])
+            coded = [_column(events, way.columns[variable], event).codes for event, way in of_ways]
+            rows[number] = np.concatenate([rows[number], *coded])
         return distinct_solutions(event, rows)
 
 

@@ -75,8 +75,8 @@ class SolutionsPartition(VerticalPartition):
 
     def part(self, events: Int64s) -> SolutionsPartition:
         """Some of the solutions, numbered from 0."""
-        own = self.given.take(events)
-        numbered = Solutions(own.size, np.arange(own.size), own.columns, own.lexicon)
+        some = self.given.take(events)
+        numbered = Solutions(some.size, np.arange(some.size), some.columns, some.lexicon)
         return SolutionsPartition(self.batch.take(events), self.lexicon, self.pattern, numbered)
 
 

@@ -34,13 +34,13 @@ class ActiveGraph:
         """All sequences of solutions that the pattern's solutions will be joined with."""
         return self.outer if self.given is None else (self.given, *self.outer)
 
-    def beside(self, found: Solutions) -> ActiveGraph:
-        """The active graph of a pattern whose solutions are joined with `found`."""
-        return replace(self, given=found, outer=())
+    def beside(self, solutions: Solutions) -> ActiveGraph:
+        """The active graph of a pattern whose solutions are joined with `solutions`."""
+        return replace(self, given=solutions, outer=())
 
-    def within(self, found: Solutions) -> ActiveGraph:
-        """The active graph of another operand of a join of which `found` is a part."""
-        return replace(self, given=found, outer=self.known)
+    def within(self, solutions: Solutions) -> ActiveGraph:
+        """The active graph of another operand of a join of which `solutions` is a part."""
+        return replace(self, given=solutions, outer=self.known)
 
     def alone(self) -> ActiveGraph:
         """The active graph of a pattern of which all solutions are needed."""
@@ -51,25 +51,25 @@ class ActiveGraph:
         if self.given is None:
             return self
         names = list(variables)
-        outer = tuple(found.only(names) for found in self.outer)
+        outer = tuple(solutions.only(names) for solutions in self.outer)
         return replace(self, given=self.given.only(names), outer=outer)
 
     @property
     def of_events(self) -> bool:
         return self.source.of_events
 
-    def spread(self, found: Solutions) -> Solutions:
+    def spread(self, solutions: Solutions) -> Solutions:
         """The solutions per event, if the pattern is evaluated over events."""
-        return found.spread(self.events, self.source.lexicon) if self.of_events else found
+        return solutions.spread(self.events, self.source.lexicon) if self.of_events else solutions
 
 
-def reduced(found: Solutions, active: ActiveGraph) -> Solutions:
+def reduced(solutions: Solutions, active: ActiveGraph) -> Solutions:
     """Solutions over a graph, without most of those that are compatible with no given solution."""
     if active.of_events:
-        return found
+        return solutions
     for given in active.known:
-        for v in given.columns.keys() & found.columns.keys():
-            if not given.may_be_unbound(v) and not found.may_be_unbound(v):
-                codes = translated(given.columns[v], given.lexicon, found.lexicon, add=False)
-                found = found.take(np.isin(found.columns[v], np.unique(codes)))
-    return found
+        for v in given.columns.keys() & solutions.columns.keys():
+            if not given.may_be_unbound(v) and not solutions.may_be_unbound(v):
+                codes = translated(given.columns[v], given.lexicon, solutions.lexicon, add=False)
+                solutions = solutions.take(np.isin(solutions.columns[v], np.unique(codes)))
+    return solutions

@@ -87,12 +87,12 @@ def conjunction(pattern: n.Pattern, evaluation: PatternEvaluation = FASTEST) -> 
         inner = pattern
     triples, operands, floated = _parts(inner)
     sure = certain(inner)
-    own = [_condition(e, sure) for e in conjuncts([expr])] if expr is not None else []
+    of_filter = [_condition(e, sure) for e in conjuncts([expr])] if expr is not None else []
     bgp = EventBgp(triples, evaluation) if triples else None
     searches = tuple(filter(has_repetition, operands))
     others = tuple(operand for operand in operands if operand not in searches)
     return Conjunction(
-        tuple(triples), bgp, others, searches, (*floated, *own), _stored(triples, operands)
+        tuple(triples), bgp, others, searches, (*floated, *of_filter), _stored(triples, operands)
     )
 
 
@@ -155,14 +155,14 @@ def _graph_parts(name: str, inner: n.Pattern, whole: n.Pattern) -> Parts:
     groups = components([*(n.BGP((t,)) for t in triples), *operands])
     if len(groups) < 2:
         return [], [whole], []
-    found: list[n.Pattern] = []
+    graphs: list[n.Pattern] = []
     for members, names in groups:
-        own = [c for c in conditions if c.variables and c.variables <= names]
-        conditions = [c for c in conditions if c not in own]
-        expr = conjoined([c.expr for c in own])
+        inside = [c for c in conditions if c.variables and c.variables <= names]
+        conditions = [c for c in conditions if c not in inside]
+        expr = conjoined([c.expr for c in inside])
         part = joined(members)
-        found.append(n.Graph(name, part if expr is None else n.Filter(expr, part)))
-    return [], found, conditions
+        graphs.append(n.Graph(name, part if expr is None else n.Filter(expr, part)))
+    return [], graphs, conditions
 
 
 def _filtered(expr: ast.Expr, inner: n.Pattern) -> Parts:
@@ -195,9 +195,9 @@ def _comparison(condition: FilterConjunct, left: Solutions, right: Solutions) ->
     return None
 
 
-def _bound(found: Solutions) -> set[str]:
+def _bound(solutions: Solutions) -> set[str]:
     """The variables that all solutions bind."""
-    return {v for v in found.columns if not found.may_be_unbound(v)}
+    return {v for v in solutions.columns if not solutions.may_be_unbound(v)}
 
 
 class ConjunctionEvaluation:
@@ -269,18 +269,18 @@ class ConjunctionEvaluation:
         placed = self._joined_by_place(result, part)
         if placed is not None:
             return placed
-        found = {t: c for c in self.remaining if (t := _comparison(c, result, part)) is not None}
-        if not found:
+        tests = {t: c for c in self.remaining if (t := _comparison(c, result, part)) is not None}
+        if not tests:
             return join(result, part)
         if part.columns.keys().isdisjoint(result.columns):
-            return joined_by_value(result, part, [*found])
+            return joined_by_value(result, part, [*tests])
         from spaseq.gpm.solutions.keyed_thresholds import joined_by_key_and_value
 
-        pairs = joined_by_key_and_value(result, part, [*found])
+        pairs = joined_by_key_and_value(result, part, [*tests])
         if pairs is None:
             return join(result, part)
         if pairs.is_decided:
-            self.remaining.remove(found[pairs.comparison])
+            self.remaining.remove(tests[pairs.comparison])
         return pairs.solutions.within(current_budget())
 
     def _joined_by_place(self, result: Solutions, part: Solutions) -> Solutions | None:
@@ -305,9 +305,9 @@ class ConjunctionEvaluation:
         shares = any(v in result.columns for v in part.columns)
         return not shares, part.event is None, part.size
 
-    def _is_ready(self, condition: FilterConjunct, found: Solutions) -> bool:
+    def _is_ready(self, condition: FilterConjunct, solutions: Solutions) -> bool:
         return condition.early and all(
-            v in found.columns and not found.may_be_unbound(v) for v in condition.variables
+            v in solutions.columns and not solutions.may_be_unbound(v) for v in condition.variables
         )
 
     def _tested(self, result: Solutions) -> Solutions:

@@ -50,31 +50,31 @@ class Existence:
         return cls(whole, pattern, conjoined(conditions), sensitive(pattern))
 
     def rows(
-        self, found: Solutions, evaluate: Evaluate, evaluate_once: Evaluate, test: Test
+        self, solutions: Solutions, evaluate: Evaluate, evaluate_once: Evaluate, test: Test
     ) -> Indices:
         """The rows of the solutions for which the pattern has a solution, possibly repeated."""
-        names = sorted(v for v in found.columns if v in self.substituted)
+        names = sorted(v for v in solutions.columns if v in self.substituted)
         if names:
-            return self._by_value(found, names, evaluate_once)
+            return self._by_value(solutions, names, evaluate_once)
         inner = evaluate(self.pattern).only(visible(possible(self.pattern)))
-        rows, others = pairs(found, inner)
+        rows, others = pairs(solutions, inner)
         if self.condition is None:
             return rows
-        return rows[test(self.condition, merged(found, inner, (rows, others)))]
+        return rows[test(self.condition, merged(solutions, inner, (rows, others)))]
 
-    def _by_value(self, found: Solutions, names: list[str], evaluate: Evaluate) -> Indices:
+    def _by_value(self, solutions: Solutions, names: list[str], evaluate: Evaluate) -> Indices:
         """`rows`, by evaluating the pattern for each distinct combination of values."""
-        columns = [found.columns[v] for v in names]
+        columns = [solutions.columns[v] for v in names]
         first, which = grouped_rows(columns)
         hits = [np.empty(0, np.intp)]
         combinations = zip(*(column[first].tolist() for column in columns), strict=True)
         for number, codes in enumerate(combinations):
             current_budget().check()
             rows = np.flatnonzero(which == number)
-            bound = {v: found.lexicon[c] for v, c in zip(names, codes, strict=True) if c >= 0}
+            bound = {v: solutions.lexicon[c] for v, c in zip(names, codes, strict=True) if c >= 0}
             pattern = substituted(self.whole, bound)
             inner = evaluate(pattern).only(visible(possible(pattern)))
-            hits.append(rows[pairs(found.take(rows), inner)[0]])
+            hits.append(rows[pairs(solutions.take(rows), inner)[0]])
         return np.concatenate(hits)
 
 
@@ -97,7 +97,7 @@ class ExistsTests:
 
     def answered(
         self,
-        found: Solutions,
+        solutions: Solutions,
         evaluate: Evaluate,
         evaluate_once: Evaluate,
         test: Test,
@@ -108,9 +108,9 @@ class ExistsTests:
         pattern; `evaluate_once` must not.
         """
         for use, name in self._uses.items():
-            holds = np.full(found.size, use.negated)
-            rows = self._patterns[use].rows(found, evaluate, evaluate_once, test)
+            holds = np.full(solutions.size, use.negated)
+            rows = self._patterns[use].rows(solutions, evaluate, evaluate_once, test)
             holds[rows] = not use.negated
-            codes = found.lexicon.encode(_BOOLEANS)
-            found = found.with_column(name, codes[holds.astype(np.intp)])
-        return found
+            codes = solutions.lexicon.encode(_BOOLEANS)
+            solutions = solutions.with_column(name, codes[holds.astype(np.intp)])
+        return solutions

@@ -54,8 +54,8 @@ def seeds_of(active: ActiveGraph, stored: Collection[str]) -> list[Solutions]:
     and repeats none. `stored` are variables that every solution of the pattern binds to a term of
     the graph. The sequences with most variables come first.
     """
-    found = [_seed(given, active, stored) for given in active.known]
-    return sorted(filter(None, found), key=lambda seed: -len(seed.columns))
+    seeds = [_seed(given, active, stored) for given in active.known]
+    return sorted(filter(None, seeds), key=lambda seed: -len(seed.columns))
 
 
 def _seed(given: Solutions, active: ActiveGraph, stored: Collection[str]) -> Solutions | None:
@@ -64,9 +64,9 @@ def _seed(given: Solutions, active: ActiveGraph, stored: Collection[str]) -> Sol
         return None
     lexicon = active.source.lexicon
     codes = [translated(given.columns[v], given.lexicon, lexicon, add=False) for v in names]
-    known = np.flatnonzero(np.logical_and.reduce([own >= 0 for own in codes]))
-    first = known[first_rows([own[known] for own in codes])]
-    columns = {v: own[first] for v, own in zip(names, codes, strict=True)}
+    known = np.flatnonzero(np.logical_and.reduce([column >= 0 for column in codes]))
+    first = known[first_rows([column[known] for column in codes])]
+    columns = {v: column[first] for v, column in zip(names, codes, strict=True)}
     return Solutions(len(first), None, columns, lexicon)
 
 
@@ -139,10 +139,10 @@ class PatternOperators:
         """The solutions of a pattern that reads no event, or the limit that they exceed."""
         known = self._constants.get(id(pattern))
         if known is None:
-            found = None
+            solutions = None
             if is_constant(pattern) and not self.asks(pattern):
-                found = self._of_knowledge(pattern)
-            known = self._constants[id(pattern)] = pattern, found
+                solutions = self._of_knowledge(pattern)
+            known = self._constants[id(pattern)] = pattern, solutions
         return known[1]
 
     def _from_bindings(
@@ -197,14 +197,14 @@ class PatternOperators:
             case n.Distinct(inner):
                 return modifiers.distinct(self.solutions(inner, active))
             case n.OrderBy(inner, conditions):
-                found = self.solutions(inner, active)
-                return modifiers.ordered(found, conditions, self._options)
+                solutions = self.solutions(inner, active)
+                return modifiers.ordered(solutions, conditions, self._options)
             case n.Slice(inner, offset, limit):
                 return modifiers.sliced(self.solutions(inner, active.alone()), offset, limit)
             case n.Group(inner, keys, aggregates):
-                found = self.solutions(inner, active.alone())
+                solutions = self.solutions(inner, active.alone())
                 events = active.events
-                return modifiers.grouped(found, keys, aggregates, events, self._options)
+                return modifiers.grouped(solutions, keys, aggregates, events, self._options)
             case n.EventName():
                 from spaseq.gpm.patterns.event_names import event_names
 
@@ -231,15 +231,15 @@ class PatternOperators:
         chain = [pattern]
         while isinstance(chain[-1].pattern, n.Extend):
             chain.append(chain[-1].pattern)
-        found = self.solutions(chain[-1].pattern, active)
+        solutions = self.solutions(chain[-1].pattern, active)
         labelled = any(makes_labelled_nodes(step.expr) for step in chain)
         if labelled:
-            found = modifiers.numbered(found)
+            solutions = modifiers.numbered(solutions)
         for step in reversed(chain):
             expr = with_solution(step.expr, modifiers.SOLUTION) if labelled else step.expr
-            found, expr = self._answered(found, expr, active)
-            found = modifiers.extended(found, step.variable, expr, self._options)
-        return found.only([v for v in found.columns if v != modifiers.SOLUTION])
+            solutions, expr = self._answered(solutions, expr, active)
+            solutions = modifiers.extended(solutions, step.variable, expr, self._options)
+        return solutions.only([v for v in solutions.columns if v != modifiers.SOLUTION])
 
     # --- operands -------------------------------------------------------------------------------
 
@@ -258,53 +258,53 @@ class PatternOperators:
         while isinstance(first, n.Minus | n.LeftJoin) and not is_constant(first):
             row.append(first)
             first = first.left
-        found = self.solutions(first, active)
+        solutions = self.solutions(first, active)
         for step in reversed(row):
-            right = self._beside(step.right, found, active.beside(found))
+            right = self._beside(step.right, solutions, active.beside(solutions))
             if right.event is not None:
-                found = active.spread(found)
+                solutions = active.spread(solutions)
             match step:
                 case n.Minus():
-                    found = joins.minus(found, right)
+                    solutions = joins.minus(solutions, right)
                 case n.LeftJoin(expr=expr):
-                    found = self._left_join(found, right, expr, active)
-            found = found.within(current_budget())
-        return found
+                    solutions = self._left_join(solutions, right, expr, active)
+            solutions = solutions.within(current_budget())
+        return solutions
 
     def _beside(
-        self, pattern: n.Pattern, found: Solutions | None, active: ActiveGraph
+        self, pattern: n.Pattern, given: Solutions | None, active: ActiveGraph
     ) -> Solutions:
-        """The solutions of a pattern that will be joined with the solutions `found`.
+        """The solutions of a pattern that will be joined with the solutions `given`.
 
-        If `found` has few events, the pattern is evaluated on these events only.
+        If `given` has few events, the pattern is evaluated on these events only.
         """
-        part = None if found is None else self._few(pattern, found, active)
+        part = None if given is None else self._few(pattern, given, active)
         if part is None:
             return self.solutions(pattern, active)
         events, index = part
         few = ActiveGraph(index, len(events))
-        if found is not None and found.event is not None:
-            places = np.searchsorted(events, found.event)
-            few = few.beside(Solutions(found.size, places, found.columns, found.lexicon))
-        own = self.solutions(pattern, few)
-        if own.event is None:
-            return own
-        return Solutions(own.size, events[own.event], own.columns, own.lexicon)
+        if given is not None and given.event is not None:
+            places = np.searchsorted(events, given.event)
+            few = few.beside(Solutions(given.size, places, given.columns, given.lexicon))
+        of_few = self.solutions(pattern, few)
+        if of_few.event is None:
+            return of_few
+        return Solutions(of_few.size, events[of_few.event], of_few.columns, of_few.lexicon)
 
     def _few(
-        self, pattern: n.Pattern, found: Solutions, active: ActiveGraph
+        self, pattern: n.Pattern, solutions: Solutions, active: ActiveGraph
     ) -> tuple[Int64s, VerticalPartition] | None:
         """(events with solutions, their graphs) if evaluating on them alone pays off, else None."""
         source = active.source
         if (
             not self._evaluation.lazy
-            or found.event is None
+            or solutions.event is None
             or not isinstance(source, VerticalPartition)
             or is_constant(pattern)
             or self.asks(pattern)
         ):
             return None
-        events = distinct(found.event)
+        events = distinct(solutions.event)
         return (events, source.part(events)) if 2 * len(events) <= active.events else None
 
     def _left_join(
@@ -321,8 +321,8 @@ class PatternOperators:
         if isinstance(name, str):
             return self._graph(name[1:-1], inner, active)
         graphs = (*self._knowledge.graphs, *self._knowledge.endpoints)
-        found = [self._named(graph, name.name, inner, active) for graph in graphs]
-        return reduce(joins.union, found) if found else none(self._lexicon, possible(inner))
+        of_graphs = [self._named(graph, name.name, inner, active) for graph in graphs]
+        return reduce(joins.union, of_graphs) if of_graphs else none(self._lexicon, possible(inner))
 
     def _graph(self, name: str, inner: n.Pattern, active: ActiveGraph) -> Solutions:
         url = self._knowledge.endpoints.get(name)
@@ -360,10 +360,10 @@ class PatternOperators:
     def _conjunction(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
         parts = self.parts(pattern)
         pool = []
-        for found in self._basic(parts, active.source):
-            if not found.size:
+        for solutions in self._basic(parts, active.source):
+            if not solutions.size:
                 return none(active.source.lexicon, of_events=active.of_events)
-            pool.append(found)
+            pool.append(solutions)
         places = self._options if self._evaluation.places else None
         work = ConjunctionEvaluation(
             parts.conditions, lambda e, s: self._test(e, s, active), places
@@ -400,10 +400,10 @@ class PatternOperators:
         every = parts.every_operand
         asking = [operand for operand in every if self.asks(operand)]
         searches = [p for p in every if p not in asking and self._is_searched(p, parts, active)]
-        own = [operand for operand in every if operand not in asking and operand not in searches]
-        if own:
+        usual = [operand for operand in every if operand not in asking and operand not in searches]
+        if usual:
             beside = active if result is None else active.within(result)
-            result = work.joined(result, [self._beside(p, result, beside) for p in own])
+            result = work.joined(result, [self._beside(p, result, beside) for p in usual])
         if searches and result is not None:
             result = reduced(result, active)
         while searches and (result is None or result.size):
@@ -431,27 +431,27 @@ class PatternOperators:
             )
         return known[1]
 
-    def _test(self, expr: ast.Expr, found: Solutions, active: ActiveGraph) -> Bools:
-        if not found.size:
+    def _test(self, expr: ast.Expr, solutions: Solutions, active: ActiveGraph) -> Bools:
+        if not solutions.size:
             return np.empty(0, np.bool_)
-        found, expr = self._answered(found, expr, active)
-        texts, options = found.lexicon, self._options
-        return filter_rows(expr, TermRows(found.columns, texts, found.size), options)
+        solutions, expr = self._answered(solutions, expr, active)
+        texts, options = solutions.lexicon, self._options
+        return filter_rows(expr, TermRows(solutions.columns, texts, solutions.size), options)
 
     def _answered(
-        self, found: Solutions, expr: ast.Expr, active: ActiveGraph
+        self, solutions: Solutions, expr: ast.Expr, active: ActiveGraph
     ) -> tuple[Solutions, ast.Expr]:
         """(the solutions with a column for each EXISTS, the expression over these columns)."""
         tests = self._exists_tests(expr)
         if not tests:
-            return found, expr
-        found = tests.answered(
-            active.spread(found),
-            lambda pattern: self._beside(pattern, found, active.beside(found)),
-            lambda pattern: self._passing(pattern, active.beside(found)),
+            return solutions, expr
+        solutions = tests.answered(
+            active.spread(solutions),
+            lambda pattern: self._beside(pattern, solutions, active.beside(solutions)),
+            lambda pattern: self._passing(pattern, active.beside(solutions)),
             lambda e, s: self._test(e, s, active),
         )
-        return found, tests.expr
+        return solutions, tests.expr
 
     def _passing(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
         """The solutions of a pattern that occurs only once, so nothing about it is cached."""
@@ -460,9 +460,9 @@ class PatternOperators:
         )
         return apart.solutions(pattern, active)
 
-    def _prepared(self, found: Solutions, expr: ast.Expr, active: ActiveGraph) -> Solutions:
+    def _prepared(self, solutions: Solutions, expr: ast.Expr, active: ActiveGraph) -> Solutions:
         """The solutions, per event if the expression has EXISTS."""
-        return active.spread(found) if self._exists_tests(expr) else found
+        return active.spread(solutions) if self._exists_tests(expr) else solutions
 
     def _exists_tests(self, expr: ast.Expr) -> ExistsTests:
         known = self._exists.get(id(expr))

@@ -99,9 +99,9 @@ class Services:
             assert given is not None
             mine = given.take(codes == code)
             (term,) = given.lexicon.take(np.array([code], np.int32))
-            found = self._ask_one(pattern, term, mine, lexicon)
-            own = np.full(found.size, lexicon.encode([term])[0], np.int32)
-            parts.append(found.with_column(name, own))
+            solutions = self._ask_one(pattern, term, mine, lexicon)
+            names = np.full(solutions.size, lexicon.encode([term])[0], np.int32)
+            parts.append(solutions.with_column(name, names))
         return _together(parts, lexicon)
 
     def _ask_one(
@@ -135,13 +135,13 @@ class Services:
         free = sorted(names - set(bound))
         answers = self._answers(url, self._text(pattern, bound, schema), bound, free, combinations)
         parts = [none(lexicon, names)]
-        for combination, found in zip(combinations, answers, strict=True):
-            if isinstance(found, ServiceFailure):
+        for combination, answer in zip(combinations, answers, strict=True):
+            if isinstance(answer, ServiceFailure):
                 event = _events(given, combination.rows)
-                failed = self._fail(url, str(found), event, silent, lexicon)
+                failed = self._fail(url, str(answer), event, silent, lexicon)
                 rows: Sequence[AnswerRow] = [(None,) * len(free)] * failed.size
             else:
-                rows = found
+                rows = answer
             parts.append(_solutions(combination.bound, free, rows, lexicon))
         return _together(parts, lexicon)
 
@@ -169,17 +169,17 @@ class Services:
     ) -> list[Answered]:
         """The free variables' values for each combination, known or from the endpoint."""
         keys = [(url, text, *bound, *(q.bound[v] for v in bound)) for q in combinations]
-        found = [self._known.get(key) for key in keys]
-        unknown = [i for i, rows in enumerate(found) if rows is None]
+        answers = [self._known.get(key) for key in keys]
+        unknown = [i for i, rows in enumerate(answers) if rows is None]
         for start in range(0, len(unknown), self._options.batch):
             some = unknown[start : start + self._options.batch]
             values = [
                 [str(j), *(combinations[i].bound[v] for v in bound)] for j, i in enumerate(some)
             ]
             for i, rows in zip(some, self._request(url, text, bound, free, values), strict=True):
-                found[i] = rows
+                answers[i] = rows
                 self._known.put(keys[i], rows)
-        return [rows for rows in found if rows is not None]
+        return [rows for rows in answers if rows is not None]
 
     def _request(
         self, url: str, text: str, bound: list[str], free: list[str], values: list[list[str]]

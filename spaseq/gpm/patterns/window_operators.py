@@ -45,41 +45,41 @@ class WindowOperators(PatternOperators):
                 assert isinstance(active.source, WindowPartition)
                 return self._events(pattern, active.source)
             case n.Group(inner, keys, aggregates):
-                found = self.solutions(inner, active.alone())
-                if any(own.function in _ORDERED for _, own in aggregates):
-                    found = _in_order(found)
+                solutions = self.solutions(inner, active.alone())
+                if any(aggregate.function in _ORDERED for _, aggregate in aggregates):
+                    solutions = _in_order(solutions)
                 events, options = active.events, self._options
-                return modifiers.grouped(found, keys, aggregates, events, options, EXACT)
+                return modifiers.grouped(solutions, keys, aggregates, events, options, EXACT)
         return super()._evaluate(pattern, active)
 
     def _events(self, pattern: n.EventBlock, window: WindowPartition) -> Solutions:
         """The solutions on the events of each window event, added up."""
         content = window.content
-        found: Solutions = content.source.remembered(
+        inner: Solutions = content.source.remembered(
             pattern, lambda: self._of_content(pattern, content)
         )
-        assert found.event is not None
-        first = np.searchsorted(found.event, window.member)
-        sizes = np.searchsorted(found.event, window.member, "right") - first
+        assert inner.event is not None
+        first = np.searchsorted(inner.event, window.member)
+        sizes = np.searchsorted(inner.event, window.member, "right") - first
         current_budget().spend(int(sizes.sum()))
         rows = ranges(first, sizes)
-        taken = found.take(rows)
+        taken = inner.take(rows)
         owner: Int64s = np.repeat(window.owner, sizes)
-        solutions = Solutions(len(rows), owner, taken.columns, found.lexicon)
+        solutions = Solutions(len(rows), owner, taken.columns, inner.lexicon)
         if not self._places:
             return solutions
-        places = [f'"{place:012}"' for place in range(len(content.stream))]
-        codes = found.lexicon.encode(places)[np.repeat(window.member, sizes)]
+        places = [f'"{number:012}"' for number in range(len(content.stream))]
+        codes = inner.lexicon.encode(places)[np.repeat(window.member, sizes)]
         return solutions.with_column(f"{_PLACE}{pattern.number:06}", codes)
 
     def _of_content(self, pattern: n.EventBlock, content: WindowContent) -> Solutions:
         source = content.source
         active = ActiveGraph(source, len(source.batch))
-        found = active.spread(self.solutions(pattern.pattern, active))
-        if pattern.stream is not None and found.event is not None:
-            own = [i for i, name in enumerate(content.names) if name == pattern.stream]
-            found = found.take(np.isin(content.stream[found.event], own))
-        return found
+        solutions = active.spread(self.solutions(pattern.pattern, active))
+        if pattern.stream is not None and solutions.event is not None:
+            streams = [i for i, name in enumerate(content.names) if name == pattern.stream]
+            solutions = solutions.take(np.isin(content.stream[solutions.event], streams))
+        return solutions
 
     def _passing(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
         apart = WindowOperators(
@@ -94,20 +94,20 @@ def _needs_order(pattern: n.Pattern) -> bool:
     return any(map(_needs_order, n.children(pattern)))
 
 
-def _in_order(found: Solutions) -> Solutions:
+def _in_order(solutions: Solutions) -> Solutions:
     """The solutions in the order of SAMPLE and GROUP_CONCAT: by places, then by terms."""
-    places = sorted(v for v in found.columns if v.startswith(_PLACE))
-    shown = sorted(v for v in found.columns if not n.is_reserved(v))
-    keys = [_text_ranks(found, v) for v in (*places, *shown)]
-    if found.event is not None:
-        keys.insert(0, found.event)
-    return found.take(np.lexsort(keys[::-1])) if keys else found
+    places = sorted(v for v in solutions.columns if v.startswith(_PLACE))
+    shown = sorted(v for v in solutions.columns if not n.is_reserved(v))
+    keys = [_text_ranks(solutions, v) for v in (*places, *shown)]
+    if solutions.event is not None:
+        keys.insert(0, solutions.event)
+    return solutions.take(np.lexsort(keys[::-1])) if keys else solutions
 
 
-def _text_ranks(found: Solutions, variable: str) -> Int64s:
+def _text_ranks(solutions: Solutions, variable: str) -> Int64s:
     """The rank of each solution's term by its N-Triples text; unbound comes first."""
-    codes, which = np.unique(found.columns[variable], return_inverse=True)
-    texts = ["" if code < 0 else found.lexicon[code] for code in codes.tolist()]
+    codes, which = np.unique(solutions.columns[variable], return_inverse=True)
+    texts = ["" if code < 0 else solutions.lexicon[code] for code in codes.tolist()]
     ranks = np.empty(len(texts), np.int64)
     ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
     return ranks[which.reshape(-1)]

@@ -83,10 +83,10 @@ class CorrelatedEvent:
             expression_variables(e) <= bound for e in expressions_inside(pattern)
         ):
             return None
-        found = _whole(evaluator_of(pattern), options, limits)
-        if found is None:
+        whole = _whole(evaluator_of(pattern), options, limits)
+        if whole is None:
             return None
-        joined, own_calls = found
+        joined, own_calls = whole
         bounds = limits if calls or own_calls else None
         return cls(joined, steps[::-1], frozenset(made), variables, bounds)
 
@@ -104,10 +104,10 @@ class CorrelatedEvent:
         while isinstance(pattern, n.Project):
             shown.intersection_update(pattern.variables)
             pattern = pattern.pattern
-        found = _whole(evaluator_of(pattern), options, limits)
-        if found is None:
+        whole = _whole(evaluator_of(pattern), options, limits)
+        if whole is None:
             return None
-        joined, calls = found
+        joined, calls = whole
         columns = [v if v in shown else "" for v in variables]  # no variable has the name ""
         return cls(joined, (), frozenset(), columns, limits if calls else None)
 

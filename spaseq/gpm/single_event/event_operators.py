@@ -130,13 +130,13 @@ class EventOperators:
         solutions, partners = first, second
 
         def run(graph: EventGraph) -> Sequence[Solution]:
-            found = list[Solution]()
+            joined = list[Solution]()
             for one in solutions(graph):
                 both = partners(one, graph)
                 if test is not None:
-                    both = [own for own in both if test(own, graph)]
-                found += both or [one]
-            return found
+                    both = [solution for solution in both if test(solution, graph)]
+                joined += both or [one]
+            return joined
 
         return run
 
@@ -151,11 +151,11 @@ class EventOperators:
         self.calls |= calls_functions(expr)
 
         def run(graph: EventGraph) -> Sequence[Solution]:
-            found = list[Solution]()
+            extended = list[Solution]()
             for solution in solutions(graph):
                 text = term(DictEnv(solution))
-                found.append(solution if text is None else {**solution, variable: text})
-            return found
+                extended.append(solution if text is None else {**solution, variable: text})
+            return extended
 
         return run
 
@@ -169,21 +169,21 @@ class EventOperators:
             plain = compile_filter(expr, self.options)
             return lambda solution, _: plain(DictEnv(solution))
         patterns = {id(use): self._existence(use) for use in uses}
-        known = {key: own for key, own in patterns.items() if own is not None}
+        known = {key: operator for key, operator in patterns.items() if operator is not None}
         return _ExistsTest(expr, self.options, known) if len(known) == len(patterns) else None
 
     def _existence(self, use: ast.Exists) -> _Existence | None:
         """EXISTS on an event; None if it needs columns."""
-        own = Existence.of(use, self.options.schema)
-        if own.substituted:
+        existence = Existence.of(use, self.options.schema)
+        if existence.substituted:
             return None
-        partners = self._partners(own.pattern)
-        test = None if own.condition is None else self.test(own.condition)
-        if partners is None or (test is None and own.condition is not None):
+        partners = self._partners(existence.pattern)
+        test = None if existence.condition is None else self.test(existence.condition)
+        if partners is None or (test is None and existence.condition is not None):
             return None
-        names = visible(possible(own.pattern))
-        if own.condition is not None:
-            names |= expression_variables(own.condition)
+        names = visible(possible(existence.pattern))
+        if existence.condition is not None:
+            names |= expression_variables(existence.condition)
         return _Existence(partners, test, names)
 
 
@@ -192,17 +192,17 @@ def _joined_with(operator: Operator, one: Solution, graph: EventGraph) -> Sequen
     return [{**one, **other} for other in operator(graph) if are_compatible(one, other)]
 
 
-def _listed(found: Solutions) -> Operator | None:
+def _listed(part: Solutions) -> Operator | None:
     """The solutions of a part that reads no event, if they are few."""
-    if found.size > thresholds.current.known_pairs:
+    if part.size > thresholds.current.known_pairs:
         return None
     texts = {
-        name: [None if code < 0 else found.lexicon[code] for code in found.column(name).tolist()]
-        for name in found.columns
+        name: [None if code < 0 else part.lexicon[code] for code in part.column(name).tolist()]
+        for name in part.columns
     }
     solutions = [
         {name: text for name in texts if (text := texts[name][row]) is not None}
-        for row in range(found.size)
+        for row in range(part.size)
     ]
     return lambda _: solutions
 
@@ -220,7 +220,7 @@ class _Existence:
         texts = ((name, env.value(name)) for name in self._names)
         outside = {name: text for name, text in texts if text is not None}
         both = self._partners(outside, graph)
-        return any(self._test is None or self._test(own, graph) for own in both)
+        return any(self._test is None or self._test(solution, graph) for solution in both)
 
 
 class _ExistsTest:

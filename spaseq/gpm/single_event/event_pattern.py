@@ -71,7 +71,7 @@ class _TripleStep:
         candidates = self.candidates(graph)
         if len(solutions) > 1:
             check_pairs(len(solutions), len(candidates), self.most)
-        found: list[Solution] = []
+        extended: list[Solution] = []
         for s, p, o in candidates:
             if (object_ is not None and o != object_) or (subject is not None and s != subject):
                 continue
@@ -83,8 +83,8 @@ class _TripleStep:
                     and (p_name is None or further.setdefault(p_name, p) == p)
                     and (not self.tests or self._holds(DictEnv(further)))
                 ):
-                    found.append(further)
-        return found
+                    extended.append(further)
+        return extended
 
     def _holds(self, env: Env) -> bool:
         return all(test(env) for test in self.tests)
@@ -102,12 +102,12 @@ class _OperandStep:
         """Join the solutions with the operand's."""
         others = self.operator(graph)
         check_pairs(len(solutions), len(others), self.most)
-        found = [
+        joined = [
             {**one, **other} for one in solutions for other in others if are_compatible(one, other)
         ]
         if not self.tests:
-            return found
-        return [one for one in found if all(test(DictEnv(one)) for test in self.tests)]
+            return joined
+        return [one for one in joined if all(test(DictEnv(one)) for test in self.tests)]
 
 
 @record
@@ -185,12 +185,12 @@ class EventPattern:
             graph.take_parts()
         if len(graph.triples) > self._few and self._may_be_too_many(graph):
             raise TooManyPairs
-        found: list[Solution] = [{}]
+        solutions: list[Solution] = [{}]
         for step in self._steps:
-            found = step.extended(found, graph)
-            if not found:
-                return found
-        return _distinct(found) if len(found) > 1 else found
+            solutions = step.extended(solutions, graph)
+            if not solutions:
+                return solutions
+        return _distinct(solutions) if len(solutions) > 1 else solutions
 
     def _may_be_too_many(self, graph: EventGraph) -> bool:
         return math.prod(len(step.candidates(graph)) for step in self._triples) > self._most
@@ -208,7 +208,7 @@ def _operand_steps(
     after an operand.
     """
     left = [(operand, operands.constant(operand)) for operand in parts.every_operand]
-    found: list[JoinStep] = []
+    steps: list[JoinStep] = []
     maybe = bound  # what may be bound
     while left:
         ranks = [_rank(operand, known, bound) for operand, known in left]
@@ -222,16 +222,16 @@ def _operand_steps(
         waiting[:] = [c for c in waiting if c not in due]
         tests = tuple(compile_filter(c.expr, operands.options) for c in due)
         if places is not None:
-            found.append(places.with_tests(tests))
+            steps.append(places.with_tests(tests))
         elif known is not None and is_joined:
-            found.append(KnownPart(known, bound, tests))
+            steps.append(KnownPart(known, bound, tests))
         else:
             operator = operands.operator(operand)
             if operator is None:
                 return None
-            found.append(_OperandStep(operator, tests, operands.most))
+            steps.append(_OperandStep(operator, tests, operands.most))
         bound, maybe = after, maybe | possible(operand)
-    return found
+    return steps
 
 
 def _rank(operand: Pattern, known: Solutions | None, bound: frozenset[str]) -> int:

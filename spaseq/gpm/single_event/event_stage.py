@@ -61,11 +61,11 @@ class SingleEventStage:
             has_key = gpm.certain.issuperset(self._partition)
             has_event = gpm.correlation is not None or EVENT in gpm.variables
             is_decided = pattern.is_whole and not has_event and has_key
-            own = _EventGpm(number, pattern, is_decided, gpm.private)
+            each = _EventGpm(number, pattern, is_decided, gpm.private)
             for stream in gpm.streams:
-                self._gpms[stream].append(own)
-        contents = (own for own in plan.patterns.contents if own.operands is not None)
-        self._grouped = frozenset(stream for own in contents for stream in own.gpm.streams)
+                self._gpms[stream].append(each)
+        contents = (each for each in plan.patterns.contents if each.operands is not None)
+        self._grouped = frozenset(stream for each in contents for stream in each.gpm.streams)
         self._memberships: list[list[EventPattern]] = [[] for _ in plan.inputs.streams]
         for streams, evaluator in matcher.memberships:
             pattern = self._pattern(evaluator)
@@ -89,8 +89,8 @@ class SingleEventStage:
         stream = self._streams[iri]
         rows = self._rows(stream, triples)
         if rows is None:
-            found = self._matcher.match(batch_of_event(iri, time, k, name, triples))
-            return found if len(found) else None
+            batch = self._matcher.match(batch_of_event(iri, time, k, name, triples))
+            return batch if len(batch) else None
         if not rows:
             return None
         return EventRows(stream, time, k, name, self._values(rows, iri, time, k, triples))
@@ -110,12 +110,12 @@ class SingleEventStage:
             return None
         rows: list[tuple[int, Solution]] = []
         for gpm in self._gpms[stream]:
-            found = gpm.pattern.solutions(graph)
-            if not found:
+            solutions = gpm.pattern.solutions(graph)
+            if not solutions:
                 continue
             if not gpm.is_decided:
                 return None
-            rows += [(gpm.number, solution) for solution in _without(found, gpm.private)]
+            rows += [(gpm.number, solution) for solution in _without(solutions, gpm.private)]
         if not self._needs_instants:
             return rows
         if not self._partition:
@@ -147,18 +147,18 @@ class SingleEventStage:
         triples: Sequence[Triple],
     ) -> list[tuple[int, Values]]:
         """The solutions as values of their GPMs' variables; blank nodes get their answer labels."""
-        found = []
-        own: set[str] | None = None  # the blank nodes of the event
+        values_of_rows = []
+        blank: set[str] | None = None  # the blank nodes of the event
         for gpm, solution in rows:
             values = [solution.get(v) for v in self._variables[gpm]]
             for i, text in enumerate(values):
                 # Most texts have no "_:", and the usual case is no call.
                 if text is not None and "_:" in text and may_have_blank_node(text):
-                    if own is None:
-                        own = {node for t in triples for term in t for node in blank_nodes(term)}
-                    values[i] = scoped_term(iri, time, k, text, own)
-            found.append((gpm, tuple(values)))
-        return found
+                    if blank is None:
+                        blank = {node for t in triples for term in t for node in blank_nodes(term)}
+                    values[i] = scoped_term(iri, time, k, text, blank)
+            values_of_rows.append((gpm, tuple(values)))
+        return values_of_rows
 
 
 def _without(rows: Sequence[Solution], private: frozenset[str]) -> Sequence[Solution]:

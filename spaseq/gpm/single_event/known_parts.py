@@ -58,7 +58,7 @@ class KnownPlaces:
 
 
 def known_places(
-    found: Solutions,
+    solutions: Solutions,
     waiting: list[FilterConjunct],
     bound: Set[str],
     maybe: Set[str],
@@ -68,18 +68,18 @@ def known_places(
 
     `bound` are the variables that are bound before the join, `maybe` those that may be.
     """
-    small = found.size < thresholds.current.narrowed_rows
+    small = solutions.size < thresholds.current.narrowed_rows
     if (
         small
-        or not maybe.isdisjoint(found.columns)
-        or any(map(found.may_be_unbound, found.columns))
+        or not maybe.isdisjoint(solutions.columns)
+        or any(map(solutions.may_be_unbound, solutions.columns))
     ):
         return None
     for condition in waiting:
-        join = place_join(condition.expr, bound, found.columns.keys())
+        join = place_join(condition.expr, bound, solutions.columns.keys())
         if join is not None and condition.early:
             waiting.remove(condition)
-            return KnownPlaces(found, join, options, compile_term(join.asking, options))
+            return KnownPlaces(solutions, join, options, compile_term(join.asking, options))
     return None
 
 
@@ -91,12 +91,12 @@ class KnownPart:
     """
 
     def __init__(
-        self, found: Solutions, bound: frozenset[str], tests: Iterable[Callable[[Env], bool]]
+        self, solutions: Solutions, bound: frozenset[str], tests: Iterable[Callable[[Env], bool]]
     ) -> None:
-        """`found` are the part's solutions, `bound` the variables bound before the join."""
-        self._found, self._tests = found, tuple(tests)
-        self._shared = tuple(v for v in found.columns if v in bound)
-        self._added = tuple(v for v in found.columns if v not in bound)
+        """`solutions` are the part's solutions, `bound` the variables bound before the join."""
+        self._found, self._tests = solutions, tuple(tests)
+        self._shared = tuple(v for v in solutions.columns if v in bound)
+        self._added = tuple(v for v in solutions.columns if v not in bound)
         self._partners = lru_cache(thresholds.current.remembered_results)(self._joined)
 
     def extended(self, solutions: Iterable[Solution], graph: EventGraph) -> list[Solution]:
@@ -105,7 +105,7 @@ class KnownPart:
         Raises:
             TooManyPairs: there are too many partners.
         """
-        found = []
+        joined = []
         for solution in solutions:
             partners = self._partners(tuple([solution[v] for v in self._shared]))
             if partners is None:
@@ -113,8 +113,8 @@ class KnownPart:
             for partner in partners:
                 further = {**solution, **partner}
                 if all(test(DictEnv(further)) for test in self._tests):
-                    found.append(further)
-        return found
+                    joined.append(further)
+        return joined
 
     def _joined(self, values: tuple[str, ...]) -> tuple[Solution, ...] | None:
         lexicon = self._found.lexicon
@@ -133,9 +133,9 @@ class KnownPart:
 class KnownTable:
     """The same for solutions that bind different variables, one by one."""
 
-    def __init__(self, found: Solutions) -> None:
-        """No variable of `found` may be unbound."""
-        self._found = found
+    def __init__(self, solutions: Solutions) -> None:
+        """No variable of `solutions` may be unbound."""
+        self._found = solutions
         self._parts: dict[tuple[str, ...], KnownPart] = {}  # by the variables that are bound
 
     def joined(self, solution: Solution, graph: EventGraph) -> list[Solution]:
@@ -151,18 +151,18 @@ class KnownTable:
         return tuple([v for v in self._found.columns if v in solution])
 
 
-def known_table(found: Solutions | None) -> KnownTable | None:
+def known_table(solutions: Solutions | None) -> KnownTable | None:
     """The table of a part; None if a variable may be unbound in it."""
-    if found is None or any(map(found.may_be_unbound, found.columns)):
+    if solutions is None or any(map(solutions.may_be_unbound, solutions.columns)):
         return None
-    return KnownTable(found)
+    return KnownTable(solutions)
 
 
-def can_be_joined(found: Solutions, bound: Set[str], unsure: Set[str]) -> bool:
+def can_be_joined(solutions: Solutions, bound: Set[str], unsure: Set[str]) -> bool:
     """Whether a `KnownPart` of these solutions is possible and pays off.
 
     `bound` are the variables that are bound before the join, `unsure` those that may be.
     """
-    shares = any(v in bound for v in found.columns)
-    certain = not any(v in unsure or found.may_be_unbound(v) for v in found.columns)
-    return certain and (shares or found.size <= thresholds.current.known_pairs)
+    shares = any(v in bound for v in solutions.columns)
+    certain = not any(v in unsure or solutions.may_be_unbound(v) for v in solutions.columns)
+    return certain and (shares or solutions.size <= thresholds.current.known_pairs)

@@ -85,8 +85,8 @@ class KeyIndex:
         ranks = self._ranks[level]
         if not len(ranks):
             return np.full(len(key), _NOWHERE, np.int64)
-        place = np.minimum(np.searchsorted(ranks, key), len(ranks) - 1)
-        return np.where(ranks[place] == key, place, _NOWHERE)
+        rank = np.minimum(np.searchsorted(ranks, key), len(ranks) - 1)
+        return np.where(ranks[rank] == key, rank, _NOWHERE)
 
 
 def expanded(low: Indices, counts: Indices) -> tuple[Indices, Indices]:
@@ -133,14 +133,14 @@ def left_join(
 
     If the right solutions are of events, the left ones must be, too.
     """
-    found = pairs(left, right)
-    both = merged(left, right, found)
+    partners = pairs(left, right)
+    both = merged(left, right, partners)
     if test is not None:
         passed = test(both)
-        both, found = both.take(passed), (found[0][passed], found[1][passed])
+        both, partners = both.take(passed), (partners[0][passed], partners[1][passed])
     alone = np.ones(left.size, np.bool_)
-    alone[found[0]] = False
-    rows = np.concatenate([found[0], np.flatnonzero(alone)])
+    alone[partners[0]] = False
+    rows = np.concatenate([partners[0], np.flatnonzero(alone)])
     return concatenated(both, left.take(alone)).take(np.argsort(rows, kind="stable"))
 
 
@@ -170,16 +170,16 @@ def concatenated(first: Solutions, second: Solutions) -> Solutions:
     return Solutions(first.size + second.size, event, columns, first.lexicon)
 
 
-def merged(left: Solutions, right: Solutions, found: Pairs) -> Solutions:
+def merged(left: Solutions, right: Solutions, partners: Pairs) -> Solutions:
     """The unions of paired solutions, in the lexicon of the left ones."""
-    rows, others = found
+    rows, others = partners
     result = left.take(rows)
     columns: dict[str, Int32s] = dict(result.columns)
     for variable, codes in right.columns.items():
-        own = columns.get(variable)
-        if own is None or left.may_be_unbound(variable):
+        ours = columns.get(variable)
+        if ours is None or left.may_be_unbound(variable):
             theirs = translated(codes[others], right.lexicon, left.lexicon, add=True)
-            columns[variable] = theirs if own is None else np.where(own < 0, theirs, own)
+            columns[variable] = theirs if ours is None else np.where(ours < 0, theirs, ours)
     return Solutions(result.size, result.event, columns, left.lexicon)
 
 
@@ -245,7 +245,7 @@ def _pairs_by_boundness(
     both bind.
     """
     theirs = [right.columns[v] for v in shared]
-    found: list[Pairs] = []
+    blocks: list[Pairs] = []
     for bound, rows in _groups(columns, left.size):
         current_budget().check()
         for other_bound, others in _groups(theirs, right.size):
@@ -258,12 +258,12 @@ def _pairs_by_boundness(
             )
             mine = _with_event(some, rest, [columns[i][rows] for i in common])
             i, j = index.match(mine, some.size)
-            found.append((rows[i], others[j]))
-    if not found:
+            blocks.append((rows[i], others[j]))
+    if not blocks:
         return np.empty(0, np.intp), np.empty(0, np.intp)
-    current_budget().spend(sum(len(i) for i, _ in found))
-    first = np.concatenate([i for i, _ in found])
-    second = np.concatenate([j for _, j in found])
+    current_budget().spend(sum(len(i) for i, _ in blocks))
+    first = np.concatenate([i for i, _ in blocks])
+    second = np.concatenate([j for _, j in blocks])
     order = row_order([first, second])
     return first[order], second[order]
 

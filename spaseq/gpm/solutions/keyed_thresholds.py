@@ -71,16 +71,16 @@ def joined_by_key_and_value(
     if table is None:
         return None
     rows, key = _keys(table, left, right, shared)
-    own = doubles_of(left.columns[test.left][rows], left.lexicon)
-    if (own.kind == FLOAT).any():
+    numbers = doubles_of(left.columns[test.left][rows], left.lexicon)
+    if (numbers.kind == FLOAT).any():
         return None
-    is_ordered = is_number(own)
+    is_ordered = is_number(numbers)
     if not is_ordered.all():
         rows, key = rows[is_ordered], key[is_ordered]
-        own = NumberColumn(own.value[is_ordered], own.kind[is_ordered])
-    is_decided = always_decide(bounds, own)
-    found, others = _pairs(table, test.op, own.value, key, is_decided)
-    merged = lazily_merged(left, right, rows[found], others)
+        numbers = NumberColumn(numbers.value[is_ordered], numbers.kind[is_ordered])
+    is_decided = always_decide(bounds, numbers)
+    rows_found, others = _pairs(table, test.op, numbers.value, key, is_decided)
+    merged = lazily_merged(left, right, rows[rows_found], others)
     return KeyedPairs(merged, test, is_decided)
 
 
@@ -122,9 +122,9 @@ def _keys(
 
 def _looked_up(table: _SortedTable, left: Solutions, right: Solutions, variable: str) -> Indices:
     """The number of each solution's key, or -1: the batch's terms are looked up in the table."""
-    found, where = distinct_codes(left.columns[variable], len(left.lexicon))
-    distinct = translated(found.astype(np.int32), left.lexicon, right.lexicon, add=False)
-    numbers = np.full(len(found), -1)
+    used, where = distinct_codes(left.columns[variable], len(left.lexicon))
+    distinct = translated(used.astype(np.int32), left.lexicon, right.lexicon, add=False)
+    numbers = np.full(len(used), -1)
     places, known = table.keys.match([distinct], len(distinct))
     numbers[places] = known
     return numbers[where]

@@ -22,8 +22,8 @@ def translated(codes: Int32s, source: Lexicon, target: Lexicon, *, add: bool) ->
     """
     if source is target or not len(codes):
         return codes
-    found, where = distinct_codes(codes, len(source))
-    distinct = found.astype(np.int32)
+    used, where = distinct_codes(codes, len(source))
+    distinct = used.astype(np.int32)
     bound = distinct >= 0
     texts = source.take(distinct[bound])
     there = distinct.copy()

@@ -36,77 +36,79 @@ Aggregates = Sequence[tuple[str, ast.Aggregate]]
 Functions = Mapping[str, Callable[[Elements], str]]
 
 
-def extended(found: Solutions, variable: str, expr: ast.Expr, options: Options) -> Solutions:
+def extended(solutions: Solutions, variable: str, expr: ast.Expr, options: Options) -> Solutions:
     """The solutions with the value of an expression as another variable."""
-    if isinstance(expr, ast.Var) and expr.name in found.columns:
-        copied = LazyColumns.of(found.columns)
+    if isinstance(expr, ast.Var) and expr.name in solutions.columns:
+        copied = LazyColumns.of(solutions.columns)
         column = copied.column(expr.name)
         assert column is not None
         columns = copied.with_made(variable, column)
-        return Solutions(found.size, found.event, columns, found.lexicon)
+        return Solutions(solutions.size, solutions.event, columns, solutions.lexicon)
     total = sum_of(expr)
-    if total is not None and found.size >= thresholds.current.summed_rows:
-        own = _summed(found, total)
-        if own is not None:
-            columns = LazyColumns.of(found.columns).with_made(variable, own)
-            return Solutions(found.size, found.event, columns, found.lexicon)
-    results, which = _values(found, expr, options)
-    return found.with_column(variable, encoded(found.lexicon, results)[which])
+    if total is not None and solutions.size >= thresholds.current.summed_rows:
+        sums = _summed(solutions, total)
+        if sums is not None:
+            columns = LazyColumns.of(solutions.columns).with_made(variable, sums)
+            return Solutions(solutions.size, solutions.event, columns, solutions.lexicon)
+    results, which = _values(solutions, expr, options)
+    return solutions.with_column(variable, encoded(solutions.lexicon, results)[which])
 
 
-def _summed(found: Solutions, total: ast.Arithmetic) -> LazyColumn | None:
+def _summed(solutions: Solutions, total: ast.Arithmetic) -> LazyColumn | None:
     """The sums [size] of two variables, None unless all are small whole numbers, or decimals."""
     assert isinstance(total.left, ast.Var)
     assert isinstance(total.right, ast.Var)
     left, right, add = total.left.name, total.right.name, total.op == "+"
-    if may_be_whole(found, [left, right]):
-        one = values_of(found, left)
-        other = None if one is None else values_of(found, right)
+    if may_be_whole(solutions, [left, right]):
+        one = values_of(solutions, left)
+        other = None if one is None else values_of(solutions, right)
         if one is not None and other is not None:
-            return IntegerColumn(one + other if add else one - other, found.lexicon)
-    some = decimals_of(found, left)
-    others = None if some is None else decimals_of(found, right)
+            return IntegerColumn(one + other if add else one - other, solutions.lexicon)
+    some = decimals_of(solutions, left)
+    others = None if some is None else decimals_of(solutions, right)
     if some is None or others is None or not (some[1] | others[1]).all():
         return None
     sums = some[0] + others[0] if add else some[0] - others[0]
-    return DecimalColumn(sums, found.lexicon) if are_short(sums) else None
+    return DecimalColumn(sums, solutions.lexicon) if are_short(sums) else None
 
 
 SOLUTION = RESERVED + "solution"
 """A variable with a different value in each solution, for the evaluation of BNODE(label)."""
 
 
-def numbered(found: Solutions) -> Solutions:
+def numbered(solutions: Solutions) -> Solutions:
     """The solutions with a unique value in SOLUTION."""
     batch = uuid.uuid4().hex
-    texts = [f'"{batch}.{row}"' for row in range(found.size)]
-    return found.with_column(SOLUTION, found.lexicon.encode(texts))
+    texts = [f'"{batch}.{row}"' for row in range(solutions.size)]
+    return solutions.with_column(SOLUTION, solutions.lexicon.encode(texts))
 
 
-def _values(found: Solutions, expr: ast.Expr, options: Options) -> tuple[list[str | None], Indices]:
+def _values(
+    solutions: Solutions, expr: ast.Expr, options: Options
+) -> tuple[list[str | None], Indices]:
     """(distinct values of the expression, index of each solution's value [size])."""
-    texts = found.lexicon
-    return extend_column(expr, TermRows(found.columns, texts, found.size), options)
+    texts = solutions.lexicon
+    return extend_column(expr, TermRows(solutions.columns, texts, solutions.size), options)
 
 
-def distinct(found: Solutions) -> Solutions:
+def distinct(solutions: Solutions) -> Solutions:
     """The first of equal solutions of one event."""
-    _, first = _groups(found, list(found.columns))
-    return found.take(np.sort(first))
+    _, first = _groups(solutions, list(solutions.columns))
+    return solutions.take(np.sort(first))
 
 
 def ordered(
-    found: Solutions, conditions: Sequence[ast.OrderCondition], options: Options
+    solutions: Solutions, conditions: Sequence[ast.OrderCondition], options: Options
 ) -> Solutions:
     """The solutions of each event in the order of ORDER BY."""
     keys: list[Int64s] = []
     for condition in reversed(conditions):
-        results, which = _values(found, condition.expr, options)
+        results, which = _values(solutions, condition.expr, options)
         ranks = _ranks(results)[which]
         keys.append(-ranks if condition.descending else ranks)
-    if found.event is not None:
-        keys.append(found.event)
-    return found.take(np.lexsort(keys)) if keys else found
+    if solutions.event is not None:
+        keys.append(solutions.event)
+    return solutions.take(np.lexsort(keys)) if keys else solutions
 
 
 def _ranks(terms: Sequence[str | None]) -> Int64s:
@@ -120,18 +122,18 @@ def _ranks(terms: Sequence[str | None]) -> Int64s:
     return ranks
 
 
-def sliced(found: Solutions, offset: int, limit: int | None) -> Solutions:
+def sliced(solutions: Solutions, offset: int, limit: int | None) -> Solutions:
     """OFFSET and LIMIT within each event."""
-    place = np.arange(found.size)
-    if found.event is not None:
-        place -= np.searchsorted(found.event, found.event, "left")
-    first = min(offset, found.size)
-    end = found.size if limit is None else min(first + limit, found.size)
-    return found.take((place >= first) & (place < end))
+    turn = np.arange(solutions.size)
+    if solutions.event is not None:
+        turn -= np.searchsorted(solutions.event, solutions.event, "left")
+    first = min(offset, solutions.size)
+    end = solutions.size if limit is None else min(first + limit, solutions.size)
+    return solutions.take((turn >= first) & (turn < end))
 
 
 def grouped(
-    found: Solutions,
+    solutions: Solutions,
     keys: Sequence[str],
     aggregates: Aggregates,
     events: int,
@@ -142,59 +144,59 @@ def grouped(
 
     `functions` are set functions by name that take the place of the usual ones.
     """
-    group, first = _groups(found, list(keys))
+    group, first = _groups(solutions, list(keys))
     count = len(first)
     if keys:
-        result = found.take(first).only(keys)
-    elif found.event is None:
-        group, count = np.zeros(found.size, np.intp), 1
-        result = Solutions(1, None, {}, found.lexicon)
+        result = solutions.take(first).only(keys)
+    elif solutions.event is None:
+        group, count = np.zeros(solutions.size, np.intp), 1
+        result = Solutions(1, None, {}, solutions.lexicon)
     else:
-        group, count = found.event.astype(np.intp), events
-        result = Solutions(events, np.arange(events, dtype=np.int64), {}, found.lexicon)
+        group, count = solutions.event.astype(np.intp), events
+        result = Solutions(events, np.arange(events, dtype=np.int64), {}, solutions.lexicon)
     for name, aggregate in aggregates:
         if aggregate.function == "COUNT" and "COUNT" not in functions:
             sizes, which = np.unique(
-                _counted(found, aggregate, group, count, options), return_inverse=True
+                _counted(solutions, aggregate, group, count, options), return_inverse=True
             )
-            codes = encoded(found.lexicon, [encode(size) for size in sizes.tolist()])[which]
+            codes = encoded(solutions.lexicon, [encode(size) for size in sizes.tolist()])[which]
         else:
-            texts = _aggregate(found, aggregate, group, count, options, functions)
-            codes = encoded(found.lexicon, texts)
+            texts = _aggregate(solutions, aggregate, group, count, options, functions)
+            codes = encoded(solutions.lexicon, texts)
         result = result.with_column(name, codes)
     return result
 
 
 def _counted(
-    found: Solutions, aggregate: ast.Aggregate, group: Indices, count: int, options: Options
+    solutions: Solutions, aggregate: ast.Aggregate, group: Indices, count: int, options: Options
 ) -> Int64s:
     """What COUNT gives for each group."""
     if aggregate.operand is not None:
-        texts, which = _values(found, aggregate.operand, options)
+        texts, which = _values(solutions, aggregate.operand, options)
         numbers: dict[str | None, int] = {None: -1}
         values = np.array([numbers.setdefault(t, len(numbers)) for t in texts], np.int64)[which]
         rows = np.flatnonzero(values >= 0)
         if aggregate.distinct:
             rows = rows[first_rows([group[rows], values[rows]])]
     elif aggregate.distinct:
-        rows = _groups(found, [v for v in found.columns if not v.startswith("_:")])[1]
+        rows = _groups(solutions, [v for v in solutions.columns if not v.startswith("_:")])[1]
     else:
-        rows = np.arange(found.size)
+        rows = np.arange(solutions.size)
     return np.bincount(group[rows], minlength=count)
 
 
-def _groups(found: Solutions, names: Sequence[str]) -> tuple[Indices, Indices]:
+def _groups(solutions: Solutions, names: Sequence[str]) -> tuple[Indices, Indices]:
     """(group of each row, first row of each group); a group has one event and equal values.
 
     Groups are numbered in order of events.
     """
-    event = np.zeros(found.size, np.int64) if found.event is None else found.event
-    first, which = grouped_rows([event, *(found.column(v) for v in names)])
+    event = np.zeros(solutions.size, np.int64) if solutions.event is None else solutions.event
+    first, which = grouped_rows([event, *(solutions.column(v) for v in names)])
     return which, first
 
 
 def _aggregate(
-    found: Solutions,
+    solutions: Solutions,
     aggregate: ast.Aggregate,
     group: Indices,
     count: int,
@@ -204,7 +206,7 @@ def _aggregate(
     """The aggregate's term for each group, None where it is an error."""
     assert aggregate.operand is not None
     members: list[list[str | None]] = [[] for _ in range(count)]
-    texts, which = _values(found, aggregate.operand, options)
+    texts, which = _values(solutions, aggregate.operand, options)
     for number, i in zip(group.tolist(), which.tolist(), strict=True):
         members[number].append(texts[i])
     if aggregate.distinct:

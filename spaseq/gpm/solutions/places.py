@@ -35,11 +35,11 @@ def joined_by_place(
     """The pairs of solutions that pass the test. They share no variable."""
     terms, which = _places(left, join.asking, options)
     table = indexed(right, join.indexed, options)
-    asking, found = table.pairs(terms, join)
-    rows, place = _expanded(which, len(terms), asking)
-    pairs = rows, found[place]
-    rows, place = _expanded(table.which, table.count, pairs[1])
-    pairs = pairs[0][place], rows
+    asking, partners = table.pairs(terms, join)
+    rows, number = _expanded(which, len(terms), asking)
+    pairs = rows, partners[number]
+    rows, number = _expanded(table.which, table.count, pairs[1])
+    pairs = pairs[0][number], rows
     order = np.lexsort((pairs[1], pairs[0]))
     both = lazily_merged(left, right, pairs[0][order], pairs[1][order])
     return both.within(current_budget())
@@ -67,22 +67,22 @@ class IndexedPlaces:
         self, others: GeometryColumn, test: PlaceTest, own_first: bool
     ) -> tuple[Indices, Indices]:
         if test.name == "distance":
-            found = self.index.near(others, test.metres, test.also_equal)
+            pairs = self.index.near(others, test.metres, test.also_equal)
         else:
-            found = self.index.related(test.name, others, own_first)
-        current_budget().spend(len(found[0]))
-        return found
+            pairs = self.index.related(test.name, others, own_first)
+        current_budget().spend(len(pairs[0]))
+        return pairs
 
 
-def indexed(found: Solutions, expr: ast.Expr, options: Options) -> IndexedPlaces:
+def indexed(solutions: Solutions, expr: ast.Expr, options: Options) -> IndexedPlaces:
     """The index on an expression's places; it is made once."""
     key = ("places", expr)
-    if key not in found.memo:
+    if key not in solutions.memo:
         from spaseq.places.index import PlaceIndex
 
-        terms, which = _places(found, expr, options)
-        found.memo[key] = IndexedPlaces(PlaceIndex(_column(terms)), which, len(terms))
-    table: IndexedPlaces = found.memo[key]
+        terms, which = _places(solutions, expr, options)
+        solutions.memo[key] = IndexedPlaces(PlaceIndex(_column(terms)), which, len(terms))
+    table: IndexedPlaces = solutions.memo[key]
     return table
 
 
@@ -92,12 +92,14 @@ def _column(terms: Terms) -> GeometryColumn:
     return GeometryColumn.of(terms)
 
 
-def _places(found: Solutions, expr: ast.Expr, options: Options) -> tuple[Terms, Indices]:
+def _places(solutions: Solutions, expr: ast.Expr, options: Options) -> tuple[Terms, Indices]:
     """(the terms of an expression, the number of each solution's); all its variables are bound."""
     if not isinstance(expr, ast.Var):
-        return extend_column(expr, TermRows(found.columns, found.lexicon, found.size), options)
-    used, which = distinct_codes(found.columns[expr.name], len(found.lexicon))
-    return found.lexicon.strings(used.astype(np.int32)), which
+        return extend_column(
+            expr, TermRows(solutions.columns, solutions.lexicon, solutions.size), options
+        )
+    used, which = distinct_codes(solutions.columns[expr.name], len(solutions.lexicon))
+    return solutions.lexicon.strings(used.astype(np.int32)), which
 
 
 def _expanded(which: Indices, count: int, wanted: Indices) -> tuple[Indices, Indices]:
@@ -107,5 +109,5 @@ def _expanded(which: Indices, count: int, wanted: Indices) -> tuple[Indices, Ind
     order = np.argsort(which, kind="stable")
     counts = np.bincount(which, minlength=count)
     low = np.cumsum(counts) - counts
-    place, at = expanded(low[wanted], counts[wanted])
-    return order[at], place
+    number, at = expanded(low[wanted], counts[wanted])
+    return order[at], number

@@ -52,16 +52,16 @@ class Solutions:
 
     def column(self, variable: str) -> Int32s:
         """A variable's codes [size]."""
-        found = self.columns.get(variable)
-        return np.full(self.size, UNBOUND, np.int32) if found is None else found
+        codes = self.columns.get(variable)
+        return np.full(self.size, UNBOUND, np.int32) if codes is None else codes
 
     def may_be_unbound(self, variable: str) -> bool:
         """Whether some solution leaves a variable of `columns` unbound."""
         key = ("unbound", variable)
         if key not in self.memo:
             self.memo[key] = bool((self.columns[variable] == UNBOUND).any())
-        found: bool = self.memo[key]
-        return found
+        may_be: bool = self.memo[key]
+        return may_be
 
     def with_column(self, variable: str, codes: Int32s) -> Solutions:
         """The same solutions with one more variable."""

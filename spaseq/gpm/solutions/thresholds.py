@@ -49,8 +49,8 @@ def joined_by_value(left: Solutions, right: Solutions, tests: Sequence[Compariso
     """
     names = dict.fromkeys(test.left for test in tests)
     ranges = [_Ranges(left, right, [t for t in tests if t.left == name]) for name in names]
-    found = min(ranges, key=lambda each: each.size).pairs()
-    return lazily_merged(left, right, *found).within(current_budget())
+    pairs = min(ranges, key=lambda each: each.size).pairs()
+    return lazily_merged(left, right, *pairs).within(current_budget())
 
 
 class _Ranges:
@@ -59,14 +59,14 @@ class _Ranges:
     def __init__(self, left: Solutions, right: Solutions, tests: Sequence[Comparison]) -> None:
         self._tests = tests
         column = left.columns[tests[0].left]
-        own = doubles_of(column, left.lexicon)
+        numbers = doubles_of(column, left.lexicon)
         bounds = [numbers_of(right, test.right) for test in tests]
-        ordered = is_number(own)
-        self._rest = np.flatnonzero(~ordered & (own.kind == OTHER))
+        ordered = is_number(numbers)
+        self._rest = np.flatnonzero(~ordered & (numbers.kind == OTHER))
         rows = np.flatnonzero(ordered)
-        self._order = rows[np.argsort(own.value[rows], kind="stable")]
-        values = own.value[self._order]
-        wide = any(bool((n.kind == FLOAT).any()) for n in (own, *bounds))
+        self._order = rows[np.argsort(numbers.value[rows], kind="stable")]
+        values = numbers.value[self._order]
+        wide = any(bool((n.kind == FLOAT).any()) for n in (numbers, *bounds))
         numeric: Bools = np.logical_and.reduce([is_number(n) for n in bounds])
         self._low, self._counts = self._numeric(values, bounds, numeric, wide)
         self._by_term(left, right, np.flatnonzero(~numeric))
@@ -78,10 +78,10 @@ class _Ranges:
 
     def pairs(self) -> Pairs:
         """(rows of left, rows of right), by ascending left row."""
-        row, place = expanded(self._low, self._counts)
-        lefts, rights = [self._order[place]], [row]
-        row, place = expanded(self._term_low, self._term_counts)
-        lefts.append(self._term_order[place])
+        row, index = expanded(self._low, self._counts)
+        lefts, rights = [self._order[index]], [row]
+        row, index = expanded(self._term_low, self._term_counts)
+        lefts.append(self._term_order[index])
         rights.append(self._terms[row])
         current_budget().spend(len(self._odd) * len(self._rest))
         lefts.append(np.repeat(self._rest, len(self._odd)))
@@ -115,27 +115,27 @@ class _Ranges:
         if equal and len(rows):
             texts = right.lexicon.take(right.columns[equal[0].right][rows])
             is_term = np.fromiter(map(_is_equal_by_term, texts), np.bool_, len(rows))
-            own = right.columns[equal[0].right][rows[is_term]]
-            wanted = translated(own, right.lexicon, left.lexicon, add=False)
+            theirs = right.columns[equal[0].right][rows[is_term]]
+            wanted = translated(theirs, right.lexicon, left.lexicon, add=False)
         self._terms, self._odd = rows[is_term], rows[~is_term]
         ordered = np.sort(codes, kind="stable")
         self._term_low = np.searchsorted(ordered, wanted, side="left")
         self._term_counts = np.searchsorted(ordered, wanted, side="right") - self._term_low
 
 
-def numbers_of(found: Solutions, variable: str) -> NumberColumn:
+def numbers_of(solutions: Solutions, variable: str) -> NumberColumn:
     """The numbers of a table's column, which many batches ask for."""
     key = ("numbers", variable)
-    if key not in found.memo:
-        found.memo[key] = doubles_of(found.columns[variable], found.lexicon)
-    numbers: NumberColumn = found.memo[key]
+    if key not in solutions.memo:
+        solutions.memo[key] = doubles_of(solutions.columns[variable], solutions.lexicon)
+    numbers: NumberColumn = solutions.memo[key]
     return numbers
 
 
 def is_number(numbers: NumberColumn) -> Bools:
     """Whether rows have a number or a time that can be ordered."""
-    found: Bools = (numbers.kind != OTHER) & (numbers.kind != UNKNOWN) & ~np.isnan(numbers.value)
-    return found
+    fits: Bools = (numbers.kind != OTHER) & (numbers.kind != UNKNOWN) & ~np.isnan(numbers.value)
+    return fits
 
 
 def _is_equal_by_term(text: str) -> bool:

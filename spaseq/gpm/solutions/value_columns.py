@@ -51,8 +51,8 @@ class TableColumn(LazyColumn):
         """The terms as whole numbers [n], None if some row of the table has none."""
         key = ("whole numbers", self._variable)
         if key not in self._table.memo:
-            found = whole_numbers_of(self._table.columns[self._variable], self._table.lexicon)
-            self._table.memo[key] = found
+            numbers = whole_numbers_of(self._table.columns[self._variable], self._table.lexicon)
+            self._table.memo[key] = numbers
         values: Int64s | None = self._table.memo[key]
         return None if values is None else values[self.rows]
 
@@ -64,8 +64,8 @@ class TableColumn(LazyColumn):
             self._table.memo[key] = _decimals_of(
                 self._table.columns[self._variable], self._table.lexicon
             )
-        found: Decimals | None = self._table.memo[key]
-        return None if found is None else (found[0][self.rows], found[1][self.rows])
+        decimals: Decimals | None = self._table.memo[key]
+        return None if decimals is None else (decimals[0][self.rows], decimals[1][self.rows])
 
     def _made(self) -> Int32s:
         codes = self._table.columns[self._variable][self.rows]
@@ -129,28 +129,28 @@ def known_terms(columns: Mapping[str, Int32s], variable: str) -> TermColumn | No
     return None if column is None else column.terms
 
 
-def values_of(found: Solutions, variable: str) -> Int64s | None:
+def values_of(solutions: Solutions, variable: str) -> Int64s | None:
     """A variable's values [size], None unless all are small whole numbers."""
-    if variable not in found.columns:
+    if variable not in solutions.columns:
         return None
-    column = lazy_column(found.columns, variable)
+    column = lazy_column(solutions.columns, variable)
     if isinstance(column, TableColumn | IntegerColumn):
         return column.values
     if isinstance(column, DecimalColumn):
         return None
-    return whole_numbers_of(found.columns[variable], found.lexicon)
+    return whole_numbers_of(solutions.columns[variable], solutions.lexicon)
 
 
-def decimals_of(found: Solutions, variable: str) -> Decimals | None:
+def decimals_of(solutions: Solutions, variable: str) -> Decimals | None:
     """A variable's values as decimals, None unless all are short decimals or whole numbers."""
-    if variable not in found.columns:
+    if variable not in solutions.columns:
         return None
-    column = lazy_column(found.columns, variable)
+    column = lazy_column(solutions.columns, variable)
     if isinstance(column, TableColumn):
         return column.decimals
     if isinstance(column, DecimalColumn):
-        return column.values, np.ones(found.size, np.bool_)
-    return _decimals_of(found.columns[variable], found.lexicon)
+        return column.values, np.ones(solutions.size, np.bool_)
+    return _decimals_of(solutions.columns[variable], solutions.lexicon)
 
 
 def _decimals_of(codes: Int32s, terms: Lexicon) -> Decimals | None:
@@ -158,9 +158,9 @@ def _decimals_of(codes: Int32s, terms: Lexicon) -> Decimals | None:
     return (values, are_decimals) if are_known.all() else None
 
 
-def may_be_whole(found: Solutions, variables: Sequence[str]) -> bool:
+def may_be_whole(solutions: Solutions, variables: Sequence[str]) -> bool:
     """Whether no column of a table says that some variable has other values than whole ones."""
-    columns = (lazy_column(found.columns, v) for v in variables if v in found.columns)
+    columns = (lazy_column(solutions.columns, v) for v in variables if v in solutions.columns)
     return all(column.values is not None for column in columns if isinstance(column, TableColumn))
 
 
@@ -169,8 +169,8 @@ def lazily_merged(left: Solutions, right: Solutions, rows: Indices, others: Indi
     columns = LazyColumns.of(left.columns).take(rows)
     for variable in right.columns:
         if variable not in columns:
-            own = TableColumn(right, variable, others, left.lexicon)
-            columns = columns.with_made(variable, own)
+            column = TableColumn(right, variable, others, left.lexicon)
+            columns = columns.with_made(variable, column)
     # To know that a variable is bound, its column need not be read.
     bound: dict[object, bool] = {
         ("unbound", v): False for v in columns if not _may_be_unbound(left, right, v)

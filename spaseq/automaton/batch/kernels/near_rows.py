@@ -96,7 +96,7 @@ def note_near(
     direction: int,
     time: Int64s,
     step: Int32s,
-    place: Int64s,
+    partition: Int64s,
     last: Int64s,
     length: int,
     near: Int64s,
@@ -107,7 +107,7 @@ def note_near(
         direction: 1 for solutions before a row or at its place, -1 for those after it.
         time: [n] in ms, ascending in each partition.
         step: [n] the number of a required GPM, below 62, or -1.
-        place: [n] the partition of each row.
+        partition: [n] the partition of each row.
         last: [partitions, required GPMs] scratch, filled with `FAR`.
         length: the most milliseconds between two rows of a partition that are near each other.
         near: [n] output; bit i stands for required GPM i.
@@ -116,9 +116,9 @@ def note_near(
     row = 0 if direction > 0 else len(time) - 1
     for _ in range(len(time)):
         if step[row] >= 0:
-            last[place[row], step[row]] = time[row]
+            last[partition[row], step[row]] = time[row]
         for j in range(required):
-            if abs(time[row] - last[place[row], j]) <= length:
+            if abs(time[row] - last[partition[row], j]) <= length:
                 near[row] |= 1 << j
         row += direction
 
@@ -128,29 +128,29 @@ _BITS, _KEPT_BITS = 2**62 - 1, 31
 
 
 @inlined_device_function
-def _mark(place: int, slice_: int, marks: int) -> int:
+def _mark(partition: int, slice_: int, marks: int) -> int:
     """Which of `marks` marks a partition and a slice of time have."""
-    mixed = (place * _PLACES + slice_ * _SLICES) & _BITS  # the same if products are not cut off
+    mixed = (partition * _PLACES + slice_ * _SLICES) & _BITS  # the same if products are not cut off
     return (mixed >> _KEPT_BITS) & (marks - 1)
 
 
 @lean_kernel
-def mark_solutions(time: Int64s, place: Int64s, width: int, marks: Bools) -> None:
+def mark_solutions(time: Int64s, partition: Int64s, width: int, marks: Bools) -> None:
     """Mark the partitions of some solutions, in slices of time that may hold rows near them.
 
     Args:
         time: [n] in ms.
-        place: [n] a number for the partition of each.
+        partition: [n] a number for the partition of each.
         width: of a slice (ms); rows that are near each other are not farther apart.
         marks: [a power of two, at most 2^31] output.
     """
     for row in range(len(time)):
         for step in range(-1, 2):
-            marks[_mark(place[row], time[row] // width + step, len(marks))] = True
+            marks[_mark(partition[row], time[row] // width + step, len(marks))] = True
 
 
 @lean_kernel
-def marked_rows(time: Int64s, place: Int64s, width: int, marks: Bools, kept: Bools) -> None:
+def marked_rows(time: Int64s, partition: Int64s, width: int, marks: Bools, kept: Bools) -> None:
     """Write to `kept` [n] whether each row has a mark that `mark_solutions` has set."""
     for row in range(len(time)):
-        kept[row] = marks[_mark(place[row], time[row] // width, len(marks))]
+        kept[row] = marks[_mark(partition[row], time[row] // width, len(marks))]

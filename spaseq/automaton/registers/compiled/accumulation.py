@@ -97,12 +97,12 @@ class Accumulation:
 
     def holds_of(self, terms: Iterable[tuple[str, float, int]], totals: Totals) -> bool:
         """Whether float64 still suffices after some terms: (variable, float64, kind) of each."""
-        found: dict[str, tuple[list[float], list[int]]] = {}
+        of_variables: dict[str, tuple[list[float], list[int]]] = {}
         for variable, value, kind in terms:
-            values, kinds = found.setdefault(variable, ([], []))
+            values, kinds = of_variables.setdefault(variable, ([], []))
             values.append(value)
             kinds.append(kind)
-        columns = {v: (np.array(a), np.array(b, np.int8)) for v, (a, b) in found.items()}
+        columns = {v: (np.array(a), np.array(b, np.int8)) for v, (a, b) in of_variables.items()}
         return self._holds(columns, totals)
 
     def _holds(self, columns: dict[str, tuple[Float64s, Int8s]], totals: Totals) -> bool:

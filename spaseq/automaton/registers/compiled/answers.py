@@ -32,8 +32,8 @@ class _Asked(PlainEnv):
     times: Mapping[str, int]
 
     def value(self, name: str) -> str | None:
-        own = self.own.get(name)
-        return self.before.get(name) if own is None else own
+        term = self.own.get(name)
+        return self.before.get(name) if term is None else term
 
     def previous(self, name: str) -> str | None:
         return self.before.get(name)
@@ -151,7 +151,7 @@ class AskedAnswers:
 
 def _seen(test: AskedTest, numbers: list[int], term: Callable[[str, int], str | None]) -> _Asked:
     """What the FILTERs of a test see, given the numbers that it depends on."""
-    own: dict[str, str | None] = {}
+    terms: dict[str, str | None] = {}
     before: dict[str, str | None] = {}
     times: dict[str, int] = {}
     for i, number in enumerate((*test.of_own, *test.of_run)):
@@ -160,7 +160,7 @@ def _seen(test: AskedTest, numbers: list[int], term: Callable[[str, int], str | 
         if not number.by_term:
             times[number.variable] = numbers[i]
         elif i < len(test.of_own):
-            own[number.variable] = term(number.variable, numbers[i])
+            terms[number.variable] = term(number.variable, numbers[i])
         else:
             before[number.variable] = term(number.variable, numbers[i])
-    return _Asked(own, before, times)
+    return _Asked(terms, before, times)

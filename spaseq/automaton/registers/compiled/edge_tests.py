@@ -322,9 +322,9 @@ def _timed(gap: TimeGap, left: Place, right: Place) -> EdgeTests | None:
     match left, right:
         case SolutionValue(), RunValue(other):
             return (EdgeTest(first, gap.operator, Number(other, offset_ms=gap.ms)),)
-        case RunValue(other), SolutionValue(own):
+        case RunValue(other), SolutionValue(number):
             last = Number(other, offset_ms=-gap.ms)
-            return (EdgeTest(Number(own, offset_ms=0), FLIPPED[gap.operator], last),)
+            return (EdgeTest(Number(number, offset_ms=0), FLIPPED[gap.operator], last),)
         case RunValue(), RunValue(other):
             last = Number(other, offset_ms=gap.ms)
             return (EdgeTest(first, gap.operator, last, left_in_run=True),)
@@ -370,8 +370,8 @@ def _operand(expr: ast.Expr, lookup: Lookup) -> _Operand | None:
     """A side of a comparison, given which variables are bound; None if it is an error."""
     match expr:
         case ast.Var() | ast.Prev() | ast.Aggregate():
-            place = lookup(expr)
-            return None if place is None else _Operand(ast.Var(place.variable), place)
+            value = lookup(expr)
+            return None if value is None else _Operand(ast.Var(value.variable), value)
         case ast.Literal():
             return _Operand(expr, None)
         case ast.Call("COALESCE", args):

@@ -88,9 +88,9 @@ class _HandOver:
 
     def _negated(self, outer: OuterNegations) -> None:
         """The solutions of negated steps in first and last place."""
-        for _, found in sorted(self._builder.rows(outer.negated_rows()).items()):
-            gpm, row = found
-            self._partition(found).remember(gpm, row)
+        for _, rows in sorted(self._builder.rows(outer.negated_rows()).items()):
+            gpm, row = rows
+            self._partition(rows).remember(gpm, row)
 
     def _waiting_matches(self, outer: OuterNegations) -> None:
         """The matches that wait for the close of their windows."""

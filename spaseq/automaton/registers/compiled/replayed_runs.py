@@ -46,18 +46,18 @@ class ReplayedRuns:
                 run = missing[run][kernel.PREVIOUS]
         if not missing:
             return
-        ids = sorted({own[kernel.SOLUTION] for own in missing.values()})
+        ids = sorted({node_of_run[kernel.SOLUTION] for node_of_run in missing.values()})
         rows = self._builder.rows(np.array(ids, np.int64))
         for run in sorted(missing):  # a run has a larger number than the one before
-            own = missing[run]
-            edge = own[kernel.PATH] & (1 << kernel.EDGE_BITS) - 1
-            _, row = rows[own[kernel.SOLUTION]]
+            node_of_run = missing[run]
+            edge = node_of_run[kernel.PATH] & (1 << kernel.EDGE_BITS) - 1
+            _, row = rows[node_of_run[kernel.SOLUTION]]
             self._runs[run] = self._evaluator.with_row(
-                self._runs[own[kernel.PREVIOUS]],
+                self._runs[node_of_run[kernel.PREVIOUS]],
                 self._steps[edge],
                 self._takes[edge],
                 row,
-                own[kernel.ORIGIN],
+                node_of_run[kernel.ORIGIN],
             )
 
     def seen(self, run: int, taken: tuple[int, int], values: Values, time_ms: int) -> TakeEnv:

@@ -150,8 +150,8 @@ class RunSequencer:
         if not len(rows):
             return self._closed(watermark)
         solutions, framed = self._frame.rows(rows)
-        found = self._advanced(solutions, framed, self._numbers(solutions))
-        return chain(found, self._closed(watermark)) if self._waits else found
+        matches = self._advanced(solutions, framed, self._numbers(solutions))
+        return chain(matches, self._closed(watermark)) if self._waits else matches
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[SequenceMatch]:
         """Process a few events that came one by one, like `run`."""
@@ -170,8 +170,8 @@ class RunSequencer:
             self._hand_over()
         if self._python is not None:
             return self._python.run_events(events, watermark)
-        found = self._advanced(rows, framed, numbers)
-        return chain(found, self._closed(watermark)) if self._waits else found
+        matches = self._advanced(rows, framed, numbers)
+        return chain(matches, self._closed(watermark)) if self._waits else matches
 
     @property
     def waits(self) -> bool:
@@ -343,15 +343,15 @@ class RunSequencer:
 
     def _kinds(self, rows: SolutionBatch) -> dict[str, set[int]]:
         """The kinds of the compared numbers, where their variables are bound."""
-        found: dict[str, set[int]] = {}
+        by_name: dict[str, set[int]] = {}
         for number in self._seen.numbers:
             of_rows, variable = rows.numbers[number.name].kind, number.variable
             kinds = {kind for kind in KINDS if (of_rows == kind).any()}
             if variable and OTHER in kinds:  # of unbound variables, or of terms without a number
                 bound = rows.values[variable].bound
                 kinds = {kind for kind in kinds if ((of_rows == kind) & bound).any()}
-            found[number.name] = kinds
-        return found
+            by_name[number.name] = kinds
+        return by_name
 
     def _advanced(
         self, solutions: SolutionBatch | list[GpmRow], rows: OrderedRows, numbers: Float64s

@@ -168,7 +168,7 @@ class RunState:
         """The arrays of the runs, with room for `most` of them."""
         if most is None or most >= len(self._runs[0]):
             return self._runs
-        return tuple(own[:most] for own in self._runs)
+        return tuple(array[:most] for array in self._runs)
 
     def _advance(
         self, rows: OrderedRows, number: Float64s, until: int, runs: Arrays, outputs: Arrays
@@ -356,8 +356,8 @@ class RunState:
         floor = np.int64(lowest)
         if self._counted >= 0:
             floor = self._progress[slot, kernel.EVENTS] + 1 - self._counted
-        own = self._node[run, kernel.ORIGIN] >= floor
-        return np.bincount(slot[own], minlength=len(self._progress)).astype(np.int64)
+        is_alive = self._node[run, kernel.ORIGIN] >= floor
+        return np.bincount(slot[is_alive], minlength=len(self._progress)).astype(np.int64)
 
     def _waiting_runs(self) -> tuple[Int64s, Int64s]:
         """(the slot, the run) of each run that waits for a solution, once."""
@@ -368,16 +368,16 @@ class RunState:
         kinds = np.tile(kind, len(self._progress))
         count[(kinds == kernel.CLOSING) | ((kinds == kernel.STRICT) & (made != latest))] = 0
         at = np.repeat(place - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
-        found, first = np.unique(run[at].astype(np.int64), return_index=True)
-        return np.repeat(np.arange(len(block)) // edges, count)[first], found
+        runs, first = np.unique(run[at].astype(np.int64), return_index=True)
+        return np.repeat(np.arange(len(block)) // edges, count)[first], runs
 
     def _drop(self, pace: Pace, members: list[Member]) -> None:
         """Drop the waiting runs of members of a family that have exceeded the limit."""
         if members:
             blocks = WaitingArrays(*self._waiting_arrays).block
-            own = blocks.reshape(len(self._progress), self._edges, kernel.BLOCK_COLUMNS)
+            by_slot = blocks.reshape(len(self._progress), self._edges, kernel.BLOCK_COLUMNS)
             for column in (kernel.COUNT, kernel.HEAPED, kernel.EXPIRED):
-                own[pace.slots_of(members), :, column] = 0
+                by_slot[pace.slots_of(members), :, column] = 0
 
     def last_edges(self, lowest: int, slots: Int64s | None) -> Int64s:
         """[runs] the kernel's edge by which each waiting run came, without runs that are over.

@@ -43,23 +43,23 @@ def _check(
     negation: TestedNegation, matched: Sequence[Number], numbers: Sequence[Number]
 ) -> OuterCheck:
     tests, step = negation.tests or (), negation.negation
-    own = [*dict.fromkeys(t.left for t in tests if not t.left_in_run)]
+    compared = [*dict.fromkeys(t.left for t in tests if not t.left_in_run)]
     gpm = NO_GPM if negation.tests is None else step.take.gpm
     return OuterCheck(
         gpm,
         step.is_last,
-        _table(tests, own, matched),
-        tuple(map(numbers.index, own)),
+        _table(tests, compared, matched),
+        tuple(map(numbers.index, compared)),
         step.place,
         beside_of(step),
     )
 
 
-def _table(tests: EdgeTests, own: Sequence[Number], matched: Sequence[Number]) -> Int32s:
+def _table(tests: EdgeTests, compared: Sequence[Number], matched: Sequence[Number]) -> Int32s:
     rows = [
         (
             CODES[t.operator],
-            ~matched.index(t.left) if t.left_in_run else own.index(t.left),
+            ~matched.index(t.left) if t.left_in_run else compared.index(t.left),
             matched.index(t.right),
         )
         for t in tests

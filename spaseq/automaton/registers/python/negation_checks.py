@@ -150,8 +150,8 @@ class NegationChecks:
         start = replace(
             before, state=automaton.states[0], frame=None, groups=groups, obligations=obligations
         )
-        found = self._found(start, moments)
-        return any(self._counts(run, match, left, around) for run in found)
+        runs = self._found(start, moments)
+        return any(self._counts(run, match, left, around) for run in runs)
 
     def _moments(
         self,
@@ -190,10 +190,10 @@ class NegationChecks:
             ended = self._stepper.ended(run, (*end.actions, *leave))
             if not ended.obligations:
                 return True
-            own = self.match_of(ended)
-            own.singles = {**match.singles, **own.singles}
-            own.lists = {**match.lists, **own.lists}
-            if not any(self.is_violated(own, o, around) for o in ended.obligations):
+            repetition = self.match_of(ended)
+            repetition.singles = {**match.singles, **repetition.singles}
+            repetition.lists = {**match.lists, **repetition.lists}
+            if not any(self.is_violated(repetition, o, around) for o in ended.obligations):
                 return True
         return False
 

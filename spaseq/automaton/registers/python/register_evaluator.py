@@ -295,11 +295,11 @@ class RegisterEvaluator:
 
     def live_states(self, places: StatePlaces) -> Counter[StateKey]:
         """How many runs wait in each state, without runs that the window has left."""
-        found = dict[int, list[StateKey]]()
+        by_run = dict[int, list[StateKey]]()
         for wait in self._alive((self.last_time, 0)):
             if wait.edge.id in places.source:
-                found.update(_places(wait.run, wait.edge, places))
-        return Counter(key for keys in found.values() for key in keys)
+                by_run.update(_places(wait.run, wait.edge, places))
+        return Counter(key for keys in by_run.values() for key in keys)
 
     def _alive(self, now: Instant) -> Iterator[WaitingRun]:
         """The waiting runs that may still become part of a match after an instant."""

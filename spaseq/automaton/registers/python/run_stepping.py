@@ -218,9 +218,9 @@ class RunStepper:
 
     def _left(self, left: GreedyExit, run: Run) -> LeftLoop:
         until = self._machine.program.untils.get(left.repeat)
-        own = [o for o in run.obligations if isinstance(o, Obligation) and o.negation == until]
+        untils = [o for o in run.obligations if isinstance(o, Obligation) and o.negation == until]
         return LeftLoop(
-            left, run.after_actions(run.groups, ()), None, () if left.first else (*own[-1:],)
+            left, run.after_actions(run.groups, ()), None, () if left.first else (*untils[-1:],)
         )
 
     def wait_at(

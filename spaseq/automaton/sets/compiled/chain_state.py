@@ -108,8 +108,8 @@ class ChainState:
         """By slot: how many sets of partial matches wait in the window that begins at `floor`."""
         heads = self._heads[:, 1:-1]
         alive = (heads[..., kernel.NODE] != NIL) & (heads[..., kernel.BEGIN] >= floor)
-        found: Int64s = alive.sum(axis=1, dtype=np.int64)
-        return found
+        counts: Int64s = alive.sum(axis=1, dtype=np.int64)
+        return counts
 
     def live(self, floor: int, slots: Int64s | None = None) -> list[tuple[Iterable[WaitName], int]]:
         """The waits of partial matches in the window that begins at `floor`, and how many wait."""

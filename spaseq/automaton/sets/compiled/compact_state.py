@@ -200,29 +200,29 @@ class CompactState(ActiveLists[DeterministicState]):
 
     def live(self, floor: int, slots: Int64s | None = None) -> list[tuple[Iterable[WaitName], int]]:
         """The waits of partial matches in the window that begins at `floor`, and how many wait."""
-        found = []
+        parts = []
         active = self._active if slots is None else self._active[slots]
         entry_of = self._entry_of if slots is None else self._entry_of[slots]
         for number, state in enumerate(self._tables.states):
             word, bit = divmod(number, kernel.WORD)
-            own = np.flatnonzero(active[:, word] >> bit & 1)
-            entries = self._entries[entry_of[own, number]]
+            active_slots = np.flatnonzero(active[:, word] >> bit & 1)
+            entries = self._entries[entry_of[active_slots, number]]
             listed = np.arange(kernel.LIST, entries.shape[1], 2)
             used = listed < kernel.LIST + 2 * entries[:, kernel.COUNT, None]
             roots = np.where(used, entries[:, listed], set_arrays.NIL)
-            found.append((state.waits, roots))
-        sizes = np.cumsum([0, *(roots.size for _, roots in found)])
-        live = self.nodes.live(np.concatenate([roots.ravel() for _, roots in found]), floor)
+            parts.append((state.waits, roots))
+        sizes = np.cumsum([0, *(roots.size for _, roots in parts)])
+        live = self.nodes.live(np.concatenate([roots.ravel() for _, roots in parts]), floor)
         return [
             (waits, whole(float(live[begin:end].sum())))
-            for (waits, _), begin, end in zip(found, sizes, sizes[1:], strict=False)
+            for (waits, _), begin, end in zip(parts, sizes, sizes[1:], strict=False)
         ]
 
     def snapshot(self) -> object:
         """The state for a snapshot; the automaton's states are given by their waits."""
-        own = self._active, self._entry_of, self._entries, self._free, self._latest
+        arrays = self._active, self._entry_of, self._entries, self._free, self._latest
         return (
-            (*own, self._when),
+            (*arrays, self._when),
             self.nodes.snapshot(),
             [state.waits for state in self._tables.states],
         )
@@ -230,10 +230,10 @@ class CompactState(ActiveLists[DeterministicState]):
     def restore(self, state: object) -> None:
         """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
-        own, nodes, states = state
+        arrays, nodes, states = state
         for waits in cast(list[frozenset[WaitName]], states):
             self._tables.number(self._automaton.state(waits))
-        self._active, self._entry_of, self._entries, self._free, self._latest, *when = own
+        self._active, self._entry_of, self._entries, self._free, self._latest, *when = arrays
         unknown = np.full(len(self._latest), set_arrays.EVER)  # in an older snapshot
         (self._when,) = when or (unknown,)
         self._begins = np.zeros(len(self._latest), np.int64)  # the initial state never changes

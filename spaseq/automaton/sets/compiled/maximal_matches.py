@@ -78,16 +78,16 @@ class MaximalMatches:
         self, nodes: SetNodes, roots: Int64s, lowest: Int64s, ranks: Ranks
     ) -> EnumeratedMatches | None:
         """The maximal matches of the roots of one end; None if there are too many to compare."""
-        found: list[tuple[Int64s, int]] = []
+        matches: list[tuple[Int64s, int]] = []
         for piece in nodes.matches(roots, lowest, thresholds.current.few_matches + 1):
             begin = 0
             for end, origin, _ in piece.ends.tolist():
-                found.append((piece.rows[begin:end].copy(), origin))
+                matches.append((piece.rows[begin:end].copy(), origin))
                 begin = end
-            if len(found) > thresholds.current.few_matches:
+            if len(matches) > thresholds.current.few_matches:
                 return None
-        kept = _uncontained([rows for rows, _ in found], ranks)
-        chosen = [match for match, is_kept in zip(found, kept, strict=True) if is_kept]
+        kept = _uncontained([rows for rows, _ in matches], ranks)
+        chosen = [match for match, is_kept in zip(matches, kept, strict=True) if is_kept]
         rows = np.concatenate([rows for rows, _ in chosen] or [np.empty(0, np.int64)])
         lengths = np.array([len(rows) for rows, _ in chosen], np.int64)
         origins = np.array([origin for _, origin in chosen], np.int64)
@@ -100,8 +100,8 @@ class MaximalMatches:
         roots name.
         """
         window, floor = self._window, int(rows.lowest[row])
-        place = int(np.searchsorted(window[:, _NUMBER], rows.number + row))
-        last = window[place]
+        index = int(np.searchsorted(window[:, _NUMBER], rows.number + row))
+        last = window[index]
         mine = window[: int(np.searchsorted(window[:, _TIME], last[_TIME], "right"))]
         mine = mine[(mine[:, _SLOT] == last[_SLOT]) & (mine[:, _START] >= floor)]
         mine = mine[(mine[:, _TIME] < last[_TIME]) | (mine[:, _K] <= last[_K])]
@@ -147,4 +147,4 @@ def _uncontained(matches: list[Int64s], ranks: Ranks) -> Iterator[bool]:
     rank = ranks(numbers)
     sets = [frozenset(rank[np.searchsorted(numbers, rows)].tolist()) for rows in matches]
     distinct = {*sets}
-    yield from (not any(own < other for other in distinct) for own in sets)
+    yield from (not any(others < other for other in distinct) for others in sets)

@@ -158,8 +158,8 @@ class SetNodes:
         kernel.count_matches(self.array, self.base, self.next, floor, counts[:-1])
         start = self.array[roots & (len(self.array) - 1), kernel.START]
         alive = (roots >= self.base) & (start >= floor)
-        found: Float64s = counts[np.where(alive, roots - self.base, -1)]
-        return found
+        of_roots: Float64s = counts[np.where(alive, roots - self.base, -1)]
+        return of_roots
 
     # --- time -------------------------------------------------------------------------------------
 

@@ -48,11 +48,11 @@ def states_of(waits: Waits, name: WaitName, places: StatePlaces) -> Iterator[Sta
         bracket = waits.waits[name if isinstance(name, int) else cast(BracketName, name)[0]].bracket
         if stage is not None and bracket is not None:
             operands = zip(stage, (bracket.left, bracket.right), label.operands, strict=True)
-            for got, own, operand in operands:
+            for got, operand_waits, operand in operands:
                 if got == DONE:
                     yield from places.ends(operand)
                 elif got != NOT_BEGUN:
-                    yield from states_of(own, got, places)
+                    yield from states_of(operand_waits, got, places)
             return
     yield places.source[edge.id]
 
@@ -118,13 +118,13 @@ class SetSequencer:
 
     def run(self, rows: SolutionBatch, watermark: int) -> Iterable[SequenceMatch]:
         """Process rows: later than all before, none later than the watermark (ms)."""
-        found = self._advanced(*self._frame.rows(rows)) if len(rows) else ()
-        return found if self._outer is None else chain(found, self._closed(watermark))
+        matches = self._advanced(*self._frame.rows(rows)) if len(rows) else ()
+        return matches if self._outer is None else chain(matches, self._closed(watermark))
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[SequenceMatch]:
         """Process the rows of a few single events, like `run`."""
-        found = self._advanced(*self._frame.rows_of(events)) if events else ()
-        return found if self._outer is None else chain(found, self._closed(watermark))
+        matches = self._advanced(*self._frame.rows_of(events)) if events else ()
+        return matches if self._outer is None else chain(matches, self._closed(watermark))
 
     @property
     def waits(self) -> bool:
@@ -150,9 +150,9 @@ class SetSequencer:
         def numbered(roots: Int64s) -> Iterator[NumberedMatches]:
             yield replace(empty, pieces=stored(self._pieces(roots, ordered), most_bytes))
 
-        for found in self._processed(solutions, ordered, numbered):
+        for matches in self._processed(solutions, ordered, numbered):
             is_given = True
-            yield found
+            yield matches
         if not is_given:
             yield empty
 
@@ -212,9 +212,9 @@ class SetSequencer:
     def restore(self, state: object) -> None:
         """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
-        (own, frame, store, *more), self._most_keys, self.suppressed, *lowest = state
+        (sets, frame, store, *more), self._most_keys, self.suppressed, *lowest = state
         self._lowest = lowest[0] if lowest else FIRST  # older snapshots have none
-        self._state.restore(own)
+        self._state.restore(sets)
         self._frame.restore(frame)
         self._builder.restore(store)
         if self._outer is not None:

@@ -148,18 +148,18 @@ def _bracket_steps(
     if any(p.complete for p in begun):
         return  # a candidate that began earlier forestalls this one
     others = frozenset(p.stage for p in begun)
-    found = _progress(bracket, stage, seen)
-    for own in found:
-        if own.complete:
-            yield _Step(own.taken, wait.then, wait.accepts)
+    steps = _progress(bracket, stage, seen)
+    for step in steps:
+        if step.complete:
+            yield _Step(step.taken, wait.then, wait.accepts)
         else:
-            yield _Step(own.taken, ((number, own.stage, others),), False)
+            yield _Step(step.taken, ((number, step.stage, others),), False)
     if stage is not None or wait.strict or wait.ends & seen.gpms:
         return
     if bracket.first_only:
-        if any(own.complete for own in found):
+        if any(step.complete for step in steps):
             return
-        others |= {own.stage for own in found}
+        others |= {step.stage for step in steps}
     yield _Step((), ((number, None, others),), False)
 
 
@@ -168,14 +168,14 @@ def _progress(bracket: OperandPair, stage: Stage | None, seen: _InstantLetters) 
     if stage is not None and bracket.kind == "&" and not seen.same_time:
         return set()
     left, right = stage or (NOT_BEGUN, NOT_BEGUN)
-    found = set()
+    steps = set()
     rights = [*_operand(bracket.right, right, seen)]
     for one, before in _operand(bracket.left, left, seen):
         for other, behind in rights:
             shared = seen.letters.events(one) & seen.letters.events(other)
             if bracket.kind == "&" or not shared:
-                found.add(_Progress(tuple(sorted({*one, *other})), (before, behind)))
-    return {p for p in found if p.taken} if stage is None else found
+                steps.add(_Progress(tuple(sorted({*one, *other})), (before, behind)))
+    return {p for p in steps if p.taken} if stage is None else steps
 
 
 def _operand(waits: Waits, stage: Any, seen: _InstantLetters) -> Iterator[tuple[LetterSet, Any]]:

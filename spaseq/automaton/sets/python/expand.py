@@ -279,11 +279,11 @@ class _Expansion:
             self._make_all()
             strict = any(map(_is_strict, waits.values()))
             gpms = {w.gpm for w in waits.values() if w.bracket is None}
-        found = Waits(waits, initial, strict, tuple(sorted(gpms)), self._edges)
+        made = Waits(waits, initial, strict, tuple(sorted(gpms)), self._edges)
         if not program.bounds and not self._stoppers and not program.further:
-            return found
+            return made
         self._remember(True)
-        return replace(found, waits=_RememberedWaits(self), initial=self._initial())
+        return replace(made, waits=_RememberedWaits(self), initial=self._initial())
 
     def _make_all(self) -> None:
         """Make the waits of all spots."""
@@ -319,7 +319,7 @@ class _Expansion:
     def _conjunction(self, label: BracketLabel, first_only: bool) -> OperandPair:
         """The bracket of a label with `&` or AND."""
         assert label.kind != "|"
-        left, right = (_Expansion(self._program, own).waits(True) for own in label.operands)
+        left, right = (_Expansion(self._program, operand).waits(True) for operand in label.operands)
         bracket = OperandPair(label.kind, left, right, first_only)
         most = MOST_STAGES_AFTER_NEXT if first_only else MOST_STAGES
         if bracket.stages > most:

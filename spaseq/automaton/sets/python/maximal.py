@@ -63,26 +63,26 @@ class MaximalAutomaton:
     ) -> MarkedTransition[MaximalState] | None:
         gpm, stream = letter
         seen = _bits(letters)
-        own, accepts = self._below.take(state.own, gpm, seen)
-        if own is None and not accepts:
+        state_below, accepts = self._below.take(state.own, gpm, seen)
+        if state_below is None and not accepts:
             return None
         here = sorted(g for g, s in letters if s == stream)
         same, _ = self._take_any(state.same, here, seen)
         more, exceeded = self._take_any(state.more, here, seen)
-        target = self._state(own, same, more) if own else None
+        target = self._state(state_below, same, more) if state_below else None
         return MarkedTransition(letter, gpm, target, accepts and not exceeded)
 
     def _stay(self, state: MaximalState, letters: frozenset[Letter]) -> MaximalState | None:
         gpms = sorted({gpm for gpm, _ in letters})
         mask = _bits(letters)
         below = self._below
-        own = below.stay(state.own, mask)
-        if own is None:
+        state_below = below.stay(state.own, mask)
+        if state_below is None:
             return None
         more = below.stay(state.more, mask)
         for took_now in (state.more, state.same):
             more = below.either(more, self._take_any(took_now, gpms, mask)[0])
-        return self._state(own, below.stay(state.same, mask), more)
+        return self._state(state_below, below.stay(state.same, mask), more)
 
     def _take_any(
         self, state: DeterministicState | None, gpms: Iterable[int], seen: int
