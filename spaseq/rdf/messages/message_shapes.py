@@ -42,7 +42,6 @@ _IRIS = (
 """How IRIs begin, and texts behind the begin that no parser changes."""
 
 _IRI_VALUES = [(re.compile(b'"(%b)%b"' % (head, rest)), kind) for head, rest, kind in _IRIS]
-_IRI_KINDS = frozenset(kind for _, kind in _IRI_VALUES)
 
 
 @record
