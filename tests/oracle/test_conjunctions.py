@@ -92,9 +92,21 @@ ANY_ORDER = [
     ("A; D!; B; C", "BCD"),
     ("A: (E | C): D!: B", "BD"),
     ("D!: A: B: C", "BCD"),
+    ("(A; B AND C); D", "BCD"),
+    ("(A: B AND C; D)", "BCD"),
+    ("D: (A, B AND C)", "BC"),
+    ("(A; B+ AND C); D", "BCD"),
+    ("(A, C? AND B); D", "BD"),
+    ("(A & B); C", "BC"),
+    ("D: (A; B & C)", "BC"),
+    ("(A; B+[:] & C: D)", "BD"),
+    ("D, (A & A: B); C", "BC"),
+    ("((A & B) & C); D", "BCD"),
+    ("(A & B)+[:]; D", "BD"),
+    ("((A AND B) & C); D", "BD"),
 ]
 """Sequences that the compiled registers run, and the GPMs with conditions on others: operands of
-AND look at each other, and negated steps at later ones."""
+`&` and AND look at each other, and negated steps at later ones."""
 
 BEFORE = {"A": "D", "B": "DA", "C": "AB", "D": "CAB", "E": "AB"}
 
@@ -105,24 +117,27 @@ def in_any_order(choices: Choices) -> Case:
     # In the order of the sequence, so that streams often have matches.
     names = sorted({*"ABCDE"} & {*sequence.replace("AND", "")}, key=sequence.index)
     partition, gpms = choices.pick(["", "PARTITION BY (?k)"]), []
+    iris = STREAMS[: choices.pick([1, 1, 2])]
     for name in names:
         limits = [other for other in BEFORE[name] if other in names and f"{other}!" not in sequence]
         text = f"[] ex:is ex:{name} ; ex:v ?v{name}" + (" ; ex:k ?k" if partition else "")
         if name in conditioned and limits and not choices.chance(4):
             operator = choices.pick([">", "<", "=", "!="])
             text += f" FILTER(?v{name} {operator} ?v{choices.pick(limits)})"
-        gpms.append(f"DEFINE GPM {name} ON S {{ {text} }}")
+        gpms.append(f"DEFINE GPM {name} ON S{choices.pick(range(len(iris)))} {{ {text} }}")
     window = choices.pick(["9 SECONDS", "30 SECONDS", "20 SECONDS TUMBLING", "5 EVENTS"])
     if "EVENTS" in window and "!" in sequence:
         window = "9 SECONDS"
     select = choices.pick(["", "", "NEXT", "LAST", "MAX", "STRICT"])
+    sources = " ".join(f"FROM STREAM S{i} <{iri}>" for i, iri in enumerate(iris))
     query = (
         f"PREFIX ex: <{NS}> SELECT {select} * WITHIN {window} {partition} "
-        f"FROM STREAM S <{STREAMS[0]}> WHERE {{ SEQ({sequence}) {' '.join(gpms)} }}"
+        f"{sources} WHERE {{ SEQ({sequence}) {' '.join(gpms)} }}"
     )
-    features = frozenset(["AND", "ties"])
-    streams = streamset(choices, features, Crowd(names, False, 12), STREAMS[:1])
-    return Case(query, features, streams)
+    features = frozenset(["&" if "&" in sequence else "AND", "ties"])
+    streams = streamset(choices, features, Crowd(names, False, 12), iris)
+    example = Case(query, features, streams)
+    return crowded(example) if "&" in sequence else example
 
 
 @sizes(6, 50, 600)
@@ -133,3 +148,4 @@ def test_in_any_order(examples: int) -> None:
         if wrong := compare(example, tally, Random(number)):
             pytest.fail(f"example {number}: {wrong.kind}\n{wrong.text}", pytrace=False)
     assert tally.by["AND", "compiled-registers"] >= examples // 20
+    assert tally.by["&", "compiled-registers"] >= examples // 20

@@ -56,14 +56,8 @@ def _taken(edge: Edge) -> Iterator[tuple[int, TakeLabel]]:
 
 
 def _check(label: BracketLabel, edge: Edge) -> None:
-    if label.kind == "&":
-        raise NotSingle("a bracket with & may take several solutions of one event")
-    if label.kind == "AND":
-        if edge.join is not None and edge.join.kind == ";":
-            raise NotSingle("the matches of a bracket with AND compete after `;`")
-        raise NotSingle(
-            "AND has an operand of several steps or streams, or one that looks at a later one"
-        )
+    if label.kind != "|":
+        raise NotSingle(label.obstacle or f"{label.kind} stands in a negated step or a loop")
     if not all(map(is_single, label.operands)):
         raise NotSingle("the matches of an alternative of several steps compete after `;`")
 

@@ -118,6 +118,7 @@ class _ProgramCompiler:
         self._gpm = {name: i for i, name in enumerate(gpms)}
         self._certain = {n: vs & scope.singles for n, vs in certain.items()}
         self._keys: dict[int, frozenset[str]] = {}
+        self._before: dict[int, frozenset[str]] = {}  # by id of a step with `&` or AND
         self._edges: list[nfa.Edge] = []
         self._automata = count()
         self._negations = {p.id: p for p in seq.steps(chain) if isinstance(p, seq.Negation)}
@@ -167,6 +168,7 @@ class _ProgramCompiler:
                 ends = [self._bound_before(o, before) for o in step.operands]
                 return frozenset.intersection(*ends)
             case seq.BinaryStep():
+                self._before[id(step)] = before
                 for operand in step.operands:
                     before = self._bound_before(operand, before)
                 return before
@@ -263,7 +265,8 @@ class _ProgramCompiler:
     def _label(self, step: seq.GpmStep | seq.BinaryStep, depth: int) -> nfa.Label:
         if isinstance(step, seq.BinaryStep):
             operands = tuple(self._automaton(o, depth + 1) for o in step.operands)
-            return nfa.BracketLabel(step.kind, operands)
+            before = self._before.get(id(step), frozenset())
+            return nfa.BracketLabel(step.kind, operands, before)
         use = step.occurrence
         key = tuple(sorted(self._keys[use.id])) if use.negation is None else ()
         return nfa.TakeLabel(self._gpm[use.gpm], use.gpm, use.id, key, self._views(use))

@@ -50,10 +50,16 @@ class TakeLabel:
 
 @record
 class BracketLabel:
-    """Take a match of a bracket: of one operand (`|`), or of both (`&`, `AND`)."""
+    """Take a match of a bracket: of one operand (`|`), or of both (`&`, `AND`).
+
+    The variables `before` are certainly bound before it. `obstacle` says why a bracket with `&` or
+    AND is not one with alternatives of all orders (`any_order`).
+    """
 
     kind: Literal["|", "&", "AND"]
     operands: tuple[Automaton, ...]
+    before: frozenset[str] = frozenset()
+    obstacle: str = ""
 
 
 Label: TypeAlias = TakeLabel | BracketLabel
@@ -61,7 +67,10 @@ Label: TypeAlias = TakeLabel | BracketLabel
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """A TAKE edge: a solution or a bracket with this label leads to the target state."""
+    """A TAKE edge: a solution or a bracket with this label leads to the target state.
+
+    `together`: it takes a solution of the instant at which the state before it was reached.
+    """
 
     id: int  # unique in the program
     label: Label
@@ -71,6 +80,7 @@ class Edge:
     negations: tuple[int, ...]
     exits: tuple[GreedyExit, ...] = ()
     counts: tuple[CountTest, ...] = ()  # under which a run follows it
+    together: bool = False
 
 
 @record

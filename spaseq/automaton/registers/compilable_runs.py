@@ -27,6 +27,7 @@ from spaseq.automaton.program.alternatives import (
     NotSingle,
     alternative_edges,
 )
+from spaseq.automaton.program.bound_variables import EVENT_TIME, bound_by_state, last_time
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.match_sizes import depths_of
 from spaseq.automaton.program.nfa import (
@@ -47,7 +48,6 @@ from spaseq.automaton.program.outer_steps import (
 )
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.registers.compiled.edge_tests import (
-    EVENT_TIME,
     AnyTests,
     AskedTest,
     EdgeTest,
@@ -59,10 +59,8 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     RunValue,
     SolutionValue,
     asked_test,
-    last_time,
     tests_of,
 )
-from spaseq.automaton.registers.compiled.flow import bound_by_state
 from spaseq.automaton.registers.counted_loops import split_by_count
 from spaseq.automaton.registers.loop_tests import (
     Stop,
@@ -183,8 +181,8 @@ def tested_program(
     try:
         return _Testing(program, gpms, partition, window).program()
     except NoKernel:
-        if not program.checked:
-            raise
+        if not program.checked or any(left.repeat < 0 for left in program.further):
+            raise  # Python does not judge the orders of `&` and AND
     return _Testing(program, gpms, partition, window, judged=True).program()
 
 
@@ -298,7 +296,7 @@ class _Testing:
     def _is_threshold_edge(self, edge: TestedEdge, edges: Sequence[TestedEdge]) -> bool:
         """Whether an edge tests its thresholds only, and leads to the end or to one more edge."""
         join, target = edge.edge.join, edge.edge.target
-        if edge.edge is not edge.step:
+        if edge.edge is not edge.step or edge.edge.together:
             return False
         if edge.kills or edge.stops or len(edge.thresholds) < len(edge.tests):
             return False

@@ -139,10 +139,11 @@ def one_more(program: Program, left: GreedyExit) -> tuple[AlternativeEdge, ...]:
     """
     automaton = program.further[left]
     edge, *others = automaton.states[0].edges
-    if others or automaton.states[edge.target].edges or edge.actions or edge.negations:
+    if others or automaton.states[edge.target].edges or edge.negations:
         raise NoKernel("a greedy loop repeats more than a single GPM")
     try:
-        return tuple(alternative_edges(replace(edge, actions=program.once_more(left))))
+        actions = *program.once_more(left), *edge.actions
+        return tuple(alternative_edges(replace(edge, actions=actions)))
     except NotSingle as reason:
         raise NoKernel(str(reason)) from reason
 

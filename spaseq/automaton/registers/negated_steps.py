@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from spaseq.automaton.batch.no_kernel import NoKernel
+from spaseq.automaton.program.bound_variables import BoundVariables
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Program, TakeLabel
 from spaseq.automaton.registers.compiled.edge_tests import (
@@ -25,7 +26,6 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     asked_test,
     tests_of,
 )
-from spaseq.automaton.registers.compiled.flow import BoundVariables
 from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
 from spaseq.lang.variables import walk

@@ -95,7 +95,7 @@ def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
     ("sequence", "reason"),
     [
         ("A; (B; C | E)", "the matches of an alternative of several steps compete after `;`"),
-        ("A; (B & C)", "a bracket with & may take several solutions of one event"),
+        ("A; (B & C)", "the matches of a bracket with & compete after `;`"),
     ],
 )
 def test_what_is_not_compiled(sequence: str, reason: str) -> None:

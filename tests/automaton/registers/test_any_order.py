@@ -1,11 +1,13 @@
-"""AND on compiled registers, against registers in Python: `(A AND B)` is `(A: B | B: A)`."""
+"""`&` and AND on compiled registers, against registers in Python."""
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 import pytest
 
+from spaseq.automaton.program import operand_places
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import UsageError
@@ -51,6 +53,11 @@ def events(sequence: str, keys: int, size: int = 300) -> list[Event]:
         ("A: (N AND B AND L)", "15 SECONDS"),
         ("A: X!: (N AND B)", "20 SECONDS"),
         ("X!; (A AND N); B", "20 SECONDS"),
+        ("(A; B AND N); C", "12 SECONDS"),
+        ("(A; B+ AND N)", "8 SECONDS"),
+        ("A: (B & N)", "12 SECONDS"),
+        ("(A; B & A); C", "20 SECONDS"),
+        ("(A & B), N", "20 SECONDS"),
     ],
 )
 def test_long_streams(sequence: str, within: str, keys: int) -> None:
@@ -77,9 +84,10 @@ def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
     ("sequence", "reason"),
     [
         ("A; (B AND C)", "the matches of a bracket with AND compete after `;`"),
-        ("A: (B & C)", "a bracket with & may take several solutions of one event"),
-        ("(B AND A); C", "AND has an operand .* that looks at a later one"),
-        ("(A; N AND N); B", "AND has an operand of several steps"),
+        ("A; (B & C)", "the matches of a bracket with & compete after `;`"),
+        ("(B AND A); C", "AND has an operand that looks at a later one"),
+        ("(A ;[5 SECONDS] N AND B)", "an operator within AND bounds a gap"),
+        ("(A; N AND N); B", "what comes next in an operand of AND depends on the other one"),
     ],
 )
 def test_what_is_not_compiled(sequence: str, reason: str) -> None:
@@ -90,5 +98,23 @@ def test_what_is_not_compiled(sequence: str, reason: str) -> None:
 
 def test_operands_on_two_streams_may_share_an_instant() -> None:
     two = text("(A AND N); B").replace("DEFINE GPM N ON S0", "DEFINE GPM N ON S1")
-    with pytest.raises(UsageError, match="AND has an operand of several steps or streams"):
-        compile_query(two, options=CompileOptions(evaluator="compiled-registers"))
+    compiled, python = plans(two)
+    given, at = list[Event](), Counter[tuple[int, int]]()
+    for event in events("(A AND N); B", 3):
+        place = event.time // 4000 * 4000, int("N" in event.solutions)
+        given.append(Event(place[0], at[place], place[1], event.solutions))
+        at[place] += 1
+    given.sort(key=lambda event: (event.time, event.k))
+    assert agreed(compiled, python, given, restarts=[40])
+
+
+def test_operands_may_not_share_one_of_several_streams() -> None:
+    several = text("(A AND N); B").replace("DEFINE GPM N ON S0", "DEFINE GPM N ON S0, S1")
+    with pytest.raises(UsageError, match="the operands of AND share one of several streams"):
+        compile_query(several, options=CompileOptions(evaluator="compiled-registers"))
+
+
+def test_a_product_with_too_many_edges_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operand_places, "MOST_PRODUCT_EDGES", 0)
+    with pytest.raises(UsageError, match="the operands of AND have too many orders"):
+        compile_query(text("(A AND N)"), options=CompileOptions(evaluator="compiled-registers"))

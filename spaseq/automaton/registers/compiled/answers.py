@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from spaseq.automaton.batch.slots import Interner
-from spaseq.automaton.registers.compiled.edge_tests import EVENT_TIME, AskedTest, last_time
+from spaseq.automaton.program.bound_variables import EVENT_TIME, last_time
+from spaseq.automaton.registers.compiled.edge_tests import AskedTest
 from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.kernels import run_arrays as kernel

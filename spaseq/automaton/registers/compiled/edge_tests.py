@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from spaseq.algebra.constants import constant_text
 from spaseq.automaton.batch.no_kernel import NoKernel
+from spaseq.automaton.program.bound_variables import EVENT_TIME, last_time
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.expr.temporal import Duration
 from spaseq.expr.uses import timestamp_uses
@@ -269,14 +270,6 @@ Read: TypeAlias = ast.Var | ast.Prev | ast.Aggregate | ast.Timestamp | ast.Call
 
 Lookup: TypeAlias = Callable[[Read], Place]
 """Finds the place of a value at one edge."""
-
-EVENT_TIME = "_:time"
-"""The name of the time of a solution's event, as of a variable."""
-
-
-def last_time(gpm: str) -> str:
-    """The name of the time of the last event of a GPM in a run, as of a variable."""
-    return f"{EVENT_TIME} {gpm}"
 
 
 def asked_test(conditions: Sequence[ast.Expr], gpm: GpmColumns, known: frozenset[str]) -> AskedTest:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from spaseq.automaton.batch.kernels.comparisons import CODES
+from spaseq.automaton.program.bound_variables import last_time
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, Edge
 from spaseq.automaton.registers.compilable_runs import MOST_EDGES, TestedClosing, TestedEdge
@@ -16,7 +17,6 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     AskedTest,
     EdgeTest,
     Number,
-    last_time,
 )
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
@@ -180,6 +180,8 @@ class _EdgeRows:
         row = self._ranges()
         row[kernel.TARGET] = edge.edge.target
         row[kernel.KIND] = _KINDS[None if join is None else join.kind]
+        if edge.edge.together:
+            row[kernel.KIND] = kernel.TOGETHER
         row[kernel.INDEXED] = kernel.NONE
         if indexed:
             row[kernel.INDEXED] = self._number[indexed[0].left]

@@ -66,6 +66,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     TEST_COLUMNS,
     TESTS,
     TIME,
+    TOGETHER,
     TOP,
     UNANSWERED,
     USED,
@@ -239,6 +240,54 @@ def _offer(
     return count
 
 
+@device_function
+def _most_together(batch: BatchArrays, rows: int, block: int) -> int:
+    """An upper bound for the arrivals along TOGETHER edges at an instant with some rows; -1: none.
+
+    `block` is the first block of their slot.
+    """
+    edge, blocks, most = batch.program.edge, batch.waiting.block, -1
+    for e in range(edge.shape[0] - 1):
+        if edge[e, KIND] == TOGETHER and blocks[block + e, COUNT]:
+            most = max(most, 0) + blocks[block + e, COUNT] * rows
+    return most
+
+
+@device_function
+def _offer_together(
+    batch: BatchArrays, gpm: Int32s, first: int, end: int, block: int, offered: Offered, asks: bool
+) -> int:
+    """Offer the solutions of an instant to the runs that wait at TOGETHER edges since they came.
+
+    The other arguments are those of `_offer`. With `asks` only look whether asked tests have an
+    answer. Returns the number of arrivals; none of these runs waits any more.
+    """
+    program, blocks, count = batch.program, batch.waiting.block, 0
+    for row in range(first, end):
+        g, repeats = gpm[row], False
+        for other in range(first, row):
+            if gpm[other] == g:
+                repeats = True
+        if g < 0 or (repeats and not asks):
+            continue
+        for t in range(as_nonnegative(program.takes[g]), program.takes[g + 1]):
+            e = as_nonnegative(program.taking[t])
+            if program.edge[e, KIND] != TOGETHER or blocks[block + e, COUNT] == 0:
+                continue
+            level = level_of(program.edge, e, batch.number, row)
+            each = Offered(row, level, offered.time_ms, offered.lowest)
+            if asks:
+                ask_taking(batch, block + e, e, each)
+            else:
+                count = offer_several(batch, block + e, e, gpm, end, each, count)
+    if not asks:
+        for e in range(program.edge.shape[0] - 1):
+            if program.edge[e, KIND] == TOGETHER:
+                blocks[block + e, COUNT] = 0
+                blocks[block + e, HEAPED] = 0
+    return count
+
+
 @inlined_device_function
 def _end_negated(batch: BatchArrays, gpm: Int32s, first: int, end: int, block: int) -> None:
     """End the runs that wait behind negated steps which solutions of one instant match."""
@@ -361,7 +410,9 @@ def advance(
     matched_size, matches = as_nonnegative(cursor[MATCHED]), as_nonnegative(cursor[MATCHES])
     first, count = as_nonnegative(cursor[ROW]), as_nonnegative(cursor[ARRIVALS])
     arrived, entered = as_nonnegative(cursor[ARRIVED]), as_nonnegative(cursor[ENTERED])
-    full, need = DONE, 0
+    full, need, together = DONE, 0, False
+    for e in range(edges):
+        together |= edge[e, KIND] == TOGETHER
 
     while first < until:
         here, now, floor = as_nonnegative(slot[first]), time_ms[first], lowest[first]
@@ -458,6 +509,24 @@ def advance(
             arrived += 1
         if full != DONE:
             break
+        if together:  # runs have come to wait for another solution of this instant
+            most = _most_together(batch, end - first, here * edges)
+            if most > len(arrivals.row):
+                full, need = ARRIVALS_FULL, most
+                break
+            instant = Offered(first, np.nan, now, floor)
+            if most > 0 and len(program.asks) > 1:
+                _offer_together(batch, gpm, first, end, here * edges, instant, True)
+                if batch.answers.size[NOTED] > 0 or batch.answers.size[LACKING] > 0:
+                    full = UNANSWERED
+                    break
+            if most > 0:
+                arrived = 0
+                count = as_nonnegative(
+                    _offer_together(batch, gpm, first, end, here * edges, instant, False)
+                )
+                if count:
+                    continue
         count, arrived = 0, 0
         first = end
 

@@ -87,8 +87,9 @@ TARGET, KIND, INDEXED, SIGN, INCLUSIVE, THRESHOLDS, TESTS, ASSIGNMENTS, OFFERED 
 EDGE_COLUMNS = 9
 
 # Kinds of edges: out of the initial state; `;`; `:`; `,`. No solution is taken along a CLOSING
-# edge: a run that still waits there when its window closes is a match.
-FIRST, NEXT, ANY, STRICT, CLOSING = range(5)
+# edge: a run that still waits there when its window closes is a match. Along a TOGETHER edge a run
+# takes a solution of the instant at which it came to wait there.
+FIRST, NEXT, ANY, STRICT, CLOSING, TOGETHER = range(6)
 
 # Columns of `test`: LEFT is a compared number of the solution, or ~r for register r of the run.
 # RIGHT is a register of the run; unless HOW is AS_IS, it takes the compared number ADDED first.

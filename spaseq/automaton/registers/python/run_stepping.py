@@ -56,13 +56,14 @@ def start_of(
 class RunStepper:
     """Steps sets of waiting runs whose traces and lists of values are in two arenas."""
 
-    __slots__ = ("_history", "_lists", "_machine", "_trace", "taker")
+    __slots__ = ("_history", "_lists", "_machine", "_together", "_trace", "taker")
 
     def __init__(
         self, machine: Machine, trace: TraceNodes, lists: ListNodes, history: EventHistory
     ) -> None:
         self._machine, self._trace, self._lists = machine, trace, lists
         self._history = history
+        self._together: list[WaitingRun] = []  # for a solution of the instant that is being offered
         self.taker = Taker(machine, trace, lists)
 
     # --- one instant ------------------------------------------------------------------------------
@@ -87,8 +88,16 @@ class RunStepper:
             few, many = (tables, edges) if len(tables) < len(edges) else (edges, tables)
             for edge in [number for number in few if number in many]:
                 arrivals += self._offer(waiting, edge, solutions, moment, earliest)
-        for run in arrivals:
-            self._arrive(run, waiting, moment, queue)
+        while arrivals:
+            for run in arrivals:
+                self._arrive(run, waiting, moment, queue)
+            together, self._together = self._together, []
+            arrivals = [
+                run
+                for wait in together
+                if isinstance(label := wait.edge.label, TakeLabel)
+                for run in self.taker.taken(wait, rows.get(label.gpm, ()), moment)
+            ]
         while (entry := queue.pop()) is not None:
             for run in accepted(*entry, self._machine.target):
                 self._arrive(run, waiting, moment, queue)
@@ -238,7 +247,9 @@ class RunStepper:
         assert isinstance(edge.label, TakeLabel)
         once = edge.join is not None and edge.join.kind == ";"
         wait = WaitingRun(run, edge, groups, obligations, once)
-        if edge.join is not None and edge.join.kind == ",":
+        if edge.together:
+            self._together.append(wait)
+        elif edge.join is not None and edge.join.kind == ",":
             waiting.strict.append(wait)
         else:
             key = edge.label.key

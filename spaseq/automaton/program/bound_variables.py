@@ -6,8 +6,15 @@ from collections.abc import Sequence
 
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, TakeLabel
-from spaseq.automaton.registers.compiled.edge_tests import last_time
 from spaseq.records import record
+
+EVENT_TIME = "_:time"
+"""The name of the time of a solution's event, as of a variable."""
+
+
+def last_time(gpm: str) -> str:
+    """The name of the time of the last event of a GPM in a run, as of a variable."""
+    return f"{EVENT_TIME} {gpm}"
 
 
 @record

@@ -1,0 +1,218 @@
+"""The places of one operand of a bracket with `&` or AND, and the ways out of them.
+
+An operand is at a state of its automaton, where it may take any way out. Or it waits for one of
+these ways, because the other operand has gone on since. Or it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from spaseq.automaton.program.alternatives import NotSingle, alternative_edges
+from spaseq.automaton.program.bound_variables import bound_by_state
+from spaseq.automaton.program.counters import Action
+from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.program.nfa import (
+    Acceptance,
+    Automaton,
+    Edge,
+    GreedyExit,
+    Program,
+    State,
+    TakeLabel,
+)
+from spaseq.lang.ast.pattern_nodes import OpKind
+from spaseq.records import record
+
+MOST_PRODUCT_EDGES = 64
+"""A bracket whose product has more edges stays as it is."""
+
+
+class NotOrdered(Exception):
+    """The events of a bracket cannot be put in order beforehand. The message says why."""
+
+
+def check_size(edges: int) -> None:
+    """Check that a product with this number of edges, or more, is not too large."""
+    if edges > MOST_PRODUCT_EDGES:
+        raise NotOrdered("the operands of {} have too many orders")
+
+
+@record
+class OperandWay:
+    """A way out of a state: edges that take solutions of one instant, each in turn."""
+
+    edges: tuple[Edge, ...]
+    kind: OpKind  # of the operator before it
+    target: int
+
+    @property
+    def takes(self) -> tuple[TakeLabel, ...]:
+        """What its edges take."""
+        return tuple(edge.label for edge in self.edges if isinstance(edge.label, TakeLabel))
+
+    @property
+    def exits(self) -> tuple[GreedyExit, ...]:
+        """What must not have matched before it is taken."""
+        return tuple(left for edge in self.edges for left in edge.exits)
+
+
+_NEVER = -1
+"""The number of no way."""
+
+
+@record
+class OperandPlace:
+    """How far an operand has got: at a state; `way` is the number of the way that it waits for.
+
+    None: any way, as nothing has happened since. An operand that is done waits for no way.
+    """
+
+    state: int
+    way: int | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the operand has taken nothing yet."""
+        return self.state == 0
+
+
+NEW = OperandPlace(0)
+
+
+@record
+class Rest:
+    """What an operand may do while the other one goes on: the place, and the way it waits for.
+
+    `actions` are those of its end, if it is done.
+    """
+
+    place: OperandPlace
+    way: OperandWay | None
+    actions: tuple[Action, ...] = ()
+
+
+class OperandPlaces:
+    """An operand whose automaton has no brackets but alternatives of single GPMs.
+
+    Raises:
+        NotOrdered: it has what looks at events that the other operand may take, or at time.
+    """
+
+    def __init__(
+        self, automaton: Automaton, program: Program, gpms: Sequence[GpmColumns], kind: str
+    ) -> None:
+        self._program, self._kind = program, kind
+        self.states = automaton.states
+        check_size(sum(len(state.edges) for state in automaton.states))
+        self._ways = [[*self._out_of(state)] for state in self.states]
+        taken = [way for ways in self._ways for way in ways]
+        self.names = frozenset(take.name for way in taken for take in way.takes)
+        bound = bound_by_state(self._simple(automaton), gpms)
+        self.certain = bound.certainly
+        self.variables = frozenset(
+            v for way in taken for take in way.takes for v in gpms[take.gpm].variables
+        )
+        self._gpms = gpms
+        self._future = [self._to_come(number) for number in range(len(self.states))]
+
+    def _simple(self, automaton: Automaton) -> Automaton:
+        """The automaton, each of its edges taking one solution."""
+        states = (
+            replace(s, edges=tuple(e for edge in s.edges for e in self._single(edge)))
+            for s in automaton.states
+        )
+        return replace(automaton, states=tuple(states))
+
+    def _single(self, edge: Edge) -> Iterator[Edge]:
+        try:
+            yield from (taking.edge for taking in alternative_edges(edge))
+        except NotSingle as reason:
+            raise NotOrdered(str(reason)) from reason
+
+    def _out_of(self, state: State) -> Iterator[OperandWay]:
+        for end in state.acceptances:
+            self._check(end)
+        for edge in state.edges:
+            self._check(edge)
+            kind: OpKind = ":" if edge.join is None else edge.join.kind
+            found = [*self._single(edge)]
+            if len(found) > 1 and kind == ";":
+                raise NotOrdered(f"alternatives compete after `;` within {self._kind}")
+            if not edge.together:
+                for first in found:
+                    yield from self._chains((first,), kind)
+
+    def _chains(self, edges: tuple[Edge, ...], kind: OpKind) -> Iterator[OperandWay]:
+        """The ways that begin with some edges; more of the same instant may follow."""
+        target = edges[-1].target
+        more = self.states[target].edges
+        if not any(edge.together for edge in more):
+            yield OperandWay(edges, kind, target)
+        for edge in more:
+            if edge.together:
+                yield from self._chains((*edges, edge), kind)
+
+    def _check(self, way: Edge | Acceptance) -> None:
+        if way.negations:
+            raise NotOrdered(f"an operand of {self._kind} has a negated step")
+        if any(left.repeat >= 0 for left in way.exits) or any(
+            action.repeat in self._program.untils for action in way.actions
+        ):
+            raise NotOrdered(f"an operand of {self._kind} has a greedy loop or UNTIL")
+        if (
+            self._kind == "AND"
+            and isinstance(way, Edge)
+            and way.join is not None
+            and way.join.gap_ms is not None
+        ):
+            raise NotOrdered("an operator within AND bounds a gap")
+
+    def _to_come(self, state: int, way: OperandWay | None = None) -> frozenset[str]:
+        """The variables that the ways from a state on may bind."""
+        todo = [state] if way is None else [way.target]
+        ways = [] if way is None else [way]
+        for number in todo:  # grows while it is walked
+            ways += self._ways[number]
+            todo += {w.target for w in self._ways[number]} - {*todo}
+        return frozenset(
+            v for w in ways for take in w.takes for v in self._gpms[take.gpm].variables
+        )
+
+    def future(self, place: OperandPlace) -> frozenset[str]:
+        """The variables that the operand may still bind."""
+        if place.way is None:
+            return self._future[place.state]
+        if place.way == _NEVER:
+            return frozenset()
+        return self._to_come(place.state, self._ways[place.state][place.way])
+
+    def ways(self, place: OperandPlace) -> Sequence[OperandWay]:
+        """The ways on from a place."""
+        ways = self._ways[place.state]
+        if place.way is None:
+            return ways
+        return [] if place.way == _NEVER else [ways[place.way]]
+
+    def rests(self, place: OperandPlace) -> Iterator[Rest]:
+        """What the operand may do while the other one takes something."""
+        if place.is_new or place.way == _NEVER:
+            yield Rest(place, None)
+            return
+        state, ways = self.states[place.state], self._ways[place.state]
+        for number, way in enumerate(ways):
+            if way.kind != "," and place.way in (None, number):
+                alone = len(ways) == 1 and not state.acceptances
+                yield Rest(OperandPlace(place.state, None if alone else number), way)
+        if place.way is None:
+            for end in state.acceptances:
+                yield Rest(OperandPlace(place.state, _NEVER), None, end.actions)
+
+    def ends(self, place: OperandPlace) -> list[tuple[Action, ...]]:
+        """The actions of each way to be complete at a place."""
+        if place.way == _NEVER:
+            return [()]
+        if place.way is not None:
+            return []
+        return [end.actions for end in self.states[place.state].acceptances]

@@ -1,0 +1,328 @@
+"""The product of the two operands of a bracket with `&` or AND, as states and edges."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence, Set
+from dataclasses import replace
+
+from spaseq.automaton.program.counters import Action
+from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.program.nfa import (
+    Acceptance,
+    Automaton,
+    Edge,
+    GreedyExit,
+    State,
+    TakeLabel,
+)
+from spaseq.automaton.program.operand_places import (
+    NEW,
+    NotOrdered,
+    OperandPlace,
+    OperandPlaces,
+    OperandWay,
+    check_size,
+)
+from spaseq.expr.uses import is_of_its_event, timestamp_uses, variables_of
+from spaseq.lang import ast
+from spaseq.lang.ast.pattern_nodes import OpKind
+from spaseq.lang.sequence import SequenceOperator
+from spaseq.records import record
+
+_KINDS: tuple[OpKind, ...] = (",", ";", ":")
+"""Kinds of operators, the one first that allows the least between two steps."""
+
+
+@record
+class _Pending:
+    """A FILTER of the second operand, and the variables that the first one may still bind."""
+
+    condition: ast.Expr
+    reads: frozenset[str]
+
+
+@record
+class _At:
+    """A place of the product: the places of both operands, and FILTERs that are not tested yet."""
+
+    places: tuple[OperandPlace, OperandPlace]
+    pending: tuple[_Pending, ...] = ()
+
+
+@record
+class _Taken:
+    """An edge of an operand (0 or 1) that is followed, and the state that it leaves."""
+
+    edge: Edge
+    take: TakeLabel
+    operand: int
+    source: int
+
+
+@record
+class _Move:
+    """Ways of the operands that are followed at one instant, and the places after them.
+
+    `passed` is the way for which the other operand waits: (operand, state, way).
+    """
+
+    taken: tuple[_Taken, ...]
+    kind: OpKind  # of the operator
+    places: tuple[OperandPlace, OperandPlace]
+    exits: tuple[GreedyExit, ...]
+    passed: tuple[int, int, OperandWay] | None = None
+    actions: tuple[Action, ...] = ()
+
+
+class Sight:
+    """What the steps of each operand see of the other one.
+
+    `owned` are the group variables; `before` is certainly bound before the bracket.
+    """
+
+    def __init__(
+        self,
+        owned: Collection[str],
+        gpms: Sequence[GpmColumns],
+        before: frozenset[str],
+        left: OperandPlaces,
+        right: OperandPlaces,
+    ) -> None:
+        self._owned, self._gpms, self._before = frozenset(owned), gpms, before
+        self.operands = left, right
+
+    def conditions(self, take: TakeLabel) -> tuple[ast.Expr, ...]:
+        """The FILTERs of a step."""
+        own = take.conditions
+        return self._gpms[take.gpm].conditions if own is None else own
+
+    def variables(self, take: TakeLabel) -> frozenset[str]:
+        """The variables that a step may bind."""
+        return frozenset(self._gpms[take.gpm].variables)
+
+    def foreign(self, variables: Set[str], operand: int, source: int) -> frozenset[str]:
+        """Those variables that the other operand may bind, and that are not known at a state."""
+        own, other = self.operands[operand], self.operands[1 - operand]
+        return frozenset(variables & other.variables) - self._before - own.certain[source]
+
+    def waits_for(self, condition: ast.Expr, step: _Taken) -> frozenset[str]:
+        """The variables of the other operand that a FILTER of a step reads.
+
+        Raises:
+            NotOrdered: it sees other values of them than a run has.
+        """
+        reads = variables_of(condition) - self._gpms[step.take.gpm].certain
+        found = self.foreign(reads, step.operand, step.source)
+        if timestamp_uses(condition) & self.operands[1 - step.operand].names:
+            raise NotOrdered("a FILTER in {} uses the time of an event of the other operand")
+        if found and step.operand == 0:
+            raise NotOrdered("{} has an operand that looks at a later one")
+        return found
+
+    def check_may_wait(self, condition: ast.Expr) -> None:
+        """Check that a FILTER is the same once further events are taken."""
+        if variables_of(condition) & self._owned or is_of_its_event(condition):
+            raise NotOrdered("a FILTER in {} looks at the other operand and at a repetition")
+
+    def check_competing(self, step: _Taken, left: OperandPlace) -> None:
+        """Check that the run knows which solution of a step comes next, behind `;`."""
+        conditions = self.conditions(step.take)
+        reads = self.variables(step.take).union(*map(variables_of, conditions))
+        unknown = self.foreign(reads, step.operand, step.source)
+        if step.operand == 1:
+            unknown &= self.operands[0].future(left)
+        times = frozenset[str]().union(*map(timestamp_uses, conditions))
+        if unknown or times & self.operands[1 - step.operand].names:
+            raise NotOrdered("what comes next in an operand of {} depends on the other one")
+
+    def keyed(self, take: TakeLabel, known: Set[str]) -> TakeLabel:
+        """The step, with the variables that it shares with the run for certain as its key."""
+        grouped = {v for v, view in take.views.items() if view.kind == "current"}
+        certain = self._gpms[take.gpm].certain & (known | self._before)
+        return replace(take, key=tuple(sorted(certain - grouped)))
+
+
+class Product:
+    """Makes the states of the product of two operands.
+
+    The new edges are added to `edges`, which has those of the program by id, and automata that end
+    the wait of an operand to `further`. `streams` has the streams of each GPM.
+
+    Raises:
+        NotOrdered: the operands look at each other in a way that no order of events decides.
+    """
+
+    def __init__(
+        self,
+        sight: Sight,
+        kind: str,
+        streams: Sequence[Collection[int]],
+        edges: list[Edge],
+        further: dict[GreedyExit, Automaton],
+    ) -> None:
+        self._sight, self._kind, self._streams = sight, kind, streams
+        self._edges, self._further, self._first = edges, further, len(edges)
+        self._exits = dict[tuple[int, int, OperandWay], GreedyExit]()
+        self._at = _At((NEW, NEW))
+        self._numbers = {self._at: 0}
+        self._todo: list[_At | None] = [self._at]
+        self._states = dict[int, State]()
+
+    def states(self) -> tuple[State, ...]:
+        """The states, the initial one first."""
+        for number, at in enumerate(self._todo):  # grows while it is walked
+            if at is not None:
+                self._states[number] = self._state(at)
+        return tuple(self._states[number] for number in range(len(self._todo)))
+
+    def _state(self, at: _At) -> State:
+        edges = tuple(self._edge(at, move) for move in self._moves(at))
+        left, right = (o.ends(p) for o, p in zip(self._sight.operands, at.places, strict=True))
+        ends = tuple(Acceptance((*one, *other), ()) for one in left for other in right)
+        if ends and at.pending:
+            raise NotOrdered("a FILTER in {} looks at a step of the other operand that may be left")
+        names = (
+            o.states[p.state].name for o, p in zip(self._sight.operands, at.places, strict=True)
+        )
+        name = "start" if at == self._at else f" {self._kind} ".join(names)
+        return State(name, edges, ends)
+
+    # --- moves ------------------------------------------------------------------------------------
+
+    def _moves(self, at: _At) -> Iterator[_Move]:
+        for operand in (0, 1):
+            for way in self._sight.operands[operand].ways(at.places[operand]):
+                yield from self._alone(at, operand, way)
+        left, right = (o.ways(p) for o, p in zip(self._sight.operands, at.places, strict=True))
+        for one in left:
+            for other in right:
+                yield from self._both(at, one, other)
+
+    def _alone(self, at: _At, operand: int, way: OperandWay) -> Iterator[_Move]:
+        """One operand follows a way, and the other one waits."""
+        taken = self._taken(at, operand, way)
+        other = 1 - operand
+        for rest in self._sight.operands[other].rests(at.places[other]):
+            after = OperandPlace(way.target), rest.place
+            passed = None if rest.way is None else (other, at.places[other].state, rest.way)
+            places = after if operand == 0 else (after[1], after[0])
+            yield _Move(taken, way.kind, places, way.exits, passed, rest.actions)
+
+    def _both(self, at: _At, one: OperandWay, other: OperandWay) -> Iterator[_Move]:
+        """Both operands follow a way, at one instant."""
+        if self._kind == "AND":
+            streams = [{s for t in way.takes for s in self._streams[t.gpm]} for way in (one, other)]
+            if streams[0] & streams[1]:
+                if len(streams[0] | streams[1]) > 1:
+                    raise NotOrdered("the operands of AND share one of several streams")
+                return
+        left, right = self._taken(at, 0, one), self._taken(at, 1, other)
+        if one.kind == other.kind == ";":
+            raise NotOrdered("both operands of {} have a `;`")
+        kind = min(one.kind, other.kind, key=_KINDS.index)
+        taken = (*right, *left) if kind == ";" == other.kind else (*left, *right)
+        places = OperandPlace(one.target), OperandPlace(other.target)
+        yield _Move(taken, kind, places, (*one.exits, *other.exits))
+
+    def _taken(self, at: _At, operand: int, way: OperandWay) -> tuple[_Taken, ...]:
+        source = at.places[operand].state
+        taken = zip(way.edges, way.takes, strict=True)
+        steps = tuple(_Taken(edge, take, operand, source) for edge, take in taken)
+        if way.kind == ";":
+            self._check_competing(at, operand, way)
+        return steps
+
+    def _check_competing(self, at: _At, operand: int, way: OperandWay) -> None:
+        source = at.places[operand].state
+        takes = [(e, t) for e, t in zip(way.edges, way.takes, strict=True) if way.kind == ";"]
+        if len(takes) > 1:
+            raise NotOrdered("an operand of {} takes several solutions of one instant behind `;`")
+        for left in way.exits:
+            edge = self._further[left].states[0].edges[0]
+            assert isinstance(edge.label, TakeLabel)
+            takes.append((edge, edge.label))
+        for edge, take in takes:
+            self._sight.check_competing(_Taken(edge, take, operand, source), at.places[0])
+
+    # --- edges ------------------------------------------------------------------------------------
+
+    def _edge(self, at: _At, move: _Move) -> Edge:
+        """The edge of a move; those that follow at the same instant are behind it."""
+        labels, pending = self._labels(at, move)
+        number, exits = self._number(_At(move.places, pending)), move.exits
+        if move.passed is not None:
+            operand, _, way = move.passed
+            self._check_competing(at, operand, way)
+            exits += (*way.exits, *self._forestalled(move.passed))
+        actions = move.actions
+        join = None if at == self._at else self._join(move)
+        edges = list[Edge]()
+        for step, label in zip(move.taken, labels, strict=True):
+            target = number if len(edges) + 1 == len(labels) else len(self._todo)
+            if target != number:
+                self._todo.append(None)
+            own = (*actions, *step.edge.actions)
+            edge = Edge(len(self._edges), label, target, join, own, (), exits, together=bool(edges))
+            self._edges.append(edge)
+            if edges:
+                self._states[edges[-1].target] = State(f"at {label.name}", (edge,), ())
+            edges.append(edge)
+            join, actions, exits = None, (), ()
+        check_size(len(self._edges) - self._first)
+        return edges[0]
+
+    def _join(self, move: _Move) -> SequenceOperator:
+        """The operator before a move that is not the first one."""
+        return SequenceOperator(move.kind, 0 if self._kind == "&" else None)
+
+    def _forestalled(self, passed: tuple[int, int, OperandWay]) -> tuple[GreedyExit, ...]:
+        """The exit of an operand that waits behind `;`: its next step must not match before."""
+        operand, source, way = passed
+        if way.kind != ";":
+            return ()
+        if passed not in self._exits:
+            number = -1 - len(self._edges)  # no loop and no automaton of the query has it
+            known = self._sight.operands[operand].certain[source]
+            label = self._sight.keyed(way.takes[0], known)
+            edge = replace(
+                way.edges[0], id=len(self._edges), label=label, target=1, join=None, exits=()
+            )
+            self._edges.append(edge)
+            ends = State("start", (edge,), ()), State("end", (), (Acceptance((), ()),))
+            self._exits[passed] = left = GreedyExit(number, False)
+            self._further[left] = Automaton(number, 0, ends)
+        return (self._exits[passed],)
+
+    def _number(self, at: _At) -> int:
+        if at not in self._numbers:
+            self._numbers[at] = len(self._todo)
+            self._todo.append(at)
+        return self._numbers[at]
+
+    # --- FILTERs ----------------------------------------------------------------------------------
+
+    def _labels(self, at: _At, move: _Move) -> tuple[list[TakeLabel], tuple[_Pending, ...]]:
+        """What a move takes, with the FILTERs to test then; and those that are not tested yet."""
+        sight, pending = self._sight, [*at.pending]
+        future = sight.operands[0].future(move.places[0])
+        tested: list[list[ast.Expr]] = []
+        for place, step in enumerate(move.taken):
+            later = {v for t in move.taken[place + 1 :] for v in sight.variables(t.take)}
+            tested.append([])
+            for condition in sight.conditions(step.take):
+                reads = sight.waits_for(condition, step) & (future | later)
+                if reads:
+                    sight.check_may_wait(condition)
+                    pending.append(_Pending(condition, reads))
+                else:
+                    tested[place].append(condition)
+        tested[-1] += (p.condition for p in pending if not p.reads & future)
+        known = {
+            v for o, p in zip(sight.operands, at.places, strict=True) for v in o.certain[p.state]
+        }
+        labels = []
+        for step, conditions in zip(move.taken, tested, strict=True):
+            labels.append(replace(sight.keyed(step.take, known), conditions=tuple(conditions)))
+            known |= sight.variables(step.take) & {*labels[-1].key}
+        left = tuple(p for p in pending if p.reads & future)
+        return labels, left
