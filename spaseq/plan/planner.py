@@ -205,8 +205,8 @@ def signature(plan: QueryPlan, title: str, text: Callable[[], str]) -> Signature
     if plan.sequence.program.bounds:
         state += "\ncounted"
     steps = seq.steps(plan.sequence.chain) if evaluator.endswith("registers") else ()
-    if any(isinstance(step, seq.BinaryStep) and step.kind == "AND" for step in steps):
-        state += "\nin every order"  # earlier versions ran the bracket
+    if any(isinstance(step, seq.BinaryStep) and step.kind != "|" for step in steps):
+        state += "\nproduct of operands"  # earlier versions ran the bracket, or other orders
     if schema is not None:
         state += f"\n{schema.fingerprint}"
     if plan.patterns.kept:

@@ -104,6 +104,19 @@ ANY_ORDER = [
     ("((A & B) & C); D", "BCD"),
     ("(A & B)+[:]; D", "BD"),
     ("((A AND B) & C); D", "BD"),
+    ("(A; D!; B AND C)", "BCD"),
+    ("(A; D!: B & C); E", "BCD"),
+    ("(A AND B; D!; C); E", "BCD"),
+    ("((A: D!: B AND C) AND E)", "BCD"),
+    ("(A: (B AND C: D!: E))", "BDE"),
+    ("(A; (B: D!: C)+[:] AND E)", "BCD"),
+    ("(A: B++[:]: C AND D)", "BC"),
+    ("(A AND B; C++; D)", "BCD"),
+    ("(A; B*+; C AND D); E", "B"),
+    ("(B+ UNTIL E AND A)", "BE"),
+    ("D: (A; B+ UNTIL E & C)", "BCE"),
+    ("(A; B+[:] UNTIL E AND C): D", "BE"),
+    ("(A, C++[,], B AND D)", "BC"),
 ]
 """Sequences that the compiled registers run, and the GPMs with conditions on others: operands of
 `&` and AND look at each other, and negated steps at later ones."""

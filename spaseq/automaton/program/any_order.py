@@ -6,6 +6,9 @@ share an instant. While one operand goes on, the other one waits. What may end t
 the edge, as if the operand left a greedy loop: behind `;` the edge is not followed if a solution of
 the next step has come. All events of `&` have one time, so no edge in it allows a gap.
 
+Negated steps and loops of an operand begin at its last step, whatever the other one has taken
+since. Only whole matches are checked for them.
+
 The second operand sees what the first one binds. A FILTER that looks at it is tested when the first
 operand can no longer change it. Behind `;` the matches of a bracket compete, so such a bracket
 stays as it is.
@@ -102,6 +105,7 @@ class _Ordering:
             flat = self._flat(operand, others)
             places.append(OperandPlaces(flat, self._program, self._gpms, label.kind))
         sight = Sight(self._program.owner.keys(), self._gpms, before, places[0], places[1])
+        sight.check_times(self._program.replayed)
         product = Product(sight, label.kind, self._streams, self._edges, self._further)
         return replace(label.operands[0], states=product.states())
 

@@ -2,7 +2,8 @@
 
 Each step of such a match takes the next instant of the partition, whatever operator stands before
 it. So every operator becomes `,`, and keeps its bound on the gap. A negated step between two steps
-then finds no instant to match at. One more repetition of a greedy loop may come later.
+then finds no instant to match at, unless the other operand of a bracket takes one. One more
+repetition of a greedy loop may come later.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class _Contiguous:
     def _edge(self, edge: Edge) -> Edge:
         strict = replace(edge, label=self._label(edge.label))
         if edge.join is not None:
-            strict = replace(strict, join=replace(edge.join, kind=","), negations=())
+            negations = () if edge.after is None else edge.negations
+            strict = replace(strict, join=replace(edge.join, kind=","), negations=negations)
         self._edges[edge.id] = strict
         return strict
 

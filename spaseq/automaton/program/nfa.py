@@ -10,7 +10,7 @@ ends) and its `negations` (the negated steps that it passes).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -26,10 +26,18 @@ OUTER = View("outer")
 
 @record
 class GreedyExit:
-    """An edge leaves a greedy loop that could have gone on, perhaps before its first repetition."""
+    """An edge leaves a greedy loop that could have gone on, perhaps before its first repetition.
+
+    The number is negative if an operand of `&` or AND waits for a step behind `;` instead.
+    """
 
     repeat: int
     first: bool
+
+    @property
+    def forestalls(self) -> bool:
+        """Whether a step behind `;` is passed over, and no loop is left."""
+        return self.repeat < 0
 
 
 @record
@@ -70,6 +78,8 @@ class Edge:
     """A TAKE edge: a solution or a bracket with this label leads to the target state.
 
     `together`: it takes a solution of the instant at which the state before it was reached.
+    `operands` are the operands of `&` and AND, by number, that have it as a step. What it passes
+    and leaves begins at the last step of the operand `after`; None: at the last step of the run.
     """
 
     id: int  # unique in the program
@@ -81,6 +91,17 @@ class Edge:
     exits: tuple[GreedyExit, ...] = ()
     counts: tuple[CountTest, ...] = ()  # under which a run follows it
     together: bool = False
+    operands: tuple[int, ...] = ()
+    after: int | None = None
+
+    def checked_within(self, untils: Collection[int]) -> bool:
+        """Whether an operand of `&` or AND has negated steps or loops that are checked here.
+
+        `untils` are the repetitions with an UNTIL.
+        """
+        if self.after is not None and (self.negations or any(not e.forestalls for e in self.exits)):
+            return True
+        return bool(self.operands) and any(action.repeat in untils for action in self.actions)
 
 
 @record

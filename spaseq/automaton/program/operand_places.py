@@ -54,8 +54,8 @@ class OperandWay:
 
     @property
     def exits(self) -> tuple[GreedyExit, ...]:
-        """What must not have matched before it is taken."""
-        return tuple(left for edge in self.edges for left in edge.exits)
+        """The steps behind `;` that must not have matched before it is taken."""
+        return tuple(left for edge in self.edges for left in edge.exits if left.forestalls)
 
 
 _NEVER = -1
@@ -103,7 +103,8 @@ class OperandPlaces:
     def __init__(
         self, automaton: Automaton, program: Program, gpms: Sequence[GpmColumns], kind: str
     ) -> None:
-        self._program, self._kind = program, kind
+        self._kind, self.is_checked = kind, False  # whether it has negated steps, or such loops
+        self._untils = program.untils
         self.states = automaton.states
         check_size(sum(len(state.edges) for state in automaton.states))
         self._ways = [[*self._out_of(state)] for state in self.states]
@@ -155,12 +156,9 @@ class OperandPlaces:
                 yield from self._chains((*edges, edge), kind)
 
     def _check(self, way: Edge | Acceptance) -> None:
-        if way.negations:
-            raise NotOrdered(f"an operand of {self._kind} has a negated step")
-        if any(left.repeat >= 0 for left in way.exits) or any(
-            action.repeat in self._program.untils for action in way.actions
-        ):
-            raise NotOrdered(f"an operand of {self._kind} has a greedy loop or UNTIL")
+        loops = any(action.repeat in self._untils for action in way.actions)
+        if way.negations or loops or any(not left.forestalls for left in way.exits):
+            self.is_checked = True
         if (
             self._kind == "AND"
             and isinstance(way, Edge)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from spaseq.automaton.program.nfa import (
     Acceptance,
     Automaton,
+    Edge,
     GreedyExit,
     Label,
     Program,
@@ -93,13 +94,22 @@ def without_outer_negations(program: Program) -> Program:
 
 
 def unchecked(program: Program) -> Program:
-    """The program of the same sequence without outer negations, greedy loops and UNTIL."""
+    """The program of the same sequence without outer negations, greedy loops and UNTIL.
+
+    Negated steps in operands of `&` and AND are left out, too.
+    """
     states = [
-        replace(state, edges=tuple(replace(edge, exits=()) for edge in state.edges))
+        replace(state, edges=tuple(map(_unchecked, state.edges)))
         for state in without_outer_negations(program).automaton.states
     ]
     automaton = replace(program.automaton, states=tuple(states))
-    return replace(program, automaton=automaton, untils={}, further={})
+    further = {left: a for left, a in program.further.items() if left.forestalls}
+    return replace(program, automaton=automaton, untils={}, further=further)
+
+
+def _unchecked(edge: Edge) -> Edge:
+    exits = tuple(left for left in edge.exits if left.forestalls)
+    return replace(edge, exits=exits, negations=() if edge.after is not None else edge.negations)
 
 
 def _first(automaton: Automaton) -> Iterable[tuple[int, ...]]:

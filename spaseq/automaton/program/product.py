@@ -124,6 +124,19 @@ class Sight:
         if variables_of(condition) & self._owned or is_of_its_event(condition):
             raise NotOrdered("a FILTER in {} looks at the other operand and at a repetition")
 
+    def check_times(self, checked: Collection[int]) -> None:
+        """Check that negated steps and loops use no time of an event of the other operand.
+
+        `checked` are the GPMs of negated steps and greedy loops.
+
+        Raises:
+            NotOrdered: they may do so.
+        """
+        times = {t for g in checked for c in self._gpms[g].conditions for t in timestamp_uses(c)}
+        for one, other in (self.operands, self.operands[::-1]):
+            if one.is_checked and times & other.names:
+                raise NotOrdered("a negated step or a loop in {} uses the time of another event")
+
     def check_competing(self, step: _Taken, left: OperandPlace) -> None:
         """Check that the run knows which solution of a step comes next, behind `;`."""
         conditions = self.conditions(step.take)
@@ -162,6 +175,7 @@ class Product:
     ) -> None:
         self._sight, self._kind, self._streams = sight, kind, streams
         self._edges, self._further, self._first = edges, further, len(edges)
+        self._operands = 2 * len(edges), 2 * len(edges) + 1  # by these numbers edges know them
         self._exits = dict[tuple[int, int, OperandWay], GreedyExit]()
         self._at = _At((NEW, NEW))
         self._numbers = {self._at: 0}
@@ -230,7 +244,20 @@ class Product:
         steps = tuple(_Taken(edge, take, operand, source) for edge, take in taken)
         if way.kind == ";":
             self._check_competing(at, operand, way)
+        for step in steps:
+            self._check_loops(at, step)
         return steps
+
+    def _check_loops(self, at: _At, step: _Taken) -> None:
+        """Check that the run knows whether the greedy loops that a step leaves go on."""
+        todo = [self._further[left] for left in step.edge.exits if not left.forestalls]
+        for automaton in todo:  # grows while it is walked
+            for edge in (edge for state in automaton.states for edge in state.edges):
+                if isinstance(edge.label, TakeLabel):
+                    one_more = _Taken(edge, edge.label, step.operand, step.source)
+                    self._sight.check_competing(one_more, at.places[0])
+                else:
+                    todo += edge.label.operands
 
     def _check_competing(self, at: _At, operand: int, way: OperandWay) -> None:
         source = at.places[operand].state
@@ -261,8 +288,8 @@ class Product:
             target = number if len(edges) + 1 == len(labels) else len(self._todo)
             if target != number:
                 self._todo.append(None)
-            own = (*actions, *step.edge.actions)
-            edge = Edge(len(self._edges), label, target, join, own, (), exits, together=bool(edges))
+            edge = self._step(step, label, target, actions, exits)
+            edge = replace(edge, join=join, together=bool(edges))
             self._edges.append(edge)
             if edges:
                 self._states[edges[-1].target] = State(f"at {label.name}", (edge,), ())
@@ -270,6 +297,30 @@ class Product:
             join, actions, exits = None, (), ()
         check_size(len(self._edges) - self._first)
         return edges[0]
+
+    def _step(
+        self,
+        step: _Taken,
+        label: TakeLabel,
+        target: int,
+        actions: tuple[Action, ...],
+        exits: tuple[GreedyExit, ...],
+    ) -> Edge:
+        """The edge of a step of an operand, after some actions and with further exits."""
+        edge, operand, begins = step.edge, self._operands[step.operand], step.source == 0
+        own = (replace(a, opens=True) for a in edge.actions) if begins else edge.actions
+        after = operand if edge.after is None and not begins else edge.after
+        return Edge(
+            len(self._edges),
+            label,
+            target,
+            None,
+            (*actions, *own),
+            edge.negations,
+            (*exits, *(left for left in edge.exits if not left.forestalls)),
+            operands=(operand, *edge.operands),
+            after=after,
+        )
 
     def _join(self, move: _Move) -> SequenceOperator:
         """The operator before a move that is not the first one."""
@@ -284,9 +335,8 @@ class Product:
             number = -1 - len(self._edges)  # no loop and no automaton of the query has it
             known = self._sight.operands[operand].certain[source]
             label = self._sight.keyed(way.takes[0], known)
-            edge = replace(
-                way.edges[0], id=len(self._edges), label=label, target=1, join=None, exits=()
-            )
+            actions = way.edges[0].actions
+            edge = Edge(len(self._edges), label, 1, None, actions, ())
             self._edges.append(edge)
             ends = State("start", (edge,), ()), State("end", (), (Acceptance((), ()),))
             self._exits[passed] = left = GreedyExit(number, False)

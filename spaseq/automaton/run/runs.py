@@ -8,7 +8,7 @@ waits for the whole bracket.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
 from spaseq.algebra.answers import Instant
@@ -117,7 +117,8 @@ class LeftLoop:
     """A greedy loop that a run has left: one more repetition must not end before what follows.
 
     `run` is the run as it was after its last repetition, its obligations left out but the one of
-    the loop's UNTIL, `until`. `before` is where the next step begins, None in last place.
+    the loop's UNTIL, `until`; or all of UNTIL, if a step behind `;` is passed over. `before` is
+    where the next step begins, None in last place.
     """
 
     exit: GreedyExit
@@ -194,7 +195,10 @@ class Outside:
 
 @dataclass(slots=True)
 class Run:
-    """A partial match. `first` and `last` span the events of this automaton; None before any."""
+    """A partial match. `first` and `last` span the events of this automaton; None before any.
+
+    `lasts` has the last instant of each operand of `&` and AND that edges know by number.
+    """
 
     state: State
     frame: BracketFrame | None
@@ -207,6 +211,22 @@ class Run:
     trace: int = NIL
     obligations: tuple[Duty, ...] = ()
     outside: Outside | None = None
+    lasts: Mapping[int, Instant] = field(default_factory=dict)
+
+    def seen_by(self, edge: Edge) -> Run:
+        """The run as an edge's negated steps and loops see it: after its operand's last step."""
+        return self if edge.after is None else replace(self, last=self.lasts[edge.after])
+
+    def lasts_after(self, edge: Edge, instant: Instant) -> Mapping[int, Instant]:
+        """The last instants of operands once the run has followed an edge."""
+        if not edge.operands:
+            return self.lasts
+        return {**self.lasts, **dict.fromkeys(edge.operands, instant)}
+
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+        self.lasts = {}  # older snapshots have none
+        for name, value in state[1].items():
+            setattr(self, name, value)
 
     def in_operand(
         self, state: State, frame: BracketFrame, groups: Groups | None, duties: tuple[Duty, ...]
@@ -228,7 +248,8 @@ class Run:
     ) -> Run:
         """`ends` are the first and the last instant in the operand; see the fields for the rest."""
         origin, tau, singles, trace = self.origin, self.tau, self.singles, self.trace
-        return Run(state, frame, *ends, origin, tau, singles, groups, trace, duties, self.outside)
+        around = self.outside, self.lasts
+        return Run(state, frame, *ends, origin, tau, singles, groups, trace, duties, *around)
 
 
 @dataclass(slots=True)

@@ -11,8 +11,9 @@ from spaseq.automaton.program import operand_places
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import UsageError
+from spaseq.plan.evaluators import for_registers
 from spaseq.stages.sequence import SequenceStage
-from tests.automaton.cases import Event, query
+from tests.automaton.cases import Event, letters, query, run
 from tests.automaton.keyed_streams import KEYED, ODD, agreed, integer, plans, solutions, stream
 from tests.sizes import first_of
 
@@ -37,6 +38,16 @@ def events(sequence: str, keys: int, size: int = 300) -> list[Event]:
     return made
 
 
+CHECKED = [
+    ("(A; C!; B AND N)", "12 SECONDS"),
+    ("(A: C!: B & A)", "12 SECONDS"),
+    ("(A; R++; B AND N)", "12 SECONDS"),
+    ("(A; R+ UNTIL E AND N); B", "12 SECONDS"),
+    ("(A, (N; E)!, B AND J)", "20 SECONDS"),
+]
+"""Sequences with negated steps and loops in operands."""
+
+
 @pytest.mark.parametrize("keys", first_of([1, 3], 1))
 @pytest.mark.parametrize(
     ("sequence", "within"),
@@ -58,6 +69,7 @@ def events(sequence: str, keys: int, size: int = 300) -> list[Event]:
         ("A: (B & N)", "12 SECONDS"),
         ("(A; B & A); C", "20 SECONDS"),
         ("(A & B), N", "20 SECONDS"),
+        *CHECKED,
     ],
 )
 def test_long_streams(sequence: str, within: str, keys: int) -> None:
@@ -67,8 +79,40 @@ def test_long_streams(sequence: str, within: str, keys: int) -> None:
     assert agreed(compiled, python, events(sequence, keys), restarts=[90])
 
 
+@pytest.mark.parametrize(("sequence", "within"), CHECKED)
+def test_matches_are_judged(sequence: str, within: str) -> None:
+    compiled, _ = plans(text(sequence, within))
+    tested = for_registers(compiled)
+    assert not isinstance(tested, str)
+    assert tested.judged
+
+
+@pytest.mark.parametrize(
+    ("sequence", "letters_of_events", "answers"),
+    [
+        ("(A; N!; B AND C)", "a c n b", []),
+        ("(A; N!; B AND C)", "a n c b", []),
+        ("(A; N!; B AND C)", "c n a b n", ["0 2 3"]),
+        ("(A; B++; D AND C)", "a b c b d", ["0 1 2 3 4"]),
+        ("(A; B+ UNTIL N AND C)", "a b n c b", ["0 1 3"]),
+    ],
+)
+def test_negated_steps_and_loops_begin_at_their_operand(
+    sequence: str, letters_of_events: str, answers: list[str]
+) -> None:
+    """Letters, one event a second, within 8 seconds; answers are the places of their events."""
+    gpms, events = letters(letters_of_events, "ABCDN")
+    used = {name: gpm for name, gpm in gpms.items() if name in sequence.replace("AND", "")}
+    for plan in plans(query(sequence, used, "8 SECONDS").replace("ON S0, S1", "ON S0")):
+        found = run(plan, events)[0]
+        assert [" ".join(str(item.time // 1000) for item in a.trace) for a in found] == answers
+
+
 @pytest.mark.parametrize("odd", ["a text", "beyond 2^53", "a float"])
-@pytest.mark.parametrize("sequence", ["(A AND N); B", "A: (B AND C); N"])
+@pytest.mark.parametrize(
+    "sequence",
+    ["(A AND N); B", "A: (B AND C); N", "(A; C!; B AND N)", "(A; B+ UNTIL E AND N)"],
+)
 def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
     compiled, python = plans(text(sequence))
     given, random = events(sequence, 1, 100), Random(11)

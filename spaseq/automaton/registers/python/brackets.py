@@ -114,6 +114,7 @@ def _joined(
         run.trace,
         run.obligations + passed,
         run.outside,
+        run.lasts,
     )
 
 

@@ -185,6 +185,8 @@ class NegationChecks:
     ) -> bool:
         """Whether UNTIL, of the loop and inside it, allows one more repetition of a greedy loop."""
         program, repeat = self._machine.program, left.exit.repeat
+        if left.exit.forestalls:
+            return True
         leave = (Action("exit", repeat),) if repeat in program.untils else ()
         for end in self._stepper.ends(run):
             ended = self._stepper.ended(run, (*end.actions, *leave))

@@ -158,6 +158,7 @@ class RegisterEvaluator:
             self._stepper.taker.bind(groups, taking.groups, values),
             self._trace.add((label.gpm, row, run.trace)),
             tuple(o.passed(instant) if o.before is None else o for o in obligations),
+            lasts=run.lasts_after(inner, instant),
         )
 
     def groups_after(self, run: Run, edge: Edge) -> Groups | None:
@@ -170,8 +171,8 @@ class RegisterEvaluator:
 
     def _after(self, run: Run, edge: Edge) -> tuple[Groups | None, tuple[Duty, ...]]:
         """The group variables, and the obligations of UNTIL, of a run that follows an edge."""
-        program, obligations = self._machine.program, run.obligations
-        return follow(program, self._lists, edge.actions, run.groups, obligations, run)
+        program, obligations, seen = self._machine.program, run.obligations, run.seen_by(edge)
+        return follow(program, self._lists, edge.actions, run.groups, obligations, seen)
 
     # --- one instant ------------------------------------------------------------------------------
 

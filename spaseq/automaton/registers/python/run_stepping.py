@@ -200,7 +200,8 @@ class RunStepper:
         groups, obligations = run.groups, run.obligations
         if edge.actions:
             program, lists = self._machine.program, self._lists
-            groups, obligations = follow(program, lists, edge.actions, groups, obligations, run)
+            seen = run.seen_by(edge)
+            groups, obligations = follow(program, lists, edge.actions, groups, obligations, seen)
         if edge.negations or edge.exits:
             duties = self.duties(run, edge)
             obligations += (
@@ -220,14 +221,19 @@ class RunStepper:
             return ()
         program = self._machine.program
         left = (e for e in way.exits if may_follow(program, program.once_more(e), run.groups))
+        seen = run.seen_by(way) if isinstance(way, Edge) else run
         return (
-            *(Obligation(n, run.last, None) for n in way.negations),
-            *(self._left(e, run) for e in left),
+            *(Obligation(n, seen.last, None) for n in way.negations),
+            *(self._left(e, run if e.forestalls else seen) for e in left),
         )
 
     def _left(self, left: GreedyExit, run: Run) -> LeftLoop:
         until = self._machine.program.untils.get(left.repeat)
-        untils = [o for o in run.obligations if isinstance(o, Obligation) and o.negation == until]
+        obligations = [o for o in run.obligations if isinstance(o, Obligation)]
+        if left.forestalls:
+            known = tuple(o for o in obligations if o.until)
+            return LeftLoop(left, run.after_actions(run.groups, ()), None, known)
+        untils = [o for o in obligations if o.negation == until]
         return LeftLoop(
             left, run.after_actions(run.groups, ()), None, () if left.first else (*untils[-1:],)
         )

@@ -87,6 +87,7 @@ class Taker:
             obligations
             and tuple([o if o.before else o.passed(moment.instant) for o in obligations]),
             run.outside,
+            run.lasts_after(edge, moment.instant),
         )
 
     def _holds(
