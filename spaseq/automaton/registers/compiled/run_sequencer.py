@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -34,8 +34,6 @@ from spaseq.automaton.registers.compiled.accumulation import Accumulation, SeenK
 from spaseq.automaton.registers.compiled.answers import AskedAnswers
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.formulas import Formula
-from spaseq.automaton.registers.compiled.hand_over import hand_over
-from spaseq.automaton.registers.compiled.judged_matches import JudgedMatches
 from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
@@ -47,6 +45,9 @@ from spaseq.compiled.arrays import Bytes, Float64s, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.number_kinds import KINDS, OTHER
+
+if TYPE_CHECKING:
+    from spaseq.automaton.registers.compiled.judged_matches import JudgedMatches
 
 T = TypeVar("T")
 
@@ -126,6 +127,8 @@ class RunSequencer:
         self._row_numbers = [*map(self._row_numbers_of, machine.gpms), []]  # BARE last
         self._outer: OuterNegations | JudgedMatches | None = None
         if tables.judged:
+            from spaseq.automaton.registers.compiled.judged_matches import JudgedMatches
+
             self._outer = JudgedMatches(machine, tables, self._builder, self._frame)
         elif tables.outer:
             self._outer = OuterNegations(tables.outer, window, True)
@@ -218,6 +221,8 @@ class RunSequencer:
 
     def _hand_over(self) -> None:
         """Let the evaluator in Python go on, if it does not yet."""
+        from spaseq.automaton.registers.compiled.hand_over import hand_over
+
         if self._python is None:
             parts = self._tables, self._runs, self._builder, self._outer
             self._python = hand_over(self._machine, *parts)
