@@ -53,6 +53,25 @@ def _time(event: Event) -> int:
     return event.time
 
 
+def test_a_run_whose_next_instant_is_over_does_not_wait() -> None:
+    gpms = {"A": "?a :is []", "B": "[] :is []", "Z": "[] :is []"}
+    text = query("A!; B, (B, A | (A, A{0,1000})+[,] UNTIL Z); A", gpms)
+    a, b, z = {"A": [{"a": "<o1>"}]}, {"B": [{}]}, {"Z": [{}]}
+    solutions = [{}, a | b, {}, b, a | z]
+    events = [Event(1000 * i, 0, 0, own) for i, own in enumerate(solutions)]
+    stages = {name: (plan, SequenceStage(plan)) for name, plan in plans(text).items()}
+    assert stages.keys() == {"registers", "compiled-registers"}
+    for event in events:
+        waiting = []
+        for plan, stage in stages.values():
+            stage.push(batch(plan, [event]))
+            assert [*stage.advance(event.time)] == []
+            waiting.append(stage.live_states().waiting)
+        assert waiting[0] == waiting[1], event.time
+    for plan, _ in stages.values():
+        check(plan, events, 2)
+
+
 @sizes(2, 8, 200)
 @pytest.mark.parametrize("loops", [False, True])
 def test_any_sequence(loops: bool, examples: int) -> None:

@@ -42,7 +42,7 @@ CHECKED = [
     ("(A; C!; B AND N)", "12 SECONDS"),
     ("(A: C!: B & A)", "12 SECONDS"),
     ("(A; R++; B AND N)", "12 SECONDS"),
-    ("(A; R+ UNTIL E AND N); B", "12 SECONDS"),
+    ("(A; R+ UNTIL E AND N); B", "30 SECONDS"),
     ("(A, (N; E)!, B AND J)", "20 SECONDS"),
 ]
 """Sequences with negated steps and loops in operands."""

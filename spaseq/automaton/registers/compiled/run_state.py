@@ -361,15 +361,31 @@ class RunState:
 
     def _waiting_runs(self) -> tuple[Int64s, Int64s]:
         """(the slot, the run) of each run that waits for a solution, once."""
-        block, made, _, run = self._waiting
-        edges, kind = self._edges, self._tables.program.edge[:-1, kernel.KIND]
-        place, count = (block[:, c].astype(np.int64) for c in (kernel.PLACE, kernel.COUNT))
-        latest = np.repeat(self._progress[:, kernel.ORDINAL], edges)
-        kinds = np.tile(kind, len(self._progress))
-        count[(kinds == kernel.CLOSING) | ((kinds == kernel.STRICT) & (made != latest))] = 0
-        at = np.repeat(place - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
-        runs, first = np.unique(run[at].astype(np.int64), return_index=True)
-        return np.repeat(np.arange(len(block)) // edges, count)[first], runs
+        count = self._waiting_counts()
+        count[:, self._kinds == kernel.CLOSING] = 0
+        at = self._places(count)
+        runs, first = np.unique(self._waiting[3][at].astype(np.int64), return_index=True)
+        return np.repeat(np.arange(len(count)), count.sum(axis=1))[first], runs
+
+    @property
+    def _kinds(self) -> Int64s:
+        """[edges] the kinds of the edges."""
+        kinds: Int64s = self._tables.program.edge[:-1, kernel.KIND]
+        return kinds
+
+    def _waiting_counts(self) -> Int64s:
+        """[slots, edges] how many runs wait, without those behind `,` whose next instant is over."""
+        block, made, _, _ = self._waiting
+        shape = len(self._progress), self._edges
+        count = block[:, kernel.COUNT].astype(np.int64).reshape(shape)
+        is_over = made.reshape(shape) != self._progress[:, kernel.ORDINAL, None]
+        count[is_over & (self._kinds == kernel.STRICT)] = 0
+        return count
+
+    def _places(self, count: Int64s) -> Int64s:
+        """Where the runs that are counted [slots, edges] stand among those that wait."""
+        place, some = self._waiting[0][:, kernel.PLACE].astype(np.int64), count.ravel()
+        return np.repeat(place - np.cumsum(some) + some, some) + np.arange(int(some.sum()))
 
     def _drop(self, pace: Pace, members: list[Member]) -> None:
         """Drop the waiting runs of members of a family that have exceeded the limit."""
@@ -384,13 +400,10 @@ class RunState:
 
         These are the runs that began before the measure `lowest`. `slots` None: of all slots.
         """
-        block, _, _, run = self._waiting
+        count = self._waiting_counts()
         if slots is not None:
-            block = block.reshape(len(self._progress), -1, kernel.BLOCK_COLUMNS)[slots]
-            block = block.reshape(-1, kernel.BLOCK_COLUMNS)
-        place, count = (block[:, c].astype(np.int64) for c in (kernel.PLACE, kernel.COUNT))
-        before = np.cumsum(count) - count
-        at = np.repeat(place - before, count) + np.arange(int(count.sum()))
+            count[np.setdiff1d(np.arange(len(count)), slots)] = 0
+        at, run = self._places(count), self._waiting[3]
         nodes = self._node[distinct(run[at].astype(np.int64))]
         edges: Int64s = nodes[:, kernel.PATH] & (1 << kernel.EDGE_BITS) - 1
         return edges[nodes[:, kernel.ORIGIN] >= lowest]
