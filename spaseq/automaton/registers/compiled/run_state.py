@@ -24,7 +24,7 @@ from spaseq.automaton.registers.kernels.waiting_blocks import (
     pool_size,
 )
 from spaseq.automaton.run.waiting_limit import Member
-from spaseq.compiled.arrays import Array, Arrays, Bools, Bytes, Float64s, Indices, Int64s
+from spaseq.compiled.arrays import Array, Arrays, Bools, Bytes, Float64s, Indices, Int32s, Int64s
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.records import record
 
@@ -368,13 +368,13 @@ class RunState:
         return np.repeat(np.arange(len(count)), count.sum(axis=1))[first], runs
 
     @property
-    def _kinds(self) -> Int64s:
+    def _kinds(self) -> Int32s:
         """[edges] the kinds of the edges."""
-        kinds: Int64s = self._tables.program.edge[:-1, kernel.KIND]
+        kinds: Int32s = self._tables.program.edge[:-1, kernel.KIND]
         return kinds
 
     def _waiting_counts(self) -> Int64s:
-        """[slots, edges] how many runs wait, without those behind `,` whose next instant is over."""
+        """[slots, edges] how many runs wait; none behind `,` once its instant is over."""
         block, made, _, _ = self._waiting
         shape = len(self._progress), self._edges
         count = block[:, kernel.COUNT].astype(np.int64).reshape(shape)
