@@ -50,7 +50,7 @@ class FieldReasons:
         """What the fields of the first variable are that a solution does not bind.
 
         It begins with a colon, and is empty if there is no such variable, or it has no fields.
-        `columns` are those of the solutions, `row` is that of the solution.
+        `columns` hold the solutions, `row` is the number of this one.
         """
         for name in variables:
             if _cell(columns, name, row) is not None:

@@ -85,7 +85,7 @@ NEW = OperandPlace(0)
 class Rest:
     """What an operand may do while the other one goes on: the place, and the way it waits for.
 
-    `actions` are those of its end, if it is done.
+    `actions` are what the end of the operand does, if it is done.
     """
 
     place: OperandPlace

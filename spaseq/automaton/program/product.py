@@ -158,8 +158,8 @@ class Sight:
 class Product:
     """Makes the states of the product of two operands.
 
-    The new edges are added to `edges`, which has those of the program by id, and automata that end
-    the wait of an operand to `further`. `streams` has the streams of each GPM.
+    `edges` has the program's edges by id, and gets the new ones. `further` gets automata that end
+    the wait of an operand. `streams` has the streams of each GPM.
 
     Raises:
         NotOrdered: the operands look at each other in a way that no order of events decides.

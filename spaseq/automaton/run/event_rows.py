@@ -76,7 +76,7 @@ def batch_of(
 def events_of(rows: SolutionBatch, variables: Sequence[tuple[str, ...]]) -> list[EventRows]:
     """The inverse of `batch_of`, in the order of the events' first rows; equal rows come once."""
     texts = dict(zip(rows.values, texts_of_columns([*rows.values.values()]), strict=True))
-    columns = [[texts[v] for v in of_gpm] for of_gpm in variables]  # by GPM, those of BARE last
+    columns = [[texts[v] for v in of_gpm] for of_gpm in variables]  # by GPM, BARE last
     places = zip(rows.stream.tolist(), rows.time.tolist(), rows.k.tolist(), strict=True)
     names, gpms = rows.event.texts(), rows.gpm.tolist()
     found: dict[tuple[int, int, int], tuple[int, dict[tuple[int, Values], None]]] = {}

@@ -259,7 +259,7 @@ def _offer_together(
 ) -> int:
     """Offer the solutions of an instant to the runs that wait at TOGETHER edges since they came.
 
-    The other arguments are those of `_offer`. With `asks` only look whether asked tests have an
+    `_offer` explains the other arguments. With `asks` only look whether asked tests have an
     answer. Returns the number of arrivals; none of these runs waits any more.
     """
     program, blocks, count = batch.program, batch.waiting.block, 0

@@ -83,7 +83,8 @@ def session(
     """The process's Spark session: the running one, else a new one.
 
     Args:
-        cores: threads of a local session. By default those of `master`, else one for each core.
+        cores: threads of a local session. By default as many as `master` says, else one for
+            each core.
         master: a cluster's URL; its executors get this package with the application. A local
             session if not given, or if it is `local`, `local[2]` or `local[*]`.
         config: Spark settings that add to, or replace, this module's settings.
