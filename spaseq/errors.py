@@ -185,6 +185,10 @@ class RunError(SpaseqError):
     exit_status = 4
 
 
+class OtherStateError(RunError):
+    """A saved state is of another query, or of a version that keeps or runs it otherwise."""
+
+
 class TooManyWaiting(RunError):
     """More partial matches of a query wait after an instant than may.
 

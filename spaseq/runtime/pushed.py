@@ -519,6 +519,8 @@ class PushedQueries:
         """Go on from a snapshot of the same queries.
 
         Raises:
+            OtherStateError: a query's state is of a version that runs it otherwise. Nothing has
+                changed.
             RunError: it is of other queries, of another version, or damaged.
         """
         units, failures, graphs = state
@@ -526,12 +528,14 @@ class PushedQueries:
         titles = [title for some, _ in units for title in some]
         if sorted([*titles, *failures]) != sorted(known):
             raise RunError("the state of the run is damaged: it is of other queries")
-        for query in self.queries:
-            query.failure = failures.get(_title(query))
+        unit_of: dict[PushedQuery, PushedUnit] = {}
         for some, snapshot in units:
             queries = [known[title] for title in some]
             unit = restored_unit(snapshot, queries, self._how)
-            self._unit_of.update(dict.fromkeys(queries, unit))
+            unit_of.update(dict.fromkeys(queries, unit))
+        self._unit_of.update(unit_of)
+        for query in self.queries:
+            query.failure = failures.get(_title(query))
         self.graphs.restore(graphs)
         self._connect(self.queries)
 

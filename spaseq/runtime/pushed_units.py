@@ -10,7 +10,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.algebra.needs import Need, needs
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.waiting_limit import Excess
-from spaseq.errors import RunError
+from spaseq.errors import OtherStateError, RunError
 from spaseq.expr.casts import CASTS
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
@@ -300,7 +300,8 @@ def restored_unit(snapshot: bytes, queries: Sequence[PushedQuery], how: StageFac
     `queries` are its queries, in the order in which `PushedUnit.queries` had them.
 
     Raises:
-        RunError: the snapshot is damaged, or of other queries.
+        OtherStateError: the snapshot is of other queries, or of a version that runs them otherwise.
+        RunError: it is damaged.
     """
     title = queries[0].plan.identity.title
     try:
@@ -313,7 +314,7 @@ def restored_unit(snapshot: bytes, queries: Sequence[PushedQuery], how: StageFac
     except BROKEN as error:
         raise RunError(f"the state of query {title} is damaged: {error}") from error
     if unit is None:
-        raise RunError(f"the state of query {title} and its family is of other queries")
+        raise OtherStateError(f"the state of query {title} and its family is of other queries")
     if isinstance(sequence, list) and not how.takes_parts:
         raise RunError(f"the state of query {title} is in parts, as Spark keeps it: go on there")
     unit.sequence.restore(sequence)

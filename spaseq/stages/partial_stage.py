@@ -243,9 +243,9 @@ class PartialStage:
         assert isinstance(state, tuple)
         sequences, plain, schedules, counts = state
         for level, data in zip(self._levels, sequences, strict=True):
-            pickled = state_pickles.StatePickle(data, level.machine)
+            pickled = state_pickles.StatePickle(data)
             pickled.head()
-            level.sequencer.restore(*pickled.state())
+            level.sequencer.restore(*pickled.state(level.machine))
         shapes: dict[tuple[str, ...], int] = {}
         matches = [LiveMatch(number, _match_of(fields, shapes)) for number, fields in plain]
         gone = LiveMatch(0, SequenceMatch((), 0, {}))

@@ -24,7 +24,7 @@ from spaseq.automaton.run.waiting_limit import Excess, Member, WaitingLimit
 from spaseq.automaton.sequencer import sequencer
 from spaseq.budget import Budget, spending
 from spaseq.collection_pause import collection_paused
-from spaseq.errors import RunError
+from spaseq.errors import OtherStateError, RunError
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.uses import calls_functions
 from spaseq.gpm.correlated import CorrelatedEvaluator
@@ -502,30 +502,19 @@ class SequenceStage:
         """Go on from a snapshot.
 
         Raises:
-            RunError: it is of another query, of a state format this version cannot read, or
-                damaged; or it names other classes than state has.
+            OtherStateError: it is of another query, or of a version that keeps its state or runs
+                it otherwise. Nothing has changed.
+            RunError: it is damaged, or names other classes than state has.
         """
         try:
             self._restore(snapshot)
         except BROKEN as error:
-            name = self._plan.identity.name
-            raise RunError(f"the state of query {name} is damaged: {error}") from error
+            raise _damaged(self._plan, error) from error
 
     def _restore(self, snapshot: bytes) -> None:
-        pickled = state_pickles.StatePickle(snapshot, self._machine)
-        version, fingerprint = pickled.head()
-        if not isinstance(version, int) or not OLDEST_STATE <= version <= STATE_VERSION:
-            raise RunError(
-                f"snapshot format {version} cannot be read; "
-                f"this version reads {OLDEST_STATE} to {STATE_VERSION}"
-            )
-        if fingerprint != self._plan.signature.fingerprint:
-            name = self._plan.identity.name
-            raise RunError(
-                f"the state is of another query than {name}, or of a version of spaseq that runs "
-                "it with another evaluator: begin again without the state"
-            )
-        sequence, buffer, skips, left_out, *more = pickled.state()
+        pickled = state_pickles.StatePickle(snapshot)
+        _check_head(pickled.head(), self._plan)
+        sequence, buffer, skips, left_out, *more = pickled.state(self._machine)
         self._sequencer.restore(sequence)
         if self._partial is not None:
             self._partial.restore(more.pop(0))
@@ -543,6 +532,32 @@ class SequenceStage:
         if self._hopeless is not None:
             self._hopeless.restored()
         self._filters.restore(skips, left_out)
+
+
+def check_head(snapshot: bytes, plan: QueryPlan) -> None:
+    """OtherStateError if a snapshot of a stage is of another plan; RunError if it is damaged."""
+    try:
+        _check_head(state_pickles.StatePickle(snapshot).head(), plan)
+    except BROKEN as error:
+        raise _damaged(plan, error) from error
+
+
+def _damaged(plan: QueryPlan, error: BaseException) -> RunError:
+    return RunError(f"the state of query {plan.identity.name} is damaged: {error}")
+
+
+def _check_head(head: state_pickles.Head, plan: QueryPlan) -> None:
+    version, fingerprint = head
+    if not isinstance(version, int) or not OLDEST_STATE <= version <= STATE_VERSION:
+        raise OtherStateError(
+            f"snapshot format {version} cannot be read; "
+            f"this version reads {OLDEST_STATE} to {STATE_VERSION}"
+        )
+    if fingerprint != plan.signature.fingerprint:
+        raise OtherStateError(
+            f"the state is of another query than {plan.identity.name}, or of a version of spaseq "
+            "that runs it with another evaluator: begin again without the state"
+        )
 
 
 # Few queries need what these functions import.

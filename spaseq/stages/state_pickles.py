@@ -62,16 +62,15 @@ def dumps(head: Head, state: tuple[Any, ...], machine: Machine) -> bytes:
 
 
 class StatePickle:
-    """A pickle written by `dumps`; the loaded state refers to `machine`.
+    """A pickle written by `dumps`.
 
     Raises:
         Damaged: the checksum is wrong. Earlier versions wrote none.
     """
 
-    def __init__(self, data: bytes, machine: Machine) -> None:
+    def __init__(self, data: bytes) -> None:
         body = unsealed(data)
         self._data = io.BytesIO(data if body is None else body)
-        self._machine = machine
 
     def head(self) -> Head:
         """The head. Formats before 4 have none, and name modules that have moved since.
@@ -80,26 +79,24 @@ class StatePickle:
             any of `safe_pickles.BROKEN`: it is no snapshot.
         """
         try:
-            match self._unpickler().load():
+            match _StateUnpickler(self._data, None).load():
                 case (int() as version, str() as fingerprint):
                     return version, fingerprint
         except ForeignName as error:
             if not error.module.startswith("spaseq.automaton.evaluators."):
                 raise
-        except IndexError:  # a number of another machine
+        except IndexError:  # a number of a machine
             pass
         return _OLDER, ""
 
-    def state(self) -> tuple[Any, ...]:
-        """The state; call `head` first.
+    def state(self, machine: Machine) -> tuple[Any, ...]:
+        """The state, which refers to a machine; call `head` first.
 
         Raises:
             any of `safe_pickles.BROKEN`: it is damaged, or names other classes than state has.
         """
-        return cast("tuple[Any, ...]", whole(self._unpickler().load, self._data))
-
-    def _unpickler(self) -> _StateUnpickler:
-        return _StateUnpickler(self._data, self._machine)
+        load = _StateUnpickler(self._data, machine).load
+        return cast("tuple[Any, ...]", whole(load, self._data))
 
 
 class _StatePickler(SafePickler):
@@ -116,9 +113,11 @@ class _StatePickler(SafePickler):
 class _StateUnpickler(SafeUnpickler):
     classes = STATE_CLASSES
 
-    def __init__(self, data: io.BytesIO, machine: Machine) -> None:
+    def __init__(self, data: io.BytesIO, machine: Machine | None) -> None:
         super().__init__(data)
         self._machine = machine
 
     def persistent_load(self, pid: int) -> object:
+        if self._machine is None:
+            raise IndexError(pid)
         return self._machine if pid == _MACHINE else self._machine.statics[pid]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from spaseq.algebra.answers import Answer
-from spaseq.errors import InputError, UsageError
+from spaseq.errors import InputError, OtherStateError, UsageError
 from spaseq.kb.knowledge_versions import EARLIEST
 from spaseq.logs.stream_log import MessageReader, StreamLog
 from spaseq.options import StateLimits
@@ -234,11 +234,21 @@ class ChangingQueries:
     # --- saving and resuming ----------------------------------------------------------------------
 
     def restore(self, saved: SavedRun) -> None:
-        """Go on from the state that an earlier run has saved."""
+        """Go on from the state that an earlier run has saved.
+
+        Raises:
+            OtherStateError: a query's state is of a version that runs it otherwise. Nothing has
+                changed.
+            RunError: the state is damaged.
+        """
         self.changed, self.by_name = saved.changes, of_values(saved.queries)
+        try:
+            self._engine.restore(saved.engine, self._plans({name for name, *_ in saved.catch_ups}))
+        except OtherStateError:
+            self.changed, self.by_name = 0, {}
+            raise
         self._restore_past()
         self.catch_ups.points = PastPoints(saved.points)
-        self._engine.restore(saved.engine, self._plans({name for name, *_ in saved.catch_ups}))
         for name, point, *more in saved.catch_ups:
             put_at = more[0] if more else saved.places
             self._begin_catch_up(self.by_name[name], PastPoint(*point), put_at)

@@ -57,6 +57,7 @@ class EarlierRun:
         others: the other logs, by the field of `SavedRun` with a place in them.
         rebuilds: whether the state is made anew from the logs, whatever is saved.
         is_whole: whether all changes of graphs from outside are still in their log.
+        reads_state: whether this version can go on from the saved state, if it can read it.
 
     Attributes:
         state: the saved state; None if there is none that can be used.
@@ -77,6 +78,7 @@ class EarlierRun:
         others: Mapping[str, SegmentLog],
         rebuilds: bool,
         is_whole: bool = True,
+        reads_state: bool = True,
     ) -> None:
         self._directory, self._streams, self._others = directory, streams, others
         self.state: SavedRun | None = None
@@ -84,7 +86,7 @@ class EarlierRun:
         self.points = ReplayPoints()
         if rebuilds:
             directory.forget_state()  # so that a later run goes on with that
-        value, note = directory.state(), directory.note()
+        value, note = directory.state() if reads_state else None, directory.note()
         to: SavedRun | None = None
         if note is not None:
             to, self.points = _of_note(note)

@@ -137,7 +137,9 @@ class StandingOptions(Persistence):
     on_files: OnFiles = ignore
 
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
+
+_FINGERPRINTS = 4  # the version whose queries have fingerprints, which name evaluators
 
 STATE_FORMAT = [3, STATE_VERSION]
 """The format of `state`: of what a run saves, and of the state of its queries."""
@@ -294,6 +296,9 @@ def _resumed(manifest: Path, wanted: Mapping[str, Any]) -> bool:
         _write(manifest, with_checksum_line(json.dumps(wanted, indent=2)).encode())
         return False
     stored = read_json(manifest, dict)
+    is_earlier = stored.get("version") == _FINGERPRINTS
+    if is_earlier:
+        stored = _with_texts(stored, wanted)
     if stored.get("version") != wanted["version"]:
         raise UsageError(
             f"{manifest} has format version {stored.get('version')}; this version of spaseq reads "
@@ -305,4 +310,15 @@ def _resumed(manifest: Path, wanted: Mapping[str, Any]) -> bool:
             f"checkpoint {manifest.parent} cannot be resumed: other than at its start are the "
             f"{', the '.join(changes)}. Use what it was started with, or an empty directory"
         )
+    if is_earlier:
+        _write(manifest, with_checksum_line(json.dumps(stored, indent=2)).encode())
     return True
+
+
+def _with_texts(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a directory of the version before: the texts of queries are not compared."""
+    queries, now = stored.get("queries"), wanted.get("queries")
+    if isinstance(queries, list) and isinstance(now, list):
+        has_them = [name for name, _ in queries] == [name for name, _ in now]
+        queries = now if has_them else queries
+    return {**stored, "queries": queries, "version": FORMAT_VERSION}

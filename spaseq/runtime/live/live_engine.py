@@ -19,7 +19,7 @@ import numpy as np
 
 from spaseq.algebra.answers import Answer
 from spaseq.connectors.heartbeat_messages import by_kind, is_heartbeat
-from spaseq.errors import RunError
+from spaseq.errors import OtherStateError, RunError
 from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.logs.messages import MessageColumns
 from spaseq.logs.stream_log import Entry, Heartbeat, Partitions
@@ -37,7 +37,7 @@ from spaseq.runtime.live.heartbeats import take_heartbeats
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.partition_clocks import PartitionClocks
 from spaseq.runtime.live.stream_events import StreamEvents, arrival_times
-from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
+from spaseq.runtime.pushed import Found, PushedQueries, PushedState, Tolerated
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit
 from spaseq.runtime.unit_stages import StageFactory
 
@@ -373,17 +373,32 @@ class LiveEngine:
         self.counts.update((iri, StreamCounts(*c)) for iri, c in counts if iri in self._streams)
 
     def restore(self, state: list[Any], plans: Sequence[QueryPlan] | None = None) -> None:
-        """Go on from a snapshot, with the queries that it has; RunError if it is damaged."""
+        """Go on from a snapshot, with the queries that it has.
+
+        Raises:
+            OtherStateError: a query's state is of a version that runs it otherwise. Nothing has
+                changed.
+            RunError: it is damaged.
+        """
         try:
             streams, counts, states = state
+            self._restore_queries(states, plans)
             self.restore_streams(streams)
             self.restore_counts(counts)
         except (TypeError, ValueError) as error:
             raise RunError(f"the state of the run is damaged: {error}") from error
+        self._tell()
+
+    def _restore_queries(self, states: PushedState, plans: Sequence[QueryPlan] | None) -> None:
+        before = [query.plan for query in self.queries.queries]
         if plans is not None:
             self._use(plans)
-        self.queries.restore(states)
-        self._tell()
+        try:
+            self.queries.restore(states)
+        except OtherStateError:
+            if plans is not None:
+                self._use(before)
+            raise
 
 
 def _no_rows(query: PushedQuery) -> SolutionBatch:

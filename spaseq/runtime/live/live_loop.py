@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from typing import TypeVar
 
 from spaseq.algebra.graph_changes import GraphChange
-from spaseq.errors import SpaseqError
+from spaseq.errors import OtherStateError, SpaseqError
 from spaseq.kb.knowledge_versions import EARLIEST, TimedChange
 from spaseq.logs.stream_log import Heartbeat, MessageReader, StreamLog
 from spaseq.options import StateLimits
@@ -142,6 +142,12 @@ class LiveLoop:
         is_whole = kept is None or not kept.log.folded.count
         given = self.directory, self.logs, others, self._keeping.rebuilds, is_whole
         earlier = EarlierRun(*given)
+        if earlier.state is not None:
+            check_knowledge(earlier.state, self.job.knowledge.hash, self.logs, self.directory.path)
+            try:
+                self.queries.restore(earlier.state)
+            except OtherStateError:  # as is one of another format
+                earlier = EarlierRun(*given, reads_state=False)
         self._replay, self._points = earlier.replay, earlier.points
         self._saved_answers = self._saved_endpoints = endpoints = 0
         places: Mapping[str, int] = {iri: log.log.first for iri, log in self.logs.items()}
@@ -152,9 +158,7 @@ class LiveLoop:
             self.answers.is_silent = True
         elif earlier.state is not None:
             places, endpoints = earlier.state.places, earlier.state.endpoints
-            check_knowledge(earlier.state, self.job.knowledge.hash, self.logs, self.directory.path)
             self._go_on(earlier.state)
-            self.queries.restore(earlier.state)
         else:
             if earlier.warning is not None:
                 self.job.on_note(earlier.warning)

@@ -92,7 +92,7 @@ class LoggedRun:
 def _settings(job: Job, sources: Iterable[BrokerStream], options: FollowOptions) -> dict[str, Any]:
     """The parts of a job that a resumed run must not change, as JSON values."""
     return {
-        "queries": [[p.identity.name, p.signature.fingerprint] for p in job.plans],
+        "queries": [[p.identity.name, p.signature.canonical] for p in job.plans],
         "knowledge base": job.knowledge.hash,
         "streams": [source.identity() for source in sources],
         "watermark": options.arrivals.delay_ms,

@@ -14,6 +14,7 @@ from spaseq.compile import compile_query
 from spaseq.errors import RunError, UsageError
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.logs.stream_log import StreamLog
+from spaseq.plan.planner import STATE_FORMAT
 from spaseq.runtime.live import live_directory
 from spaseq.runtime.live.live_directory import StandingOptions
 from spaseq.runtime.live.live_engine import LiveEngine
@@ -87,16 +88,30 @@ def test_a_damaged_state_names_its_file(tmp_path: Path) -> None:
     Server(tmp_path, REBUILD).run.stop()
 
 
+def of_another_format(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let states that were saved so far be of another format."""
+    monkeypatch.setattr(live_directory, "STATE_FORMAT", [number, number])
+
+
+def of_another_evaluator(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the queries of states that were saved so far have been run otherwise."""
+    monkeypatch.setattr("spaseq.plan.planner.STATE_FORMAT", f"{STATE_FORMAT} {number}")
+
+
+@pytest.mark.parametrize("change", [of_another_format, of_another_evaluator])
 @pytest.mark.parametrize("kills", first_of([True, False], 1))
-def test_a_state_of_another_format_is_made_anew(
-    tmp_path: Path, kills: bool, monkeypatch: pytest.MonkeyPatch
+def test_a_state_of_another_version_is_made_anew(
+    tmp_path: Path,
+    kills: bool,
+    change: Callable[[int, pytest.MonkeyPatch], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """No answer is lost or comes twice, with segments that are dropped behind the windows."""
     save_every(0.1, monkeypatch)
     small_segments(monkeypatch)
     given, order = events(400, disorder_ms=300), list[str]()
     for number, cut in enumerate(range(0, len(given), 100)):
-        monkeypatch.setattr(live_directory, "STATE_FORMAT", [number, number])
+        change(number, monkeypatch)
         server = Server(tmp_path, BRIEF)
         for name, text in SETS.items():
             server.run.put(name, text)
@@ -156,8 +171,11 @@ def test_a_directory_of_an_early_version_goes_on(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("change", [of_another_format, of_another_evaluator])
 def test_lost_partial_matches_of_an_early_version_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    change: Callable[[int, pytest.MonkeyPatch], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The state of a run without a note is needed, as the logs no longer have what it has."""
     save_every(0.0, monkeypatch)
@@ -171,7 +189,7 @@ def test_lost_partial_matches_of_an_early_version_are_told(
             server.settle()
         server.run.stop()
         (tmp_path / "state" / "replay.json").unlink()
-        monkeypatch.setattr(live_directory, "STATE_FORMAT", [0, 0])
+        change(0, monkeypatch)
     (told,) = (note for note in server.notes if "another version" in note)
     assert told.endswith("partial matches that begin there are lost")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spaseq.api.prepare import StandingPlanner, load_knowledge
-from spaseq.errors import RunError, UsageError
+from spaseq.errors import OtherStateError, RunError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.logs.stream_log import Entry, Heartbeat, Partitions
@@ -20,12 +20,12 @@ from spaseq.options import (
     ServiceOptions,
     StageOptions,
 )
-from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, StreamOptions, ignore
 from spaseq.runtime.job.job import Job, LateEvent
 from spaseq.runtime.live.live_engine import EngineLost, LiveEngine
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.pushed import Tolerated
-from spaseq.runtime.spark.standing import stage_jobs, standing_engine
+from spaseq.runtime.spark.standing import remote_stages, stage_jobs, standing_engine
 from spaseq.runtime.spark.standing.standing_engine import SparkEngines
 from spaseq.sinks.answer_json import answer_json
 from spaseq.sources.broker_stream import BrokerStream
@@ -303,7 +303,30 @@ def test_a_split_state_goes_on_with_or_without_a_limit(
     assert len(both.answers[0]) > 3
 
 
-def test_a_query_that_fails_fails_alone(spark: Any, knowledge: KnowledgeBase) -> None:
+def test_a_state_of_another_evaluator_is_refused_before_anything_changes(
+    spark: Any, knowledge: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = Both(knowledge)
+    both.add("keyed", QUERIES["keyed"])
+    given = entries(2, 80)
+    both.feed(by_stream(given[:40]))
+    states = [engine.snapshot() for engine in both.engines]
+    with monkeypatch.context() as later:
+        later.setattr("spaseq.plan.planner.STATE_FORMAT", "later")
+        plans = [both.plan("keyed", QUERIES["keyed"])]
+        assert plans[0].signature.fingerprint
+    for engine, state in zip(both.engines, states, strict=True):
+        with pytest.raises(OtherStateError, match="with another evaluator"):
+            engine.restore(state, plans)
+    both.feed(by_stream(given[40:]))
+    both.check()
+    assert both.answers[0]
+
+
+def test_a_query_that_fails_fails_alone(
+    spark: Any, knowledge: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_stages, "check_head", ignore)
     both = Both(knowledge)
     both.add("keyed", QUERIES["keyed"])
     both.add("unkeyed", QUERIES["unkeyed"])
