@@ -80,6 +80,7 @@ class Edge:
     `together`: it takes a solution of the instant at which the state before it was reached.
     `operands` are the operands of `&` and AND, by number, that have it as a step. What it passes
     and leaves begins at the last step of the operand `after`; None: at the last step of the run.
+    `apart`: how many steps before it are those whose events it must not share.
     """
 
     id: int  # unique in the program
@@ -93,12 +94,15 @@ class Edge:
     together: bool = False
     operands: tuple[int, ...] = ()
     after: int | None = None
+    apart: tuple[int, ...] = ()
 
     def checked_within(self, untils: Collection[int]) -> bool:
-        """Whether an operand of `&` or AND has negated steps or loops that are checked here.
+        """Whether an operand of `&` or AND has what only whole matches are checked for here.
 
         `untils` are the repetitions with an UNTIL.
         """
+        if self.apart:
+            return True
         if self.after is not None and (self.negations or any(not e.forestalls for e in self.exits)):
             return True
         return bool(self.operands) and any(action.repeat in untils for action in self.actions)

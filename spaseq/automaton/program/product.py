@@ -72,6 +72,12 @@ class _Move:
     exits: tuple[GreedyExit, ...]
     passed: tuple[int, int, OperandWay] | None = None
     actions: tuple[Action, ...] = ()
+    apart: bool = False  # the operands may take one event, and must not
+
+    def apart_from(self, place: int) -> tuple[int, ...]:
+        """How many steps before one of `taken` are those whose events it must not share."""
+        first = sum(step.operand == self.taken[0].operand for step in self.taken)
+        return tuple(range(place - first + 1, place + 1)) if self.apart and place >= first else ()
 
 
 class Sight:
@@ -224,11 +230,11 @@ class Product:
 
     def _both(self, at: _At, one: OperandWay, other: OperandWay) -> Iterator[_Move]:
         """Both operands follow a way, at one instant."""
+        apart = False
         if self._kind == "AND":
             streams = [{s for t in way.takes for s in self._streams[t.gpm]} for way in (one, other)]
-            if streams[0] & streams[1]:
-                if len(streams[0] | streams[1]) > 1:
-                    raise NotOrdered("the operands of AND share one of several streams")
+            apart = bool(streams[0] & streams[1])
+            if apart and len(streams[0] | streams[1]) == 1:
                 return
         left, right = self._taken(at, 0, one), self._taken(at, 1, other)
         if one.kind == other.kind == ";":
@@ -236,7 +242,7 @@ class Product:
         kind = min(one.kind, other.kind, key=_KINDS.index)
         taken = (*right, *left) if kind == ";" == other.kind else (*left, *right)
         places = OperandPlace(one.target), OperandPlace(other.target)
-        yield _Move(taken, kind, places, (*one.exits, *other.exits))
+        yield _Move(taken, kind, places, (*one.exits, *other.exits), apart=apart)
 
     def _taken(self, at: _At, operand: int, way: OperandWay) -> tuple[_Taken, ...]:
         source = at.places[operand].state
@@ -289,7 +295,8 @@ class Product:
             if target != number:
                 self._todo.append(None)
             edge = self._step(step, label, target, actions, exits)
-            edge = replace(edge, join=join, together=bool(edges))
+            apart = (*step.edge.apart, *move.apart_from(len(edges)))
+            edge = replace(edge, join=join, together=bool(edges), apart=apart)
             self._edges.append(edge)
             if edges:
                 self._states[edges[-1].target] = State(f"at {label.name}", (edge,), ())

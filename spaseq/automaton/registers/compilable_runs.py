@@ -178,11 +178,13 @@ def tested_program(
     Raises:
         NoKernel: the register kernel cannot run the sequence.
     """
-    try:
-        return _Testing(program, gpms, partition, window).program()
-    except NoKernel:
-        if not program.checked:
-            raise
+    edges = (edge for state in program.automaton.states for edge in state.edges)
+    if not any(edge.checked_within(program.untils) for edge in edges):
+        try:
+            return _Testing(program, gpms, partition, window).program()
+        except NoKernel:
+            if not program.checked:
+                raise
     return _Testing(program, gpms, partition, window, judged=True).program()
 
 
@@ -198,9 +200,6 @@ class _Testing:
         split = split_by_count(program, _MOST_STATES)
         if split is None:
             raise NoKernel(f"counted loops make more than {_MOST_STATES} states")
-        edges = (edge for state in program.automaton.states for edge in state.edges)
-        if not judged and any(edge.checked_within(program.untils) for edge in edges):
-            raise NoKernel("an operand of & or AND has a negated step, a greedy loop or UNTIL")
         self._checked, self._judged = program.checked, judged
         self._program = program = unchecked(split) if judged else split
         self._gpms, self._partition = gpms, partition

@@ -13,7 +13,7 @@ from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import UsageError
 from spaseq.plan.evaluators import for_registers
 from spaseq.stages.sequence import SequenceStage
-from tests.automaton.cases import Event, letters, query, run
+from tests.automaton.cases import Event, Values, letters, query, run
 from tests.automaton.keyed_streams import KEYED, ODD, agreed, integer, plans, solutions, stream
 from tests.sizes import first_of
 
@@ -152,10 +152,22 @@ def test_operands_on_two_streams_may_share_an_instant() -> None:
     assert agreed(compiled, python, given, restarts=[40])
 
 
-def test_operands_may_not_share_one_of_several_streams() -> None:
-    several = text("(A AND N); B").replace("DEFINE GPM N ON S0", "DEFINE GPM N ON S0, S1")
-    with pytest.raises(UsageError, match="the operands of AND share one of several streams"):
-        compile_query(several, options=CompileOptions(evaluator="compiled-registers"))
+@pytest.mark.parametrize("restart", [40, 90])
+@pytest.mark.parametrize("sequence", ["(A AND N); B", "(A; B AND N)"])
+def test_operands_may_share_one_of_several_streams(sequence: str, restart: int) -> None:
+    """One event may match both, and so may two events of one instant."""
+    several = text(sequence).replace("DEFINE GPM N ON S0", "DEFINE GPM N ON S0, S1")
+    compiled, python = plans(several)
+    at = dict[tuple[int, int], dict[str, list[Values]]]()
+    for event in events(sequence, 1, 200):
+        place = event.time // 2000 * 1000, int("N" in event.solutions and event.k)
+        at.setdefault(place, {}).update(event.solutions)
+    given = [Event(time, 0, stream, found) for (time, stream), found in sorted(at.items())]
+    answers = agreed(compiled, python, given, pieces=[7], restarts=[restart])
+    assert any(
+        len({(i.time, i.stream) for i in a.trace}) > len({i.time for i in a.trace}) for a in answers
+    )
+    assert all(len({(i.time, i.stream) for i in a.trace}) == len(a.trace) for a in answers)
 
 
 def test_a_product_with_too_many_edges_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:

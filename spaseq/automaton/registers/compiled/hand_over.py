@@ -14,7 +14,10 @@ from spaseq.automaton.registers.compiled.judged_matches import JudgedMatches
 from spaseq.automaton.registers.compiled.run_state import RunState, WaitingPath
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.loop_tests import without_greedy_ends
-from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
+from spaseq.automaton.registers.python.register_evaluator import (
+    RegisterEvaluator,
+    shares_no_event,
+)
 from spaseq.automaton.run.event_rows import GpmRow
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_match import PartitionMatch
@@ -64,6 +67,8 @@ class _HandOver:
         for run in waiting:
             partition = self._partition(taken[run.path[0][1]])
             path = [(steps[e], takes[e], taken[n][1]) for e, n in run.path]
+            if not shares_no_event(path):
+                continue
             if run.edge >= len(steps):
                 end = tables.closings[run.edge - len(steps)]
                 free = _may_leave(self._machine.program, tables, runs, run, end)

@@ -34,6 +34,15 @@ from spaseq.automaton.run.scoping import ListNodes, TakeEnv, TraceNodes, follow,
 from spaseq.automaton.run.waiting_runs import WaitingRuns
 
 
+def shares_no_event(path: Sequence[tuple[Edge, Edge, Row]]) -> bool:
+    """Whether a run, given as in `RegisterEvaluator.wait_at`, takes apart what it must."""
+    return not any(
+        path[place - back][2][0] == row[0]
+        for place, (_, edge, row) in enumerate(path)
+        for back in edge.apart
+    )
+
+
 class RegisterEvaluator:
     """All run-time state of one partition; it can be pickled for a snapshot."""
 
@@ -84,7 +93,8 @@ class RegisterEvaluator:
 
         It is given like a run in `wait_at`.
         """
-        return self._allowed(self._run(path, origin))
+        if shares_no_event(path):
+            yield from self._allowed(self._run(path, origin))
 
     def begin_at(self, events: int) -> None:
         """Start as if the partition had had a number of events."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from spaseq.automaton.program.nfa import Edge, TakeLabel
 from spaseq.automaton.run.arena import NIL
 from spaseq.automaton.run.machine import CompiledTake, CorrelatedTake, Machine
 from spaseq.automaton.run.runs import Groups, MeasuredInstant, Row, Run, WaitingRun
-from spaseq.automaton.run.scoping import ListNodes, TakeEnv, TraceNodes
+from spaseq.automaton.run.scoping import ListNodes, TakeEnv, TraceNodes, trace_of
 from spaseq.expr.env import Env
 
 
@@ -52,6 +53,8 @@ class Taker:
     ) -> Run | None:
         """The run that follows from one row; None if a join or a condition fails."""
         run, edge = wait.run, wait.edge
+        if edge.apart and not self._is_apart(run, edge, row):
+            return None
         values = row[4]
         fresh: dict[str, str] = {}
         for column, variable in taking.singles:
@@ -89,6 +92,11 @@ class Taker:
             run.outside,
             run.lasts_after(edge, moment.instant),
         )
+
+    def _is_apart(self, run: Run, edge: Edge, row: Row) -> bool:
+        """Whether the event of a row is none of those that the edge must not share."""
+        before = [taken for _, taken in islice(trace_of(self._trace, run.trace), max(edge.apart))]
+        return all(before[back - 1][0] != row[0] for back in edge.apart)
 
     def _holds(
         self, wait: WaitingRun, row: Row, conditions: tuple[Callable[[Env], bool], ...]
