@@ -34,6 +34,7 @@ from tests.knowledge.cases import (
     streams_of,
 )
 from tests.knowledge.reference import GRAPH, ONTOLOGY, E, Given
+from tests.sizes import sizes
 from tests.thresholds import forced
 
 
@@ -78,39 +79,26 @@ def agrees(case: Case) -> None:
     assert of_pushes(case) == expected, case.query()
 
 
-@settings(max_examples=40, deadline=None)
-@given(cases())
-def test_runs_agree_with_an_evaluation_event_by_event(case: Case) -> None:
-    agrees(case)
+@sizes(8, 40, 5000)
+def test_runs_agree_with_an_evaluation_event_by_event(examples: int) -> None:
+    settings(max_examples=examples, deadline=None)(given(cases())(agrees))()
 
 
-@pytest.mark.slow
-@settings(max_examples=5000, deadline=None)
-@given(cases())
-def test_many_runs_agree(case: Case) -> None:
-    agrees(case)
+@sizes(8, 40, 5000)
+def test_changes_in_columns_agree(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(cases(), st.sampled_from([0, 1, 2, 8]))
+    def check(case: Case, values: int) -> None:
+        with forced(f"columnar_matches=1 graph_values={values}"):
+            assert of_local(case) == case.expected(), case.query()
+
+    check()
 
 
-@settings(max_examples=40, deadline=None)
-@given(cases(), st.sampled_from([0, 1, 2, 8]))
-def test_changes_in_columns_agree(case: Case, values: int) -> None:
-    with forced(f"columnar_matches=1 graph_values={values}"):
-        assert of_local(case) == case.expected(), case.query()
-
-
-@settings(max_examples=40, deadline=None)
-@given(cases())
-def test_terms_of_values_that_have_gone_are_forgotten(case: Case) -> None:
+@sizes(8, 40)
+def test_terms_of_values_that_have_gone_are_forgotten(examples: int) -> None:
     with forced("unused_terms=0"):
-        agrees(case)
-
-
-@pytest.mark.slow
-@settings(max_examples=5000, deadline=None)
-@given(cases(), st.sampled_from([0, 1, 2, 8]))
-def test_many_changes_in_columns_agree(case: Case, values: int) -> None:
-    with forced(f"columnar_matches=1 graph_values={values}"):
-        assert of_local(case) == case.expected(), case.query()
+        settings(max_examples=examples, deadline=None)(given(cases())(agrees))()
 
 
 ENTAILED = (
@@ -122,11 +110,15 @@ ENTAILED = (
 )
 
 
-@settings(max_examples=40, deadline=None)
-@given(cases(), st.lists(st.sampled_from(ENTAILED), min_size=1, max_size=2))
-def test_entailment_follows_changes(case: Case, texts: list[str]) -> None:
-    patterns = tuple(text.format(g=GRAPH, n=n) for n, text in enumerate(texts))
-    agrees(replace(case, patterns=patterns, with_ontology=True))
+@sizes(8, 40)
+def test_entailment_follows_changes(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(cases(), st.lists(st.sampled_from(ENTAILED), min_size=1, max_size=2))
+    def check(case: Case, texts: list[str]) -> None:
+        patterns = tuple(text.format(g=GRAPH, n=n) for n, text in enumerate(texts))
+        agrees(replace(case, patterns=patterns, with_ontology=True))
+
+    check()
 
 
 def of_restarts(case: Case) -> Counter[object]:
@@ -152,7 +144,7 @@ def of_restarts(case: Case) -> Counter[object]:
     return shown(found)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(cases())
 def test_restarts_change_nothing(case: Case) -> None:
     assert of_restarts(case) == case.expected(), case.query()
@@ -292,11 +284,9 @@ def dumped(case: Case, path: Path, runtime: Literal["local", "spark"]) -> set[st
     return set(path.read_text().splitlines())
 
 
-@settings(max_examples=40, deadline=None)
-@given(case=cases())
+@settings(max_examples=8, deadline=None)
+@given(case=cases().filter(lambda case: case.maintainers))
 def test_a_dump_has_the_last_state(case: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
-    if not case.maintainers:
-        return
     path = tmp_path_factory.mktemp("dumps") / "graph.nt"
     assert dumped(case, path, "local") == set(nt(case.last()).splitlines())
 

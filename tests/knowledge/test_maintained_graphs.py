@@ -64,7 +64,7 @@ def from_place(case: Case, place: int) -> Case:
     return replace(case, events=tuple(kept))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(cases().filter(lambda case: case.maintainers), st.integers(0, 14), st.sampled_from([0, 3]))
 def test_a_query_that_comes_later_sees_all_changes(case: Case, place: int, kept: int) -> None:
     with forced(f"kept_changes={kept}"):

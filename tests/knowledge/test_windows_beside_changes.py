@@ -18,6 +18,7 @@ from spaseq.plan.rules.kept_groups import keeping_lasting
 from tests.knowledge.cases import ZONE_TRIPLES, Case, cases, graph_of, nt
 from tests.knowledge.reference import GRAPH, PROLOGUE, ZONES, E, Given, Values, solutions
 from tests.knowledge.test_changing_graphs import of_local, of_pushes, of_restarts
+from tests.sizes import sizes
 
 GROUPED = (
     "{{ SELECT ?d (COUNT(*) AS ?n) {{ EVENT {{ ?d :alarm ?x }} }} GROUP BY ?d }}",
@@ -161,15 +162,19 @@ def window_cases(draw: st.DrawFn) -> WindowCase:
     return WindowCase(*given, extent, draw(st.sampled_from(changes[: 1 if patterns[1:] else 3])))
 
 
-@settings(max_examples=40, deadline=None)
-@given(window_cases())
-def test_runs_agree_with_an_evaluation_close_by_close(case: WindowCase) -> None:
-    expected = case.expected()
-    assert of_local(case) == expected, case.query()
-    assert of_pushes(case) == expected, case.query()
+@sizes(8, 40)
+def test_runs_agree_with_an_evaluation_close_by_close(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(window_cases())
+    def check(case: WindowCase) -> None:
+        expected = case.expected()
+        assert of_local(case) == expected, case.query()
+        assert of_pushes(case) == expected, case.query()
+
+    check()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(window_cases())
 def test_restarts_change_nothing(case: WindowCase) -> None:
     assert of_restarts(case) == case.expected(), case.query()

@@ -37,7 +37,8 @@ def test_each_query_gets_its_answers_in_order(most: int, force: Force) -> None:
 def batches() -> list[AnswerBatch]:
     """Columns of answers of two queries with other names."""
     texts = [(evaluator, texts[0]) for evaluator, texts in QUERIES.items()]
-    return [batch for n in range(5) for each in texts for batch in columns_of(*each, n)]
+    found = (batch for n in range(5) for each in texts for batch in columns_of(*each, n))
+    return [batch.part(0, min(len(batch), 40)) for batch in found]
 
 
 @pytest.mark.parametrize("most", [1, 50, 10**6])
