@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
 
-from spaseq.compiled.arrays import Bools, Int32s, Int64s
-from spaseq.expr.doubles import doubles_of
+from spaseq.compiled.arrays import Int64s
+from spaseq.gpm.distinct_solutions import distinct_solutions, without_private
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.event_literals import with_events
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.gpm.kernels.keyed_ranges import some_repeats
-from spaseq.gpm.solutions.solutions import only, taken, with_columns
-from spaseq.gpm.solutions.value_columns import known_terms
+from spaseq.gpm.solution_rows import SolutionRows
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.lang.shapes import QUERY
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.measures import Measures
 from spaseq.plan.query_plan import ChangingGraphs, QueryPlan
-from spaseq.rdf.columns.distinct_rows import first_rows
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
-from spaseq.rdf.columns.term_columns import (
-    UNBOUND,
-    NumberColumn,
-    RowSelection,
-    TermColumn,
-    TextArray,
-)
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
-from spaseq.rdf.kernels.compact import compacted
-from spaseq.rdf.terms.term import scoped_term
 from spaseq.rdf.terms.times import format_time
-from spaseq.rdf.terms.triple_terms import blank_nodes
-
-_UNDERSCORE, _LESS = b"_<"
 
 
 class JoinedQueries(Protocol):
@@ -292,210 +276,3 @@ def _descriptions(batch: EventBatch, events: Int64s) -> Iterator[str]:
     for i, name in zip(events.tolist(), batch.names(events).texts(), strict=True):
         time = format_time(int(batch.time[i]))
         yield f"{name or 'an event'} of <{batch.stream}> at {time}"
-
-
-class SolutionRows:
-    """Collects solutions, all in the batch's lexicon, into one SolutionBatch."""
-
-    def __init__(self, plan: QueryPlan, stream: int, index: VerticalPartition) -> None:
-        self._plan, self._stream, self._events = plan, stream, index.batch
-        self._terms = index.lexicon
-        self._parts: list[tuple[int, EventSolutions]] = []
-        self._texts: list[tuple[Int32s, TextArray]] = []  # codes, and their texts
-
-    def add(self, gpm: int, bindings: EventSolutions) -> None:
-        if len(bindings.event):
-            self._parts.append((gpm, bindings))
-
-    def unseen(self) -> Int64s:
-        """The events without solutions so far."""
-        seen = np.zeros(len(self._events), dtype=bool)
-        for _, bindings in self._parts:
-            seen[bindings.event] = True
-        return np.flatnonzero(~seen)
-
-    def batch(self, without: Sequence[int] = ()) -> SolutionBatch:
-        """The rows, in order of events, without the rows of some events."""
-        columns, events = self._plan.patterns.columns, self._events
-        if without:
-            self._parts = [(gpm, _except(rows, without)) for gpm, rows in self._parts]
-        if not self._parts:
-            return SolutionBatch.empty(columns)
-        event = np.concatenate([b.event for _, b in self._parts])
-        gpm = np.concatenate([np.full(len(b.event), g, np.int32) for g, b in self._parts])
-        order: RowSelection = slice(None)
-        if len(self._parts) > 1:
-            order = np.argsort(event, kind="stable")
-            event, gpm = event[order], gpm[order]
-        read = {*columns.variables, *columns.numbers}
-        known = {v: column for v in read if (column := self._known(v, order)) is not None}
-        bound = {v for _, b in self._parts for v in b.columns if v in read and v not in known}
-        codes = {v: self._codes(v, order) for v in bound}
-        return SolutionBatch(
-            np.full(len(event), self._stream, dtype=np.int32),
-            events.time[event],
-            events.k[event],
-            gpm,
-            events.names(event),
-            {
-                v: known[v] if v in known else self._column(codes.get(v), event)
-                for v in columns.variables
-            },
-            {v: self._numbers(known.get(v), codes.get(v), len(event)) for v in columns.numbers},
-        )
-
-    def _known(self, variable: str, order: RowSelection) -> TermColumn | None:
-        """The terms of a variable, in all rows in order, if they are known without their codes."""
-        parts = list[TermColumn]()
-        for _, bindings in self._parts:
-            terms = known_terms(bindings.columns, variable)
-            if variable not in bindings.columns:
-                terms = TermColumn.unbound(len(bindings.event))
-            if terms is None:
-                return None
-            parts.append(terms)
-        return TermColumn.concat(parts).take(order) if any(map(len, parts)) else None
-
-    def _codes(self, variable: str, order: RowSelection) -> Int32s:
-        """The codes of a variable in all rows, in order."""
-        parts = [
-            b.columns[variable]
-            if variable in b.columns
-            else np.full(len(b.event), UNBOUND, np.int32)
-            for _, b in self._parts
-        ]
-        codes = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        return np.ascontiguousarray(codes[order])  # as kernels want it
-
-    def _column(self, codes: Int32s | None, event: Int64s) -> TermColumn:
-        if codes is None:
-            return TermColumn.unbound(len(event))
-        column = self._terms.shared(codes)
-        if column is None:
-            used, places = compacted(codes, len(self._terms))
-            column = TermColumn(places, self._strings(used))
-        return self._scoped(column, codes, event) if self._terms.base.has_blank else column
-
-    def _strings(self, used: Int32s) -> TextArray:
-        """The texts of codes; variables of several GPMs that have the same ones share them."""
-        for codes, texts in self._texts:
-            if np.array_equal(codes, used):
-                return texts
-        texts = self._terms.strings(used)
-        self._texts.append((used, texts))
-        return texts
-
-    def _numbers(self, known: TermColumn | None, codes: Int32s | None, size: int) -> NumberColumn:
-        if known is not None:
-            numbers = known.numbers
-            if numbers is not None:
-                return numbers
-            return doubles_of(known.codes, known.terms.to_pylist())
-        return NumberColumn.unknown(size) if codes is None else doubles_of(codes, self._terms)
-
-    def _scoped(self, column: TermColumn, codes: Int32s, event: Int64s) -> TermColumn:
-        """The column with the answer labels of the events' blank nodes."""
-        blank = may_be_blank(column.terms)
-        if not blank.any():
-            return column
-        rows = np.flatnonzero(codes >= 0)
-        rows = rows[blank[column.codes[rows]]]
-        if not len(rows):
-            return column
-        texts, events = column.objects(), self._events
-        made = (codes[rows] >= len(events.terms)).tolist()
-        for row, e, is_made in zip(rows.tolist(), event[rows].tolist(), made, strict=True):
-            time, k = int(events.time[e]), int(events.k[e])
-            labels = self._blank_nodes(e) if is_made else None
-            texts[row] = scoped_term(events.stream, time, k, texts[row], labels)
-        return TermColumn.of(texts.tolist())
-
-    def _blank_nodes(self, event: int) -> set[str]:
-        """The blank nodes of an event, also inside its triple terms."""
-        first, end = self._events.start[event : event + 2].tolist()
-        codes = np.concatenate([self._events.s[first:end], self._events.o[first:end]])
-        return {node for text in self._terms.take(codes) for node in blank_nodes(text)}
-
-
-def may_be_blank(terms: TextArray) -> Bools:
-    """Which of some terms are blank nodes or triple terms: they begin with `_` or `<<`."""
-    if not len(terms):
-        return np.zeros(0, np.bool_)
-    _, offsets, data = terms.buffers()
-    at = np.frombuffer(offsets, np.int64)[terms.offset : terms.offset + len(terms)]
-    texts = np.frombuffer(data, np.uint8)
-    first = texts[at]
-    may_be: Bools = (first == _UNDERSCORE) | ((first == _LESS) & (texts[at + 1] == _LESS))
-    return may_be
-
-
-def _except(bindings: EventSolutions, events: Sequence[int]) -> EventSolutions:
-    """The solutions of all but some events."""
-    kept = ~np.isin(bindings.event, events)
-    columns = {v: c[kept] for v, c in bindings.columns.items()}
-    return EventSolutions(bindings.event[kept], columns, bindings.terms)
-
-
-def without_private(bindings: EventSolutions, private: frozenset[str]) -> EventSolutions:
-    """The solutions without private variables, unless an event has several solutions."""
-    if not private or not len(bindings.event):
-        return bindings
-    columns = only(bindings.columns, [v for v in bindings.columns if v not in private])
-    event = bindings.event
-    if (event[1:] == event[:-1]).any():
-        several = are_several(bindings)
-        if several.any():
-            given = taken(only(bindings.columns, private), several)
-            told = {v: np.full(len(event), UNBOUND, np.int32) for v in given}
-            for variable, codes in given.items():
-                told[variable][several] = codes
-            columns = with_columns(columns, told)
-    return EventSolutions(bindings.event, columns, bindings.terms)
-
-
-def are_several(bindings: EventSolutions) -> Bools:
-    """The rows whose event has several solutions, in a family for one member."""
-    event, member = bindings.event, _members(bindings)
-    if member is None:
-        new = np.ones(len(event) + 1, np.bool_)
-        new[1:-1] = event[1:] != event[:-1]
-        return ~(new[1:] & new[:-1])
-    if not _some_repeat(event, member):
-        return np.zeros(len(event), np.bool_)
-    members = int(member.max()) + 1
-    _, which, counts = np.unique(event * members + member, return_inverse=True, return_counts=True)
-    several: Bools = counts[which] > 1
-    return several
-
-
-def _members(bindings: EventSolutions) -> Int32s | None:
-    """A number of the member of a family for each solution; None if it is of no family."""
-    if QUERY not in bindings.columns:
-        return None
-    members = known_terms(bindings.columns, QUERY)
-    return bindings.columns[QUERY] if members is None else members.codes
-
-
-def _some_repeat(event: Int64s, member: Int32s) -> bool:
-    """Whether a member has several solutions on an event; events ascend."""
-    return some_repeats(event, member, np.full(int(member.max()) + 1, -1))
-
-
-def distinct_solutions(bindings: EventSolutions) -> EventSolutions:
-    """The distinct solutions, as matches are a set."""
-    event = bindings.event
-    if len(event) < 2 or (np.diff(event) > 0).all():
-        return bindings
-    member = _members(bindings)
-    # The members of a family have one solution of most events each.
-    if member is not None and not _some_repeat(event, member):
-        return bindings
-    alone = np.ones(len(event) + 1, np.bool_)
-    alone[1:-1] = event[1:] != event[:-1]
-    kept = alone[1:] & alone[:-1]
-    rows = np.flatnonzero(~kept)  # the only ones whose columns are read
-    first = first_rows([event[rows], *taken(bindings.columns, rows).values()])
-    if len(first) == len(rows):
-        return bindings
-    kept[rows[first]] = True
-    return EventSolutions(event[kept], taken(bindings.columns, kept), bindings.terms)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import secrets
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -43,6 +43,7 @@ _INT = struct.Struct("<q")
 _SAME, _EACH = b"\1", b"\0"
 _MOST_MEDIA = 1000  # bytes of a media type
 _NO_TEXT = -1
+_PIECE, _MOST_RECORDS = 2**22, 4096  # bytes and records that are read together
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +343,22 @@ class StreamLog:
             collected.extend(chain.from_iterable(e for e in some if isinstance(e, MessageColumns)))
         reader.close()
         return collected
+
+    def newest_messages(self, most_bytes: int) -> Iterator[list[Message]]:
+        """The last committed messages, piece by piece, the last piece first.
+
+        After the first messages that the log ever had, an empty piece follows.
+        """
+        end, taken, size = self.log.end, 0, 64  # records
+        while end > self.log.first and taken < most_bytes:
+            begin = max(end - size, self.log.first)
+            messages = self.messages(begin, end)
+            yield messages
+            read = sum(len(message.payload) for message in messages)
+            size = max(1, min(_MOST_RECORDS, _PIECE * (end - begin) // max(read, 1)))
+            end, taken = begin, taken + read
+        if end == 0:
+            yield []
 
     def reader(self, index: int = 0) -> MessageReader:
         """Reads committed messages from an index on, while the log grows."""

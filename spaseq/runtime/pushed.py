@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from itertools import chain
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -16,7 +14,7 @@ from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.algebra.graph_changes import changes_of
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.collection_pause import collection_paused
-from spaseq.errors import RunError, UsageError
+from spaseq.errors import RunError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.plan import families as families_module
@@ -25,10 +23,9 @@ from spaseq.plan.rules.kept_groups import keeping_lasting
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.terms.term import Triple
-from spaseq.runtime.arrivals.passing_time import Watched
-from spaseq.runtime.job.chaining import RegisteredStream, reading_order
-from spaseq.runtime.possible_units import PossibleUnits
+from spaseq.runtime.job.chaining import RegisteredStream, order_with
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, may_fail, restored_unit
+from spaseq.runtime.running_units import RunningUnits
 from spaseq.runtime.unit_stages import Rows, StageFactory
 from spaseq.stages.maintained_graphs import MaintainedGraphs, MaintainedState
 
@@ -67,6 +64,7 @@ class PushedQueries:
         queries: all queries, in reading order.
         maintained: the graphs that they keep.
         graphs: what these are, and those that a query still reads.
+        running: what evaluates the queries that have not failed.
     """
 
     def __init__(
@@ -83,13 +81,9 @@ class PushedQueries:
         self._counters: dict[str, InstantCounter] = {}
         self.seconds: dict[str, float] = {}  # of work, by query or family
         self._suppressed = 0  # by queries that have gone
-        # How many queries run alone, by the key of their family; None until somebody asks.
-        self._alone_alike: Counter[object] | None = None
         self._suppressed_now: int | None = None  # as long as no unit is advanced
         self._muted_now: dict[str, int] | None = None  # likewise
         self._exceeded: Mapping[PushedQuery, Excess] | None = None  # the same
-        self._sources: dict[PushedUnit, frozenset[str]] | None = None  # see `sources`
-        self._groups: dict[frozenset[str], list[PushedUnit]] | None = None  # see `groups`
         self._failure: str | None = None  # why the state cannot be used any more
         self.graphs = MaintainedGraphs(how.versions, how.knowledge)
         queries = [self._query(plan) for plan in plans]
@@ -125,7 +119,7 @@ class PushedQueries:
             return
         others = [*(query.plan for query in self.queries), *coming]
         title = plan.identity.title
-        _in_order([other for other in others if other.identity.title != title], plan)
+        order_with([other for other in others if other.identity.title != title], plan)
 
     def add(self, plan: QueryPlan, instead: PushedQuery | None = None) -> None:
         """Take another query, perhaps in the place of one. It gets the events from now on.
@@ -140,7 +134,7 @@ class PushedQueries:
             self._connect_last(query, self._unit_for(query))
             return
         others = [query for query in self.queries if query is not instead]
-        plans, plan = _in_order([query.plan for query in others], plan)
+        plans, plan = order_with([query.plan for query in others], plan)
         query = self._query(plan)
         known = {id(each.plan): each for each in [*others, query]}
         if instead is not None:
@@ -151,13 +145,13 @@ class PushedQueries:
 
     def _is_chained(self, plan: QueryPlan) -> bool:
         """Whether a query makes a stream, or reads one that another makes."""
-        made = {iri for some in self._made.values() for iri in some}
+        made = {iri for some in self.running.made.values() for iri in some}
         read = {*plan.inputs.streams, *map(changes_of, plan.inputs.kbs)}
         return plan.identity.register is not None or not made.isdisjoint(read)
 
     def _unit_for(self, query: PushedQuery) -> PushedUnit:
         """What evaluates a query that is added; a family takes it, if there is one."""
-        family = next((unit for unit in self._units if unit.takes(query.plan)), None)
+        family = next((unit for unit in self.running if unit.takes(query.plan)), None)
         if family is not None:
             family.add(query)
         return family or self._begun(query) or self._alone(query)
@@ -179,13 +173,13 @@ class PushedQueries:
         (adopted,) = other.queries
         snapshot = other.unit(adopted).snapshot()
         plan = keeping_lasting(plan, plan.inputs.kbs)
-        plans, plan = _in_order([query.plan for query in self.queries], plan)
+        plans, plan = order_with([query.plan for query in self.queries], plan)
         query, new = self._query(plan), self.graphs.adopt(other.graphs)
         known = {id(each.plan): each for each in [*self.queries, query]}
         self._unit_of[query] = restored_unit(snapshot, [query], self._how)
         self._connect([known[id(each)] for each in plans])
         for iri in new:
-            for unit in self._readers.get(changes_of(iri), ()):
+            for unit in self.running.readers(changes_of(iri)):
                 self.graphs[iri].tell(unit)
 
     def _begun(self, query: PushedQuery) -> PushedUnit | None:
@@ -193,10 +187,7 @@ class PushedQueries:
         key = families_module.family_key(query.plan)
         if key is None or not self._families or may_fail(query.plan):
             return None
-        if self._alone_alike is None:
-            alone = (unit.queries[0].plan for unit in self._units if not unit.is_family)
-            self._alone_alike = Counter(map(families_module.family_key, alone))
-        if self._alone_alike[key] < thresholds.current.family_queries - 1:
+        if self.running.alone(key) < thresholds.current.family_queries - 1:
             return None
         family = families_module.family_begun_by(query.plan, self._how.options.is_unlimited)
         return None if family is None else PushedUnit({0: query}, self._how, family)
@@ -225,15 +216,8 @@ class PushedQueries:
         self._titled[query.plan.identity.title] = query
         self.queries.append(query)
         if len(unit.queries) == 1:  # the unit is new
-            self._units.append(unit)
-            if self._alone_alike is not None and not unit.is_family:
-                self._alone_alike[families_module.family_key(query.plan)] += 1
-            self._sources = self._groups = None
+            self.running.add(unit)
             self._suppressed_now = self._muted_now = self._exceeded = None
-            for iri in query.plan.inputs.streams:
-                self._readers.setdefault(iri, []).append(unit)
-                if iri in self._possible:
-                    self._possible[iri].add(unit)
 
     def _connect(self, queries: Sequence[PushedQuery]) -> None:
         """Let queries read their streams; they are in reading order."""
@@ -241,23 +225,20 @@ class PushedQueries:
         self._titled = {query.plan.identity.title: query for query in queries}
         self.maintained = {q.plan.maintained for q in queries if q.plan.maintained is not None}
         self._numbers = {query: number for number, query in enumerate(self.queries)}
-        # A family comes after the streams that its first member reads, and all read the same.
-        self._units = [*dict.fromkeys(self._unit_of[query] for query in self._running)]
-        self._alone_alike = None
-        self._sources = self._groups = None
         self._suppressed_now = self._muted_now = self._exceeded = None
-        self._readers: dict[str, list[PushedUnit]] = {}
-        self._possible: dict[str, PossibleUnits] = {}  # by stream, once it is asked for
-        for unit in self._units:
-            for iri in unit.queries[0].plan.inputs.streams:
-                self._readers.setdefault(iri, []).append(unit)
-        self._made: dict[PushedUnit, list[str]] = {}
-        for query in self._running:
+        running = [query for query in self.queries if query.failure is None]
+        made: dict[PushedUnit, list[str]] = {}
+        for query in running:
             if query.plan.identity.register is not None:
-                query.readers = self._readers.get(query.plan.identity.register, [])
+                made.setdefault(self._unit_of[query], []).append(query.plan.identity.register)
+        # A family comes after the streams that its first member reads, and all read the same.
+        units = dict.fromkeys(self._unit_of[query] for query in running)
+        self.running = RunningUnits(units, made)
+        for query in running:
+            if query.plan.identity.register is not None:
+                query.readers = self.running.readers(query.plan.identity.register)
                 if query.plan.maintained is not None:
                     query.readers = [self.graphs.of(query.plan.maintained), *query.readers]
-                self._made.setdefault(self._unit_of[query], []).append(query.plan.identity.register)
 
     def _query(self, plan: QueryPlan) -> PushedQuery:
         self._how.check(plan)
@@ -268,13 +249,9 @@ class PushedQueries:
             stream = RegisteredStream(iri, counter)
         return PushedQuery(plan, stream)
 
-    @property
-    def _running(self) -> list[PushedQuery]:
-        return [query for query in self.queries if query.failure is None]
-
     def leave_out(self, unit: PushedUnit, error: Exception) -> None:
         """Let the others go on without queries that have failed, or raise their error."""
-        last = self._units == [unit]
+        last = [*self.running] == [unit]
         if self._tolerated is Tolerated.NONE or (self._tolerated is Tolerated.OTHERS and last):
             raise error
         for query in unit.queries:
@@ -304,12 +281,7 @@ class PushedQueries:
     ) -> Found:
         """The solutions of one event of a stream, at an instant, of the graph `name`."""
         solutions: Found = []
-        units: Sequence[PushedUnit] = self._readers.get(iri, ())
-        if len(units) >= thresholds.current.template_queries:
-            if iri not in self._possible:
-                self._possible[iri] = PossibleUnits(iri, units)
-            units = self._possible[iri].of(triples)
-        for unit in units:
+        for unit in self.running.concerned(iri, triples):
             try:
                 rows = unit.match_event(iri, instant, name, triples)
             except Exception as error:
@@ -319,22 +291,13 @@ class PushedQueries:
                 solutions.append((unit, rows))
         return solutions
 
-    def units(self) -> Sequence[PushedUnit]:
-        """What is evaluated as one now, in reading order."""
-        return self._units
-
-    def readers(self, iri: str) -> Sequence[PushedUnit]:
-        """What reads a stream now."""
-        return [*self._readers.get(iri, ())]
-
     @collection_paused()
     def match_batch(self, batch: EventBatch) -> Found:
         """The solutions of many events."""
         solutions: Found = []
-        units = self._readers.get(batch.stream, ())
         index = VerticalPartition(batch)
         idle = self._how.idle(index)
-        for unit in units:
+        for unit in self.running.readers(batch.stream):
             at = time.perf_counter()
             try:
                 if idle >= {*unit.tables()}:
@@ -348,7 +311,7 @@ class PushedQueries:
     def change_graph(self, change: TimedChange) -> None:
         """Let a graph change; no event at or after the time of the change has come."""
         self._how.versions.add(change)
-        for unit in self._units:
+        for unit in self.running:
             unit.graphs_changed([change.graph])
 
     def drop_values(self, before: int) -> None:
@@ -357,7 +320,7 @@ class PushedQueries:
             self.graphs.settle(before)
         versions = self._how.versions
         if versions.have_changed and versions.drop(before):
-            for unit in self._units:
+            for unit in self.running:
                 unit.graphs_changed(versions.changed)
 
     def push(self, solutions: Found) -> None:
@@ -372,7 +335,7 @@ class PushedQueries:
         events that follow, none has the instant of one that came.
         """
         # The others sleep. This asks a thousand in less time than a method of each would take.
-        awake = (u for u in self._units if u.sequence.next_due <= watermark or u.holding)
+        awake = (u for u in self.running if u.sequence.next_due <= watermark or u.holding)
         answers = self._answers(awake, lambda unit: unit.advance(watermark, ahead))
         self.drop_values(watermark)
         return answers
@@ -381,57 +344,15 @@ class PushedQueries:
     def advance_streams(self, marks: Mapping[str, int]) -> list[tuple[int, Answer]]:
         """(number of the query, answer) of all answers that the watermarks of streams make certain.
 
-        A query waits for the streams that it reads only. A stream that nobody makes any more is
-        where the least of all streams is.
-
-        Args:
-            marks: by stream IRI the time (ms) at or before which no event follows.
+        `marks` has by stream IRI the time (ms) at or before which no event follows.
         """
-        due = self.due(marks)
+        due = self.running.due(marks)
         self._how.begin(due)
         # One by one: the answers of a query may wake those that read them.
-        awake = (u for u in self._units if u.sequence.next_due <= due[u] or u.holding)
+        awake = (u for u in self.running if u.sequence.next_due <= due[u] or u.holding)
         answers = self._answers(awake, lambda unit: unit.advance(due[unit], False))
         self.drop_values(min(marks.values()))
         return answers
-
-    def due(self, marks: Mapping[str, int]) -> dict[PushedUnit, int]:
-        """The watermark (ms) of each unit, in reading order."""
-        least = min(marks.values())
-        of_sources = {
-            sources: min(marks.get(iri, least) for iri in sources) for sources in self.groups()
-        }
-        return {unit: of_sources[sources] for unit, sources in self.sources().items()}
-
-    def sources(self) -> Mapping[PushedUnit, frozenset[str]]:
-        """The streams that each unit reads, or that those read whose streams it reads."""
-        if self._sources is None:
-            made: dict[str, frozenset[str]] = {}  # of registered streams
-            self._sources = {}
-            for unit in self._units:
-                streams = (made.get(iri, {iri}) for iri in unit.queries[0].plan.inputs.streams)
-                self._sources[unit] = streams_read = frozenset(chain.from_iterable(streams))
-                for iri in self._made.get(unit, ()):  # several may maintain one graph
-                    made[iri] = streams_read | made.get(iri, frozenset())
-        return self._sources
-
-    def groups(self) -> Mapping[frozenset[str], Sequence[PushedUnit]]:
-        """The units that have the same `sources`, in reading order."""
-        if self._groups is None:
-            self._groups = {}
-            for unit, sources in self.sources().items():
-                self._groups.setdefault(sources, []).append(unit)
-        return self._groups
-
-    def watched(self, marks: Mapping[str, int]) -> Watched:
-        """What waits for time, given where streams are; see `advance_streams`."""
-        due = self.due(marks)
-        groups = {
-            sources
-            for sources, units in self.groups().items()
-            if any(unit.sequence.waits_after(due[unit]) for unit in units)
-        }
-        return Watched(groups, frozenset(chain.from_iterable(groups)))
 
     def _add_seconds(self, unit: PushedUnit, since: float) -> None:
         """Count the time of work for a unit that began at a reading of the clock."""
@@ -441,7 +362,7 @@ class PushedQueries:
     @collection_paused()
     def close(self, open_end: int | None = None) -> list[tuple[int, Answer]]:
         """The remaining answers; all streams have ended. `open_end` is as for `SequenceStage`."""
-        return self._answers(self._units, lambda unit: unit.close(open_end))
+        return self._answers(self.running, lambda unit: unit.close(open_end))
 
     def _answers(
         self,
@@ -464,7 +385,7 @@ class PushedQueries:
         except BaseException as error:
             self._fail(error)
             raise
-        if len(self._units) < len(self.queries):  # a family's answers come together
+        if len(self.running) < len(self.queries):  # a family's answers come together
             numbered.sort(key=itemgetter(0))
         return numbered
 
@@ -472,7 +393,7 @@ class PushedQueries:
         """The partial matches whose windows have closed since the last call, query by query."""
         return [
             (self._numbers[unit.queries[0]], partial)
-            for unit in self._units
+            for unit in self.running
             if unit.queries[0].plan.levels
             for partial in unit.sequence.partials()
         ]
@@ -499,7 +420,7 @@ class PushedQueries:
     def exceeded(self) -> Mapping[PushedQuery, Excess]:
         """Which queries have had too many partial matches, and when."""
         if self._exceeded is None:
-            each = (unit.exceeded() for unit in self._units)
+            each = (unit.exceeded() for unit in self.running)
             self._exceeded = {query: excess for some in each for query, excess in some.items()}
         return self._exceeded
 
@@ -511,7 +432,7 @@ class PushedQueries:
 
     def snapshot(self) -> PushedState:
         """The state; all answers so far were certain."""
-        units = [([_title(q) for q in unit.queries], unit.snapshot()) for unit in self._units]
+        units = [([_title(q) for q in unit.queries], unit.snapshot()) for unit in self.running]
         failures = {_title(q): q.failure for q in self.queries if q.failure is not None}
         return units, failures, self.graphs.snapshot()
 
@@ -538,26 +459,6 @@ class PushedQueries:
             query.failure = failures.get(_title(query))
         self.graphs.restore(graphs)
         self._connect(self.queries)
-
-
-def _in_order(
-    others: Sequence[QueryPlan], plan: QueryPlan
-) -> tuple[Sequence[QueryPlan], QueryPlan]:
-    """The plans in reading order, and the last one as it reads the graphs of the others.
-
-    Raises:
-        UsageError: as from `reading_order`; or another one would have to read a graph otherwise.
-    """
-    plans = reading_order([*others, plan])
-    known = {id(other) for other in others}
-    new = [each for each in plans if id(each) not in known]
-    late = [each.identity.title for each in new if each.identity.title != plan.identity.title]
-    if late:
-        raise UsageError(
-            f"{plan.identity.title} maintains <{plan.maintained}>, which {', '.join(late)} reads "
-            "as a graph that does not change: begin with the query that maintains it"
-        )
-    return plans, new[0]
 
 
 def _note_failure(query: PushedQuery, reason: str) -> None:

@@ -21,10 +21,11 @@ from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.collection_pause import collection_paused
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.expr.columns import TermRows, filter_rows
+from spaseq.gpm.distinct_solutions import are_several, distinct_solutions
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.possible_events import ANY, NeededTriples, PossibleEvents
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.gpm.pattern_stage import PatternStage, are_several, distinct_solutions
+from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.gpm.solutions.joins import KeyIndex
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.lang import ast

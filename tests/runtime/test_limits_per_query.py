@@ -111,7 +111,7 @@ def test_limited_answers_do_not_depend_on_batches(seed: int, cuts: list[int]) ->
 def test_a_query_among_others_has_the_answers_of_its_own_limit(seed: int) -> None:
     given = events(seed, 20)
     engine = Engine(QUERIES, limit_per_event=LIMIT)
-    assert sum(unit.is_family for unit in engine._queries.units()) == 2
+    assert sum(unit.is_family for unit in engine._queries.running) == 2
     found = engine.push_many([("S", event) for event in given]) + engine.close()
     suppressed = 0
     for number, text in enumerate(QUERIES, 1):

@@ -31,7 +31,7 @@ def engine(queries: list[str], **options: Any) -> spaseq.Engine:
 
 
 def units(of: spaseq.Engine) -> list[str]:
-    return ["family" if unit.is_family else "query" for unit in of._queries._units]
+    return ["family" if unit.is_family else "query" for unit in of._queries.running]
 
 
 def found(of: spaseq.Engine, events: list[spaseq.Event], many: int = 1) -> list[tuple[str, Any]]:
@@ -137,7 +137,7 @@ def test_a_family_begins_with_the_member_unless_a_limit_counts_its_answers(
     early, late = engine(texts(), **options), engine([], **options)
     for number, text in enumerate(texts()):
         late.add(text, name=f"q{number}")
-    own = [each._queries._units[-1]._family for each in (early, late)]
+    own = [[*each._queries.running][-1]._family for each in (early, late)]
     assert [f is not None and f.begins_with_member for f in own] == [limit is None] * 2
 
 

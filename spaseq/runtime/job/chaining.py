@@ -134,6 +134,26 @@ def reading_order(
     return tuple(plans[n] for n in ordered)
 
 
+def order_with(
+    others: Sequence[QueryPlan], plan: QueryPlan
+) -> tuple[Sequence[QueryPlan], QueryPlan]:
+    """The plans in reading order, and the last one as it reads the graphs of the others.
+
+    Raises:
+        UsageError: as from `reading_order`; or another one would have to read a graph otherwise.
+    """
+    plans = reading_order([*others, plan])
+    known = {id(other) for other in others}
+    new = [each for each in plans if id(each) not in known]
+    late = [each.identity.title for each in new if each.identity.title != plan.identity.title]
+    if late:
+        raise UsageError(
+            f"{plan.identity.title} maintains <{plan.maintained}>, which {', '.join(late)} reads "
+            "as a graph that does not change: begin with the query that maintains it"
+        )
+    return plans, new[0]
+
+
 def _circle(plans: Sequence[QueryPlan], reads: list[frozenset[int]], waiting: list[int]) -> str:
     """The message that names a circle of queries."""
     path = [waiting[0]]

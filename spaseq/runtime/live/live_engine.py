@@ -149,7 +149,7 @@ class LiveEngine:
         """The time (ms) after all events, and after all windows, that readers of a graph got."""
         read = {
             iri
-            for unit, sources in self.queries.sources().items()
+            for unit, sources in self.queries.running.sources().items()
             if graph in unit.queries[0].plan.inputs.kbs
             for iri in sources & self._clocks.keys()
         }
@@ -250,7 +250,7 @@ class LiveEngine:
 
     def watched(self) -> Watched:
         """What waits for time after the last `advance`."""
-        return self.queries.watched(self.marks())
+        return self.queries.running.watched(self.marks())
 
     def advance(self) -> list[tuple[QueryPlan, Answer]]:
         """All answers that the clocks make final, each with its query."""
@@ -331,7 +331,7 @@ class LiveEngine:
             RunError: there is one, and no failure is tolerated.
         """
         by_title = {}
-        for unit in self.queries.units():
+        for unit in self.queries.running:
             for query, size in self._state_sizes(unit):
                 try:
                     check_size(self.limits, query.plan, 0, size, partial(_no_rows, query))

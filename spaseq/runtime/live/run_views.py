@@ -126,7 +126,7 @@ class QueryWaits:
 def waits_of(engine: LiveEngine, query: PushedQuery) -> QueryWaits:
     """What a query waits for after the last `advance`."""
     marks, unit = engine.marks(), engine.queries.unit(query)
-    mark_of = {iri: marks[iri] for iri in engine.queries.sources()[unit] if iri in marks}
+    mark_of = {iri: marks[iri] for iri in engine.queries.running.sources()[unit] if iri in marks}
     if not mark_of or not unit.sequence.waits_after(min(mark_of.values())):
         return QueryWaits()
     ends = sorted(answer.end[0] for answer in unit.foreseen(query, _FAR))
@@ -162,7 +162,7 @@ class StreamWaits:
         now, before, marks = (self._now(), at), self._looked, engine.marks()
         stood, known, self._since = self._stood, self._since, {}
         self._looked, self._stood = at, {}
-        for sources, units in engine.queries.groups().items():
+        for sources, units in engine.queries.running.groups().items():
             of_sources = {iri: marks[iri] for iri in sources if iri in marks}
             least = min(of_sources.values(), default=0)
             last, since = stood.get(sources, (None, now))

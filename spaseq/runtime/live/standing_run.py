@@ -40,8 +40,6 @@ from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
 T = TypeVar("T")
 
-_PIECE, _MOST_RECORDS = 2**22, 4096  # bytes and records of a log that are read together
-
 Outcome = Literal["added", "replaced", "told", "unchanged"]
 """`told`: only comments have changed, or the query is paused; nothing has begun anew."""
 
@@ -455,21 +453,8 @@ class StandingRun:
         return log.messages(max(begin, log.log.first), end)
 
     def newest_records(self, stream: str, most_bytes: int) -> Iterator[list[Message]]:
-        """The last messages of a stream that are logged, piece by piece, the last piece first.
-
-        After the first messages that the stream ever had, an empty piece follows.
-        """
-        log = self._loop.logs[self._iris[stream]]
-        end, taken, size = log.log.end, 0, 64  # records
-        while end > log.log.first and taken < most_bytes:
-            begin = max(end - size, log.log.first)
-            messages = log.messages(begin, end)
-            yield messages
-            read = sum(len(message.payload) for message in messages)
-            size = max(1, min(_MOST_RECORDS, _PIECE * (end - begin) // max(read, 1)))
-            end, taken = begin, taken + read
-        if end == 0:
-            yield []
+        """The last messages of a stream; see `StreamLog.newest_messages`."""
+        return self._loop.logs[self._iris[stream]].newest_messages(most_bytes)
 
     # --- health -----------------------------------------------------------------------------------
 

@@ -115,7 +115,7 @@ def test_state_beyond_a_limit_is_that_of_one_member_of_a_family() -> None:
     fed = Fed(delay_ms=0)
     job = Job(tuple(plans), (STREAM,), KnowledgeBase.empty())
     fed.engine = LiveEngine(job, fed.streams, StateLimits(rows=3), Tolerated.ALL)
-    (unit,) = fed.engine.queries.units()
+    (unit,) = fed.engine.queries.running
     assert len(unit.queries) == 9
     fed.feed([event(n, n, f"x{n}", "hot") for n in range(9)])
     fed.feed([event(n, n, "x8", state) for n, state in enumerate(states[1:], 10)])

@@ -82,7 +82,7 @@ def outcome(
     job = Job(tuple(PLANS), (STREAM,), KnowledgeBase.empty())
     streams = [LiveStream("S", STREAM, FileSourceSettings(max_ahead_ms=10**9))]
     engine = LiveEngine(job, streams, StateLimits(rows=most), Tolerated.ALL)
-    assert sum(unit.is_family for unit in engine.queries.units()) == 2
+    assert sum(unit.is_family for unit in engine.queries.running) == 2
     answers: dict[str, list[str]] = {}
     failures: dict[str, str] = {}
     for begin, end in pairwise([0, *cuts, len(payloads)]):

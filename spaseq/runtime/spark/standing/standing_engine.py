@@ -136,7 +136,7 @@ class StandingEngine(LiveEngine):
     def _definitions(self) -> set[int]:
         """The definitions that units have."""
         numbers = set()
-        for unit in self.queries.units():
+        for unit in self.queries.running:
             numbers |= {t.number for t in unit.tables() if isinstance(t, RemotePatterns)}
             if isinstance(unit.sequence, RemoteSequence):
                 numbers.add(unit.sequence.definition)
@@ -182,7 +182,7 @@ class StandingEngine(LiveEngine):
         for iri, entries in taken:
             readers = [
                 unit.sequence.reader(unit.tables())
-                for unit in self.queries.readers(iri)
+                for unit in self.queries.running.readers(iri)
                 if isinstance(unit.sequence, RemoteSequence)
             ]
             whole = TaskMessages(self._sources[iri], (), tuple(readers))
@@ -235,7 +235,7 @@ class StandingEngine(LiveEngine):
         """Give the solutions to the units that go on."""
         units = {
             unit.sequence.number: unit
-            for unit in self.queries.units()
+            for unit in self.queries.running
             if isinstance(unit.sequence, RemoteSequence)
         }
         failures = dict[int, Exception]()

@@ -200,7 +200,7 @@ def fed_at_random(both: Both, seed: int, count: int) -> int:
         size = chance.choice((1, 7, 40))
         both.feed(by_stream(given[at : at + size]))
         at += size
-        most = max(most, *(len(unit.queries) for unit in both.engines[1].queries.units()))
+        most = max(most, *(len(unit.queries) for unit in both.engines[1].queries.running))
         if chance.random() < 0.3:
             name = chance.choice([*QUERIES])
             if both.engines[0].queries.query_of(name) is None:
