@@ -11,13 +11,18 @@ if all partial matches that can be made of them are few beside the limit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from spaseq import thresholds
 from spaseq.automaton.batch.kernels.near_rows import FAR, note_near
+from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.program.nfa import Automaton, BracketLabel
 from spaseq.automaton.program.window import Counted, Window
+from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.waiting_limit import WaitingLimit
+from spaseq.automaton.sequencer import AnySequencer
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
@@ -336,3 +341,58 @@ def _by_time(time: Int64s) -> Int64s:
     if (time[1:] >= time[:-1]).all():
         return np.arange(len(time))
     return np.argsort(time, kind="stable")
+
+
+class LeftOutRows:
+    """The rows that the evaluator of a stage need not see; `looks` says whether any are sought."""
+
+    def __init__(
+        self, plan: QueryPlan, machine: Machine, sequencer: AnySequencer, limit: WaitingLimit | None
+    ) -> None:
+        self._by_member, self._sequencer = QUERY in plan.sequence.partition, sequencer
+        # Compiled evaluators take hopeless rows in less time than it takes to find them.
+        is_slow = isinstance(sequencer, PartitionSequencer)
+        self._hopeless = HopelessRows.of(plan, machine.window) if is_slow else None
+        self._unseen = None if limit is None else UnseenRows(plan, limit)
+        self.looks = self._hopeless is not None
+
+    def passed(self, until: int) -> None:
+        """Rows up to a time (ms) have come that were not looked at."""
+        if self._hopeless is not None:
+            self._hopeless.passed(until)
+
+    def restored(self) -> None:
+        """Rows have come before that nothing is known of."""
+        if self._hopeless is not None:
+            self._hopeless.restored()
+
+    def without(self, rows: SolutionBatch, watermark: int) -> SolutionBatch:
+        """The rows that may be in a match, and the others if they count for the limit."""
+        if self._hopeless is None:
+            return rows
+        if len(rows) and not self.has_room(len(rows), lambda: self._of_member(rows)):
+            self.passed(max(watermark, int(rows.time.max())))
+            return rows
+        return self._hopeless.without(rows, watermark)
+
+    def _of_member(self, rows: SolutionBatch) -> int:
+        """How many of some rows one query has at most."""
+        if not self._by_member:
+            return len(rows)
+        return int(np.bincount(rows.values[QUERY].codes + 1).max())
+
+    def has_room(self, count: int, of_member: Callable[[], int]) -> bool:
+        """Whether rows surely make no query exceed the limit on partial matches.
+
+        Args:
+            count: how many rows there are.
+            of_member: how many of them one query has at most.
+        """
+        unseen = self._unseen
+        if unseen is None:
+            return True
+        if unseen.asks_count:
+            self._sequencer.count_waiting()
+        if not unseen.are_few(count):
+            count = of_member()
+        return unseen.has_room and unseen.are_few(count)

@@ -1,4 +1,4 @@
-"""From a plan to the machine that its evaluator runs."""
+"""From a plan to the machine that its evaluator runs, and the limit on partial matches."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from spaseq.algebra.correlation import EVENT
 from spaseq.automaton.program.gpm_columns import CorrelatedColumns, GpmColumns
 from spaseq.automaton.run.machine import CorrelatedSolver, Machine
 from spaseq.automaton.run.waiting_limit import WaitingLimit
+from spaseq.lang.shapes import QUERY
+from spaseq.options import StageOptions
 from spaseq.plan.evaluators import consumes, program_of, selects
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 
@@ -40,6 +42,14 @@ def machine_of(
         solve=solve,
         waiting=waiting,
     )
+
+
+def waiting_limit(plan: QueryPlan, options: StageOptions) -> WaitingLimit | None:
+    """The limit on the partial matches of a query, or of each member of a family."""
+    most, partition = options.most_waiting, plan.sequence.partition
+    if most is None:
+        return None
+    return WaitingLimit(most, partition.index(QUERY) if QUERY in partition else None, most)
 
 
 def _columns(gpm: GpmPlan) -> GpmColumns:

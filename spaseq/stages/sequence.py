@@ -11,8 +11,6 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, NoReturn
 
-import numpy as np
-
 from spaseq import thresholds
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.batch.match_builder import TooManyMatches
@@ -24,15 +22,12 @@ from spaseq.automaton.run.waiting_limit import Excess, Member, WaitingLimit
 from spaseq.automaton.sequencer import sequencer
 from spaseq.budget import Budget, spending
 from spaseq.collection_pause import collection_paused
-from spaseq.errors import OtherStateError, RunError
 from spaseq.expr.errors import ExpressionError
 from spaseq.expr.uses import calls_functions
 from spaseq.gpm.correlated import CorrelatedEvaluator
-from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import EARLIEST, Values
 from spaseq.lang import ast
-from spaseq.lang.shapes import QUERY
 from spaseq.limits import Limits
 from spaseq.options import StageOptions
 from spaseq.plan.evaluators import limits
@@ -44,8 +39,8 @@ from spaseq.stages.answer_filters import AnswerFilters, Answering
 from spaseq.stages.answers import MOST_BYTES
 from spaseq.stages.canonical_rows import CanonicalRows
 from spaseq.stages.columnar_answers import ColumnarAnswers, can_be_columns
-from spaseq.stages.hopeless_rows import HopelessRows, UnseenRows
-from spaseq.stages.machine_of_plan import machine_of
+from spaseq.stages.hopeless_rows import LeftOutRows
+from spaseq.stages.machine_of_plan import machine_of, waiting_limit
 from spaseq.stages.reorder_buffer import ReorderBuffer
 from spaseq.storage.safe_pickles import BROKEN
 
@@ -54,14 +49,6 @@ if TYPE_CHECKING:
     from spaseq.stages.partial_stage import PartialStage
     from spaseq.windows.window_operator import WindowOperator
 
-
-__all__ = ["PatternStage", "SequenceStage"]
-
-STATE_VERSION = 6
-"""Version of the state that `SequenceStage.snapshot` writes."""
-
-OLDEST_STATE = 4
-"""The oldest version that `SequenceStage.restore` reads."""
 
 EVER = 2**63 - 1
 """Later than every time (ms)."""
@@ -84,7 +71,7 @@ class SequenceStage:
     that HAVING, the selection strategy, AFTER MATCH and DISTINCT leave. Correlated GPMs are
     evaluated here: they read `knowledge`, and `on_bad` is called for each event that an endpoint
     gave no answer for. `filters` makes what takes the place of the query's `AnswerFilters`, given
-    the limit that it must apply.
+    the limit that it must apply. `left_out` are rows that the evaluator need not see.
     """
 
     def __init__(
@@ -102,7 +89,7 @@ class SequenceStage:
         window_of = None if self._windows is None else self._windows.graphs.event_of
         self._correlated = CorrelatedEvaluator(plan, known, on_bad, options.limits, window_of)
         limit, in_evaluator = options.limit_per_event, limits(plan)
-        self._limit = _waiting_limit(plan, options)
+        self._limit = waiting_limit(plan, options)
         solve, in_machine = self._correlated.solve, limit if in_evaluator else None
         self._machine = machine_of(plan, solve, in_machine, self._limit)
         self._sequencer = sequencer(self._machine)
@@ -113,8 +100,7 @@ class SequenceStage:
         self._columnar = (
             ColumnarAnswers(plan, self._machine) if can_be_columns(plan, limit) else None
         )
-        self._hopeless = self._leaving_out()
-        self._unseen = None if self._limit is None else UnseenRows(plan, self._limit)
+        self.left_out = LeftOutRows(plan, self._machine, self._sequencer, self._limit)
         self._partial = _partial(plan, self._correlated.solve)
         self._changing = _changing(plan, known, on_bad, options.limits)
         if self._changing is not None:
@@ -235,8 +221,8 @@ class SequenceStage:
         elif events:
             self._events = [e for e in self._events if e.time > until]
         if not self._buffer and len(events) <= thresholds.current.single_events:
-            if self._hopeless is not None:
-                self._hopeless.passed(max([watermark, *(e.time for e in events)]))
+            if self.left_out.looks:
+                self.left_out.passed(max([watermark, *(e.time for e in events)]))
             if self._partial is not None:
                 self._partial.run_events(events, watermark)
             if self._canonical is not None:
@@ -267,8 +253,7 @@ class SequenceStage:
         """The answers that rows give; they come after all rows so far."""
         if self._partial is not None:
             self._partial.run(rows, watermark)
-        if self._hopeless is not None:
-            rows = self._without_hopeless(self._hopeless, rows, watermark)
+        rows = self.left_out.without(rows, watermark)
         if self._canonical is not None:
             rows = self._canonical.rows(rows)
         return self._answers(rows, watermark)
@@ -337,47 +322,6 @@ class SequenceStage:
         except TooManyMatches as error:
             raise self._filters.too_many(error.events) from None
         return answers
-
-    def _leaving_out(self) -> HopelessRows | None:
-        """What leaves out rows; compiled evaluators take them in less time."""
-        if not isinstance(self._sequencer, PartitionSequencer):
-            return None
-        return HopelessRows.of(self._plan, self._machine.window)
-
-    def _without_hopeless(
-        self, hopeless: HopelessRows, rows: SolutionBatch, watermark: int
-    ) -> SolutionBatch:
-        """The rows that may be in a match, and the others if they count for a limit."""
-        if len(rows) and not self._are_few(rows):
-            hopeless.passed(max(watermark, int(rows.time.max())))
-            return rows
-        return hopeless.without(rows, watermark)
-
-    def _are_few(self, rows: SolutionBatch) -> bool:
-        """Whether some rows surely cannot make the query exceed a limit."""
-
-        def of_member() -> int:
-            if QUERY not in self._plan.sequence.partition:
-                return len(rows)
-            return int(np.bincount(rows.values[QUERY].codes + 1).max())
-
-        return self.has_room(len(rows), of_member)
-
-    def has_room(self, count: int, of_member: Callable[[], int]) -> bool:
-        """Whether rows surely make no query exceed the limit on partial matches.
-
-        Args:
-            count: how many rows there are.
-            of_member: how many of them one query has at most.
-        """
-        unseen = self._unseen
-        if unseen is None:
-            return True
-        if unseen.asks_count:
-            self._sequencer.count_waiting()
-        if not unseen.are_few(count):
-            count = of_member()
-        return unseen.has_room and unseen.are_few(count)
 
     def _columns_of(self, events: list[EventRows]) -> SolutionBatch:
         rows, patterns = [row for event in events for row in event.rows()], self._plan.patterns
@@ -491,7 +435,7 @@ class SequenceStage:
             state.append(self._windows.snapshot())
         if self.exceeded:
             state.append([(m, *each.instant, each.count) for m, each in self.exceeded.items()])
-        head = STATE_VERSION, self._plan.signature.fingerprint
+        head = state_pickles.STATE_VERSION, self._plan.signature.fingerprint
         return state_pickles.dumps(head, tuple(state), self._machine)
 
     def take_buffer(self) -> list[SolutionBatch]:
@@ -509,11 +453,11 @@ class SequenceStage:
         try:
             self._restore(snapshot)
         except BROKEN as error:
-            raise _damaged(self._plan, error) from error
+            raise state_pickles.damaged(self._plan, error) from error
 
     def _restore(self, snapshot: bytes) -> None:
         pickled = state_pickles.StatePickle(snapshot)
-        _check_head(pickled.head(), self._plan)
+        pickled.check_head(self._plan)
         sequence, buffer, skips, left_out, *more = pickled.state(self._machine)
         self._sequencer.restore(sequence)
         if self._partial is not None:
@@ -529,35 +473,8 @@ class SequenceStage:
         self._buffer.take_all()
         for rows in buffer:
             self._buffer.push(rows)
-        if self._hopeless is not None:
-            self._hopeless.restored()
+        self.left_out.restored()
         self._filters.restore(skips, left_out)
-
-
-def check_head(snapshot: bytes, plan: QueryPlan) -> None:
-    """OtherStateError if a snapshot of a stage is of another plan; RunError if it is damaged."""
-    try:
-        _check_head(state_pickles.StatePickle(snapshot).head(), plan)
-    except BROKEN as error:
-        raise _damaged(plan, error) from error
-
-
-def _damaged(plan: QueryPlan, error: BaseException) -> RunError:
-    return RunError(f"the state of query {plan.identity.name} is damaged: {error}")
-
-
-def _check_head(head: state_pickles.Head, plan: QueryPlan) -> None:
-    version, fingerprint = head
-    if not isinstance(version, int) or not OLDEST_STATE <= version <= STATE_VERSION:
-        raise OtherStateError(
-            f"snapshot format {version} cannot be read; "
-            f"this version reads {OLDEST_STATE} to {STATE_VERSION}"
-        )
-    if fingerprint != plan.signature.fingerprint:
-        raise OtherStateError(
-            f"the state is of another query than {plan.identity.name}, or of a version of spaseq "
-            "that runs it with another evaluator: begin again without the state"
-        )
 
 
 # Few queries need what these functions import.
@@ -589,14 +506,6 @@ def _changing(
     from spaseq.stages.changing_knowledge import ChangingKnowledge
 
     return ChangingKnowledge(plan, knowledge, on_bad, limits)
-
-
-def _waiting_limit(plan: QueryPlan, options: StageOptions) -> WaitingLimit | None:
-    """The limit on the partial matches of a query, or of each member of a family."""
-    most, partition = options.most_waiting, plan.sequence.partition
-    if most is None:
-        return None
-    return WaitingLimit(most, partition.index(QUERY) if QUERY in partition else None, most)
 
 
 def _expressions(plan: QueryPlan) -> Iterator[ast.Expr]:

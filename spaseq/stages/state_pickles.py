@@ -10,8 +10,16 @@ import pickle
 from typing import Any, TypeAlias, cast
 
 from spaseq.automaton.run.machine import Machine
+from spaseq.errors import OtherStateError, RunError
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.storage.checksums import sealed, unsealed
-from spaseq.storage.safe_pickles import ForeignName, SafePickler, SafeUnpickler, whole
+from spaseq.storage.safe_pickles import BROKEN, ForeignName, SafePickler, SafeUnpickler, whole
+
+STATE_VERSION = 6
+"""Version of the state that a stage writes."""
+
+OLDEST_STATE = 4
+"""The oldest version that a stage reads."""
 
 STATE_CLASSES = frozenset(
     {
@@ -89,6 +97,25 @@ class StatePickle:
             pass
         return _OLDER, ""
 
+    def check_head(self, plan: QueryPlan) -> None:
+        """Read the head, which must name this plan, and a format that can be read.
+
+        Raises:
+            OtherStateError: it does not.
+            any of `safe_pickles.BROKEN`: it is no snapshot.
+        """
+        version, fingerprint = self.head()
+        if not isinstance(version, int) or not OLDEST_STATE <= version <= STATE_VERSION:
+            raise OtherStateError(
+                f"snapshot format {version} cannot be read; "
+                f"this version reads {OLDEST_STATE} to {STATE_VERSION}"
+            )
+        if fingerprint != plan.signature.fingerprint:
+            raise OtherStateError(
+                f"the state is of another query than {plan.identity.name}, or of a version of "
+                "spaseq that runs it with another evaluator: begin again without the state"
+            )
+
     def state(self, machine: Machine) -> tuple[Any, ...]:
         """The state, which refers to a machine; call `head` first.
 
@@ -97,6 +124,19 @@ class StatePickle:
         """
         load = _StateUnpickler(self._data, machine).load
         return cast("tuple[Any, ...]", whole(load, self._data))
+
+
+def check_head(snapshot: bytes, plan: QueryPlan) -> None:
+    """OtherStateError if a snapshot of a stage is of another plan; RunError if it is damaged."""
+    try:
+        StatePickle(snapshot).check_head(plan)
+    except BROKEN as error:
+        raise damaged(plan, error) from error
+
+
+def damaged(plan: QueryPlan, error: BaseException) -> RunError:
+    """The error that a snapshot of a stage cannot be read."""
+    return RunError(f"the state of query {plan.identity.name} is damaged: {error}")
 
 
 class _StatePickler(SafePickler):

@@ -211,7 +211,7 @@ class UnitSequence:
         if not self._is_limited:
             return False
         count = len(waiting) + len(rows)
-        return not self._stage.has_room(count, lambda: waiting.most_of_member(rows))
+        return not self._stage.left_out.has_room(count, lambda: waiting.most_of_member(rows))
 
     def _closed(self, open_end: int | None) -> Sequence[Answer]:
         if open_end is not None and self._waiting is None:

@@ -16,6 +16,7 @@ import spaseq
 from spaseq.algebra.answers import PartialAnswer
 from spaseq.compile import compile_query
 from spaseq.errors import UsageError
+from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import FollowOptions
 from spaseq.plan.planning_options import CompileOptions
@@ -27,7 +28,7 @@ from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark import bounded as bounded
 from spaseq.runtime.spark.following.follow import follow
 from spaseq.sources.files import FileSource
-from spaseq.stages.sequence import PatternStage, SequenceStage
+from spaseq.stages.sequence import SequenceStage
 from tests.language import tables
 from tests.language.tables import Row
 from tests.runtime.machines import put

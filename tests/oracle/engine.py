@@ -16,6 +16,7 @@ from spaseq.automaton.program import repetitions
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.compile import check_query
 from spaseq.errors import QueryError, UsageError
+from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
@@ -28,7 +29,7 @@ from spaseq.plan.query_plan import EvaluatorName, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
-from spaseq.stages.sequence import PatternStage, SequenceStage
+from spaseq.stages.sequence import SequenceStage
 from tests.oracle.model import Streamset
 from tests.oracle.patterns import nt
 from tests.thresholds import forced

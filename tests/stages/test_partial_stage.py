@@ -11,6 +11,7 @@ import pytest
 from spaseq.algebra.answers import PartialAnswer
 from spaseq.automaton.batch.match_builder import among
 from spaseq.compile import compile_query
+from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -18,7 +19,7 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.stages.live_matches import LiveMatches
 from spaseq.stages.numbered_levels import NumberedLevels
-from spaseq.stages.sequence import PatternStage, SequenceStage
+from spaseq.stages.sequence import SequenceStage
 from tests.sizes import sizes
 
 STREAMS = ("http://e/s", "http://e/t")

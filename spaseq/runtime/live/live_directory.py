@@ -26,7 +26,7 @@ from spaseq.runtime.arrivals.checked_json import damaged, read_json
 from spaseq.runtime.live.graph_changes import MOST_BYTES, KeptGraphs, OnFiles
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
 from spaseq.runtime.live.query_changes import Planner
-from spaseq.stages.sequence import STATE_VERSION
+from spaseq.stages.state_pickles import STATE_VERSION
 from spaseq.storage import directory_lock
 from spaseq.storage.checksums import with_checksum_line
 from spaseq.storage.durable_files import write_durably

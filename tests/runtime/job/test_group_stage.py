@@ -8,13 +8,13 @@ from random import Random
 import spaseq
 from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
+from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.load import load_kb
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.runtime.job.chaining import GroupStage, QueryGroup, QueryGroups, reading_order
 from spaseq.stages.query_units import QueryUnits
-from spaseq.stages.sequence import PatternStage
 from tests.construct.test_differential import chain, inputs
 from tests.oracle.choices import seeded
 from tests.oracle.patterns import nt

@@ -39,7 +39,7 @@ from spaseq.runtime.spark.stages.standing_tasks import packed
 from spaseq.runtime.spark.standing.stage_jobs import StageJobs
 from spaseq.runtime.unit_stages import MatchingStage, Rows, StageFactory, UnitStage
 from spaseq.stages.query_units import split_key
-from spaseq.stages.sequence import check_head
+from spaseq.stages.state_pickles import check_head
 from spaseq.stages.unit_sequence import EMPTY_STATE, FoundAnswers
 
 

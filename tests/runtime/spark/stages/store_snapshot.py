@@ -10,7 +10,7 @@ import json
 from unittest.mock import patch
 
 from spaseq.runtime.spark.stages import bucket_state
-from spaseq.stages.sequence import STATE_VERSION
+from spaseq.stages.state_pickles import STATE_VERSION
 from tests.runtime.spark.stages.test_bucket_state import EVALUATORS, STORED, evaluator_plan, written
 from tests.thresholds import forced
 

@@ -20,6 +20,7 @@ from spaseq.algebra.answers import Answer
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import RunError
+from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.options import StateLimits
@@ -33,7 +34,8 @@ from spaseq.runtime.spark.stages import bucket_state
 from spaseq.runtime.spark.stages.bucket_state import STATE_FORMAT, BucketState, Entry, WarmStage
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.stages.query_units import QueryUnits
-from spaseq.stages.sequence import OLDEST_STATE, STATE_VERSION, PatternStage, SequenceStage
+from spaseq.stages.sequence import SequenceStage
+from spaseq.stages.state_pickles import OLDEST_STATE, STATE_VERSION
 from spaseq.storage.checksums import sealed
 from tests.runtime.machines import HEAD, IRIS, KEYED, UNKEYED
 from tests.thresholds import Force
