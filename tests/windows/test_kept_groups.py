@@ -344,7 +344,7 @@ def test_an_engine_takes_a_family_of_thresholds_as_one_query() -> None:
     found = []
     for disable, units in ([], 1), (["query-families"], 8):
         engine = spaseq.Engine(texts, disable=disable)
-        assert len(engine._queries._units) == units
+        assert len(engine._queries.running) == units
         made = [m for event in events for m in engine.push_many([("S", event)])]
         made += engine.close()
         found.append(sorted(repr((m.query, comparable(m.answer))) for m in made))
