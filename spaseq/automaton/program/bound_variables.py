@@ -17,6 +17,11 @@ def last_time(gpm: str) -> str:
     return f"{EVENT_TIME} {gpm}"
 
 
+def last_step(operand: int) -> str:
+    """The name of the time of the last step of an operand of `&` or AND, as of a variable."""
+    return f"{EVENT_TIME} {operand}"
+
+
 @record
 class BoundVariables:
     """Variables by state: bound on every path to it, and bound on some path.

@@ -80,6 +80,7 @@ class Edge:
     `together`: it takes a solution of the instant at which the state before it was reached.
     `operands` are the operands of `&` and AND, by number, that have it as a step. What it passes
     and leaves begins at the last step of the operand `after`; None: at the last step of the run.
+    `gap_ms`: how long after the step of `after` it may be; `join` bounds the time since the run's.
     `apart`: how many steps before it are those whose events it must not share.
     """
 
@@ -94,6 +95,7 @@ class Edge:
     together: bool = False
     operands: tuple[int, ...] = ()
     after: int | None = None
+    gap_ms: int | None = None
     apart: tuple[int, ...] = ()
 
     def checked_within(self, untils: Collection[int]) -> bool:

@@ -159,13 +159,6 @@ class OperandPlaces:
         loops = any(action.repeat in self._untils for action in way.actions)
         if way.negations or loops or any(not left.forestalls for left in way.exits):
             self.is_checked = True
-        if (
-            self._kind == "AND"
-            and isinstance(way, Edge)
-            and way.join is not None
-            and way.join.gap_ms is not None
-        ):
-            raise NotOrdered("an operator within AND bounds a gap")
 
     def _to_come(self, state: int, way: OperandWay | None = None) -> frozenset[str]:
         """The variables that the ways from a state on may bind."""

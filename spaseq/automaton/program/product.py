@@ -317,6 +317,9 @@ class Product:
         edge, operand, begins = step.edge, self._operands[step.operand], step.source == 0
         own = (replace(a, opens=True) for a in edge.actions) if begins else edge.actions
         after = operand if edge.after is None and not begins else edge.after
+        gap_ms = edge.gap_ms
+        if self._kind == "AND" and edge.join is not None and edge.join.gap_ms is not None:
+            gap_ms = edge.join.gap_ms
         return Edge(
             len(self._edges),
             label,
@@ -327,6 +330,7 @@ class Product:
             (*exits, *(left for left in edge.exits if not left.forestalls)),
             operands=(operand, *edge.operands),
             after=after,
+            gap_ms=gap_ms,
         )
 
     def _join(self, move: _Move) -> SequenceOperator:

@@ -71,6 +71,7 @@ from spaseq.automaton.registers.loop_tests import (
     of_count,
     one_more,
     running_aggregate,
+    since_last_step,
     within_reach,
     without_greedy_ends,
 )
@@ -367,6 +368,7 @@ class _Testing:
         """
         tests: list[EdgeTest | AskedTest] = [*map(of_count, edge.counts)]
         tests += self._joins(source, take)
+        tests += since_last_step(edge)
         conditions, asked = self._gpms[take.gpm].conditions, [*self._joins_if_bound(source, take)]
         of_whole = list[ast.Expr]()
         for condition in conditions if take.conditions is None else take.conditions:

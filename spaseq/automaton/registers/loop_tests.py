@@ -21,8 +21,9 @@ from spaseq.automaton.program.alternatives import (
     NotSingle,
     alternative_edges,
 )
+from spaseq.automaton.program.bound_variables import EVENT_TIME, last_step
 from spaseq.automaton.program.counters import CountTest
-from spaseq.automaton.program.nfa import Acceptance, Automaton, GreedyExit, Program, State
+from spaseq.automaton.program.nfa import Acceptance, Automaton, Edge, GreedyExit, Program, State
 from spaseq.automaton.registers.compiled.edge_tests import AnyTests, EdgeTest, Number, Running
 from spaseq.lang import ast
 from spaseq.lang.sequence import SequenceOperator
@@ -156,6 +157,13 @@ def within_reach(join: SequenceOperator | None) -> Iterator[EdgeTest]:
     if join is not None and join.gap_ms is not None:
         time = Number("", measure="time")
         yield EdgeTest(time, "<=", replace(time, plus=join.gap_ms))
+
+
+def since_last_step(edge: Edge) -> Iterator[EdgeTest]:
+    """The test of the gap after the last step of an operand of AND."""
+    if edge.gap_ms is not None and edge.after is not None:
+        last = Number(last_step(edge.after), offset_ms=edge.gap_ms)
+        yield EdgeTest(Number(EVENT_TIME, offset_ms=0), "<=", last)
 
 
 def is_unmarked(mark: Number) -> EdgeTest:

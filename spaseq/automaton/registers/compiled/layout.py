@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spaseq.automaton.batch.kernels.comparisons import CODES
-from spaseq.automaton.program.bound_variables import last_time
+from spaseq.automaton.program.bound_variables import last_step, last_time
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, Edge
 from spaseq.automaton.registers.compilable_runs import MOST_EDGES, TestedClosing, TestedEdge
@@ -112,7 +112,8 @@ def program_arrays(
     """
     rows = _EdgeRows(numbers, registers, asked)
     for edge in edges:
-        rows.add(edge, (*gpms[edge.take.gpm].variables, last_time(edge.take.name)))
+        times = last_time(edge.take.name), *map(last_step, edge.edge.operands)
+        rows.add(edge, (*gpms[edge.take.gpm].variables, *times))
     for _ in closings:
         rows.add_closing()
     table = rows.table()  # before the tests of negated GPMs, which belong to no edge's range

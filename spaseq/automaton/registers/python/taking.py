@@ -24,9 +24,12 @@ class Taker:
 
     def taken(self, wait: WaitingRun, rows: Iterable[Row], moment: MeasuredInstant) -> list[Run]:
         """The runs that follow when a waiting run takes each of some solutions."""
-        run, join = wait.run, wait.edge.join
-        gap = join.gap_ms if join is not None else None
-        if gap is not None and run.last is not None and moment.instant[0] - run.last[0] > gap:
+        run, edge, time = wait.run, wait.edge, moment.instant[0]
+        gap = edge.join.gap_ms if edge.join is not None else None
+        if gap is not None and run.last is not None and time - run.last[0] > gap:
+            return []
+        own = edge.gap_ms  # of an operand
+        if own is not None and edge.after is not None and time - run.lasts[edge.after][0] > own:
             return []
         taking, results = self._machine.takes[wait.edge.id], []
         if taking.correlation is not None:
