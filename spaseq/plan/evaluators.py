@@ -7,7 +7,7 @@ from typing import get_args
 
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.any_order import in_every_order
-from spaseq.automaton.program.contiguous import NotContiguous, contiguous
+from spaseq.automaton.program.contiguous import NotContiguous, contiguous, contiguous_around
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.inlined import inlined
 from spaseq.automaton.program.nfa import Program
@@ -136,7 +136,7 @@ def program_of(plan: QueryPlan) -> Program:
     if plan.sequence.evaluator.name == "compiled-registers":
         return _by_registers(plan)
     if plan.sequence.evaluator.name == "registers" and obstacle_of_correlation(plan) is None:
-        return inlined(_in_every_order(plan))
+        return inlined(_in_every_order(plan, plan.sequence.program))
     return plan.sequence.program
 
 
@@ -146,18 +146,20 @@ def _by_registers(plan: QueryPlan) -> Program:
     Raises:
         NotContiguous: the strategy is STRICT, and no program finds its matches only.
     """
-    program = _in_every_order(plan)
-    return inlined(contiguous(program) if plan.answers.strategy == "STRICT" else program)
+    program = plan.sequence.program
+    if plan.answers.strategy == "STRICT":
+        return inlined(contiguous(_in_every_order(plan, contiguous_around(program))))
+    return inlined(_in_every_order(plan, program))
 
 
-def _in_every_order(plan: QueryPlan) -> Program:
-    """The program of a plan without the brackets with AND that may be ways of their own."""
+def _in_every_order(plan: QueryPlan, program: Program) -> Program:
+    """A program of a plan without the brackets with AND that may be ways of their own."""
     first = len(plan.inputs.streams)
     streams = [
         (*gpm.streams, *(first + source.window for source in gpm.windows))
         for gpm in plan.patterns.gpms
     ]
-    return in_every_order(plan.sequence.program, _columns(plan), streams)
+    return in_every_order(program, _columns(plan), streams)
 
 
 def selects(plan: QueryPlan) -> bool:

@@ -4,6 +4,9 @@ Each step of such a match takes the next instant of the partition, whatever oper
 it. So every operator becomes `,`, and keeps its bound on the gap. A negated step between two steps
 then finds no instant to match at, unless the other operand of a bracket takes one. One more
 repetition of a greedy loop may come later.
+
+The events of two operands of `&` or AND may alternate, so operators in them are left alone until
+the bracket is one with alternatives of all orders (`any_order`).
 """
 
 from __future__ import annotations
@@ -17,6 +20,11 @@ class NotContiguous(Exception):
     """The instants of a match may be consecutive though its steps are not. The message says why."""
 
 
+def contiguous_around(program: Program) -> Program:
+    """A program with the same matches whose instants are consecutive, before `any_order`."""
+    return _Contiguous(program, leaves_operands=True).program()
+
+
 def contiguous(program: Program) -> Program:
     """The program that finds the matches of another one whose instants are consecutive.
 
@@ -27,8 +35,8 @@ def contiguous(program: Program) -> Program:
 
 
 class _Contiguous:
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    def __init__(self, program: Program, leaves_operands: bool = False) -> None:
+        self._program, self._leaves_operands = program, leaves_operands
         self._edges = [*program.edges]
 
     def program(self) -> Program:
@@ -54,5 +62,7 @@ class _Contiguous:
         if not isinstance(label, BracketLabel):
             return label
         if label.kind != "|":
-            raise NotContiguous(f"the operands of `{label.kind}` may alternate")
+            if self._leaves_operands:
+                return label
+            raise NotContiguous(label.obstacle)
         return replace(label, operands=tuple(map(self._automaton, label.operands)))

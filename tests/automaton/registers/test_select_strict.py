@@ -38,6 +38,8 @@ def strict(sequence: str, within: str = "40 SECONDS", rest: str = "") -> str:
         ("A: G{1,3}", "5 EVENTS"),
         ("A;[1 SECONDS] B: C?", "10 SECONDS TUMBLING"),
         ("A, B: C", "40 SECONDS"),
+        ("A; (B AND C)", "40 SECONDS"),
+        ("A; (B; C AND N)", "40 SECONDS"),
     ],
 )
 def test_long_streams(sequence: str, within: str, keys: int) -> None:
@@ -74,10 +76,22 @@ def test_the_planner_chooses_it(sequence: str) -> None:
     assert isinstance(stage._sequencer, RunSequencer)
 
 
+@pytest.mark.parametrize("between", [False, True])
+def test_a_conjunction_takes_the_next_instants(between: bool) -> None:
+    def event(time: int, stream: int, name: str, value: int) -> Event:
+        return Event(time, 0, stream, {name: solutions(Random(1), name, integer(value), 1)})
+
+    events = [event(0, 0, "A", 50), event(1000, 0, "B", 60), event(1000, 1, "C", 40)]
+    if between:
+        events.insert(1, event(500, 0, "B", 60))
+    compiled, python = plans(strict("A; (B & C)"))
+    assert len(agreed(compiled, python, events, restarts=[0])) == int(not between)
+
+
 def test_operands_that_may_alternate() -> None:
-    evaluator = compile_query(strict("A; (B AND C)")).sequence.evaluator
+    evaluator = compile_query(strict("A; (B; C AND C; B)")).sequence.evaluator
     assert evaluator.name == "registers"
-    assert "the operands of `AND` may alternate" in evaluator.reason
+    assert "what comes next in an operand of AND depends on the other one" in evaluator.reason
 
 
 def pairs(count: int, keys: bool = False) -> list[Event]:

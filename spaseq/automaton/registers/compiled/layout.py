@@ -112,8 +112,7 @@ def program_arrays(
     """
     rows = _EdgeRows(numbers, registers, asked)
     for edge in edges:
-        times = last_time(edge.take.name), *map(last_step, edge.edge.operands)
-        rows.add(edge, (*gpms[edge.take.gpm].variables, *times))
+        rows.add(edge, _bound(edge, gpms))
     for _ in closings:
         rows.add_closing()
     table = rows.table()  # before the tests of negated GPMs, which belong to no edge's range
@@ -143,6 +142,12 @@ def program_arrays(
         _table([stop for stops in stopping for stop in stops], 4),
         *rows.asks(),
     )
+
+
+def _bound(edge: TestedEdge, gpms: Sequence[GpmColumns]) -> tuple[str, ...]:
+    """What the solutions of an edge bind, times of events included."""
+    times = last_time(edge.take.name), *map(last_step, edge.edge.operands)
+    return (*gpms[edge.take.gpm].variables, *times)
 
 
 def _stopping(
