@@ -31,5 +31,5 @@ def compiled_runs(plan: QueryPlan) -> QueryPlan:
     if form.reads_whole_runs:
         reason += "; Python evaluates FILTERs for each partial match"
     if form.judged:
-        reason += "; Python checks negated steps and loops on each match"
+        reason += "; Python judges each match"
     return with_evaluator(plan, replace(choice, name="compiled-registers", reason=reason))

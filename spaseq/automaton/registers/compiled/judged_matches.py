@@ -2,7 +2,8 @@
 
 The kernel runs the sequence without the negated steps and loops that it cannot test. These only
 take matches away. So each match that it finds is taken through the automaton once more, and its
-negated steps, greedy loops and UNTIL are looked for among the solutions of their GPMs.
+negated steps, greedy loops and UNTIL are looked for among the solutions of their GPMs. Nor does the
+kernel know whether the operands of AND take one event that they must not share.
 """
 
 from __future__ import annotations
