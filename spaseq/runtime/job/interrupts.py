@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from queue import SimpleQueue
 
 from spaseq.errors import Terminated
 
@@ -23,18 +24,28 @@ def until_interrupted() -> Iterator[threading.Event]:
         yield asked  # only the main thread gets signals
         return
     ending: list[type[KeyboardInterrupt]] = []
+    came: SimpleQueue[bool] = SimpleQueue()
 
     def interrupted(number: int, _frame: object) -> None:
-        if asked.is_set() and number == signal.SIGINT:
+        if ending and number == signal.SIGINT:
             raise KeyboardInterrupt
         ending.append(Terminated if number == signal.SIGTERM else KeyboardInterrupt)
-        asked.set()
+        came.put(True)
 
+    def tell() -> None:
+        # Not in the handler: the main thread may hold the lock of the event, as it waits for it.
+        while came.get():
+            asked.set()
+
+    telling = threading.Thread(target=tell, name="signals", daemon=True)
+    telling.start()
     before = {n: signal.signal(n, interrupted) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield asked
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        came.put(False)
+        telling.join()
     if ending:
         raise ending[0]
