@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TypeAlias
@@ -19,7 +19,7 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
+from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator, value_of
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, Wanted
 from spaseq.automaton.run.machine import Machine
@@ -30,7 +30,7 @@ from spaseq.automaton.run.matches import (
     match_of,
 )
 from spaseq.automaton.run.partition_match import PartitionMatch
-from spaseq.automaton.run.runs import Row
+from spaseq.automaton.run.runs import Row, Run
 from spaseq.automaton.run.waiting_limit import Member, WaitingLimit
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 
@@ -173,7 +173,10 @@ class PartitionSequencer:
         """How many partial matches of each member wait."""
         counts = Counter[Member]()
         for key, partition in self._partitions.items():
-            counts[limit.member(key)] += partition.live_runs(self._now)
+            if limit.variable is None:
+                counts[limit.member(key)] += partition.live_runs(self._now)
+            else:
+                counts += partition.live_runs_by(limit.variable, self._now)
         return counts
 
     def _check(self, limit: WaitingLimit, instant: Instant) -> None:
@@ -182,20 +185,40 @@ class PartitionSequencer:
         over = limit.check(instant, counts.total(), lambda: counts)
         if not over or limit.is_over:
             return
+        if limit.variable is not None:
+            self._drop(limit.variable, over)
+            return
         gone = [key for key in self._partitions if limit.member(key) in over]
         self._pending = [match for match in self._pending if limit.member(match[2]) not in over]
         heapq.heapify(self._pending)
         for key in gone:
             del self._partitions[key]
 
+    def _drop(self, variable: str, members: Collection[Member]) -> None:
+        """Forget the partial matches that bind a variable to some members."""
+        self._pending = [p for p in self._pending if self._first(p[3], variable) not in members]
+        heapq.heapify(self._pending)
+        for partition in self._partitions.values():
+            partition.drop(variable, members)
+
+    def _first(self, match: PartitionMatch, variable: str) -> str | None:
+        """The term of a single variable in the first solution of a match."""
+        return dict(self._read(match.trace[0]).singles).get(variable)
+
     def live_states(self, wanted: Wanted | None = None) -> LiveStates:
         """Where the partial matches are, of all partitions or of those that are wanted."""
         program = self._machine.program
         places, waiting = StatePlaces(program), Counter[StateKey]()
+        carried = self._machine.carried if wanted is not None else None
         for key, partition in self._partitions.items():
-            if wanted is None or wanted(key):
+            if wanted is not None and carried is not None:
+                is_wanted = partial(_is_wanted, wanted, carried)
+                waiting.update(partition.live_states(places, is_wanted))
+            elif wanted is None or wanted(key):
                 waiting.update(partition.live_states(places))
         for _, _, key, match in self._pending:
+            if carried is not None:
+                key = (self._first(match, carried),)
             if wanted is None or wanted(key):
                 waiting[places.end(match.trace[-1][0])] += 1
         return LiveStates(program, +waiting, self._machine.counts.taken_so_far(wanted))
@@ -242,6 +265,10 @@ class PartitionSequencer:
             if key not in waiting and partition.is_idle(time):
                 del self._partitions[key]
         self._swept = len(self._partitions)
+
+
+def _is_wanted(wanted: Wanted, variable: str, run: Run) -> bool:
+    return wanted((value_of(run, variable),))
 
 
 def _without_later_twins(matches: Iterable[PartitionMatch]) -> list[PartitionMatch]:

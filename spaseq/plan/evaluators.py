@@ -25,7 +25,7 @@ from spaseq.plan.sharing import (
     sharing_key,
 )
 
-SET_EVALUATORS = ("compiled-compact", "compiled-chain")
+SET_EVALUATORS: tuple[EvaluatorName, ...] = ("compiled-compact", "compiled-chain")
 """The evaluators whose partial matches are sets that share parts."""
 
 

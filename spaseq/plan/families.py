@@ -23,9 +23,11 @@ from spaseq.algebra.nodes import mapped, with_expressions
 from spaseq.lang import ast
 from spaseq.lang.shapes import QUERY, Constant, parameter, total
 from spaseq.lang.variables import rewritten
+from spaseq.options import StageOptions
+from spaseq.plan.evaluators import SET_EVALUATORS
 from spaseq.plan.family_plan import FamilyPlans, family_plan, titled
-from spaseq.plan.family_query import FamilyTable
-from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.family_query import FamilyTable, carrier_of
+from spaseq.plan.query_plan import EvaluatorName, QueryPlan
 from spaseq.rdf.terms.term import XSD_STRING, split_literal
 from spaseq.records import record
 
@@ -157,11 +159,12 @@ def row_of(term: str) -> int:
     return int(term[1:-1])
 
 
-def families_of(plans: Sequence[QueryPlan], begun: bool = False) -> tuple[Family, ...]:
+def families_of(
+    plans: Sequence[QueryPlan], begun: Collection[EvaluatorName] = ()
+) -> tuple[Family, ...]:
     """The families of enough queries each, in order of their first members.
 
-    Families may begin with the member only if `begun`: no limit counts what a member has, and
-    nobody asks for its partial matches.
+    Families may begin with the member if one of the evaluators `begun` runs them: see `may_begin`.
     """
     alike: dict[object, list[int]] = {}
     known: dict[tuple[int, tuple[str, ...]], list[int]] = {}  # by the identity of a shape
@@ -180,6 +183,18 @@ def families_of(plans: Sequence[QueryPlan], begun: bool = False) -> tuple[Family
     return tuple(family for family in families if family is not None)
 
 
+def may_begin(options: StageOptions) -> Collection[EvaluatorName]:
+    """The evaluators that may run families which begin with the member, and each member by itself.
+
+    A limit counts a set of partial matches that share their events once, so a family has no more of
+    them than its members. Answers are limited for each partition.
+    """
+    registers: EvaluatorName = "compiled-registers"
+    if options.is_unlimited:
+        return (registers, *SET_EVALUATORS)
+    return () if options.limit_per_event is not None else (registers,)
+
+
 def family_key(plan: QueryPlan) -> object | None:
     """What is equal for queries that may be of one family; None if a query may be of none."""
     return None if plan.shape is None or not plan.is_member else (plan.shape, plan.disabled)
@@ -191,7 +206,7 @@ def are_alike(plan: QueryPlan, other: QueryPlan) -> bool:
     return key is not None and key == family_key(other)
 
 
-def family_begun_by(plan: QueryPlan, begun: bool = False) -> Family | None:
+def family_begun_by(plan: QueryPlan, begun: Collection[EvaluatorName] = ()) -> Family | None:
     """A family with one member, number 0, which others may join whatever their constants are.
 
     `begun` is as for `families_of`.
@@ -208,18 +223,23 @@ def family_begun_by(plan: QueryPlan, begun: bool = False) -> Family | None:
 
 
 def family_again(
-    places: Sequence[int], row_count: int, members: Sequence[tuple[int, int, QueryPlan]]
+    places: Sequence[int],
+    row_count: int,
+    members: Sequence[tuple[int, int, QueryPlan]],
+    begins: bool,
 ) -> Family | None:
     """A family as `Family.changed` has left it, of (number, row, plan) for each member.
 
-    None if there is no such family.
+    None if there is no such family. `begins`: it begins with the member.
     """
     first = members[0][2]
     if first.shaped is None or not all(are_alike(first, plan) for _, _, plan in members):
         return None
-    table = FamilyTable(frozenset(places))
-    made = family_plan(first, first.shaped.shape, first.shaped.constants, table)
-    if made is None:
+    shape, table = first.shaped.shape, FamilyTable(frozenset(places))
+    if begins:
+        table = replace(table, carrier=carrier_of(first, shape, table.places))
+    made = family_plan(first, shape, first.shaped.constants, table)
+    if made is None or (begins and table.carrier is None):
         return None
     family = Family(made, tuple(places), ((),) * row_count, ((),) * row_count, first)
     rows, owners = [*family.rows], [*family.owners]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -15,7 +15,7 @@ from spaseq.lang.variables import walk
 from spaseq.plan.family_query import FamilyTable, carrier_of, family_query, open_query
 from spaseq.plan.planner import plan_as_written, signature, with_fingerprint
 from spaseq.plan.planning_options import CompileOptions
-from spaseq.plan.query_plan import GpmPlan, QueryPlan, StageKey
+from spaseq.plan.query_plan import EvaluatorName, GpmPlan, QueryPlan, StageKey
 from spaseq.plan.rules import apply_rules
 from spaseq.plan.sequencing import sequence_window, with_gpms
 
@@ -30,7 +30,8 @@ class FamilyPlans:
     else one is planned, and the others get its plan with their own windows.
     """
 
-    def __init__(self, begun: bool) -> None:
+    def __init__(self, begun: Collection[EvaluatorName]) -> None:
+        """`begun` are the evaluators that may run families which begin with the member."""
         self._known: dict[object, _Planned | None] = {}
         self._begun = begun
 
@@ -43,12 +44,12 @@ class FamilyPlans:
         if alike not in self._known:
             table = FamilyTable(frozenset(places))
             plan = None
-            if self._begun:
+            if first.sequence.evaluator.name in self._begun:
                 carrier = carrier_of(first, shape, table.places)
                 if carrier is not None:
                     table = replace(table, carrier=carrier)
                     plan = family_plan(first, shape, constants, table)
-            if plan is None or not plan.sequence.evaluator.name.startswith("compiled-"):
+            if plan is None or plan.sequence.evaluator.name not in self._begun:
                 table = replace(table, carrier=None)
                 plan = family_plan(first, shape, constants, table)
             query = partial(open_query, shape, constants, table)

@@ -10,7 +10,8 @@ from spaseq import thresholds
 from spaseq.lang import ast
 from spaseq.lang.shapes import parameter
 from spaseq.lang.variables import walk
-from spaseq.plan.families import Family, families_of
+from spaseq.options import StageOptions
+from spaseq.plan.families import Family, families_of, may_begin
 from spaseq.plan.joint_plans import JointPlan, joint_plans
 from spaseq.plan.pattern_templates import PatternTemplate, is_stateless, template_of
 from spaseq.plan.query_plan import QueryPlan
@@ -28,20 +29,26 @@ def together_text(plans: Sequence[QueryPlan], words: Sequence[QueryWords]) -> st
     families = families_of(plans)
     alone = len(plans) - sum(len(family.members) for family in families)
     lines = [f"queries    {len(plans):,}: {_counted(len(families), alone)}"]
-    begun = {f.members for f in families_of(plans, begun=True) if f.begins_with_member}
+    everywhere = _begun(plans, StageOptions(most_waiting=1))
+    begun = _begun(plans, StageOptions())
     for family in families:
         lines += _family(family, plans, words[family.members[0]])
         if family.members in begun:
             _, *later = family.plan.patterns.gpms
-            lines.append(
-                f"  {', '.join(gpm.name for gpm in later)}: solutions are made once for all "
-                "members, in an Engine and in bounded runs"
-            )
+            where = "" if family.members in everywhere else ", in an Engine and in bounded runs"
+            names = ", ".join(gpm.name for gpm in later)
+            lines.append(f"  {names}: solutions are made once for all members{where}")
     lines += map(_joined, joint_plans(families))
     members = {number for family in families for number in family.members}
     lines += _templates([plan for number, plan in enumerate(plans) if number not in members])
     lines += _patterns(plans, words)
     return "\n".join(lines)
+
+
+def _begun(plans: Sequence[QueryPlan], options: StageOptions) -> set[tuple[int, ...]]:
+    """The members of each family that begins with the member, in runs with some options."""
+    families = families_of(plans, may_begin(options))
+    return {family.members for family in families if family.begins_with_member}
 
 
 def _counted(families: int, alone: int) -> str:

@@ -10,7 +10,7 @@ from itertools import chain
 from spaseq.algebra.answers import Answer
 from spaseq.collection_pause import collection_paused, old_objects_kept
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.plan.families import Family, UnitPlan, families_of
+from spaseq.plan.families import Family, UnitPlan, families_of, may_begin
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.bounded_sequence import Inputs, UnitInput, made_for, readers_of, steps
@@ -61,7 +61,7 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
 
 def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
     with collection_paused():
-        begun = job.options.is_unlimited
+        begun = may_begin(job.options)
         families = () if job.measures is not None else families_of(job.plans, begun)
         joint = JointPatterns()
         inputs = _inputs(job, families, joint)

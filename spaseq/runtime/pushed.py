@@ -88,7 +88,8 @@ class PushedQueries:
         self.graphs = MaintainedGraphs(how.versions, how.knowledge)
         queries = [self._query(plan) for plan in plans]
         self._unit_of: dict[PushedQuery, PushedUnit] = {}
-        alike = families_module.families_of(plans, how.options.is_unlimited) if families else ()
+        self._may_begin = families_module.may_begin(how.options)
+        alike = families_module.families_of(plans, self._may_begin) if families else ()
         for family in alike:
             if not may_fail(family.first):
                 unit = PushedUnit({n: queries[n] for n in family.members}, self._how, family)
@@ -189,7 +190,7 @@ class PushedQueries:
             return None
         if self.running.alone(key) < thresholds.current.family_queries - 1:
             return None
-        family = families_module.family_begun_by(query.plan, self._how.options.is_unlimited)
+        family = families_module.family_begun_by(query.plan, self._may_begin)
         return None if family is None else PushedUnit({0: query}, self._how, family)
 
     def remove(self, query: PushedQuery) -> None:

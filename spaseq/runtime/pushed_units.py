@@ -259,11 +259,10 @@ class PushedUnit:
             self._set_rows()
         if self._family is None:
             return dump_plain([self.sequence.snapshot()])
-        assert not self._family.begins_with_member  # limits hold wherever snapshots are written
         owners = self._family.owners
         row = {number: row for row, some in enumerate(owners) for number in some}
         members = [(n, row[n], plan.signature.canonical) for n, plan in self._plans.items()]
-        head = self._family.places, len(owners), members
+        head = self._family.places, len(owners), members, self._family.begins_with_member
         return dump_plain([self.sequence.snapshot(), *head])
 
 
@@ -283,12 +282,12 @@ def _family_unit(
     head: Sequence[Any], queries: Sequence[PushedQuery], how: StageFactory
 ) -> PushedUnit | None:
     """The family that has written a snapshot; None if the queries are others."""
-    places, row_count, members = head
+    places, row_count, members, *begins = head
     paired = [*zip(members, queries, strict=True)]
     if any(query.plan.signature.canonical != text for (_, _, text), query in paired):
         return None
     rows = [(number, row, query.plan) for (number, row, _), query in paired]
-    family = family_again(places, row_count, rows)
+    family = family_again(places, row_count, rows, any(begins))  # older snapshots do not say
     if family is None:
         return None
     return PushedUnit({number: query for (number, _, _), query in paired}, how, family)

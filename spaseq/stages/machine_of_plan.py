@@ -41,6 +41,7 @@ def machine_of(
         consumes=consumes(plan),
         solve=solve,
         waiting=waiting,
+        carried=_carried(plan),
     )
 
 
@@ -49,7 +50,14 @@ def waiting_limit(plan: QueryPlan, options: StageOptions) -> WaitingLimit | None
     most, partition = options.most_waiting, plan.sequence.partition
     if most is None:
         return None
-    return WaitingLimit(most, partition.index(QUERY) if QUERY in partition else None, most)
+    place = partition.index(QUERY) if QUERY in partition else None
+    return WaitingLimit(most, place, most, variable=_carried(plan))
+
+
+def _carried(plan: QueryPlan) -> str | None:
+    """The variable that has a family's member in the first solution of a match, if that has it."""
+    is_there = any(QUERY in gpm.variables for gpm in plan.patterns.gpms)
+    return QUERY if is_there and QUERY not in plan.sequence.partition else None
 
 
 def _columns(gpm: GpmPlan) -> GpmColumns:

@@ -30,7 +30,6 @@ class MemberAnswers:
 
     def __init__(self, family: Family, plans: Mapping[int, QueryPlan]) -> None:
         self.family, self._plans, self.name = family, plans, family.plan.identity.name
-        self._place = len(family.plan.sequence.partition) - 1  # of the member's number
         self._filters: dict[int, AnswerFilters] = {}
         self._suppressed = 0  # by members that have gone
         self._gone: set[int] = set()  # members that still have a row
@@ -106,8 +105,8 @@ class MemberAnswers:
         self._gone.clear()
 
     def is_of(self, number: int, key: PartitionKey) -> bool:
-        """Whether a partition is one of a member."""
-        term = key[self._place]
+        """Whether a partition, or the first value of a match, is one of a member."""
+        term = key[-1]
         return term is not None and number in self.owners(term)
 
     def owners(self, term: str) -> list[int]:

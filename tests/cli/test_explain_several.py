@@ -56,7 +56,7 @@ def test_text_says_what_queries_have_in_common(place: Place) -> None:
         "  A: ?x :kind *, by term (hash)",
         "  A: ?p > *, by value (sorted thresholds)",
         "  B: ?q < ?p - *, a column of partial matches",
-        "  B: solutions are made once for all members, in an Engine and in bounded runs",
+        "  B: solutions are made once for all members",
         "patterns   3 basic graph patterns for 20 GPMs",
         "  shared by 10 GPMs of 10: ?y :price ?q",
         "  shared by 9 GPMs of 9: ?x :kind * . ?x :price ?p",

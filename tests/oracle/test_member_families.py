@@ -16,7 +16,8 @@ from spaseq.compile import CompileOptions, check_query, compile_query
 from spaseq.lang import ast
 from spaseq.lang.format import format_query
 from spaseq.lang.parser import parse
-from spaseq.plan.families import families_of
+from spaseq.options import StageOptions
+from spaseq.plan.families import families_of, may_begin
 from tests.oracle.choices import Choices, seeded
 from tests.oracle.query_sets import answers, expected, number, pushed_answers, values_of, variation
 from tests.oracle.strategies import EVERYTHING, Case, case
@@ -79,7 +80,9 @@ def begins(texts: list[str]) -> bool:
     """Whether the queries are a family that begins with the member."""
     options = CompileOptions(several=True)
     plans = [compile_query(text, options=options) for text in texts]
-    return any(family.begins_with_member for family in families_of(plans, begun=True))
+    return any(
+        family.begins_with_member for family in families_of(plans, may_begin(StageOptions()))
+    )
 
 
 def check(number: int, spark: bool = False) -> tuple[bool, bool]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from spaseq.compile import CompileOptions, compile_query
-from spaseq.plan.families import Family, families_of
+from spaseq.options import StageOptions
+from spaseq.plan.families import Family, families_of, may_begin
 from spaseq.plan.query_plan import QueryPlan
 from tests.thresholds import Force
 
@@ -147,7 +148,7 @@ def test_the_plan_of_one_row_has_its_constants_in_their_places() -> None:
 def begun(**changed: str) -> Family:
     """A family whose members differ in the least value of A."""
     plans = [plan(**changed, least=least) for least in ("20", "30")]
-    (family,) = families_of(plans, begun=True)
+    (family,) = families_of(plans, may_begin(StageOptions()))
     return family
 
 
@@ -163,7 +164,7 @@ def test_solutions_of_later_steps_belong_to_all_members(changed: dict[str, str])
 def test_a_bound_of_a_later_step_is_carried_by_the_first() -> None:
     """The bound of an event is a condition on the member with which a match has begun."""
     plans = [plan(extra=f"FILTER (?w > {least})") for least in ("7", "8")]
-    (family,) = families_of(plans, begun=True)
+    (family,) = families_of(plans, may_begin(StageOptions()))
     later = family.plan.patterns.gpms[1]
     assert family.begins_with_member and later.conditions
     assert '"8"' in repr(family.only(1).patterns.gpms[0].pattern)
@@ -186,5 +187,5 @@ def test_members_have_partitions_of_their_own_elsewhere(changed: dict[str, str])
 def test_a_later_step_of_one_kind_for_each_member_has_the_table() -> None:
     """With its kind, a step has few solutions; without, each event would be one."""
     plans = [plan(extra=f"?y :of {kind} .") for kind in (":p", ":q")]
-    (family,) = families_of(plans, begun=True)
+    (family,) = families_of(plans, may_begin(StageOptions()))
     assert not family.begins_with_member

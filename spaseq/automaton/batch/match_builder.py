@@ -116,6 +116,14 @@ class MatchBuilder:
         assert not isinstance(self._batch, dict)
         return self.store.columns(numbers, self._batch)
 
+    def texts(self, numbers: Int64s, variable: str) -> list[str | None]:
+        """The terms of a variable in rows, given by ascending number."""
+        if isinstance(self._batch, dict):
+            rows = self.store.single_rows(numbers.tolist(), self._batch)
+            return [dict(self._reader.of(rows[n]).singles).get(variable) for n in numbers.tolist()]
+        columns = self.store.columns(numbers, self._batch)
+        return columns.texts(variable, np.arange(len(numbers)))
+
     def ranks(self, numbers: Int64s) -> Int64s:
         """The ranks of rows in the order of positions (docs/meaning.md#selection).
 

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
+from typing import Protocol
 
 from spaseq import thresholds
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
 from spaseq.automaton.run.waiting_limit import Member, WaitingLimit
-from spaseq.compiled.arrays import Int64s
+from spaseq.compiled.arrays import Bools, Int64s
+
+
+class RunsOfMembers(Protocol):
+    """Tells of which member of a family the runs are; see `CarriedMembers`."""
+
+    def counts(self, lowest: int) -> Counter[Member]: ...
+
+    def of_members(self, members: Collection[Member]) -> Bools: ...
 
 
 class Pace:
@@ -18,7 +29,7 @@ class Pace:
     partial matches are counted.
     """
 
-    __slots__ = ("_alive", "_frame", "_is_held", "_limit", "_rows", "at", "end")
+    __slots__ = ("_alive", "_frame", "_is_held", "_limit", "_rows", "at", "carried", "end")
 
     def __init__(
         self,
@@ -26,9 +37,18 @@ class Pace:
         frame: BatchFrame,
         limit: WaitingLimit,
         alive: Callable[[int], Int64s],
+        carried: RunsOfMembers | None = None,
     ) -> None:
-        """`alive` counts by slot the partial matches that wait and began at a measure or later."""
+        """
+        Args:
+            rows: the rows.
+            frame: knows their keys.
+            limit: the limit.
+            alive: counts by slot the partial matches that wait and began at a measure or later.
+            carried: tells whose partial matches are, if no partition is of one member.
+        """
         self._rows, self._frame, self._limit, self._alive = rows, frame, limit, alive
+        self.carried = carried
         self.at, self.end, self._is_held = 0, len(rows), False
 
     @property
@@ -108,18 +128,21 @@ class Pace:
         return slots
 
     def _learn(self, row: int) -> None:
-        alive = self._alive(int(self._rows.lowest[row]))
-        self._limit.learn(int(alive.sum()), lambda: self._frame.of_members(alive, self._limit))
+        self._limit.learn(*self._counts(int(self._rows.lowest[row])))
 
     def _checked(self) -> list[Member]:
         if self._limit.room >= 0:
             return []
         rows, last = self._rows, self.at - 1
-        alive = self._alive(int(rows.lowest[last]))
         instant = int(rows.time[last]), int(rows.k[last])
-        return self._limit.check(
-            instant, int(alive.sum()), lambda: self._frame.of_members(alive, self._limit)
-        )
+        return self._limit.check(instant, *self._counts(int(rows.lowest[last])))
+
+    def _counts(self, lowest: int) -> tuple[int, Callable[[], Counter[Member]]]:
+        """How many partial matches wait that began at a measure or later, and by member."""
+        alive = self._alive(lowest)
+        if self.carried is not None:
+            return int(alive.sum()), partial(self.carried.counts, lowest)
+        return int(alive.sum()), partial(self._frame.of_members, alive, self._limit)
 
     # --- instants ---------------------------------------------------------------------------------
 

@@ -116,12 +116,25 @@ class WaitingMatches:
 
 
 def closing_states(
-    waiting: WaitingMatches, builder: MatchBuilder, places: StatePlaces, wanted: Wanted | None
+    waiting: WaitingMatches,
+    builder: MatchBuilder,
+    places: StatePlaces,
+    wanted: Wanted | None,
+    carried: str | None = None,
 ) -> Counter[StateKey]:
-    """How many matches wait in each state in which a match may end."""
+    """How many matches wait in each state in which a match may end.
+
+    Of each partition, or of each value of the variable `carried` in the first solution, they count
+    if they are wanted.
+    """
     found, last = Counter[StateKey](), [matches.last for matches in waiting]
     if not last:
         return found
+    if wanted is not None and carried is not None:
+        first = np.concatenate([matches.first for matches in waiting])
+        members, place = np.unique(first, return_inverse=True)
+        known = np.array([wanted((m,)) for m in builder.texts(members, carried)], np.bool_)
+        last, wanted = [np.concatenate(last)[known[place]]], None
     numbers, counts = np.unique(np.concatenate(last), return_counts=True)
     rows = builder.rows(numbers)
     for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):

@@ -116,6 +116,7 @@ class Machine:
     consumes: bool = False  # the evaluator itself uses up the events of AFTER MATCH
     counts: TakenCounts = field(default_factory=TakenCounts)
     waiting: WaitingLimit | None = None  # on the partial matches
+    carried: str | None = None  # variable: the first solution has a family's member, no partition
     solve: CorrelatedSolver | None = None  # needed where a GPM is correlated
     takes: dict[int, CompiledTake] = field(init=False)
     edges_of: dict[int, dict[int, Edge]] = field(init=False)  # GPM -> edges that take it, by number

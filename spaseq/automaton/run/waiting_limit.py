@@ -32,7 +32,9 @@ class WaitingLimit:
 
     Attributes:
         most: the limit.
-        place: where a partition's key has the member of a family; None for a query by itself.
+        place: where a partition's key has the member of a family; None if it has none.
+        variable: what names the member in the first solution of a partial match, if partitions do
+            not; None if they do, and for a query by itself.
         room: surely no more than `most` wait until this many more have been made.
         exceeded: the members that have exceeded the limit.
     """
@@ -41,9 +43,10 @@ class WaitingLimit:
     place: int | None = None
     room: int = 0
     exceeded: dict[Member, Excess] = field(default_factory=dict)
+    variable: str | None = None
 
     def member(self, key: Sequence[str | None]) -> Member:
-        """The member that a partition is of."""
+        """The member that a partition is of, if it is of one."""
         return None if self.place is None else key[self.place]
 
     @property
@@ -68,7 +71,7 @@ class WaitingLimit:
     def learn(self, total: int, of_members: Callable[[], Mapping[Member, int]]) -> None:
         """Learn how many wait, which gives new room."""
         self.room = self.most - total
-        if self.room < 0 and self.place is not None:
+        if self.room < 0 and (self.place is not None or self.variable is not None):
             self.room = self.most - max(self._counted(of_members()).values(), default=0)
 
     def check(

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, PartialAnswer
-from spaseq.plan.families import families_of
+from spaseq.plan.families import families_of, may_begin
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import bounded_splits
@@ -299,7 +299,7 @@ def bounded_solve(
     limited = job.options.limit_per_event is not None
     here = workplace if is_one_machine(spark) else None
     units = ShippedUnits.of_units(
-        QueryUnits.of(job.plans, families_of(job.plans, job.options.is_unlimited), limited), here
+        QueryUnits.of(job.plans, families_of(job.plans, may_begin(job.options)), limited), here
     )
     groups = sum(1 if units.key(unit) is None else cores for unit in units.plans)
     progress = workplace / "progress"

@@ -47,6 +47,7 @@ from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.number_kinds import KINDS, OTHER
 
 if TYPE_CHECKING:
+    from spaseq.automaton.registers.compiled.carried_members import CarriedMembers
     from spaseq.automaton.registers.compiled.judged_matches import JudgedMatches
 
 T = TypeVar("T")
@@ -133,6 +134,11 @@ class RunSequencer:
         elif tables.outer:
             self._outer = OuterNegations(tables.outer, window, True)
         self._waits = self._outer is not None or bool(tables.closings)
+        self._carried: CarriedMembers | None = None
+        if machine.carried is not None:
+            from spaseq.automaton.registers.compiled.carried_members import CarriedMembers
+
+            self._carried = CarriedMembers(self._runs, self._builder, machine.carried)
         self._most_rows = self._most_keys = 0  # twice what the last sweep has left
         self._lowest: int | None = None  # least measure of a match that may end from now on
         self._python: PartitionSequencer | None = None
@@ -283,8 +289,12 @@ class RunSequencer:
         if self._python is not None:
             self._python.count_waiting()
         elif limit is not None:
-            alive = self._runs.alive(_EVER if self._lowest is None else self._lowest)
-            limit.learn(int(alive.sum()), lambda: self._frame.of_members(alive, limit))
+            lowest, carried = _EVER if self._lowest is None else self._lowest, self._carried
+            alive = self._runs.alive(lowest)
+            if carried is not None:
+                limit.learn(int(alive.sum()), lambda: carried.counts(lowest))
+            else:
+                limit.learn(int(alive.sum()), lambda: self._frame.of_members(alive, limit))
 
     def live_states(self, wanted: Wanted | None = None) -> LiveStates:
         """Where the partial matches are, of all partitions or of those that are wanted."""
@@ -292,12 +302,17 @@ class RunSequencer:
             return self._python.live_states(wanted)
         program, waiting = self._machine.program, Counter[StateKey]()
         places, lowest = StatePlaces(program), self._lowest
-        slots, floor = self._frame.slots_of(wanted), _EVER if lowest is None else lowest
-        counts = np.bincount(self._runs.last_edges(floor, slots)).tolist()
+        floor, carried = _EVER if lowest is None else lowest, self._carried
+        if wanted is None or carried is None:
+            edges = self._runs.last_edges(floor, self._frame.slots_of(wanted))
+        else:
+            edges = self._runs.last_edges(floor, None, carried.wanted(lambda m: wanted((m,))))
+        counts = np.bincount(edges).tolist()
         for step, count in zip(self._tables.steps, counts, strict=False):
             waiting[places.target[step.id]] += count
         if self._outer is not None:
-            waiting += closing_states(self._outer.waiting, self._builder, places, wanted)
+            given = self._outer.waiting, self._builder, places, wanted
+            waiting += closing_states(*given, None if carried is None else carried.variable)
         return LiveStates(program, +waiting, self._machine.counts.taken_so_far(wanted))
 
     def snapshot(self) -> object:
@@ -385,7 +400,9 @@ class RunSequencer:
         taken = np.zeros(len(rows), np.uint8)
         last = np.zeros(len(rows), np.uint8)
         limit = self._machine.waiting
-        pace = None if limit is None else Pace(rows, self._frame, limit, self._runs.alive)
+        pace = None
+        if limit is not None:
+            pace = Pace(rows, self._frame, limit, self._runs.alive, self._carried)
         advanced = self._runs.advance(rows, numbers, taken, pace)
         pieces = _noting_last(advanced, rows.number, last)
         yield from matches(pieces if outer is None else map(outer.checked, pieces))

@@ -352,20 +352,33 @@ class RunState:
 
         In windows of time they began at the measure `lowest` or later.
         """
-        slot, run = self._waiting_runs()
-        floor = np.int64(lowest)
-        if self._counted >= 0:
-            floor = self._progress[slot, kernel.EVENTS] + 1 - self._counted
-        is_alive = self._node[run, kernel.ORIGIN] >= floor
-        return np.bincount(slot[is_alive], minlength=len(self._progress)).astype(np.int64)
+        slot, _ = self._alive_runs(lowest)
+        return np.bincount(slot, minlength=len(self._progress)).astype(np.int64)
 
-    def _waiting_runs(self) -> tuple[Int64s, Int64s]:
-        """(the slot, the run) of each run that waits for a solution, once."""
+    def waiting(self, lowest: int) -> Int64s:
+        """The runs that `alive` counts."""
+        return self._alive_runs(lowest)[1]
+
+    def _alive_runs(self, lowest: int) -> tuple[Int64s, Int64s]:
+        """(the slot, the run) of each run that `alive` counts."""
         count = self._waiting_counts()
         count[:, self._kinds == kernel.CLOSING] = 0
         at = self._places(count)
-        runs, first = np.unique(self._waiting[3][at].astype(np.int64), return_index=True)
-        return np.repeat(np.arange(len(count)), count.sum(axis=1))[first], runs
+        run, first = np.unique(self._waiting[3][at].astype(np.int64), return_index=True)
+        slot, floor = np.repeat(np.arange(len(count)), count.sum(axis=1))[first], np.int64(lowest)
+        if self._counted >= 0:
+            floor = self._progress[slot, kernel.EVENTS] + 1 - self._counted
+        is_alive = self._node[run, kernel.ORIGIN] >= floor
+        return slot[is_alive], run[is_alive]
+
+    def first_rows(self) -> Int64s:
+        """[runs] the number of the first solution of each run."""
+        before = self._node[:, kernel.PREVIOUS]
+        first = np.arange(len(before))
+        while (follows := before[first] >= 0).any():
+            first[follows] = before[first[follows]]
+        rows: Int64s = self._node[first, kernel.SOLUTION]
+        return rows
 
     @property
     def _kinds(self) -> Int32s:
@@ -389,22 +402,40 @@ class RunState:
 
     def _drop(self, pace: Pace, members: list[Member]) -> None:
         """Drop the waiting runs of members of a family that have exceeded the limit."""
-        if members:
+        if members and pace.carried is not None:
+            self._drop_runs(pace.carried.of_members(members))
+        elif members:
             blocks = WaitingArrays(*self._waiting_arrays).block
             by_slot = blocks.reshape(len(self._progress), self._edges, kernel.BLOCK_COLUMNS)
             for column in (kernel.COUNT, kernel.HEAPED, kernel.EXPIRED):
                 by_slot[pace.slots_of(members), :, column] = 0
 
-    def last_edges(self, lowest: int, slots: Int64s | None) -> Int64s:
+    def _drop_runs(self, gone: Bools) -> None:
+        """Let some runs [runs] wait no longer."""
+        block, _, threshold, run = self._waiting
+        at = self._places(block[:, kernel.COUNT].astype(np.int64))
+        owner = np.repeat(np.arange(len(block)), block[:, kernel.COUNT])
+        kept = ~gone[run[at]]
+        at, owner = at[kept], owner[kept]
+        # In ascending order a block is a heap; others keep their order.
+        level = np.where(block[owner, kernel.HEAPED], threshold[at], 0)
+        at = at[np.lexsort((level, owner))]
+        left = np.bincount(owner, minlength=len(block)).astype(np.int64)
+        block[:, kernel.COUNT], block[:, kernel.EXPIRED] = left, 0
+        to = self._places(left)
+        threshold[to], run[to] = threshold[at], run[at]
+
+    def last_edges(self, lowest: int, slots: Int64s | None, wanted: Bools | None = None) -> Int64s:
         """[runs] the kernel's edge by which each waiting run came, without runs that are over.
 
-        These are the runs that began before the measure `lowest`. `slots` None: of all slots.
+        These are the runs that began before the measure `lowest`. `slots` None: of all slots;
+        `wanted` [all runs] says which ones count, None: all.
         """
         count = self._waiting_counts()
         if slots is not None:
             count[np.setdiff1d(np.arange(len(count)), slots)] = 0
-        at, run = self._places(count), self._waiting[3]
-        nodes = self._node[distinct(run[at].astype(np.int64))]
+        runs = distinct(self._waiting[3][self._places(count)].astype(np.int64))
+        nodes = self._node[runs if wanted is None else runs[wanted[runs]]]
         edges: Int64s = nodes[:, kernel.PATH] & (1 << kernel.EDGE_BITS) - 1
         return edges[nodes[:, kernel.ORIGIN] >= lowest]
 

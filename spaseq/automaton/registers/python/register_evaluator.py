@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.nfa import Acceptance, BracketLabel, Edge, TakeLabel
@@ -304,11 +304,26 @@ class RegisterEvaluator:
         """How many runs wait, without runs that the window has left."""
         return len({number for wait in self._alive(now) for number in _waiting(wait.run)})
 
-    def live_states(self, places: StatePlaces) -> Counter[StateKey]:
-        """How many runs wait in each state, without runs that the window has left."""
+    def live_runs_by(self, variable: str, now: Instant) -> Counter[str | None]:
+        """The same by the term of a single variable."""
+        by_run = dict[int, str | None]()
+        for wait in self._alive(now):
+            by_run.update(dict.fromkeys(_waiting(wait.run), value_of(wait.run, variable)))
+        return Counter(by_run.values())
+
+    def drop(self, variable: str, terms: Collection[str | None]) -> None:
+        """Let runs wait no longer that bind a single variable to some terms."""
+        for table in self._waiting.tables.values():
+            for key, waits in table.items():
+                table[key] = [wait for wait in waits if value_of(wait.run, variable) not in terms]
+
+    def live_states(
+        self, places: StatePlaces, counts: Callable[[Run], bool] = lambda run: True
+    ) -> Counter[StateKey]:
+        """How many runs that count wait in each state, without runs that the window has left."""
         by_run = dict[int, list[StateKey]]()
         for wait in self._alive((self.last_time, 0)):
-            if wait.edge.id in places.source:
+            if wait.edge.id in places.source and counts(wait.run):
                 by_run.update(_places(wait.run, wait.edge, places))
         return Counter(key for keys in by_run.values() for key in keys)
 
@@ -327,6 +342,15 @@ class RegisterEvaluator:
             if name in self.__slots__:  # earlier versions had more
                 setattr(self, name, value)
         self._set_up()
+
+
+def value_of(run: Run, variable: str) -> str | None:
+    """The term of a single variable, which a run before a bracket may have bound."""
+    text = run.singles.get(variable)
+    while text is None and run.frame is not None:
+        run = run.frame.point.run
+        text = run.singles.get(variable)
+    return text
 
 
 def _waiting(run: Run) -> Iterator[int]:
