@@ -11,15 +11,14 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TypeVar
 
 from spaseq.algebra.graph_changes import GraphChange
-from spaseq.errors import OtherStateError, SpaseqError
+from spaseq.errors import OtherStateError
 from spaseq.kb.knowledge_versions import EARLIEST, TimedChange
-from spaseq.logs.stream_log import Heartbeat, MessageReader, StreamLog
+from spaseq.logs.stream_log import Heartbeat, StreamLog
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.job import Job, ProcessCounts
@@ -41,9 +40,10 @@ from spaseq.runtime.live.graph_changes import GraphChanges
 from spaseq.runtime.live.graph_log import LoggedChange
 from spaseq.runtime.live.heartbeats import Heartbeats, check_heartbeat, is_below
 from spaseq.runtime.live.live_directory import LiveDirectory, Persistence, SavedRun
-from spaseq.runtime.live.live_engine import EngineLost, EngineMaker
+from spaseq.runtime.live.live_engine import EngineMaker
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.log_points import PastPoint
+from spaseq.runtime.live.log_reading import LogReading
 from spaseq.runtime.live.loop_requests import LoopRequests
 from spaseq.runtime.live.query_changes import (
     ChangeKind,
@@ -52,11 +52,10 @@ from spaseq.runtime.live.query_changes import (
     StandingQuery,
 )
 from spaseq.runtime.live.run_clock import RunClock
+from spaseq.runtime.live.run_reports import RunReports
 from spaseq.runtime.live.run_views import StreamWaits
 from spaseq.runtime.pushed import Tolerated
 from spaseq.storage.durable_files import cut_to, is_regular, size_of
-
-T = TypeVar("T")
 
 SNAPSHOT_S = 10.0
 """The state is saved this often, or less often if that took more than a twentieth of the time."""
@@ -70,8 +69,8 @@ _LOOK_S = 0.2
 class LiveLoop:
     """A run with its logs.
 
-    `problems` are what fails now, by what it is. Only the thread of `run` may call methods without
-    a remark. No failure of a query is one of the run if queries come and go.
+    Only the thread of `run` may call methods without a remark. No failure of a query is one of the
+    run if queries come and go.
     """
 
     def __init__(
@@ -97,9 +96,8 @@ class LiveLoop:
         sides = keeping.sides.items()
         self._sides = {os.path.abspath(name): file for name, file in sides if is_regular(file)}
         self._work = threading.Event()
-        self._notes: deque[str] = deque()
         self.requests = LoopRequests(self._work.set)
-        self.problems: dict[str, str] = {}
+        self.reports = RunReports(job, keeping.endures)
         self.logs = {iri: StreamLog(directory.stream(iri)) for iri in self.streams}
         self.answers = AnswerLog(directory.answers, job.stats)
         self.queries = ChangingQueries(
@@ -116,10 +114,10 @@ class LiveLoop:
         self.deliveries: Deliveries | None = None
         how = keeping.sync_ms, keeping.endures
         self.acceptance = MessageAcceptance(
-            streams, self.logs, self._heartbeats, self.clock, how, self._work.set, self.note
+            streams, self.logs, self._heartbeats, self.clock, how, self._work.set, self.reports.note
         )
         self.graphs = self._graphs()
-        self._readers = self._resumed()
+        self.reading = LogReading(self.logs, self._resumed())
 
     def _graphs(self) -> GraphChanges:
         queries = self.queries
@@ -130,13 +128,13 @@ class LiveLoop:
             self._change_graph,
             lambda iri: iri in queries.maintained,
             self.clock.wall,
-            self.note,
+            self.reports.note,
         )
 
     # --- resuming ---------------------------------------------------------------------------------
 
-    def _resumed(self) -> dict[str, MessageReader]:
-        """The readers of the logs, from the last saved state on."""
+    def _resumed(self) -> Mapping[str, int]:
+        """Go on from the last saved state; the places in the logs from which they are read."""
         others = other_logs(self.answers, self.endpoints, self.queries)
         kept = self._keeping.graphs
         is_whole = kept is None or not kept.log.folded.count
@@ -170,7 +168,7 @@ class LiveLoop:
         self.queries.read_log()
         if earlier.replay is None:
             self.answers.expect_again(self._saved_answers)
-        return {iri: log.reader(places.get(iri, 0)) for iri, log in self.logs.items()}
+        return places
 
     def _go_on(self, saved: SavedRun) -> None:
         """Take over what an earlier run has counted, and cut files to what it wrote."""
@@ -191,11 +189,11 @@ class LiveLoop:
             os.fsync(file.fileno())
         engine = self.engine.snapshot()
         if self.queries.log is not None:
-            point = PastPoint(self._places(), self.engine.streams_as_json())
+            point = PastPoint(self.reading.places, self.engine.streams_as_json())
             self.queries.catch_ups.points.add(point)
         saved = SavedRun(
             engine=engine,
-            places=self._places(),
+            places=self.reading.places,
             answers=self.answers.log.end,
             endpoints=self.endpoints.end,
             sides={name: size_of(file) for name, file in self._sides.items()},
@@ -225,7 +223,7 @@ class LiveLoop:
         before = time.time() - self._keeping.retain_ms / 1000
         point = self._points.first
         reading = [
-            self._places(),
+            self.reading.places,
             *self.queries.places_needed(),
             *([point.places] if point else []),
         ]
@@ -274,9 +272,6 @@ class LiveLoop:
         times += [self.queries.by_name[name].since for name in catching]
         return min(times, default=self.clock.wall())
 
-    def _places(self) -> dict[str, int]:
-        return {iri: reader.next for iri, reader in self._readers.items()}
-
     # --- running ----------------------------------------------------------------------------------
 
     def run(self, stop: threading.Event, deliver: Callable[[], Deliveries]) -> None:
@@ -298,14 +293,15 @@ class LiveLoop:
             if not self._keeping.waits:
                 self.acceptance.start()
             while not stop.is_set():
-                has_taken = self._enduring("messages", self.acceptance.take)
-                if not (has_taken or self.requests or self.queries.catch_ups or self._waits()):
+                has_taken = self.reports.enduring("messages", self.acceptance.take)
+                has_more = self.requests or self.queries.catch_ups or self.reading.waits()
+                if not (has_taken or has_more):
                     self._work.wait(self._heartbeats.seconds_left(_LOOK_S))
                     self._work.clear()
                 self._pass_time()
                 self.stream_waits.look(self.engine)
-                self._enduring("evaluation", self._advance)
-                self._enduring("evaluation of the past", self._advance_catch_ups)
+                self.reports.enduring("evaluation", self._advance)
+                self.reports.enduring("evaluation of the past", self._advance_catch_ups)
                 self.requests.serve()
                 self.job.stats.seconds = time.monotonic() - started
                 process.add_to(self.job.stats)
@@ -313,7 +309,7 @@ class LiveLoop:
                 self.deliveries.check()
             if not self._is_behind:
                 self._save()
-        self._tell()
+        self.reports.tell()
 
     def replay(self, stop: threading.Event) -> None:
         """Read the logs to their ends, as they are; no source brings anything."""
@@ -325,7 +321,7 @@ class LiveLoop:
 
     def deliveries_to(self, sinks: Mapping[str, SinkSettings]) -> Deliveries:
         """What carries the answers to some outputs, for `run`."""
-        told = self.note, self._work.set, self._text_of
+        told = self.reports.note, self._work.set, self._text_of
         return Deliveries(self.directory.path, self.answers.log, sinks, *told)
 
     def _text_of(self, title: str) -> str:
@@ -337,37 +333,12 @@ class LiveLoop:
         """Say that there is something to do; any thread may."""
         self._work.set()
 
-    def lag(self, iri: str) -> int:
-        """How many records of a stream's log the engine has not read."""
-        return self.logs[iri].log.end - self._readers[iri].next
-
-    def note(self, text: str) -> None:
-        """Tell the user something soon; any thread may."""
-        self._notes.append(text)
-
-    def _enduring(self, what: str, do: Callable[[], T]) -> T | None:
-        """Do something; if it fails, and the run endures that, it is a problem until it goes."""
-        try:
-            result = do()
-        except EngineLost:
-            raise
-        except SpaseqError as error:
-            if not self._keeping.endures:
-                raise
-            if self.problems.get(what) != str(error):
-                self.job.on_note(f"{what}: {error}")
-            self.problems[what] = str(error)
-            time.sleep(_LOOK_S)
-            return None
-        self.problems.pop(what, None)
-        return result
-
     # --- reading and answering --------------------------------------------------------------------
 
     def _pass_time(self) -> None:
         """Log the heartbeats that are due."""
         if self._heartbeats.may_be_due:
-            self._enduring("heartbeats", self._log_heartbeats)
+            self.reports.enduring("heartbeats", self._log_heartbeats)
 
     def _log_heartbeats(self) -> None:
         with self.acceptance.writing:  # nothing comes between the decision and the log
@@ -376,7 +347,7 @@ class LiveLoop:
 
     def _is_caught_up(self, iri: str) -> bool:
         """Whether the engine has read all of a stream: what is unread is not silent."""
-        return not self.lag(iri) and self.acceptance.is_caught_up(iri)
+        return not self.reading.lag(iri) and self.acceptance.is_caught_up(iri)
 
     def give_heartbeat(self, iri: str, time_ms: int) -> None:
         """Log that no event of a stream at or before a time follows.
@@ -398,8 +369,8 @@ class LiveLoop:
 
     def _read_all(self) -> None:
         """Let the engine read all that is logged now; more may come meanwhile."""
-        ends = {iri: log.log.end for iri, log in self.logs.items()}
-        while self._waits(ends):
+        ends = self.reading.ends()
+        while self.reading.waits(ends):
             self._advance(ends)
 
     def _catch_up(self, stop: threading.Event) -> None:
@@ -412,7 +383,7 @@ class LiveLoop:
             return
         self._replay = None
         repetition.repeat_changes(stop)
-        while not stop.is_set() and self._waits():
+        while not stop.is_set() and self.reading.waits():
             self._advance_visibly()
         if not stop.is_set():
             self.answers.caught_up()
@@ -429,32 +400,24 @@ class LiveLoop:
         self.requests.serve_looks()
         return has_advanced
 
-    def _waits(self, ends: Mapping[str, int] | None = None) -> bool:
-        """Whether the engine has not read the logs to their ends, or to other ones."""
-        given = {iri: log.log.end for iri, log in self.logs.items()} if ends is None else ends
-        return any(self._readers[iri].next < end for iri, end in given.items())
-
     def _advance(self, until: Mapping[str, int] | None = None) -> bool:
         """Let the engine read what is logged, and log its answers; whether there was anything.
 
         With `until`, the logs are read to these places.
         """
-        self._tell()
+        self.reports.tell()
         self._commit_answers()  # that an earlier commit has not taken
-        self.endpoints.begin_batch(self._places())
+        self.endpoints.begin_batch(self.reading.places)
         read = False
-        for iri, reader in self._readers.items():
-            end = None if until is None else until.get(iri, reader.next)
-            entries = reader.read(self.engine.at_once, end)
-            if entries:
-                self.engine.take(iri, entries)
-                read = True
-                self._only_time = self._only_time and all(isinstance(e, Heartbeat) for e in entries)
+        for iri, entries in self.reading.entries(self.engine.at_once, until):
+            self.engine.take(iri, entries)
+            read = True
+            self._only_time = self._only_time and all(isinstance(e, Heartbeat) for e in entries)
         if read:
             self._heartbeats.moved()
             self.job.stats.batches += 1
             self.answers.add(self.engine.advance())
-            self.endpoints.end_batch(self._places())
+            self.endpoints.end_batch(self.reading.places)
             self._commit_answers()
             self._check_waiting()
         due = max(SNAPSHOT_S, _SHARE * self._save_s)
@@ -515,7 +478,7 @@ class LiveLoop:
         self._read_all()
         log = self.queries.log
         assert log is not None
-        change = QueryChange(kind, query, self._places(), reason, start, log.log.end)
+        change = QueryChange(kind, query, self.reading.places, reason, start, log.log.end)
         self.queries.change(change, plan)
 
     def _change_graph(
@@ -546,19 +509,14 @@ class LiveLoop:
     def _advance_catch_ups(self) -> None:
         """Let queries read on that have not caught up; those that have join the others."""
         for name, catch_up in [*self.queries.catch_ups.items()]:
-            self.queries.read_on(catch_up, self._places())
+            self.queries.read_on(catch_up, self.reading.places)
             query = self.queries.by_name[name]
             if catch_up.failure is not None:
                 self.change(ChangeKind.FAILED, query, reason=catch_up.failure)
-            elif catch_up.places == self._places():
+            elif catch_up.places == self.reading.places:
                 self.change(ChangeKind.JOINED, query)
 
     # --- the end ----------------------------------------------------------------------------------
-
-    def _tell(self) -> None:
-        """Pass on the notes of other threads."""
-        while self._notes:
-            self.job.on_note(self._notes.popleft())
 
     @staticmethod
     def _end_deliveries(deliveries: Deliveries) -> None:
@@ -568,8 +526,8 @@ class LiveLoop:
     def _close(self) -> None:
         self.requests.close()
         self.acceptance.close()
-        for iri, log in self.logs.items():
-            self._readers[iri].close()
+        self.reading.close()
+        for log in self.logs.values():
             log.close()
         self.answers.close()
         self.endpoints.close()

@@ -431,7 +431,7 @@ class StandingRun:
 
     def streams(self) -> list[StreamView]:
         """All streams, in their order in the configuration."""
-        engine, lag = self._loop.engine, self._loop.lag
+        engine, lag = self._loop.engine, self._loop.reading.lag
         return self._loop.requests.look(
             lambda: [StreamView.of(stream, engine, lag(stream.iri)) for stream in self._streams]
         )
@@ -472,7 +472,7 @@ class StandingRun:
         """What fails now; empty if all is well."""
         if self._failure is not None:
             return [f"the run has ended: {self._failure}"]
-        fails = [f"{what}: {reason}" for what, reason in [*self._loop.problems.items()]]
+        fails = [f"{what}: {reason}" for what, reason in [*self._loop.reports.problems.items()]]
         fails += [f"stream {name}: {why}" for name, why in self._loop.acceptance.problems().items()]
         fails += self.graphs.problems()
         clock = self._loop.clock.problem()

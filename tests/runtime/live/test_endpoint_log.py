@@ -50,7 +50,7 @@ def test_an_answer_comes_again_after_a_kill_between_the_logs(
         raise RunError("the power is gone")
 
     monkeypatch.setattr(before.run._loop.answers.log, "commit", no_power)
-    before.run._loop._keeping = live_loop.Persistence()
+    monkeypatch.setattr(before.run._loop.reports, "_endures", False)
     before.feed([event(1, 0, "x1", "hot"), event(2, 9000, "end", "none")])
     assert before.run.wait(20)
     with pytest.raises(RunError, match="power"):
