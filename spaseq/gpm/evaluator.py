@@ -105,6 +105,7 @@ class GpmEvaluator:
     are the query's options for expressions; EXISTS is evaluated here. `evaluation` sets the method.
     `limits` bound the solutions, computed literals and time of an event. `measures` are filled if
     they are given. A pattern `on_windows` is evaluated on window events (`WindowPartition`).
+    `variables` are those that a solution may bind, without blank nodes of the pattern.
     """
 
     def __init__(
@@ -119,7 +120,7 @@ class GpmEvaluator:
     ) -> None:
         self.pattern, self._limits = pattern, limits
         self._exceeding: dict[int, str] = {}
-        self._variables = sorted(visible(possible(pattern)))
+        self.variables = sorted(visible(possible(pattern)))
         self.evaluation = evaluation
         given = knowledge, options or Options(), evaluation
         self._operators: PatternOperators
@@ -181,7 +182,7 @@ class GpmEvaluator:
         return self._none(index)
 
     def _none(self, index: VerticalPartition) -> EventSolutions:
-        columns = {v: np.empty(0, np.int32) for v in self._variables}
+        columns = {v: np.empty(0, np.int32) for v in self.variables}
         return EventSolutions(np.empty(0, np.int64), columns, index.lexicon)
 
     def _in_parts(self, index: VerticalPartition, first: int) -> EventSolutions:
@@ -191,18 +192,18 @@ class GpmEvaluator:
         for some in np.array_split(events, min(thresholds.current.budget_parts, len(events))):
             part = self._within_limits(index.part(some), first + int(some[0]))
             parts.append((part.event + some[0], part.columns))
-        columns = {v: np.concatenate([c[v] for _, c in parts]) for v in self._variables}
+        columns = {v: np.concatenate([c[v] for _, c in parts]) for v in self.variables}
         return EventSolutions(np.concatenate([e for e, _ in parts]), columns, index.lexicon)
 
     def _evaluated(self, index: VerticalPartition) -> EventSolutions:
         active = ActiveGraph(index, len(index.batch))
         solutions = active.spread(self._operators.solutions(self.pattern, active))
-        for variable in self._variables:
+        for variable in self.variables:
             if variable not in solutions.columns:
                 solutions = solutions.with_column(variable, solutions.column(variable))
         assert solutions.event is not None
         return EventSolutions(
-            solutions.event, only(solutions.columns, self._variables), index.lexicon
+            solutions.event, only(solutions.columns, self.variables), index.lexicon
         )
 
 

@@ -11,6 +11,7 @@ from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.distinct_solutions import distinct_solutions, without_private
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.event_literals import with_events
+from spaseq.gpm.graphs.possible_events import SomeEvents
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.solution_rows import SolutionRows
 from spaseq.kb.knowledge import KnowledgeBase
@@ -156,8 +157,14 @@ class PatternStage:
 
     def solutions(self, number: int, index: VerticalPartition, stream: int) -> EventSolutions:
         """The distinct solutions of a GPM, with the columns that stage 1 hands on."""
+        found = self.evaluator(number).evaluate(index)
+        return self.finished(number, found, SomeEvents(index), stream)
+
+    def finished(
+        self, number: int, solutions: EventSolutions, events: SomeEvents, stream: int
+    ) -> EventSolutions:
+        """The same, made of the solutions that the GPM's evaluator has on some events."""
         gpm = self.plan.patterns.evaluated[number]
-        solutions = self.evaluator(number).evaluate(index)
         if not len(solutions.event):
             return solutions
         content = number - len(self.plan.patterns.gpms)
@@ -166,17 +173,19 @@ class PatternStage:
             if operands is not None:
                 from spaseq.gpm.operand_columns import of_groups  # few queries need it
 
-                return of_groups(solutions, gpm, operands, index)
+                return of_groups(solutions, gpm, operands, events.index)
         if gpm.correlation is not None:
             certain = {v: solutions.columns[v] for v in gpm.certain}
             solutions = EventSolutions(solutions.event, certain, solutions.terms)
         solutions = distinct_solutions(solutions)
         if gpm.correlation is not None:
-            solutions = with_events(solutions, index)
+            solutions = with_events(solutions, events.index)
         if content >= 0:
-            return with_events(solutions, index, self.plan.patterns.contents[content].predicates)
+            return with_events(
+                solutions, events.index, self.plan.patterns.contents[content].predicates
+            )
         if not set(self.plan.sequence.partition) <= gpm.certain:
-            solutions = self._spread(solutions, index, stream)
+            solutions = self._spread(solutions, events.index, stream)
         changing, private = self.plan.changing, gpm.private
         if changing is not None and changing.splits is not None:
             private -= changing.splits[number].handed_on

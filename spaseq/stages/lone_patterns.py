@@ -23,9 +23,10 @@ from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.gpm.distinct_solutions import are_several, distinct_solutions
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
-from spaseq.gpm.graphs.possible_events import ANY, NeededTriples, PossibleEvents
+from spaseq.gpm.graphs.possible_events import ANY, NeededTriples, PossibleEvents, SomeEvents
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.gpm.single_event.few_events import BatchGraphs, SomeEventsEvaluator
 from spaseq.gpm.solutions.joins import KeyIndex
 from spaseq.gpm.solutions.lexicon import Lexicon
 from spaseq.lang import ast
@@ -183,6 +184,7 @@ class _SharedMatching:
                 self._templates.append(made)
                 is_single[made.rows] = False
         self._single = np.flatnonzero(is_single)  # rows of no template
+        self._evaluators: dict[int, SomeEventsEvaluator] = {}  # of these, once they are asked for
         self._needed = self._needed_triples([plan for plan in plans for _ in plan.patterns.gpms])
 
     def _needed_triples(self, plans: Sequence[QueryPlan]) -> NeededTriples:
@@ -250,13 +252,13 @@ class _SharedMatching:
         solutions, room = list[JointSolutions](), thresholds.current.joint_rows
         apart = set[int]()
         codes = _Constants(index.lexicon, [*self._texts])
-        possible = self._needed.possible(index, codes.codes)
+        possible, graphs = self._needed.possible(index, codes.codes), BatchGraphs(index)
         for number, template in enumerate(self._templates):
             of_template = template.rows[reads[template.rows]]
             some = possible.of(number) if len(of_template) else None
             if some is None:
                 continue
-            solved = template.solutions(some.index, reads, codes, room)
+            solved = template.solutions(some, graphs, reads, codes, room)
             if solved is None:
                 apart.update(self._query[of_template].tolist())
                 continue
@@ -264,11 +266,16 @@ class _SharedMatching:
             event = some.in_batch(event)
             solutions.append(JointSolutions(event, self._query[rows], self._gpm[rows], columns))
             room -= len(event)
-        solutions += self._of_single_rows(possible, reads, calls, apart)
+        solutions += self._of_single_rows(possible, graphs, reads, calls, apart)
         return solutions, apart
 
     def _of_single_rows(
-        self, possible: PossibleEvents, reads: Bools, calls: Int32s, apart: set[int]
+        self,
+        possible: PossibleEvents,
+        graphs: BatchGraphs,
+        reads: Bools,
+        calls: Int32s,
+        apart: set[int],
     ) -> Iterator[JointSolutions]:
         """The solutions of GPMs of no template; `apart` gets queries that fail or are limited."""
         for number, row in enumerate(self._single.tolist(), len(self._templates)):
@@ -278,7 +285,8 @@ class _SharedMatching:
             if some is None or stage is None:
                 continue
             try:
-                solutions = stage.solutions(gpm, some.index, int(calls[query]))
+                found = self._evaluator(row, stage, gpm).evaluate(some, graphs)
+                solutions = stage.finished(gpm, found, some, int(calls[query]))
             except Exception:  # a function of the user's: the query itself raises it again
                 apart.add(query)
                 continue
@@ -293,6 +301,14 @@ class _SharedMatching:
                 ]
                 of = np.full(size, query), np.full(size, gpm)
                 yield JointSolutions(some.in_batch(solutions.event), *of, columns)
+
+    def _evaluator(self, row: int, stage: PatternStage, gpm: int) -> SomeEventsEvaluator:
+        """What evaluates the GPM of a row."""
+        known = self._evaluators.get(row)
+        if known is None:
+            given = stage.evaluator(gpm), stage.plan.expressions, stage.limits
+            known = self._evaluators[row] = SomeEventsEvaluator(*given)
+        return known
 
 
 class _Constants:
@@ -345,7 +361,7 @@ class _JoinedTemplate:
         self._tests = [*numbers]
         hidden = frozenset[str]().union(*(use.private for use in uses))
         self._private = {v: np.array([v in use.private for use in uses]) for v in sorted(hidden)}
-        self._evaluator = evaluator
+        self._evaluator = SomeEventsEvaluator(evaluator, template.options, limits)
 
     def needs(self, number: Callable[[str], int]) -> Int64s:
         """[r, triples, 2], what `NeededTriples` wants to know; `number` gives texts numbers."""
@@ -361,7 +377,7 @@ class _JoinedTemplate:
         return table
 
     def solutions(
-        self, index: VerticalPartition, reads: Bools, codes: _Constants, room: int
+        self, some: SomeEvents, graphs: BatchGraphs, reads: Bools, codes: _Constants, room: int
     ) -> _JointColumns | None:
         """The solutions; None if they are too many, an event exceeds a limit, or something fails.
 
@@ -375,7 +391,7 @@ class _JoinedTemplate:
         if self._left >= 0:
             return None
         try:
-            solutions = self._solutions(index, rows, codes, room)
+            solutions = self._solutions(some, graphs, rows, codes, room)
         except Exception as error:
             if not isinstance(error, LimitExceeded | MemoryError):
                 _LOG.warning("GPMs are evaluated one by one, as together they fail: %r", error)
@@ -386,10 +402,10 @@ class _JoinedTemplate:
         return solutions
 
     def _solutions(
-        self, index: VerticalPartition, rows: Indices, codes: _Constants, room: int
+        self, some: SomeEvents, graphs: BatchGraphs, rows: Indices, codes: _Constants, room: int
     ) -> _JointColumns:
-        solutions = self._evaluator.evaluate(index)
-        for reason in self._evaluator.take_exceeding().values():
+        solutions = self._evaluator.evaluate(some, graphs)
+        for reason in self._evaluator.evaluator.take_exceeding().values():
             raise LimitExceeded(reason)
         if not len(solutions.event):
             return _NOTHING

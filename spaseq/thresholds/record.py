@@ -115,6 +115,15 @@ class Thresholds:
     few_possible: int = _of(
         2, "times", "as many events in a batch as some pattern may match: it gets these alone"
     )
+    graphs_one_by_one: int = _of(
+        16,
+        "events",
+        "of a batch that a pattern may match: one takes 10 us, columns half a millisecond",
+        0,
+    )
+    columns_first: int = _of(
+        2, "batches", "with few events for a pattern, before it is prepared for single ones", 0
+    )
     joint_rows: int = _of(
         1_000_000, "rows", "of families matched together, or of lone queries, in a batch", 0
     )

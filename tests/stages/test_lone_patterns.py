@@ -108,7 +108,10 @@ def assert_alike(
 def test_drawn_queries_have_the_solutions_of_each(examples: int, force: Force) -> None:
     for seed in range(examples):
         few = ("least", "never", "4")[seed % 3]
-        force(f"template_uses={1 + seed % 2} few_possible={few}")
+        singly = ("", "columns_first=least", "columns_first=least graphs_one_by_one=never")[
+            seed // 2 % 3
+        ]
+        force(f"template_uses={1 + seed % 2} few_possible={few} {singly}")
         rows, together = assert_alike(drawn_plans(seed, 40), drawn_events(Random(seed), 30))
         assert rows > 0 and together > 10
 
@@ -238,7 +241,7 @@ def test_a_query_that_fails_leaves_the_others_alone(monkeypatch: pytest.MonkeyPa
     def fails(*_: object) -> None:
         raise ValueError("a function of the user's")
 
-    monkeypatch.setattr(stages[-1], "solutions", fails)
+    monkeypatch.setattr(stages[-1], "finished", fails)
     found = [lone.solutions(own, index) for own in stages]
     assert found[-1] is None and stages[-1] not in lone.idle(index)
     assert all(rows is not None for rows in found[:-1])

@@ -79,6 +79,12 @@ CROSSINGS: dict[str, Crossing] = {
     "template_queries": Crossing(larger.shared_patterns),
     "template_uses": Crossing(larger.shared_patterns, "template_queries=least"),
     "few_possible": Crossing(larger.shared_patterns, "template_queries=least"),
+    "graphs_one_by_one": Crossing(
+        larger.shared_patterns, "template_queries=least template_uses=least columns_first=least"
+    ),
+    "columns_first": Crossing(
+        larger.shared_patterns, "template_queries=least few_possible=least graphs_one_by_one=never"
+    ),
     "joint_rows": Crossing(larger.shared_patterns, "template_queries=least template_uses=least"),
     "probed_events": Crossing(larger.three_families),
     "budget_parts": Crossing(larger.events_beyond_a_limit),

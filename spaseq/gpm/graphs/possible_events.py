@@ -8,6 +8,7 @@ no such event.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.term_columns import distinct
-from spaseq.records import record
 
 ANY = -1
 """In place of the number of an object: any object."""
@@ -24,12 +24,16 @@ ANY = -1
 _NONE = np.empty(0, np.int64)
 
 
-@record
 class SomeEvents:
-    """Graphs of some events of a batch, and the events' numbers there; None for all events."""
+    """Some events of a batch, by the events' `numbers` there; None for all events."""
 
-    index: VerticalPartition
-    numbers: Int64s | None = None
+    def __init__(self, batch: VerticalPartition, numbers: Int64s | None = None) -> None:
+        self._batch, self.numbers = batch, numbers
+
+    @cached_property
+    def index(self) -> VerticalPartition:
+        """The graphs of these events."""
+        return self._batch if self.numbers is None else self._batch.part(self.numbers)
 
     def in_batch(self, events: Int64s) -> Int64s:
         """The numbers in the batch of some of these events."""
@@ -155,4 +159,4 @@ class PossibleEvents:
         if not len(events):
             return None
         numbers = distinct(events).astype(np.int64)
-        return SomeEvents(self._index.part(numbers), numbers)
+        return SomeEvents(self._index, numbers)
