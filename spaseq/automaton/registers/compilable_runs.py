@@ -94,7 +94,8 @@ class TestedEdge:
     `kills` are the negated GPMs, each with the tests by which its solution ends a waiting run. So
     does, after `;`, a solution of another alternative. A solution of `stops` does so before any
     solution of its instant is taken. `repeated` are the group variables whose repetition goes on
-    with the edge. `step` is the automaton's edge: `edge` itself, or the edge of its bracket.
+    with the edge, `optional` the single ones that the solution may leave as they are. `step` is the
+    automaton's edge: `edge` itself, or the edge of its bracket.
     """
 
     edge: Edge
@@ -105,6 +106,7 @@ class TestedEdge:
     kills: tuple[tuple[int, AnyTests], ...]
     stops: tuple[Stop, ...]
     repeated: frozenset[str]
+    optional: frozenset[str]
 
     @property
     def thresholds(self) -> EdgeTests:
@@ -343,8 +345,10 @@ class _Testing:
                 kills.append((negated.gpm, kill))
         again = {action.repeat for action in edge.actions if action.kind == "again"}
         repeated = frozenset(v for v, owner in self._program.owner.items() if owner in again)
-        stops = tuple(self._stops(source, edge))
-        return TestedEdge(edge, taking.step, source, take, tests, tuple(kills), stops, repeated)
+        gpm = self._gpms[take.gpm]
+        optional = {*gpm.variables} - gpm.certain - self._program.owner.keys()
+        stops, varying = tuple(self._stops(source, edge)), (repeated, frozenset(optional))
+        return TestedEdge(edge, taking.step, source, take, tests, tuple(kills), stops, *varying)
 
     def _sharing_waits(self, edges: Sequence[TestedEdge]) -> Iterator[TestedEdge]:
         """The edges; after `;`, a solution of one alternative ends the wait for the others."""
@@ -418,10 +422,8 @@ class _Testing:
                         self._repeats("PREV", name, edge, take)
                     except NoKernel:
                         return False
-                case ast.Var(name) if name not in gpm.certain:
-                    if name in owner and (
-                        name in gpm.variables or take.views[name].kind != "whole"
-                    ):
+                case ast.Var(name) if name in owner and name not in gpm.certain:
+                    if name in gpm.variables or take.views[name].kind != "whole":
                         return False
                     if name in self._bound.possibly[source] and name in self._optional:
                         return False
@@ -508,20 +510,22 @@ class _Testing:
 
     def _joins(self, source: int, take: TakeLabel) -> Iterator[EdgeTest]:
         """The tests of terms that a solution must share with the run."""
-        gpm, bound = self._gpms[take.gpm], self._bound
-        for variable in gpm.variables:
-            if variable in self._key or variable in self._program.owner:
-                continue
-            if variable in bound.certainly[source] and variable in gpm.certain:
-                yield same_term(variable)
-            elif variable in bound.possibly[source] and variable in self._optional:
-                raise NoKernel(f"steps join on ?{variable}, which may be unbound")
+        shared = self._shared(source, take) & self._gpms[take.gpm].certain
+        yield from map(same_term, sorted(shared & self._bound.certainly[source]))
+
+    def _shared(self, source: int, take: TakeLabel) -> frozenset[str]:
+        """The single variables that a solution and the run may both bind, but for the key."""
+        owned = self._program.owner.keys()
+        singles = {*self._gpms[take.gpm].variables}.difference(self._key, owned)
+        return self._bound.possibly[source] & singles
 
     def _joins_if_bound(self, source: int, take: TakeLabel) -> Iterator[ast.Expr]:
-        """The joins with terms that the run may not have, as FILTERs: PREV is the run's term."""
-        singles = self._gpms[take.gpm].certain - set(self._key) - self._program.owner.keys()
-        unsure = self._bound.possibly[source] - self._bound.certainly[source]
-        for name in sorted(singles & unsure):
+        """The joins with terms that one of both may not have, as FILTERs: PREV is the run's term.
+
+        The variable is the run's term, too, where the solution leaves it unbound.
+        """
+        sure = self._bound.certainly[source] & self._gpms[take.gpm].certain
+        for name in sorted(self._shared(source, take) - sure):
             variable, before = ast.Var(name), ast.Prev(ast.Var(name))
             unbound = ast.Not(ast.Call("BOUND", (before,)))
             yield ast.Or((unbound, ast.Call("SAMETERM", (variable, before))))

@@ -11,7 +11,7 @@ from spaseq.automaton.registers.compiled import answers
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.stages.sequence import SequenceStage
-from tests.automaton.cases import Event, query, run
+from tests.automaton.cases import Event, Values, query, run
 from tests.automaton.keyed_streams import (
     KEYED,
     agreed,
@@ -90,6 +90,63 @@ def test_answers_are_those_of_registers(sequence: str) -> None:
     compiled, python = asking(sequence)
     names = names_in(sequence)
     assert agreed(compiled, python, stream(names, 400, 2, 4, ties=True), pieces=[1, 37])
+
+
+MAYBE = "{ ?%s :b ?b } UNION { ?%s :u 1 }"
+OPTIONAL_STEPS = {
+    "A": "?a :k ?k ; :v ?va",
+    "B": f"?x :k ?k ; :v ?vx . {MAYBE % ('x', 'x')}",
+    "C": f"?c :k ?k ; :v ?vc . {MAYBE % ('c', 'c')}",
+    "J": "?j :k ?k ; :j ?b ; :v ?vj",
+    "F": "?f :k ?k ; :v ?vf FILTER(!BOUND(?b) || STR(?b) < 'e2')",
+    "N": "?n :k ?k ; :b ?b",
+}
+
+
+@pytest.mark.parametrize(
+    "sequence",
+    ["A; B; C", "B: C", "A: B; B", "C; F", "B: J; C", "(A; B+): F", "B, C: F", "A; B?; C"],
+)
+def test_joins_with_what_may_be_unbound(sequence: str) -> None:
+    """A solution that leaves a variable unbound joins with any, and the run keeps its value."""
+    names = {name: OPTIONAL_STEPS[name] for name in names_in(sequence)}
+    text = query(sequence, names, "20 SECONDS", partition="PARTITION BY (?k)")
+    compiled, python = plans(text)
+    assert isinstance(SequenceStage(compiled)._sequencer, RunSequencer)
+    random, events = Random(5), list[Event]()
+    for i in range(300):
+        name = random.choice([*names])
+        low = {"B": "x"}.get(name, name.lower())
+        values: Values = {low: f"<o{i % 3}>", "k": f"<k{i % 2}>"}
+        values[f"v{low}"] = integer(random.randrange(2))
+        if name in "BCJ":
+            values["b"] = random.choice(["<e1>", "<e2>", *([None] if name != "J" else [])])
+        events.append(Event(1000 * i, 0, 0, {name: [values]}))
+    assert agreed(compiled, python, events, restarts=[90])
+
+
+def test_pairs_with_equal_or_missing_names() -> None:
+    """A plain loop over the events pairs what has equal names, or no name."""
+    maybe = MAYBE % ("x", "x")
+    text = query("B: B", {"B": f"?x :v ?vx . {maybe}"}, "6 SECONDS")
+    compiled, _ = plans(text)
+    assert isinstance(SequenceStage(compiled)._sequencer, RunSequencer)
+    random, rows, events = Random(5), list[tuple[str | None, int]](), list[Event]()
+    for i in range(200):
+        name, number = random.choice(["<e1>", "<e2>", None]), random.randrange(3)
+        rows.append((name, number))
+        values: Values = {"x": f"<o{i % 4}>", "vx": integer(number), "b": name}
+        events.append(Event(1000 * i, 0, 0, {"B": [values]}))
+    expected = [
+        (1000 * i, 1000 * j)
+        for i, (name, number) in enumerate(rows)
+        for j in range(i + 1, min(i + 7, len(rows)))
+        if i % 4 == j % 4
+        and number == rows[j][1]
+        and (None in (name, rows[j][0]) or name == rows[j][0])
+    ]
+    found = [(answer.first[0], answer.end[0]) for answer in run(compiled, events)[0]]
+    assert sorted(found) == sorted(expected) and found
 
 
 OF_WHOLE_RUNS = [

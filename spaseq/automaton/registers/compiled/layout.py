@@ -222,7 +222,7 @@ class _EdgeRows:
             return None
         if register.variable in edge.repeated:
             return None if register.running == "FIRST" else _HOW[register.running]
-        return kernel.REPLACED
+        return kernel.REPLACED_IF_SET if register.variable in edge.optional else kernel.REPLACED
 
     def add_tests(self, tests: Sequence[EdgeTest | AskedTest]) -> tuple[int, int]:
         """Add tests; their range."""

@@ -58,6 +58,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     ORDINAL,
     ORIGIN,
     POOL_FULL,
+    REPLACED_IF_SET,
     ROW,
     RUN,
     RUNS_FULL,
@@ -339,9 +340,12 @@ def _set_registers(batch: BatchArrays, e: int, row: int, run: int, previous: int
         r, number, how = as_nonnegative(assignment[i, 0]), assignment[i, 1], assignment[i, 2]
         if how == CLEARED:
             register[run, r] = np.nan
-        else:
-            value = batch.number[as_nonnegative(number), row]
+            continue
+        value = batch.number[as_nonnegative(number), row]
+        if how != REPLACED_IF_SET:
             register[run, r] = taken_in(how, register[run, r], value)
+        elif value == value:
+            register[run, r] = value
 
 
 @inlined_device_function

@@ -104,8 +104,9 @@ ASKED = 6
 
 # How a register takes a compared number in a test: not at all, or like an assignment: it is
 # replaced by it, or becomes the sum, the lesser or the greater of both. An assignment may also
-# clear a register, whatever the number is: it becomes NaN.
-AS_IS, REPLACED, SUM, LESSER, GREATER_ONE, CLEARED = range(6)
+# clear a register, whatever the number is: it becomes NaN. Or it replaces the register unless the
+# number is NaN, as the solution has none.
+AS_IS, REPLACED, SUM, LESSER, GREATER_ONE, CLEARED, REPLACED_IF_SET = range(7)
 
 
 class RunArrays(NamedTuple):
