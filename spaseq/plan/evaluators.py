@@ -136,7 +136,7 @@ def program_of(plan: QueryPlan) -> Program:
     if plan.sequence.evaluator.name == "compiled-registers":
         return _by_registers(plan)
     if plan.sequence.evaluator.name == "registers" and obstacle_of_correlation(plan) is None:
-        return inlined(_in_every_order(plan, plan.sequence.program))
+        return inlined(_in_every_order(plan, plan.sequence.program, late=False))
     return plan.sequence.program
 
 
@@ -152,14 +152,14 @@ def _by_registers(plan: QueryPlan) -> Program:
     return inlined(_in_every_order(plan, program))
 
 
-def _in_every_order(plan: QueryPlan, program: Program) -> Program:
+def _in_every_order(plan: QueryPlan, program: Program, late: bool = True) -> Program:
     """A program of a plan without the brackets with AND that may be ways of their own."""
     first = len(plan.inputs.streams)
     streams = [
         (*gpm.streams, *(first + source.window for source in gpm.windows))
         for gpm in plan.patterns.gpms
     ]
-    return in_every_order(program, _columns(plan), streams)
+    return in_every_order(program, _columns(plan), streams, late)
 
 
 def selects(plan: QueryPlan) -> bool:

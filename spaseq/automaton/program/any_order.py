@@ -28,20 +28,28 @@ from spaseq.lang.sequence import SequenceOperator
 
 
 def in_every_order(
-    program: Program, gpms: Sequence[GpmColumns], streams: Sequence[Collection[int]]
+    program: Program,
+    gpms: Sequence[GpmColumns],
+    streams: Sequence[Collection[int]],
+    late: bool = True,
 ) -> Program:
     """The same sequence, its brackets with `&` and AND replaced where possible.
 
-    `streams` has the streams of each GPM.
+    `streams` has the streams of each GPM. Without `late` it has no late FILTERs.
     """
-    return _Ordering(program, gpms, streams).program()
+    return _Ordering(program, gpms, streams, late).program()
 
 
 class _Ordering:
     def __init__(
-        self, program: Program, gpms: Sequence[GpmColumns], streams: Sequence[Collection[int]]
+        self,
+        program: Program,
+        gpms: Sequence[GpmColumns],
+        streams: Sequence[Collection[int]],
+        late: bool,
     ) -> None:
         self._program, self._gpms, self._streams = program, gpms, streams
+        self._late = late
         self._edges = [*program.edges]
         self._replaced: dict[int, Edge] = {}  # by id; several brackets may share an operand
         self._further = dict(program.further)
@@ -104,7 +112,7 @@ class _Ordering:
         for operand, others in zip(label.operands, reversed(bound), strict=True):
             flat = self._flat(operand, others)
             places.append(OperandPlaces(flat, self._program, self._gpms, label.kind))
-        sight = Sight(self._program.owner.keys(), self._gpms, before, places[0], places[1])
+        sight = Sight(self._program.owner, self._gpms, before, places[0], places[1], self._late)
         sight.check_times(self._program.replayed)
         product = Product(sight, label.kind, self._streams, self._edges, self._further)
         return replace(label.operands[0], states=product.states())

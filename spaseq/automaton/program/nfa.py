@@ -41,11 +41,24 @@ class GreedyExit:
 
 
 @record
+class LateFilter:
+    """A FILTER of a step of `&` or AND, by its occurrence, that sees the operands in order.
+
+    It sees nothing of a later operand, and all of an earlier one, whatever comes first.
+    """
+
+    occurrence: int
+    condition: ast.Expr
+
+
+@record
 class TakeLabel:
     """Take one solution of a GPM.
 
     The `key` variables are certainly bound on both sides; their values index the runs that wait.
-    `conditions` are tested when it is taken; None: the GPM's own.
+    `conditions` say which solutions are taken; None: the GPM's own. A run that has taken one goes
+    on if the `moved` and `late` FILTERs hold. Those are of other steps of `&` and AND; the moved
+    ones see the same wherever they are tested.
     """
 
     gpm: int  # index in the plan's GPMs
@@ -54,6 +67,8 @@ class TakeLabel:
     key: tuple[str, ...]
     views: Mapping[str, View]  # how this step sees group variables
     conditions: tuple[ast.Expr, ...] | None = None
+    moved: tuple[ast.Expr, ...] = ()
+    late: tuple[LateFilter, ...] = ()
 
 
 @record
@@ -81,7 +96,9 @@ class Edge:
     `operands` are the operands of `&` and AND, by number, that have it as a step. What it passes
     and leaves begins at the last step of the operand `after`; None: at the last step of the run.
     `gap_ms`: how long after the step of `after` it may be; `join` bounds the time since the run's.
-    `apart`: how many steps before it are those whose events it must not share.
+    `apart`: how many steps before it are those whose events it must not share. `begins` are the
+    brackets with `&` and AND of which it is the first step; one by number n has the operands 2n and
+    2n + 1.
     """
 
     id: int  # unique in the program
@@ -97,6 +114,7 @@ class Edge:
     after: int | None = None
     gap_ms: int | None = None
     apart: tuple[int, ...] = ()
+    begins: tuple[int, ...] = ()
 
     def checked_within(self, untils: Collection[int]) -> bool:
         """Whether an operand of `&` or AND has what only whole matches are checked for here.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from spaseq.automaton.program.alternatives import NotSingle, alternative_edges
-from spaseq.automaton.program.bound_variables import bound_by_state
+from spaseq.automaton.program.bound_variables import bound_by_state, last_time
 from spaseq.automaton.program.counters import Action
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import (
@@ -59,14 +59,15 @@ class OperandWay:
 
 
 _NEVER = -1
-"""The number of no way."""
+"""The number of no way. Numbers below stand for the ends of a state, which are still to come."""
 
 
 @record
 class OperandPlace:
     """How far an operand has got: at a state; `way` is the number of the way that it waits for.
 
-    None: any way, as nothing has happened since. An operand that is done waits for no way.
+    None: any way, or the end, as nothing has happened since. An operand that is done waits for no
+    way.
     """
 
     state: int
@@ -161,21 +162,22 @@ class OperandPlaces:
             self.is_checked = True
 
     def _to_come(self, state: int, way: OperandWay | None = None) -> frozenset[str]:
-        """The variables that the ways from a state on may bind."""
+        """The variables that the ways from a state on may bind, and the times of their GPMs."""
         todo = [state] if way is None else [way.target]
         ways = [] if way is None else [way]
         for number in todo:  # grows while it is walked
             ways += self._ways[number]
             todo += {w.target for w in self._ways[number]} - {*todo}
+        takes = [take for way in ways for take in way.takes]
         return frozenset(
-            v for w in ways for take in w.takes for v in self._gpms[take.gpm].variables
+            name for t in takes for name in (*self._gpms[t.gpm].variables, last_time(t.name))
         )
 
     def future(self, place: OperandPlace) -> frozenset[str]:
-        """The variables that the operand may still bind."""
+        """The variables that the operand may still bind, and the times of GPMs that may change."""
         if place.way is None:
             return self._future[place.state]
-        if place.way == _NEVER:
+        if place.way < 0:
             return frozenset()
         return self._to_come(place.state, self._ways[place.state][place.way])
 
@@ -184,7 +186,15 @@ class OperandPlaces:
         ways = self._ways[place.state]
         if place.way is None:
             return ways
-        return [] if place.way == _NEVER else [ways[place.way]]
+        return [] if place.way < 0 else [ways[place.way]]
+
+    def decided(self, place: OperandPlace) -> Sequence[OperandPlace]:
+        """The places that say how the operand goes on from a place, if it may also end there."""
+        ends = self.states[place.state].acceptances
+        if place.way is not None or not ends:
+            return [place]
+        numbers = *range(len(self._ways[place.state])), *(_NEVER - 1 - n for n in range(len(ends)))
+        return [OperandPlace(place.state, number) for number in numbers]
 
     def rests(self, place: OperandPlace) -> Iterator[Rest]:
         """What the operand may do while the other one takes something."""
@@ -196,14 +206,18 @@ class OperandPlaces:
             if way.kind != "," and place.way in (None, number):
                 alone = len(ways) == 1 and not state.acceptances
                 yield Rest(OperandPlace(place.state, None if alone else number), way)
-        if place.way is None:
-            for end in state.acceptances:
-                yield Rest(OperandPlace(place.state, _NEVER), None, end.actions)
+        for end in self._ends(place):
+            yield Rest(OperandPlace(place.state, _NEVER), None, end.actions)
 
     def ends(self, place: OperandPlace) -> list[tuple[Action, ...]]:
         """The actions of each way to be complete at a place."""
         if place.way == _NEVER:
             return [()]
-        if place.way is not None:
-            return []
-        return [end.actions for end in self.states[place.state].acceptances]
+        return [end.actions for end in self._ends(place)]
+
+    def _ends(self, place: OperandPlace) -> Sequence[Acceptance]:
+        """The ways to end at a place that are still to come."""
+        ends = self.states[place.state].acceptances
+        if place.way is None:
+            return ends
+        return ends[_NEVER - 1 - place.way :][:1] if place.way < _NEVER else ()

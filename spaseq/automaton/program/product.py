@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
+from spaseq.automaton.program.bound_variables import last_time
 from spaseq.automaton.program.counters import Action
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import (
@@ -12,6 +13,7 @@ from spaseq.automaton.program.nfa import (
     Automaton,
     Edge,
     GreedyExit,
+    LateFilter,
     State,
     TakeLabel,
 )
@@ -23,7 +25,7 @@ from spaseq.automaton.program.operand_places import (
     OperandWay,
     check_size,
 )
-from spaseq.expr.uses import is_of_its_event, timestamp_uses, variables_of
+from spaseq.expr.uses import is_of_its_event, is_volatile, timestamp_uses, variables_of
 from spaseq.lang import ast
 from spaseq.lang.ast.pattern_nodes import OpKind
 from spaseq.lang.sequence import SequenceOperator
@@ -35,10 +37,14 @@ _KINDS: tuple[OpKind, ...] = (",", ";", ":")
 
 @record
 class _Pending:
-    """A FILTER of the second operand, and the variables that the first one may still bind."""
+    """A FILTER of the second operand, and what it reads that the first one may still change.
+
+    With the occurrence of its step it sees whole operands in order (`LateFilter`).
+    """
 
     condition: ast.Expr
     reads: frozenset[str]
+    occurrence: int | None
 
 
 @record
@@ -83,7 +89,8 @@ class _Move:
 class Sight:
     """What the steps of each operand see of the other one.
 
-    `owned` are the group variables; `before` is certainly bound before the bracket.
+    `owned` are the group variables; `before` is certainly bound before the bracket. `late`: the
+    evaluator tests late FILTERs.
     """
 
     def __init__(
@@ -93,9 +100,10 @@ class Sight:
         before: frozenset[str],
         left: OperandPlaces,
         right: OperandPlaces,
+        late: bool,
     ) -> None:
         self._owned, self._gpms, self._before = frozenset(owned), gpms, before
-        self.operands = left, right
+        self.operands, self._may_be_late = (left, right), late
 
     def conditions(self, take: TakeLabel) -> tuple[ast.Expr, ...]:
         """The FILTERs of a step."""
@@ -106,29 +114,78 @@ class Sight:
         """The variables that a step may bind."""
         return frozenset(self._gpms[take.gpm].variables)
 
+    def changed(self, takes: Iterable[TakeLabel]) -> frozenset[str]:
+        """The variables that steps may bind, and the times of their GPMs."""
+        bound = frozenset[str]().union(*map(self.variables, takes))
+        return bound | {last_time(take.name) for take in takes}
+
     def foreign(self, variables: Set[str], operand: int, source: int) -> frozenset[str]:
         """Those variables that the other operand may bind, and that are not known at a state."""
         own, other = self.operands[operand], self.operands[1 - operand]
         return frozenset(variables & other.variables) - self._before - own.certain[source]
 
-    def waits_for(self, condition: ast.Expr, step: _Taken) -> frozenset[str]:
-        """The variables of the other operand that a FILTER of a step reads.
+    def _shared(self, condition: ast.Expr, step: _Taken) -> frozenset[str]:
+        """What a FILTER reads that the other operand may bind: variables, and times of GPMs."""
+        other = self.operands[1 - step.operand]
+        reads = variables_of(condition) & other.variables - self._before
+        return reads | {*map(last_time, timestamp_uses(condition) & other.names)}
+
+    def _read_of_other(self, condition: ast.Expr, step: _Taken) -> frozenset[str]:
+        """What a FILTER of a step reads of the other operand."""
+        known = self._gpms[step.take.gpm].certain | self.operands[step.operand].certain[step.source]
+        return self._shared(condition, step) - known
+
+    def _is_same_later(self, condition: ast.Expr, step: _Taken) -> bool:
+        """Whether a FILTER is the same once further events are taken, but for what it waits for."""
+        own, names = self.operands[step.operand], variables_of(condition)
+        reads = names - self._gpms[step.take.gpm].certain - own.certain[step.source]
+        if names & self._owned or reads & own.variables - self._before:
+            return False
+        return not timestamp_uses(condition) and not is_of_its_event(condition)
+
+    def _late(self, condition: ast.Expr, step: _Taken) -> LateFilter:
+        if not self._may_be_late or is_volatile(condition):
+            raise NotOrdered("a FILTER in {} must see the operands in order")
+        return LateFilter(step.take.occurrence, condition)
+
+    def filters(
+        self, step: _Taken, unknown: Set[str], begun: bool
+    ) -> tuple[tuple[ast.Expr, ...], tuple[LateFilter, ...], list[_Pending]]:
+        """The FILTERs of a step: those to test at once, the late ones, and those that wait.
+
+        `unknown` is what the first operand may still change; `begun`: the second one has begun.
 
         Raises:
-            NotOrdered: it sees other values of them than a run has.
+            NotOrdered: the evaluator cannot test one of them in time.
         """
-        reads = variables_of(condition) - self._gpms[step.take.gpm].certain
-        found = self.foreign(reads, step.operand, step.source)
-        if timestamp_uses(condition) & self.operands[1 - step.operand].names:
-            raise NotOrdered("a FILTER in {} uses the time of an event of the other operand")
-        if found and step.operand == 0:
-            raise NotOrdered("{} has an operand that looks at a later one")
-        return found
+        tested, late, waiting = list[ast.Expr](), list[LateFilter](), list[_Pending]()
+        for condition in self.conditions(step.take):
+            reads = self._unsure(self._read_of_other(condition, step), step, unknown, begun)
+            if not reads:
+                tested.append(condition)
+            elif step.operand == 0:
+                late.append(self._late(condition, step))
+            elif self._is_same_later(condition, step):
+                waiting.append(_Pending(condition, reads, None))
+            else:
+                occurrence = self._late(condition, step).occurrence
+                waiting.append(_Pending(condition, reads, occurrence))
+        for each in step.take.late:
+            reads = self._unsure(self._shared(each.condition, step), step, unknown, begun)
+            if reads and step.operand == 1:
+                waiting.append(_Pending(each.condition, reads, each.occurrence))
+            else:
+                late.append(each)
+        for condition in step.take.moved:
+            if self._unsure(self._shared(condition, step), step, unknown, begun):
+                raise NotOrdered("a FILTER in {} must see the operands in order")
+        return tuple(tested), tuple(late), waiting
 
-    def check_may_wait(self, condition: ast.Expr) -> None:
-        """Check that a FILTER is the same once further events are taken."""
-        if variables_of(condition) & self._owned or is_of_its_event(condition):
-            raise NotOrdered("a FILTER in {} looks at the other operand and at a repetition")
+    def _unsure(
+        self, reads: frozenset[str], step: _Taken, unknown: Set[str], begun: bool
+    ) -> frozenset[str]:
+        """What a step reads of the other operand that is not what the run has."""
+        return reads & unknown if step.operand else reads if begun else frozenset()
 
     def check_times(self, checked: Collection[int]) -> None:
         """Check that negated steps and loops use no time of an event of the other operand.
@@ -151,7 +208,8 @@ class Sight:
         if step.operand == 1:
             unknown &= self.operands[0].future(left)
         times = frozenset[str]().union(*map(timestamp_uses, conditions))
-        if unknown or times & self.operands[1 - step.operand].names:
+        late = step.take.moved or step.take.late
+        if unknown or late or times & self.operands[1 - step.operand].names:
             raise NotOrdered("what comes next in an operand of {} depends on the other one")
 
     def keyed(self, take: TakeLabel, known: Set[str]) -> TakeLabel:
@@ -181,6 +239,7 @@ class Product:
     ) -> None:
         self._sight, self._kind, self._streams = sight, kind, streams
         self._edges, self._further, self._first = edges, further, len(edges)
+        self._bracket = len(edges)
         self._operands = 2 * len(edges), 2 * len(edges) + 1  # by these numbers edges know them
         self._exits = dict[tuple[int, int, OperandWay], GreedyExit]()
         self._at = _At((NEW, NEW))
@@ -196,11 +255,11 @@ class Product:
         return tuple(self._states[number] for number in range(len(self._todo)))
 
     def _state(self, at: _At) -> State:
-        edges = tuple(self._edge(at, move) for move in self._moves(at))
+        edges = tuple(
+            self._edge(at, m) for move in self._moves(at) for m in self._decided(at, move)
+        )
         left, right = (o.ends(p) for o, p in zip(self._sight.operands, at.places, strict=True))
         ends = tuple(Acceptance((*one, *other), ()) for one in left for other in right)
-        if ends and at.pending:
-            raise NotOrdered("a FILTER in {} looks at a step of the other operand that may be left")
         names = (
             o.states[p.state].name for o, p in zip(self._sight.operands, at.places, strict=True)
         )
@@ -217,6 +276,13 @@ class Product:
         for one in left:
             for other in right:
                 yield from self._both(at, one, other)
+
+    def _decided(self, at: _At, move: _Move) -> Iterator[_Move]:
+        """The move, for each way on of the first operand if a FILTER waits to know it."""
+        first, second = move.places
+        _, waiting = self._labels(at, move)
+        for place in self._sight.operands[0].decided(first) if waiting else [first]:
+            yield replace(move, places=(place, second))
 
     def _alone(self, at: _At, operand: int, way: OperandWay) -> Iterator[_Move]:
         """One operand follows a way, and the other one waits."""
@@ -289,7 +355,7 @@ class Product:
             exits += (*way.exits, *self._forestalled(move.passed))
         actions = move.actions
         join = None if at == self._at else self._join(move)
-        edges = list[Edge]()
+        edges, begins = list[Edge](), (self._bracket,) if at == self._at else ()
         for step, label in zip(move.taken, labels, strict=True):
             target = number if len(edges) + 1 == len(labels) else len(self._todo)
             if target != number:
@@ -297,11 +363,12 @@ class Product:
             edge = self._step(step, label, target, actions, exits)
             apart = (*step.edge.apart, *move.apart_from(len(edges)))
             edge = replace(edge, join=join, together=bool(edges), apart=apart)
+            edge = replace(edge, begins=(*begins, *step.edge.begins))
             self._edges.append(edge)
             if edges:
                 self._states[edges[-1].target] = State(f"at {label.name}", (edge,), ())
             edges.append(edge)
-            join, actions, exits = None, (), ()
+            join, actions, exits, begins = None, (), (), ()
         check_size(len(self._edges) - self._first)
         return edges[0]
 
@@ -364,26 +431,21 @@ class Product:
 
     def _labels(self, at: _At, move: _Move) -> tuple[list[TakeLabel], tuple[_Pending, ...]]:
         """What a move takes, with the FILTERs to test then; and those that are not tested yet."""
-        sight, pending = self._sight, [*at.pending]
+        sight, pending, labels = self._sight, dict.fromkeys(at.pending), list[TakeLabel]()
         future = sight.operands[0].future(move.places[0])
-        tested: list[list[ast.Expr]] = []
-        for place, step in enumerate(move.taken):
-            later = {v for t in move.taken[place + 1 :] for v in sight.variables(t.take)}
-            tested.append([])
-            for condition in sight.conditions(step.take):
-                reads = sight.waits_for(condition, step) & (future | later)
-                if reads:
-                    sight.check_may_wait(condition)
-                    pending.append(_Pending(condition, reads))
-                else:
-                    tested[place].append(condition)
-        tested[-1] += (p.condition for p in pending if not p.reads & future)
         known = {
             v for o, p in zip(sight.operands, at.places, strict=True) for v in o.certain[p.state]
         }
-        labels = []
-        for step, conditions in zip(move.taken, tested, strict=True):
-            labels.append(replace(sight.keyed(step.take, known), conditions=tuple(conditions)))
-            known |= sight.variables(step.take) & {*labels[-1].key}
-        left = tuple(p for p in pending if p.reads & future)
-        return labels, left
+        for place, step in enumerate(move.taken):
+            unknown = future | sight.changed([t.take for t in move.taken[place + 1 :]])
+            begun = not at.places[1].is_new or any(t.operand for t in move.taken[:place])
+            tested, late, waiting = sight.filters(step, unknown, begun)
+            pending |= dict.fromkeys(waiting)
+            label = replace(sight.keyed(step.take, known), conditions=tested, late=late)
+            known |= sight.variables(step.take) & {*label.key}
+            labels.append(label)
+        decided, last = [p for p in pending if not p.reads & future], labels[-1]
+        moved = (p.condition for p in decided if p.occurrence is None)
+        late = tuple(LateFilter(o, p.condition) for p in decided if (o := p.occurrence) is not None)
+        labels[-1] = replace(last, moved=(*last.moved, *moved), late=(*last.late, *late))
+        return labels, tuple(p for p in pending if p.reads & future)

@@ -17,7 +17,7 @@ thresholds. The threshold-sequence kernel runs it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -59,6 +59,7 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     RunValue,
     SolutionValue,
     asked_test,
+    late_test,
     tests_of,
 )
 from spaseq.automaton.registers.counted_loops import split_by_count
@@ -330,7 +331,11 @@ class _Testing:
         tests = self._tests(source, edge, take, taking.step)
         if tests is None:
             return None
-        kills = []
+        moved, kills = self._moved(source, edge, taking), list[tuple[int, AnyTests]]()
+        if moved is None:
+            return None
+        if moved and edge.join is not None and edge.join.kind == ";":
+            kills.append((take.gpm, tests))
         for number in edge.negations:
             if number in self._inner:
                 continue
@@ -345,10 +350,20 @@ class _Testing:
                 kills.append((negated.gpm, kill))
         again = {action.repeat for action in edge.actions if action.kind == "again"}
         repeated = frozenset(v for v, owner in self._program.owner.items() if owner in again)
-        gpm = self._gpms[take.gpm]
+        tests, gpm = (*tests, *moved), self._gpms[take.gpm]
         optional = {*gpm.variables} - gpm.certain - self._program.owner.keys()
         stops, varying = tuple(self._stops(source, edge)), (repeated, frozenset(optional))
         return TestedEdge(edge, taking.step, source, take, tests, tuple(kills), stops, *varying)
+
+    def _moved(self, source: int, edge: Edge, taking: AlternativeEdge) -> AnyTests | None:
+        """The tests of FILTERs of other steps of `&` and AND; None if no solution can pass them."""
+        take, taken = taking.take, (taking.step.id, edge.id)
+        late = [late.condition for late in take.late]
+        tests = (late_test(late, self._gpms[take.gpm], taken),) if late else ()
+        if not take.moved:
+            return tests
+        moved = self._filters(source, edge, take, take.moved, taking.step)
+        return None if moved is None else (*moved, *tests)
 
     def _sharing_waits(self, edges: Sequence[TestedEdge]) -> Iterator[TestedEdge]:
         """The edges; after `;`, a solution of one alternative ends the wait for the others."""
@@ -370,12 +385,27 @@ class _Testing:
 
         `step` is the automaton's edge. Without it no test may depend on all that a run has taken.
         """
-        tests: list[EdgeTest | AskedTest] = [*map(of_count, edge.counts)]
-        tests += self._joins(source, take)
-        tests += since_last_step(edge)
-        conditions, asked = self._gpms[take.gpm].conditions, [*self._joins_if_bound(source, take)]
-        of_whole = list[ast.Expr]()
-        for condition in conditions if take.conditions is None else take.conditions:
+        counts, gaps = map(of_count, edge.counts), since_last_step(edge)
+        tests = (*counts, *self._joins(source, take), *gaps)
+        conditions = take.conditions
+        if conditions is None:
+            conditions = self._gpms[take.gpm].conditions
+        joins = self._joins_if_bound(source, take)
+        filters = self._filters(source, edge, take, conditions, step, joins)
+        return None if filters is None else (*tests, *filters)
+
+    def _filters(
+        self,
+        source: int,
+        edge: Edge,
+        take: TakeLabel,
+        conditions: Sequence[ast.Expr],
+        step: Edge | None,
+        joins: Iterable[ast.Expr] = (),
+    ) -> AnyTests | None:
+        """The tests of FILTERs, and of joins as FILTERs; `step` as for `_tests`."""
+        tests, asked, of_whole = list[EdgeTest | AskedTest](), [*joins], list[ast.Expr]()
+        for condition in conditions:
             try:
                 remaining = tests_of(condition, lambda v: self._place(v, source, edge, take))
             except NoKernel:

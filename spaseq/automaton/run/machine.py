@@ -91,6 +91,8 @@ class CompiledTake:
     groups: tuple[tuple[int, str], ...]  # (column, variable) joined within a repetition
     key: tuple[int, ...]  # columns of the edge's key
     conditions: tuple[Callable[[Env], bool], ...]
+    moved: tuple[Callable[[Env], bool], ...]
+    late: tuple[tuple[int, Callable[[Env], bool]], ...]  # with the occurrences of their steps
     correlation: CorrelatedTake | None = None
 
 
@@ -123,6 +125,7 @@ class Machine:
     gpms_of: dict[int, frozenset[int]] = field(init=False)  # automaton -> the GPMs that it takes
     target: dict[int, State] = field(init=False)  # edge -> the state it leads to
     timed: frozenset[str] = field(init=False)  # GPMs whose TIMESTAMP some FILTER uses
+    keeps_paths: bool = field(init=False)  # late FILTERs look at them
     statics: dict[int, object] = field(init=False)  # objects a snapshot refers to by number
     numbers: dict[int, int] = field(init=False)  # id(object) -> its number
 
@@ -152,6 +155,7 @@ class Machine:
                     if isinstance(edge.label, TakeLabel):
                         self.edges_of.setdefault(edge.label.gpm, {})[edge.id] = edge
                         self.takes[edge.id] = self._take(edge.label, compiled, known)
+        self.keeps_paths = any(take.late for take in self.takes.values())
 
     def _filters(self, conditions: Sequence[ast.Expr]) -> tuple[Callable[[Env], bool], ...]:
         return tuple(compile_filter(c, self.expressions) for c in conditions)
@@ -170,7 +174,7 @@ class Machine:
     ) -> CompiledTake:
         """The TAKE of a label; an unrolled repetition has many that are equal."""
         grouped = frozenset([v for v, view in label.views.items() if view.kind == "current"])
-        key = label.gpm, label.key, grouped, label.conditions
+        key = label.gpm, label.key, grouped, label.conditions, label.moved, label.late
         if key not in known:
             known[key] = self._new_take(label, compiled, grouped)
         return known[key]
@@ -192,6 +196,14 @@ class Machine:
             tuple((i, v) for v, i in columns.items() if v in grouped),
             tuple(columns[v] for v in label.key),
             compiled[label.gpm] if label.conditions is None else self._filters(label.conditions),
+            self._filters(label.moved),
+            tuple(
+                zip(
+                    [late.occurrence for late in label.late],
+                    self._filters([late.condition for late in label.late]),
+                    strict=True,
+                )
+            ),
             self._correlated(label.gpm),
         )
 

@@ -197,7 +197,9 @@ class Outside:
 class Run:
     """A partial match. `first` and `last` span the events of this automaton; None before any.
 
-    `lasts` has the last instant of each operand of `&` and AND that edges know by number.
+    `lasts` has the last instant of each operand of `&` and AND that edges know by number. `path`
+    has the edges and rows that it has taken, if late FILTERs look at them; the edge of a bracket
+    stands before those inside, without a row.
     """
 
     state: State
@@ -212,6 +214,7 @@ class Run:
     obligations: tuple[Duty, ...] = ()
     outside: Outside | None = None
     lasts: Mapping[int, Instant] = field(default_factory=dict)
+    path: tuple[tuple[Edge, Row | None], ...] = ()
 
     def seen_by(self, edge: Edge) -> Run:
         """The run as an edge's negated steps and loops see it: after its operand's last step."""
@@ -224,7 +227,7 @@ class Run:
         return {**self.lasts, **dict.fromkeys(edge.operands, instant)}
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
-        self.lasts = {}  # older snapshots have none
+        self.lasts, self.path = {}, ()  # older snapshots have none
         for name, value in state[1].items():
             setattr(self, name, value)
 
@@ -248,8 +251,9 @@ class Run:
     ) -> Run:
         """`ends` are the first and the last instant in the operand; see the fields for the rest."""
         origin, tau, singles, trace = self.origin, self.tau, self.singles, self.trace
-        around = self.outside, self.lasts
-        return Run(state, frame, *ends, origin, tau, singles, groups, trace, duties, *around)
+        moved = Run(state, frame, *ends, origin, tau, singles, groups, trace, duties, self.outside)
+        moved.lasts, moved.path = self.lasts, self.path
+        return moved
 
 
 @dataclass(slots=True)

@@ -119,6 +119,28 @@ def trace_of(nodes: TraceNodes, node: int) -> Iterator[tuple[int, Row]]:
         yield gpm, row
 
 
+def bind(
+    lists: ListNodes,
+    groups: Groups | None,
+    columns: tuple[tuple[int, str], ...],
+    values: tuple[str | None, ...],
+) -> Groups | None:
+    """Bind the group variables of a repetition, and append the values to their lists."""
+    if not columns or groups is None:
+        return groups
+    after: Groups | None = None
+    for column, variable in columns:
+        value = values[column]
+        if value is None or variable in groups.current:
+            continue
+        after = after or groups.to_bind()
+        last = after.lists.get(variable, NIL)
+        length = lists[last][2] if last != NIL else 0
+        after.current[variable] = value
+        after.lists[variable] = lists.add((value, last, length + 1))
+    return after or groups
+
+
 def may_follow(program: Program, actions: Sequence[Action], groups: Groups | None) -> bool:
     """Whether the bounds of counted repetitions allow a run the actions of an edge."""
     return counts_after(program.bounds, groups.counts if groups else (), actions) is not None

@@ -12,6 +12,7 @@ from spaseq.automaton.registers.compiled.edge_tests import AskedTest
 from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.kernels import run_arrays as kernel
+from spaseq.automaton.run.runs import Values
 from spaseq.compiled.arrays import Arrays, Int64s
 from spaseq.expr.compile import Options, compile_filter
 from spaseq.expr.env import Env, PlainEnv
@@ -111,25 +112,33 @@ class AskedAnswers:
         if self._replayed is not None:
             self._replayed.learn(self._runs(numbers), node)
         for place, (test, *decisive) in zip(places, numbers, strict=True):
-            env = self._env(test, decisive)
-            holds = all(condition(env) for condition in self._filters[test])
-            answer[place] = kernel.YES if holds else kernel.NO
+            answer[place] = kernel.YES if self._holds(test, decisive) else kernel.NO
         size[kernel.NOTED] = 0
         if size[kernel.LACKING]:
             self._make_room(row)
 
-    def _env(self, number: int, numbers: list[int]) -> Env:
-        """What the FILTERs of a test see, given the numbers that decide it."""
+    def _holds(self, number: int, numbers: list[int]) -> bool:
+        """Whether the FILTERs of a test hold, given the numbers that decide it."""
+        test, replayed = self._tests[number], self._replayed
+        if test.taken is None or replayed is None:
+            env: Env = _seen(test, numbers, self._term)
+        else:
+            run, values, time_ms = self._solution(number, numbers)
+            if test.late:
+                return replayed.late_hold(run, test.taken, values, time_ms)
+            env = replayed.seen(run, test.taken, values, time_ms)
+        return all(condition(env) for condition in self._filters[number])
+
+    def _solution(self, number: int, numbers: list[int]) -> tuple[int, Values, int]:
+        """A run, and the values and the time (ms) of the solution that it is to take."""
         test = self._tests[number]
-        if test.taken is None or self._replayed is None:
-            return _seen(test, numbers, self._term)
         values: list[str | None] = [None] * self._widths[number]
         for column, variable, i in self._columns[number]:
             if numbers[i] != kernel.UNSET:
                 values[column] = self._terms[variable].key(numbers[i])[0]
         run = numbers[len(test.of_own)]
         time_ms = next((numbers[i] for i, n in enumerate(test.of_own) if not n.by_term), 0)
-        return self._replayed.seen(run, test.taken, tuple(values), time_ms)
+        return run, tuple(values), time_ms
 
     def _runs(self, noted: list[list[int]]) -> Iterator[int]:
         """The runs that noted tests depend on."""

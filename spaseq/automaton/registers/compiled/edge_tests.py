@@ -10,6 +10,7 @@ TIMESTAMP) and their differences are compared in milliseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from spaseq.algebra.constants import constant_text
@@ -245,13 +246,14 @@ class AskedTest:
     run. There, the id of a variable that the solution binds, too, is the value before: PREV, or
     what holds if the solution leaves the variable unbound. Or they depend on all that the run has
     taken: then `taken` has the ids of the edge that takes the solution, and of the edge inside its
-    bracket.
+    bracket. `late`: the FILTERs are the late ones of that edge.
     """
 
     conditions: tuple[ast.Expr, ...]
     of_own: tuple[Number, ...]
     of_run: tuple[Number, ...]
     taken: tuple[int, int] | None = None
+    late: bool = False
 
     is_threshold = of_count = by_value = False
 
@@ -284,6 +286,14 @@ def asked_test(conditions: Sequence[ast.Expr], gpm: GpmColumns, known: frozenset
     of_run = [Number(v, by_term=True) for v in sorted((read - gpm.certain | before) & known)]
     of_run += [Number(name, offset_ms=0) for name in sorted(timed & known)]
     return AskedTest(tuple(conditions), tuple(of_own), tuple(of_run))
+
+
+def late_test(conditions: Sequence[ast.Expr], gpm: GpmColumns, taken: tuple[int, int]) -> AskedTest:
+    """The asked test of the late FILTERs of an edge that takes a solution of a GPM."""
+    test = asked_test(conditions, gpm, frozenset())
+    time = Number(EVENT_TIME, offset_ms=0)
+    own = test.of_own if time in test.of_own else (*test.of_own, time)
+    return replace(test, of_own=own, taken=taken, late=True)
 
 
 def tests_of(condition: ast.Expr, lookup: Lookup) -> EdgeTests | None:

@@ -12,6 +12,7 @@ import numpy as np
 from spaseq.automaton.batch.match_builder import MatchBuilder
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.kernels import run_arrays as kernel
+from spaseq.automaton.registers.python.late_filters import LateFilters
 from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
 from spaseq.automaton.registers.python.run_stepping import start_of
 from spaseq.automaton.run.machine import Machine
@@ -29,6 +30,7 @@ class ReplayedRuns:
         edges = machine.program.edges
         self._steps = [edges[step.id] for step in tables.steps]
         self._takes = [edges[edge.id] for edge in tables.edges]
+        self._late = LateFilters(machine)
         self.forget()
 
     def forget(self) -> None:
@@ -71,6 +73,14 @@ class ReplayedRuns:
             self._groups[following] = evaluator.groups_after(waiting, edges[number])
         row: Row = (0, time_ms, 0, None, values)
         return evaluator.seen(waiting, self._groups[following], edges[taken[1]], row)
+
+    def late_hold(self, run: int, taken: tuple[int, int], values: Values, time_ms: int) -> bool:
+        """Whether the late FILTERs of an edge hold when a known run takes a solution."""
+        edges, row = self._machine.program.edges, (0, time_ms, 0, None, values)
+        after = self._evaluator.with_row(
+            self._runs[run], edges[taken[0]], edges[taken[1]], row, time_ms
+        )
+        return self._late.hold(after.path, self._machine.takes[taken[1]].late)
 
     def columns(self, taken: tuple[int, int]) -> Sequence[str]:
         """The variables of a solution that an edge takes, in order."""

@@ -115,6 +115,7 @@ def _joined(
         run.obligations + passed,
         run.outside,
         run.lasts,
+        run.path,
     )
 
 

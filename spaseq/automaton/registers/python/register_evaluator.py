@@ -30,7 +30,14 @@ from spaseq.automaton.run.runs import (
     Run,
     WaitingRun,
 )
-from spaseq.automaton.run.scoping import ListNodes, TakeEnv, TraceNodes, follow, trace_of
+from spaseq.automaton.run.scoping import (
+    ListNodes,
+    TakeEnv,
+    TraceNodes,
+    bind,
+    follow,
+    trace_of,
+)
 from spaseq.automaton.run.waiting_runs import WaitingRuns
 
 
@@ -165,11 +172,17 @@ class RegisterEvaluator:
             origin,
             None,
             {**run.singles, **bound},
-            self._stepper.taker.bind(groups, taking.groups, values),
+            bind(self._lists, groups, taking.groups, values),
             self._trace.add((label.gpm, row, run.trace)),
             tuple(o.passed(instant) if o.before is None else o for o in obligations),
             lasts=run.lasts_after(inner, instant),
+            path=self._path(run, edge, inner, row) if self._machine.keeps_paths else (),
         )
+
+    @staticmethod
+    def _path(run: Run, edge: Edge, inner: Edge, row: Row) -> tuple[tuple[Edge, Row | None], ...]:
+        bracket = () if edge.id == inner.id else ((edge, None),)
+        return (*run.path, *bracket, (inner, row))
 
     def groups_after(self, run: Run, edge: Edge) -> Groups | None:
         """The group variables of a run that follows an edge."""

@@ -81,7 +81,8 @@ class RunStepper:
                 label = wait.edge.label
                 assert isinstance(label, TakeLabel)
                 if label.gpm in rows and self.is_alive(wait.run, moment):
-                    arrivals.extend(self.taker.taken(wait, rows[label.gpm], moment))
+                    taken = self.taker.taken(wait, rows[label.gpm], moment)
+                    arrivals += self.taker.going_on(wait.edge, taken)
         tables, earliest = waiting.tables, self._machine.window.earliest(moment.reach)
         for gpm, solutions in rows.items() if tables else ():
             edges: Collection[int] = self._machine.edges_of.get(gpm, ())
@@ -96,7 +97,9 @@ class RunStepper:
                 run
                 for wait in together
                 if isinstance(label := wait.edge.label, TakeLabel)
-                for run in self.taker.taken(wait, rows.get(label.gpm, ()), moment)
+                for run in self.taker.going_on(
+                    wait.edge, self.taker.taken(wait, rows.get(label.gpm, ()), moment)
+                )
             ]
         while (entry := queue.pop()) is not None:
             for run in accepted(*entry, self._machine.target):
@@ -127,7 +130,7 @@ class RunStepper:
                 if run.frame is not None and not self._may_go_on(run, run.frame, moment):
                     continue
                 taken = self.taker.taken(wait, solutions, moment)
-                arrivals.extend(taken)
+                arrivals += self.taker.going_on(wait.edge, taken)
                 if not (taken and wait.once):
                     kept.append(wait)
             if kept:
@@ -275,8 +278,10 @@ class RunStepper:
         both = label.kind != "|"
         for operand in label.operands[: 1 if both else None]:
             frame = BracketFrame(point, operand, conjunction, awaits_left=both)
-            start = operand.states[0]
-            self.wait(run.in_operand(start, frame, point.groups, obligations), waiting)
+            begun = run.in_operand(operand.states[0], frame, point.groups, obligations)
+            if self._machine.keeps_paths:
+                begun.path = (*run.path, (edge, None))
+            self.wait(begun, waiting)
 
     def _complete_operand(
         self, run: Run, waiting: WaitingRuns, moment: MeasuredInstant, queue: CandidateQueue

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from spaseq.automaton.program.nfa import Edge, TakeLabel
-from spaseq.automaton.run.arena import NIL
+from spaseq.automaton.registers.python.late_filters import LateFilters
 from spaseq.automaton.run.machine import CompiledTake, CorrelatedTake, Machine
 from spaseq.automaton.run.runs import Groups, MeasuredInstant, Row, Run, WaitingRun
-from spaseq.automaton.run.scoping import ListNodes, TakeEnv, TraceNodes, trace_of
+from spaseq.automaton.run.scoping import ListNodes, TakeEnv, TraceNodes, bind, trace_of
 from spaseq.expr.env import Env
 
 
@@ -88,13 +88,29 @@ class Taker:
             moment.start if run.origin is None else min(run.origin, moment.start),
             moment.instant[0] if conjunction else None,
             {**run.singles, **fresh} if fresh else run.singles,
-            self.bind(groups, taking.groups, values) if taking.groups else groups,
+            bind(self._lists, groups, taking.groups, values) if taking.groups else groups,
             self._trace.add((label.gpm, row, run.trace)),
             obligations
             and tuple([o if o.before else o.passed(moment.instant) for o in obligations]),
             run.outside,
             run.lasts_after(edge, moment.instant),
+            (*run.path, (edge, row)) if self._machine.keeps_paths else run.path,
         )
+
+    def going_on(self, edge: Edge, runs: list[Run]) -> list[Run]:
+        """The runs that go on of those that have followed an edge.
+
+        A step behind `;` is taken though FILTERs of other steps fail.
+        """
+        taking = self._machine.takes[edge.id]
+        if taking.moved:
+            nothing: Row = (0, 0, 0, None, (None,) * len(taking.columns))
+            envs = ((run, self.seen(run, run.groups, edge, nothing)) for run in runs)
+            runs = [run for run, env in envs if all(holds(env) for holds in taking.moved)]
+        if taking.late:
+            late = LateFilters(self._machine)
+            runs = [run for run in runs if late.hold(run.path, taking.late)]
+        return runs
 
     def _is_apart(self, run: Run, edge: Edge, row: Row) -> bool:
         """Whether the event of a row is none of those that the edge must not share."""
@@ -118,24 +134,3 @@ class Taker:
         env.run, env.groups, env.row = run, groups, row
         env.take, env.views = self._machine.takes[edge.id], label.views
         return env
-
-    def bind(
-        self,
-        groups: Groups | None,
-        columns: tuple[tuple[int, str], ...],
-        values: tuple[str | None, ...],
-    ) -> Groups | None:
-        """Bind the group variables of a repetition, and append the values to their lists."""
-        if not columns or groups is None:
-            return groups
-        after: Groups | None = None
-        for column, variable in columns:
-            value = values[column]
-            if value is None or variable in groups.current:
-                continue
-            after = after or groups.to_bind()
-            last = after.lists.get(variable, NIL)
-            length = self._lists[last][2] if last != NIL else 0
-            after.current[variable] = value
-            after.lists[variable] = self._lists.add((value, last, length + 1))
-        return after or groups
