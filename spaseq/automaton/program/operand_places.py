@@ -25,7 +25,7 @@ from spaseq.automaton.program.nfa import (
 from spaseq.lang.ast.pattern_nodes import OpKind
 from spaseq.records import record
 
-MOST_PRODUCT_EDGES = 64
+MOST_PRODUCT_EDGES = 256
 """A bracket whose product has more edges stays as it is."""
 
 

@@ -82,8 +82,8 @@ from spaseq.lang import ast
 from spaseq.lang.variables import walk
 from spaseq.records import record
 
-MOST_EDGES = 64
-"""The kernel keeps the number of an edge in six bits (`EDGE_BITS`)."""
+MOST_EDGES = 256
+"""The kernel keeps the number of an edge in a byte."""
 
 _MOST_STATES = 1024  # that counted loops within each other may make
 

@@ -96,6 +96,7 @@ LATE = [
         ("(A :[4 SECONDS] N AND B); C", "12 SECONDS"),
         ("(A; B+[;3 SECONDS] AND N)", "10 SECONDS"),
         ("(A; C!;[3 SECONDS] B AND N)", "12 SECONDS"),
+        ("(A : B+ AND N : S AND X)", "12 SECONDS"),  # 87 edges
         *CHECKED,
         *LATE,
     ],

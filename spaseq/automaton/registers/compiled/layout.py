@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from spaseq.automaton.registers.compiled.edge_tests import (
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
 from spaseq.automaton.registers.loop_tests import accepts_at_once
-from spaseq.compiled.arrays import Int32s
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.records import record
 
 
@@ -79,7 +79,17 @@ def _describe(program: ProgramArrays, e: int, step: Int32s, source: Int32s) -> N
     step[kernel.CODE] = looked_at << kernel.PLACE_BITS | inclusive | kind
 
 
-assert MOST_EDGES <= 1 << kernel.EDGE_BITS
+Path = TypeVar("Path", int, Int64s)
+"""One path, or an array of paths."""
+
+assert MOST_EDGES <= 1 << 8  # a match's edges are bytes
+
+
+def edge_of(path: Path) -> Path:
+    """The edge of a node, or the edges of several, given PATH."""
+    low = path & (1 << kernel.EDGE_BITS) - 1
+    return path >> kernel.HIGH_EDGE << kernel.EDGE_BITS | low
+
 
 _HOW = {
     "": kernel.REPLACED,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from spaseq.automaton.batch.match_builder import MatchBuilder
+from spaseq.automaton.registers.compiled.layout import edge_of
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.registers.python.late_filters import LateFilters
@@ -52,7 +53,7 @@ class ReplayedRuns:
         rows = self._builder.rows(np.array(ids, np.int64))
         for run in sorted(missing):  # a run has a larger number than the one before
             node_of_run = missing[run]
-            edge = node_of_run[kernel.PATH] & (1 << kernel.EDGE_BITS) - 1
+            edge = edge_of(node_of_run[kernel.PATH])
             _, row = rows[node_of_run[kernel.SOLUTION]]
             self._runs[run] = self._evaluator.with_row(
                 self._runs[node_of_run[kernel.PREVIOUS]],

@@ -11,7 +11,7 @@ from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.registers.compiled.answers import AskedAnswers
-from spaseq.automaton.registers.compiled.layout import threshold_steps
+from spaseq.automaton.registers.compiled.layout import edge_of, threshold_steps
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.registers.kernels.register_runs import advance
@@ -436,7 +436,7 @@ class RunState:
             count[np.setdiff1d(np.arange(len(count)), slots)] = 0
         runs = distinct(self._waiting[3][self._places(count)].astype(np.int64))
         nodes = self._node[runs if wanted is None else runs[wanted[runs]]]
-        edges: Int64s = nodes[:, kernel.PATH] & (1 << kernel.EDGE_BITS) - 1
+        edges = edge_of(nodes[:, kernel.PATH])
         return edges[nodes[:, kernel.ORIGIN] >= lowest]
 
     def live(self) -> int:
@@ -471,7 +471,7 @@ class RunState:
 
     def paths(self) -> Iterator[WaitingPath]:
         """Every waiting run, except runs at `,` edges that the slot's next instant ends."""
-        nodes, edge_mask = self._node.tolist(), (1 << kernel.EDGE_BITS) - 1
+        nodes, taken = self._node.tolist(), edge_of(self._node[:, kernel.PATH]).tolist()
         block, made, _, run = self._waiting
         kind, edges = self._tables.program.edge[:, kernel.KIND], self._edges
         latest = np.repeat(self._progress[:, kernel.ORDINAL], edges)
@@ -482,8 +482,7 @@ class RunState:
             for node in run[place : place + count].tolist():
                 path, origin, waiting = [], nodes[node][kernel.ORIGIN], node
                 while node >= 0:
-                    edge = nodes[node][kernel.PATH] & edge_mask
-                    path.append((edge, nodes[node][kernel.SOLUTION]))
+                    path.append((taken[node], nodes[node][kernel.SOLUTION]))
                     node = nodes[node][kernel.PREVIOUS]
                 yield WaitingPath(b // edges, b % edges, origin, path[::-1], waiting)
 

@@ -119,10 +119,11 @@ class RunArrays(NamedTuple):
 
 
 # Columns of `node`: id of the solution; the run before it, or NONE; the measure at which the match
-# begins; the edge in the low EDGE_BITS bits and the number of solutions taken in the others; the
-# time (ms) of the solution, if an operator bounds a gap.
+# begins; the number of solutions taken, above EDGE_BITS, between the low and the high bits of the
+# edge; the time (ms) of the solution, if an operator bounds a gap.
 SOLUTION, PREVIOUS, ORIGIN, PATH, TIME = range(5)
-EDGE_BITS = 6
+EDGE_BITS, HIGH_EDGE = 6, 56
+_LOW, _LENGTH = (1 << EDGE_BITS) - 1, (1 << HIGH_EDGE - EDGE_BITS) - 1
 
 
 class WaitingArrays(NamedTuple):
@@ -248,7 +249,7 @@ class AheadArrays(NamedTuple):
 @inlined_device_function
 def length_of(node: Int64s, run: int) -> int:
     """How many solutions a run has taken."""
-    length: int = node[run, PATH] >> EDGE_BITS
+    length: int = node[run, PATH] >> EDGE_BITS & _LENGTH
     return length
 
 
@@ -258,7 +259,14 @@ def write_run(
 ) -> None:
     """Write the node of a run, but for its time: it took a solution along edge `e`."""
     node[run, SOLUTION], node[run, PREVIOUS] = solution, previous
-    node[run, ORIGIN], node[run, PATH] = origin, length << EDGE_BITS | e
+    node[run, ORIGIN] = origin
+    node[run, PATH] = e >> EDGE_BITS << HIGH_EDGE | length << EDGE_BITS | e & _LOW
+
+
+@inlined_device_function
+def edge_of(path: int) -> int:
+    """The edge of a node, given its PATH; for an array of them, too."""
+    return path >> HIGH_EDGE << EDGE_BITS | path & _LOW
 
 
 @inlined_device_function
@@ -268,7 +276,7 @@ def write_path(path: Bytes, end: int, node: Int64s, e: int, previous: int) -> No
     path[place] = e
     while previous >= 0:
         place = as_nonnegative(place - 1)
-        path[place] = node[as_nonnegative(previous), PATH] & (1 << EDGE_BITS) - 1
+        path[place] = edge_of(node[as_nonnegative(previous), PATH])
         previous = node[as_nonnegative(previous), PREVIOUS]
 
 
