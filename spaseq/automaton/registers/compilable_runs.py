@@ -221,10 +221,14 @@ class _Testing:
 
     def program(self) -> TestedProgram:
         """The edges that can take a solution, with their tests."""
-        edges = tuple(self._sharing_waits([e for e in map(self._edge, self._takes) if e]))
+        tested = list[TestedEdge]()
+        for edge in map(self._edge, self._takes):
+            if edge is not None:
+                tested.append(edge)
+                _check_edges(len(tested))  # each may look at all others
+        edges = tuple(self._sharing_waits(tested))
         checked = (*self._outer, *self._inner.values())
         outer = tuple(TestedNegation(n, self._checks.forbidding(n.take)) for n in checked)
-        _check_edges(len(edges))  # before the check of closings, which looks at pairs of edges
         closings = tuple(self._closings())
         _check_edges(len(edges) + len(closings))
         return TestedProgram(
