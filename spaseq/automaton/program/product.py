@@ -280,8 +280,11 @@ class Product:
     def _decided(self, at: _At, move: _Move) -> Iterator[_Move]:
         """The move, for each way on of the first operand if a FILTER waits to know it."""
         first, second = move.places
-        _, waiting = self._labels(at, move)
-        for place in self._sight.operands[0].decided(first) if waiting else [first]:
+        places = self._sight.operands[0].decided(first)
+        if len(places) == 1 or not self._labels(at, move)[1]:
+            yield move
+            return
+        for place in places:
             yield replace(move, places=(place, second))
 
     def _alone(self, at: _At, operand: int, way: OperandWay) -> Iterator[_Move]:
