@@ -195,6 +195,14 @@ def with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
     return replace(plan, signature=fingerprint)
 
 
+def _is_of_single_gpms(step: seq.BinaryStep) -> bool:
+    """Whether a bracket is one of alternatives of single GPMs."""
+    return step.kind == "|" and all(
+        len(operand.links) == 1 and isinstance(operand.links[0].step, seq.GpmStep)
+        for operand in step.operands
+    )
+
+
 def signature(plan: QueryPlan, title: str, text: Callable[[], str]) -> Signature:
     """The hashes of a query, given its title and what makes its canonical text.
 
@@ -205,8 +213,8 @@ def signature(plan: QueryPlan, title: str, text: Callable[[], str]) -> Signature
     if plan.sequence.program.bounds:
         state += "\ncounted"
     steps = seq.steps(plan.sequence.chain) if evaluator.endswith("registers") else ()
-    if any(isinstance(step, seq.BinaryStep) and step.kind != "|" for step in steps):
-        state += "\nproduct of operands"  # earlier versions ran the bracket, or other orders
+    if any(isinstance(step, seq.BinaryStep) and not _is_of_single_gpms(step) for step in steps):
+        state += "\nways of brackets"  # earlier versions ran the bracket, or other ways
     if schema is not None:
         state += f"\n{schema.fingerprint}"
     if plan.patterns.kept:

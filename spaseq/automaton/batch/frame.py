@@ -46,6 +46,15 @@ class OrderedRows:
         return len(self.slot)
 
     @property
+    def first_of_instant(self) -> Indices:
+        """[n] the first of the rows that have the instant and the slot of each row."""
+        begins = np.ones(len(self), np.bool_)
+        for column in (self.slot, self.time, self.k):
+            begins[1:] &= column[1:] == column[:-1]
+        begins[1:] = ~begins[1:]
+        return np.maximum.accumulate(np.where(begins, np.arange(len(self)), 0))
+
+    @property
     def columns(self) -> tuple[Int32s, Int32s, Int64s, Int32s, Int64s, Int64s, Int64s]:
         """The first arguments of every kernel."""
         return self.slot, self.gpm, self.time, self.k, self.start, self.lowest, self.ordinal

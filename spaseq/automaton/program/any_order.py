@@ -10,8 +10,7 @@ Negated steps and loops of an operand begin at its last step, whatever the other
 since. Only whole matches are checked for them.
 
 The second operand sees what the first one binds. A FILTER that looks at it is tested when the first
-operand can no longer change it. Behind `;` the matches of a bracket compete, so such a bracket
-stays as it is.
+operand can no longer change it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from spaseq.automaton.program.inlined import inlined
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Program, TakeLabel
 from spaseq.automaton.program.operand_places import NotOrdered, OperandPlaces
 from spaseq.automaton.program.product import Product, Sight
-from spaseq.lang.sequence import SequenceOperator
 
 
 def in_every_order(
@@ -88,19 +86,14 @@ class _Ordering:
         if not isinstance(label, BracketLabel):
             return edge
         if edge.id not in self._replaced:
-            inner = self._bracket(label, edge.join, hidden)
+            inner = self._bracket(label, hidden)
             self._replaced[edge.id] = self._edges[edge.id] = replace(edge, label=inner)
         return self._replaced[edge.id]
 
-    def _bracket(
-        self, label: BracketLabel, join: SequenceOperator | None, hidden: Set[str]
-    ) -> BracketLabel:
+    def _bracket(self, label: BracketLabel, hidden: Set[str]) -> BracketLabel:
         if label.kind == "|":
             operands = (self._automaton(operand, hidden) for operand in label.operands)
             return replace(label, operands=tuple(operands))
-        if join is not None and join.kind == ";":
-            obstacle = f"the matches of a bracket with {label.kind} compete after `;`"
-            return replace(label, obstacle=obstacle)
         try:
             return BracketLabel("|", (self._product(label, label.before - hidden),))
         except NotOrdered as reason:
@@ -121,7 +114,7 @@ class _Ordering:
         """An operand without brackets, but for alternatives of single GPMs."""
         automaton = self._automaton(operand, hidden)
         program = replace(self._program, automaton=automaton, edges=tuple(self._edges))
-        flat = inlined(program)
+        flat = inlined(program, competing=False)
         self._edges = [*flat.edges]
         return flat.automaton
 

@@ -1,9 +1,13 @@
 """Alternatives of several steps, written into the automaton around them.
 
 After `:` each match of a bracket pairs with the run before it, and after `,` each one that begins
-at the next instant. So `A: (B; C | D): E` is a way over B and C, and another one over D. After `;`
-the matches of the whole bracket compete, so such a bracket stays as it is. So do alternatives of
-single GPMs, which `alternatives` takes as edges.
+at the next instant. So `A: (B; C | D): E` is a way over B and C, and another one over D.
+
+After `;` the matches of the whole bracket compete: a *candidate* counts only if none that began
+earlier, after the same run, is complete by then. So edges say where a candidate begins
+(`Edge.opens`, behind `:`) and goes on (`Edge.within`), and states where it is complete
+(`State.completes`). Evaluators see to the rest. A bracket stays as it is if such a bracket stands
+in it, and so do alternatives of single GPMs, which `alternatives` takes as edges.
 """
 
 from __future__ import annotations
@@ -26,9 +30,12 @@ from spaseq.automaton.program.nfa import (
 from spaseq.records import record
 
 
-def inlined(program: Program) -> Program:
-    """The same sequence, its brackets with alternatives of several steps inlined where possible."""
-    inlining = _Inlining(program)
+def inlined(program: Program, competing: bool = True) -> Program:
+    """The same sequence, its brackets with alternatives of several steps inlined where possible.
+
+    Without `competing`, brackets behind `;` stay as they are.
+    """
+    inlining = _Inlining(program, competing)
     edges = (edge for state in program.automaton.states for edge in state.edges)
     return inlining.program() if any(map(inlining.is_inlined, edges)) else program
 
@@ -40,14 +47,20 @@ class _Inside:
     edge: Edge
     operand: Automaton
 
+    @property
+    def competes(self) -> bool:
+        """Whether the matches of the bracket compete."""
+        return _competes(self.edge)
+
 
 _InnerState: TypeAlias = tuple[tuple[_Inside, ...], int]
 """The operands around a state, the innermost last, and the number of the state."""
 
 
 class _Inlining:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, competing: bool) -> None:
         self._program, self._outermost = program, program.automaton
+        self._competing = competing
         self._numbers: dict[_InnerState, int] = {((), 0): 0}
         self._todo: list[_InnerState] = [((), 0)]
         self._edges = [*program.edges]
@@ -56,10 +69,10 @@ class _Inlining:
         """Whether the ways through the operands of an edge's bracket may replace the edge."""
         if isinstance(edge.label, TakeLabel) or edge.label.kind != "|":
             return False
-        if edge.join is not None and edge.join.kind == ";":
-            return False
         operands = edge.label.operands
-        return not all(map(is_single, operands)) and all(map(_is_free, operands))
+        if all(map(is_single, operands)) or not all(map(_is_free, operands)):
+            return False
+        return not _competes(edge) or (self._competing and all(map(_is_alone, operands)))
 
     def program(self) -> Program:
         states = [self._state(inner) for inner in self._todo]  # grows while it is walked
@@ -71,26 +84,28 @@ class _Inlining:
 
     def _state(self, inner: _InnerState) -> State:
         inside, number = inner
-        state, edges, ends = (
-            self._automaton(inside).states[number],
-            list[Edge](),
-            list[Acceptance](),
-        )
+        competes = any(bracket.competes for bracket in inside)
+        edges, ends, completes = list[Edge](), list[Acceptance](), False
         for way in self._ways(inside, number, ()):
+            stays = isinstance(way, Edge) and way.within
+            completes |= competes and not stays
             if isinstance(way, Acceptance):
                 ends.append(way)
             else:
                 edges.append(replace(way, id=len(self._edges)))
                 self._edges.append(edges[-1])
-        return replace(state, edges=tuple(edges), acceptances=tuple(dict.fromkeys(ends)))
+        state, ways = self._automaton(inside).states[number], tuple(dict.fromkeys(ends))
+        return replace(state, edges=tuple(edges), acceptances=ways, completes=completes)
 
     def _ways(
         self, inside: tuple[_Inside, ...], number: int, actions: tuple[Action, ...]
     ) -> Iterator[Edge | Acceptance]:
         """The edges and the ends of a place, after some actions."""
         state = self._automaton(inside).states[number]
+        within = any(bracket.competes for bracket in inside)
         for edge in state.edges:
-            yield from self._taken(inside, replace(edge, actions=actions + edge.actions), edge)
+            begins = replace(edge, actions=actions + edge.actions, within=within)
+            yield from self._taken(inside, begins, edge)
         for end in state.acceptances:
             after = actions + end.actions
             if inside:
@@ -104,16 +119,21 @@ class _Inlining:
             yield replace(edge, target=self._number((inside, edge.target)))
             return
         assert isinstance(edge.label, BracketLabel)
+        join, opens = edge.join, edge.opens
+        if join is not None and _competes(edge):
+            join, opens = replace(join, kind=":"), original.id
         for operand in edge.label.operands:
             within = (*inside, _Inside(original, operand))
             for first in operand.states[0].edges:
                 actions = edge.actions + tuple(replace(a, opens=True) for a in first.actions)
                 begins = replace(
                     first,
-                    join=edge.join,
+                    join=join,
                     actions=actions,
                     negations=edge.negations,
                     exits=edge.exits,
+                    opens=opens,
+                    within=edge.within,
                 )
                 yield from self._taken(within, begins, first)
 
@@ -131,3 +151,19 @@ def _is_free(operand: Automaton) -> bool:
     ends = [end for state in others for end in state.acceptances]
     ways: tuple[Edge | Acceptance, ...] = (*start.edges, *ends)
     return not any(way.negations or way.exits for way in ways)
+
+
+def _competes(edge: Edge) -> bool:
+    """Whether the matches of an edge's bracket compete."""
+    return edge.join is not None and edge.join.kind == ";"
+
+
+def _is_alone(operand: Automaton) -> bool:
+    """Whether no bracket in an operand stays as it is, or has matches that compete."""
+    for edge in (edge for state in operand.states for edge in state.edges):
+        if isinstance(edge.label, BracketLabel) and not all(map(is_single, edge.label.operands)):
+            if edge.label.kind != "|" or _competes(edge):
+                return False
+            if not all(_is_free(inner) and _is_alone(inner) for inner in edge.label.operands):
+                return False
+    return True

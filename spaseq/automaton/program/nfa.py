@@ -98,7 +98,8 @@ class Edge:
     `gap_ms`: how long after the step of `after` it may be; `join` bounds the time since the run's.
     `apart`: how many steps before it are those whose events it must not share. `begins` are the
     brackets with `&` and AND of which it is the first step; one by number n has the operands 2n and
-    2n + 1.
+    2n + 1. It is the first step of a candidate of the inlined bracket `opens`, by number, or
+    `within` one (`inlined`).
     """
 
     id: int  # unique in the program
@@ -115,17 +116,28 @@ class Edge:
     gap_ms: int | None = None
     apart: tuple[int, ...] = ()
     begins: tuple[int, ...] = ()
+    opens: int | None = None
+    within: bool = False
+
+    @property
+    def only_judged(self) -> bool:
+        """Whether only whole matches are checked for what the edge passes and leaves.
+
+        It belongs to an operand of `&` or AND, or to a candidate, which counts without that.
+        """
+        return self.after is not None or self.within
 
     def checked_within(self, untils: Collection[int]) -> bool:
-        """Whether an operand of `&` or AND has what only whole matches are checked for here.
+        """Whether a bracket has what only whole matches are checked for here.
 
         `untils` are the repetitions with an UNTIL.
         """
         if self.apart:
             return True
-        if self.after is not None and (self.negations or any(not e.forestalls for e in self.exits)):
+        if self.only_judged and (self.negations or any(not e.forestalls for e in self.exits)):
             return True
-        return bool(self.operands) and any(action.repeat in untils for action in self.actions)
+        inside = bool(self.operands) or self.opens is not None or self.within
+        return inside and any(action.repeat in untils for action in self.actions)
 
 
 @record
@@ -139,11 +151,15 @@ class Acceptance:
 
 @record
 class State:
-    """A state, with its outgoing edges and its ways to accept."""
+    """A state, with its outgoing edges and its ways to accept.
+
+    `completes`: a run that comes here is a whole candidate of an inlined bracket behind `;`.
+    """
 
     name: str
     edges: tuple[Edge, ...]
     acceptances: tuple[Acceptance, ...]
+    completes: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -96,7 +96,7 @@ def without_outer_negations(program: Program) -> Program:
 def unchecked(program: Program) -> Program:
     """The program of the same sequence without outer negations, greedy loops and UNTIL.
 
-    Negated steps in operands of `&` and AND are left out, too.
+    Negated steps in operands of `&` and AND, and within candidates, are left out, too.
     """
     states = [
         replace(state, edges=tuple(map(_unchecked, state.edges)))
@@ -109,7 +109,7 @@ def unchecked(program: Program) -> Program:
 
 def _unchecked(edge: Edge) -> Edge:
     exits = tuple(left for left in edge.exits if left.forestalls)
-    return replace(edge, exits=exits, negations=() if edge.after is not None else edge.negations)
+    return replace(edge, exits=exits, negations=() if edge.only_judged else edge.negations)
 
 
 def _first(automaton: Automaton) -> Iterable[tuple[int, ...]]:

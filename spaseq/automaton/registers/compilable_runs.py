@@ -59,6 +59,7 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     RunValue,
     SolutionValue,
     asked_test,
+    earliest_of,
     late_test,
     tests_of,
 )
@@ -96,7 +97,9 @@ class TestedEdge:
     does, after `;`, a solution of another alternative. A solution of `stops` does so before any
     solution of its instant is taken. `repeated` are the group variables whose repetition goes on
     with the edge, `optional` the single ones that the solution may leave as they are. `step` is the
-    automaton's edge: `edge` itself, or the edge of its bracket.
+    automaton's edge: `edge` itself, or the edge of its bracket. `rivals` is the register, of the
+    run before a bracket behind `;`, that says which candidates are forestalled, if one begins with
+    the edge.
     """
 
     edge: Edge
@@ -108,6 +111,7 @@ class TestedEdge:
     stops: tuple[Stop, ...]
     repeated: frozenset[str]
     optional: frozenset[str]
+    rivals: Number | None = None
 
     @property
     def thresholds(self) -> EdgeTests:
@@ -210,6 +214,7 @@ class _Testing:
         self._outer = _outer_negations(program)
         self._counted = isinstance(window, Counted)
         self._takes = [*self._taking()]
+        self._check_candidates()
         taken = {taken_edge.take.gpm for _, taken_edge in self._takes}
         self._bound = bound_by_state(self._automaton(), gpms)
         self._key = self._key_of(self._takes)
@@ -292,6 +297,32 @@ class _Testing:
             raise NoKernel("a negated step is more than a single GPM")
         return take
 
+    def _check_candidates(self) -> None:
+        """Check that candidates of a bracket behind `;` are complete in the order they begin in.
+
+        The kernel compares those that one solution of an instant completes, then those that the
+        next one does.
+        """
+        states = self._program.automaton.states
+        late = {
+            t.edge.target for _, t in self._takes if t.edge.within
+        }  # begun at an earlier instant
+        for source, taking in self._takes:
+            if taking.edge.apart and (taking.edge.within or taking.edge.opens is not None):
+                raise NoKernel("the operands of AND share one of several streams behind `;`")
+            if taking.edge.together and source in late and states[taking.edge.target].completes:
+                raise NoKernel("several solutions of one instant complete a candidate behind `;`")
+
+    @cached_property
+    def _opened(self) -> dict[int, list[int]]:
+        """By state the brackets behind `;` that follow, by number."""
+        opened: dict[int, list[int]] = {}
+        for source, taking in self._takes:
+            number, known = taking.edge.opens, opened.setdefault(source, [])
+            if number is not None and number not in known:
+                known.append(number)
+        return opened
+
     # --- threshold sequences ----------------------------------------------------------------------
 
     def _is_threshold_sequence(self, edges: Sequence[TestedEdge]) -> bool:
@@ -357,7 +388,11 @@ class _Testing:
         tests, gpm = (*tests, *moved), self._gpms[take.gpm]
         optional = {*gpm.variables} - gpm.certain - self._program.owner.keys()
         stops, varying = tuple(self._stops(source, edge)), (repeated, frozenset(optional))
-        return TestedEdge(edge, taking.step, source, take, tests, tuple(kills), stops, *varying)
+        opens, rivals = edge.opens, None
+        if opens is not None:
+            rivals = earliest_of(self._opened[source].index(opens))
+        wait = tuple(kills), stops, *varying, rivals
+        return TestedEdge(edge, taking.step, source, take, tests, *wait)
 
     def _moved(self, source: int, edge: Edge, taking: AlternativeEdge) -> AnyTests | None:
         """The tests of FILTERs of other steps of `&` and AND; None if no solution can pass them."""

@@ -181,6 +181,39 @@ class BracketFrame:
     awaits_left: bool = False  # a first operand of & or AND
 
 
+@dataclass(slots=True)
+class Rivals:
+    """The candidates of an inlined bracket behind `;` after a run (`program.inlined`).
+
+    `earliest` is where the earliest one begins that has been complete so far.
+    """
+
+    earliest: Instant | None = None
+
+
+@record
+class Candidate:
+    """A candidate that a run belongs to, or may begin: then `begin` is None."""
+
+    rivals: Rivals
+    begin: Instant | None = None
+
+    def begun(self, instant: Instant) -> Candidate:
+        """The candidate once it has begun, which may be at this instant."""
+        return self if self.begin is not None else Candidate(self.rivals, instant)
+
+    @property
+    def is_forestalled(self) -> bool:
+        """Whether a complete candidate has begun before it."""
+        earliest = self.rivals.earliest
+        return earliest is not None and (self.begin is None or self.begin > earliest)
+
+    def complete(self) -> None:
+        """The candidate is complete; it may not be forestalled."""
+        if not self.is_forestalled:
+            self.rivals.earliest = self.begin
+
+
 @record
 class Outside:
     """The part of the surrounding match that a negated step sees."""
@@ -199,7 +232,8 @@ class Run:
 
     `lasts` has the last instant of each operand of `&` and AND that edges know by number. `path`
     has the edges and rows that it has taken, if late FILTERs look at them; the edge of a bracket
-    stands before those inside, without a row.
+    stands before those inside, without a row. `candidate` is the one that the run belongs to, or
+    may begin at the edge where it waits.
     """
 
     state: State
@@ -215,6 +249,11 @@ class Run:
     outside: Outside | None = None
     lasts: Mapping[int, Instant] = field(default_factory=dict)
     path: tuple[tuple[Edge, Row | None], ...] = ()
+    candidate: Candidate | None = None
+
+    def as_candidate(self, candidate: Candidate | None) -> Run:
+        """The same run, as part of another candidate."""
+        return self if candidate is self.candidate else replace(self, candidate=candidate)
 
     def seen_by(self, edge: Edge) -> Run:
         """The run as an edge's negated steps and loops see it: after its operand's last step."""
@@ -227,7 +266,7 @@ class Run:
         return {**self.lasts, **dict.fromkeys(edge.operands, instant)}
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
-        self.lasts, self.path = {}, ()  # older snapshots have none
+        self.lasts, self.path, self.candidate = {}, (), None  # older snapshots have none
         for name, value in state[1].items():
             setattr(self, name, value)
 
@@ -252,7 +291,7 @@ class Run:
         """`ends` are the first and the last instant in the operand; see the fields for the rest."""
         origin, tau, singles, trace = self.origin, self.tau, self.singles, self.trace
         moved = Run(state, frame, *ends, origin, tau, singles, groups, trace, duties, self.outside)
-        moved.lasts, moved.path = self.lasts, self.path
+        moved.lasts, moved.path, moved.candidate = self.lasts, self.path, self.candidate
         return moved
 
 

@@ -10,7 +10,7 @@ from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import UsageError
 from spaseq.stages.sequence import SequenceStage
-from tests.automaton.cases import Event, query
+from tests.automaton.cases import Event, letters, query, run
 from tests.automaton.keyed_streams import (
     ODD,
     agreed,
@@ -50,6 +50,20 @@ SEQUENCES = [
     ("A: (B+ UNTIL N | C; E)", "20 SECONDS"),
     ("A: (R{2,} UNTIL N; C | B; E)", "40 SECONDS"),
     ("A, (B+ UNTIL N; C | E)", "30 SECONDS"),
+    ("A; (B; C | E)", "30 SECONDS"),
+    ("A; (B; C | N): E", "25 SECONDS"),
+    ("A; (B: C | N; E | E); N", "20 SECONDS"),
+    ("A;[4 SECONDS] (B; C | N; E)", "20 SECONDS TUMBLING"),
+    ("A; (B; (C | E) | C; E); N", "40 SECONDS"),
+    ("A; ((B | E); C | N)", "25 SECONDS"),
+    ("A; (B+; C | E)+; N", "9 SECONDS"),
+    ("A; (B, C | E; N)", "30 SECONDS"),
+    ("A; (B; C | E)", "12 EVENTS"),
+    ("A; N!; (B; C | E); N!", "25 SECONDS"),
+    ("A; (B; N!; C | E; C): N", "25 SECONDS"),
+    ("A; (B; R++; N | E; C)", "20 SECONDS"),
+    ("A; (B+ UNTIL N; C | E)", "25 SECONDS"),
+    ("A; (J; C | B; J)", "40 SECONDS"),
 ]
 """Brackets of single GPMs; those of several steps become ways of their own."""
 
@@ -75,7 +89,16 @@ def test_long_streams(sequence: str, within: str, keys: int) -> None:
 
 @pytest.mark.parametrize("odd", ["a text", "beyond 2^53", "a float"])
 @pytest.mark.parametrize(
-    "sequence", ["A; (B | C); N", "A, (B | C)", "A; (B | C)+; N", "A: (B; C | N)", "(A; B | A: C)"]
+    "sequence",
+    [
+        "A; (B | C); N",
+        "A, (B | C)",
+        "A; (B | C)+; N",
+        "A: (B; C | N)",
+        "(A; B | A: C)",
+        "A; (B; C | N: E)",
+        "A; (B; C | E); N",
+    ],
 )
 def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
     """A run that waits for several alternatives goes on as one run."""
@@ -94,8 +117,7 @@ def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
 @pytest.mark.parametrize(
     ("sequence", "reason"),
     [
-        ("A; (B; C | E)", "the matches of an alternative of several steps compete after `;`"),
-        ("A; (B & C)", "the matches of a bracket with & compete after `;`"),
+        ("A; (B; (C; N | E) | E)", "the matches of an alternative of several steps compete"),
     ],
 )
 def test_what_is_not_compiled(sequence: str, reason: str) -> None:
@@ -103,3 +125,30 @@ def test_what_is_not_compiled(sequence: str, reason: str) -> None:
     text = query(sequence, patterns)
     with pytest.raises(UsageError, match=reason):
         compile_query(text, options=CompileOptions(evaluator="compiled-registers"))
+
+
+@pytest.mark.parametrize(
+    ("sequence", "letters_of_events", "answers"),
+    [
+        ("A; (B; C | D)", "a b b c", ["0 1 3"]),
+        ("A; (B; C | D)", "a b d c", ["0 2", "0 1 3"]),
+        ("A; (B; C | D)", "a d b c", ["0 1"]),
+        ("A; (B; C | B; D)", "a b c d", ["0 1 2", "0 1 3"]),
+        ("A; (B: C | D)", "a b c b c", ["0 1 2", "0 1 4"]),
+        ("A; (B; N!; C | D)", "a b n b c", []),
+        ("A; N!; (B; C | D)", "a b n d c", ["0 1 4"]),
+        ("A; (B; C | D)+", "a d b c", ["0 1", "0 1 2 3"]),
+        ("A; (B AND C)", "a b b c c", ["0 1 3", "0 1 4"]),
+        ("A; (B AND C)", "a c b b", ["0 1 2", "0 1 3"]),
+        ("A; (B; D AND C)", "a b c b d", ["0 1 2 4"]),
+    ],
+)
+def test_the_candidates_of_a_bracket_compete(
+    sequence: str, letters_of_events: str, answers: list[str]
+) -> None:
+    """Letters, one event a second; answers are the places of their events."""
+    gpms, events = letters(letters_of_events, "ABCDN")
+    used = {name: gpm for name, gpm in gpms.items() if name in sequence.replace("AND", "")}
+    for plan in plans(query(sequence, used, "30 SECONDS").replace("ON S0, S1", "ON S0")):
+        found = run(plan, events)[0]
+        assert [" ".join(str(item.time // 1000) for item in a.trace) for a in found] == answers

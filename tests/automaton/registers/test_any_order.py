@@ -56,6 +56,7 @@ CHECKED = [
     ("(A; R++; B AND N)", "12 SECONDS"),
     ("(A; R+ UNTIL E AND N); B", "30 SECONDS"),
     ("(A, (N; E)!, B AND J)", "20 SECONDS"),
+    ("A; (B; E!; C AND N)", "25 SECONDS"),
 ]
 """Sequences with negated steps and loops in operands."""
 
@@ -97,6 +98,14 @@ LATE = [
         ("(A; B+[;3 SECONDS] AND N)", "10 SECONDS"),
         ("(A; C!;[3 SECONDS] B AND N)", "12 SECONDS"),
         ("(A : B+ AND N : S AND X)", "12 SECONDS"),  # 87 edges
+        ("A; (B AND C)", "30 SECONDS"),
+        ("A; (B AND C); E?", "20 SECONDS"),
+        ("A; (B & N)", "20 SECONDS"),
+        ("A; (B; C AND N); E", "25 SECONDS"),
+        ("A;[5 SECONDS] (B AND C AND S); N", "60 SECONDS"),
+        ("A; (B AND C)+; N", "8 SECONDS"),
+        ("A; (B AND C)", "12 EVENTS"),
+        ("A; ((B AND C) | N; E); N", "20 SECONDS TUMBLING"),
         *CHECKED,
         *LATE,
     ],
@@ -174,6 +183,7 @@ def test_a_filter_of_the_other_operand_does_not_choose_what_comes_next(
         "(A ;[9 SECONDS] B AND N)",
         "(A: R+ AND W)",
         "(A: B AND Z)",
+        "A; (B AND C); N",
     ],
 )
 def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
@@ -190,8 +200,6 @@ def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
 @pytest.mark.parametrize(
     ("sequence", "reason"),
     [
-        ("A; (B AND C)", "the matches of a bracket with AND compete after `;`"),
-        ("A; (B & C)", "the matches of a bracket with & compete after `;`"),
         ("(A; N AND N); B", "what comes next in an operand of AND depends on the other one"),
     ],
 )

@@ -285,7 +285,7 @@ def test_memory_does_not_grow_with_the_keys_ever_seen() -> None:
     ("sequence", "gpms", "reason"),
     [
         ("A; B", {"B": "?b :v ?vb FILTER(?vb > ?va + RAND())"}, "more than numbers"),
-        ("A; (B; A | C)", {"C": "?c :v ?va"}, "compete after `;`"),
+        ("A; (B; (C; A | B) | C)", {"C": "?c :v ?va"}, "compete after `;`"),
     ],
 )
 def test_what_is_not_compiled(sequence: str, gpms: dict[str, str], reason: str) -> None:

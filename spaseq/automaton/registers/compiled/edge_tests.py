@@ -161,7 +161,9 @@ class Number:
     A `running` number is an aggregate that a register accumulates. A `measure` needs no variable:
     the time (ms) of the event, the number of its instant, a mark that is NaN until a register is
     marked, or a count of the repetitions of the step whose number is `variable`; `plus` is added
-    to it. A `constant` is `plus`.
+    to it. A `constant` is `plus`. For a candidate of a bracket behind `;`, `begin` is the row at
+    which its first instant begins, and `earliest` is that of the earliest complete candidate of a
+    bracket behind the run.
     """
 
     variable: str
@@ -169,7 +171,7 @@ class Number:
     formula: ast.Expr | None = None
     offset_ms: int | None = None
     running: Running | Literal[""] = ""
-    measure: Literal["", "time", "instant", "mark", "count", "constant"] = ""
+    measure: Literal["", "time", "instant", "mark", "count", "constant", "begin", "earliest"] = ""
     plus: int = 0
 
     @property
@@ -183,6 +185,15 @@ class Number:
         if self.running == "COUNT" or self.measure == "count":
             return ONE
         return Number(self.variable) if self.running else self
+
+
+BEGIN = Number("", measure="begin")
+"""Where the candidate begins that a run belongs to."""
+
+
+def earliest_of(place: int) -> Number:
+    """Where the earliest candidate begins of one of the brackets behind `;` that follow a state."""
+    return Number(str(place), measure="earliest")
 
 
 ONE = Number("", formula=ast.Literal("1", XSD + "integer"))

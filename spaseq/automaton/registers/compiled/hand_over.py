@@ -13,6 +13,7 @@ from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.judged_matches import JudgedMatches
 from spaseq.automaton.registers.compiled.run_state import RunState, WaitingPath
 from spaseq.automaton.registers.compiled.run_tables import RunTables
+from spaseq.automaton.registers.compiled.waiting_candidates import WaitingCandidate
 from spaseq.automaton.registers.loop_tests import without_greedy_ends
 from spaseq.automaton.registers.python.register_evaluator import (
     RegisterEvaluator,
@@ -21,7 +22,7 @@ from spaseq.automaton.registers.python.register_evaluator import (
 from spaseq.automaton.run.event_rows import GpmRow
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_match import PartitionMatch
-from spaseq.automaton.run.runs import Obligation
+from spaseq.automaton.run.runs import Candidate, Obligation, Rivals, Row
 
 
 def hand_over(
@@ -39,6 +40,7 @@ class _HandOver:
     def __init__(self, machine: Machine, builder: MatchBuilder) -> None:
         self._machine, self._builder = machine, builder
         self._sequencer = PartitionSequencer(machine)
+        self._rivals = dict[tuple[int, int], Rivals]()  # by run before a bracket, and bracket
 
     def sequencer(
         self, tables: RunTables, runs: RunState, outer: OuterNegations | JudgedMatches | None
@@ -76,12 +78,31 @@ class _HandOver:
                 self._sequencer.wait(key, partition.closing(end, path, run.origin, free))
                 continue
             step = steps[run.edge]
+            own = runs.candidate(run)
+            if own is not None and own.is_forestalled:
+                continue
+            candidate = None if own is None else self._candidate(own, path)
             if (step.id, tuple(run.path)) not in opened:  # alternatives wait together
                 opened.add((step.id, tuple(run.path)))
                 may_leave = _may_leave(self._machine.program, tables, runs, run, step)
-                partition.wait_at(step, path, run.origin, may_leave)
+                partition.wait_at(step, path, run.origin, may_leave, candidate)
             if runs.is_counted:
                 partition.begin_at(runs.events(run.slot))
+
+    def _candidate(
+        self, waiting: WaitingCandidate, path: list[tuple[Edge, Edge, Row]]
+    ) -> Candidate:
+        """The candidate that a run with a path belongs to, or may begin.
+
+        Where the earliest complete one begins matters only to those that begin there.
+        """
+        rivals = self._rivals.setdefault(waiting.bracket, Rivals())
+        if waiting.first == len(path):
+            return Candidate(rivals)
+        *_, (_, time, k, *_) = path[waiting.first]
+        if waiting.is_earliest:
+            rivals.earliest = time, k
+        return Candidate(rivals, (time, k))
 
     def _judged(self, judged: JudgedMatches) -> None:
         """What checks of matches look back at, and the matches that wait."""

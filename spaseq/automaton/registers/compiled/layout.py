@@ -14,6 +14,7 @@ from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, Edge
 from spaseq.automaton.registers.compilable_runs import MOST_EDGES, TestedClosing, TestedEdge
 from spaseq.automaton.registers.compiled.edge_tests import (
+    BEGIN,
     AskedTest,
     EdgeTest,
     Number,
@@ -21,7 +22,7 @@ from spaseq.automaton.registers.compiled.edge_tests import (
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
 from spaseq.automaton.registers.loop_tests import accepts_at_once
-from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.compiled.arrays import Bytes, Int32s, Int64s
 from spaseq.records import record
 
 
@@ -145,7 +146,7 @@ def program_arrays(
         _table(rows.assignments, 3),
         _begins(leaving),
         _flat(leaving),
-        np.array([accepts_at_once(s) for s in automaton.states], np.uint8),
+        *_states(automaton),
         _begins(killing),
         _table([kill for kills in killing for kill in kills], 3),
         _begins(stopping),
@@ -158,6 +159,13 @@ def _bound(edge: TestedEdge, gpms: Sequence[GpmColumns]) -> tuple[str, ...]:
     """What the solutions of an edge bind, times of events included."""
     times = last_time(edge.take.name), *map(last_step, edge.edge.operands)
     return (*gpms[edge.take.gpm].variables, *times)
+
+
+def _states(automaton: Automaton) -> tuple[Bytes, Bytes]:
+    """`accepts` and `completes` of the states."""
+    states = automaton.states
+    accepts, completes = map(accepts_at_once, states), (state.completes for state in states)
+    return np.fromiter(accepts, np.uint8), np.fromiter(completes, np.uint8)
 
 
 def _stopping(
@@ -198,6 +206,10 @@ class _EdgeRows:
         row[kernel.KIND] = _KINDS[None if join is None else join.kind]
         if edge.edge.together:
             row[kernel.KIND] = kernel.TOGETHER
+        if edge.rivals is not None:
+            row[kernel.OPENS] = self._register[edge.rivals]
+        if edge.edge.within:
+            row[kernel.WITHIN] = self._register[BEGIN]
         row[kernel.INDEXED] = kernel.NONE
         if indexed:
             row[kernel.INDEXED] = self._number[indexed[0].left]
@@ -224,8 +236,10 @@ class _EdgeRows:
         """How an edge sets a register; None if it does not."""
         if register.measure == "count":
             return _counted(edge.edge, int(register.variable))
-        if register.measure == "mark":
-            return kernel.CLEARED  # it belongs to the wait of the run before
+        if register.measure in ("mark", "earliest"):
+            return kernel.CLEARED  # it belongs to the waits of the run before
+        if register == BEGIN:
+            return kernel.REPLACED if edge.rivals is not None else None
         if register.measure:
             return kernel.REPLACED
         if register.variable not in bound:
@@ -275,6 +289,7 @@ class _EdgeRows:
         row = [0] * kernel.EDGE_COLUMNS
         row[kernel.THRESHOLDS], row[kernel.TESTS] = len(self.thresholds), len(self.tests)
         row[kernel.ASSIGNMENTS] = len(self.assignments)
+        row[kernel.OPENS] = row[kernel.WITHIN] = kernel.NONE
         return row
 
 

@@ -72,6 +72,8 @@ def _measured(number: Number, rows: OrderedRows) -> Float64s | Int64s | float:
             return rows.time + number.plus
         case "instant":
             return rows.ordinal + number.plus
+        case "begin":
+            return rows.number + rows.first_of_instant
         case "constant":
             return number.plus
     return np.nan

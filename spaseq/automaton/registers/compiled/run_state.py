@@ -13,6 +13,11 @@ from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.registers.compiled.answers import AskedAnswers
 from spaseq.automaton.registers.compiled.layout import edge_of, threshold_steps
 from spaseq.automaton.registers.compiled.run_tables import RunTables
+from spaseq.automaton.registers.compiled.waiting_candidates import (
+    WaitingCandidate,
+    are_forestalled,
+    waiting_candidate,
+)
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.registers.kernels.register_runs import advance
 from spaseq.automaton.registers.kernels.run_arrays import RunArrays, WaitingArrays
@@ -41,8 +46,13 @@ class WaitingPath:
     origin: int
     """The measure of its first event."""
     path: list[tuple[int, int]]
-    node: int
-    """The run."""
+    nodes: list[int]
+    """The runs that took them, the waiting one last."""
+
+    @property
+    def node(self) -> int:
+        """The run."""
+        return self.nodes[-1]
 
 
 class RunState:
@@ -363,13 +373,22 @@ class RunState:
         """(the slot, the run) of each run that `alive` counts."""
         count = self._waiting_counts()
         count[:, self._kinds == kernel.CLOSING] = 0
-        at = self._places(count)
-        run, first = np.unique(self._waiting[3][at].astype(np.int64), return_index=True)
-        slot, floor = np.repeat(np.arange(len(count)), count.sum(axis=1))[first], np.int64(lowest)
+        block, run = self._standing(count)
+        run, first = np.unique(run, return_index=True)
+        slot, floor = block[first] // self._edges, np.int64(lowest)
         if self._counted >= 0:
             floor = self._progress[slot, kernel.EVENTS] + 1 - self._counted
         is_alive = self._node[run, kernel.ORIGIN] >= floor
         return slot[is_alive], run[is_alive]
+
+    def _standing(self, count: Int64s) -> tuple[Int64s, Int64s]:
+        """(the block, the run) of the runs that are counted [slots, edges], but those that other
+        candidates of their bracket forestall."""
+        run = self._waiting[3][self._places(count)].astype(np.int64)
+        block = np.repeat(np.arange(count.size), count.ravel())
+        edge, runs = self._tables.program.edge, RunArrays(*self._runs)
+        kept = ~are_forestalled(edge, runs, block % self._edges, run)
+        return block[kept], run[kept]
 
     def first_rows(self) -> Int64s:
         """[runs] the number of the first solution of each run."""
@@ -434,7 +453,7 @@ class RunState:
         count = self._waiting_counts()
         if slots is not None:
             count[np.setdiff1d(np.arange(len(count)), slots)] = 0
-        runs = distinct(self._waiting[3][self._places(count)].astype(np.int64))
+        runs = distinct(self._standing(count)[1])
         nodes = self._node[runs if wanted is None else runs[wanted[runs]]]
         edges = edge_of(nodes[:, kernel.PATH])
         return edges[nodes[:, kernel.ORIGIN] >= lowest]
@@ -456,6 +475,12 @@ class RunState:
     def is_counted(self) -> bool:
         """Whether the window is WITHIN n EVENTS."""
         return self._counted >= 0
+
+    def candidate(self, run: WaitingPath) -> WaitingCandidate | None:
+        """The candidate that a run belongs to, or may begin where it waits, if there is one."""
+        return waiting_candidate(
+            self._tables.program.edge, RunArrays(*self._runs), run.edge, run.nodes
+        )
 
     def register_of(self, run: int, register: int) -> float:
         """The number that a run has in a register."""
@@ -480,11 +505,12 @@ class RunState:
             if over[b]:
                 continue
             for node in run[place : place + count].tolist():
-                path, origin, waiting = [], nodes[node][kernel.ORIGIN], node
+                path, origin, passed = [], nodes[node][kernel.ORIGIN], []
                 while node >= 0:
                     path.append((taken[node], nodes[node][kernel.SOLUTION]))
+                    passed.append(node)
                     node = nodes[node][kernel.PREVIOUS]
-                yield WaitingPath(b // edges, b % edges, origin, path[::-1], waiting)
+                yield WaitingPath(b // edges, b % edges, origin, path[::-1], passed[::-1])
 
     # --- snapshots --------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from spaseq.automaton.program.nfa import Acceptance, Edge, Program
 from spaseq.automaton.program.window import Window
 from spaseq.automaton.registers.compilable_runs import TestedNegation, tested_program
 from spaseq.automaton.registers.compiled.edge_tests import (
+    BEGIN,
     AskedTest,
     EdgeTest,
     EdgeTests,
@@ -119,9 +120,12 @@ def run_tables(
     tests += [t for stop in stops for t in stop.tests]
     in_runs = [number for test in tests for number in test.of_run]
     in_runs += [stop.marks for stop in stops if stop.marks is not None]
+    rivals = [edge.rivals for edge in edges if edge.rivals is not None]
+    begin = [BEGIN] if rivals or any(edge.edge.within for edge in edges) else []
+    in_runs += [*rivals, *begin]
     registers = tuple(dict.fromkeys(in_runs))
     checks = [t for negation in tested.outer for t in negation.tests or ()]
-    of_solutions = [n for t in [*tests, *checks] for n in t.of_solution]
+    of_solutions = [*begin, *(n for t in [*tests, *checks] for n in t.of_solution)]
     asked = tuple(dict.fromkeys(t for t in tests if isinstance(t, AskedTest)))
     compared = [t for t in [*tests, *checks] if isinstance(t, EdgeTest) and t.by_value]
     numbers = tuple(dict.fromkeys(of_solutions))

@@ -11,6 +11,7 @@ import numpy as np
 
 from spaseq.automaton.batch.kernels.comparisons import holds
 from spaseq.automaton.registers.kernels.asked_tests import is_answered
+from spaseq.automaton.registers.kernels.candidates import is_forestalled
 from spaseq.automaton.registers.kernels.run_arrays import (
     ADDED,
     ANY,
@@ -27,6 +28,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     LEFT,
     LESSER,
     OFFERED,
+    OPENS,
     OPERATOR,
     ORIGIN,
     PLACE,
@@ -37,6 +39,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     TESTS,
     THRESHOLDS,
     TIME,
+    WITHIN,
     ArrivalArrays,
     BatchArrays,
     Offered,
@@ -49,7 +52,7 @@ from spaseq.automaton.registers.kernels.waiting_blocks import (
     settle,
     sift_up,
 )
-from spaseq.compiled.arrays import Float64s, Int32s, Int64s
+from spaseq.compiled.arrays import Float64s, Int32s
 from spaseq.compiled.decorators import as_nonnegative, device_function, inlined_device_function
 
 
@@ -104,11 +107,15 @@ def _exceeds(level: float, threshold: float, inclusive: bool) -> bool:
 
 
 @inlined_device_function
-def _is_alive(node: Int64s, run: int, offered: Offered, gap_ms: int) -> bool:
-    """Whether neither the window nor the operator's gap has expired a run."""
+def _is_alive(batch: BatchArrays, e: int, run: int, offered: Offered) -> bool:
+    """Whether a run at edge `e` may go on: its window and the operator's gap are not over, and no
+    other candidate of its bracket forestalls it."""
+    node, gap_ms = batch.runs.node, batch.program.gap_ms[e]
     alive: bool = node[run, ORIGIN] >= offered.lowest
     if gap_ms >= 0:
         alive &= offered.time_ms - node[run, TIME] <= gap_ms
+    if batch.program.edge[e, OPENS] >= 0 or batch.program.edge[e, WITHIN] >= 0:
+        alive = alive and not is_forestalled(batch.program.edge, batch.runs, e, run)
     return alive
 
 
@@ -156,15 +163,14 @@ def offer_in_turn(batch: BatchArrays, block: int, e: int, offered: Offered, coun
     Returns:
         The number of arrivals, `count` before.
     """
-    edge, arrivals, node = batch.program.edge, batch.arrivals, batch.runs.node
+    edge, arrivals = batch.program.edge, batch.arrivals
     blocks, _, thresholds, runs, _ = batch.waiting
     place, kept = as_nonnegative(blocks[block, PLACE]), 0
     stays, inclusive = edge[e, KIND] == ANY, edge[e, INCLUSIVE] != 0
     first_test, end_test = edge[e, OFFERED], edge[e + 1, TESTS]
-    gap_ms = batch.program.gap_ms[e]
     for i in range(place, place + blocks[block, COUNT]):
         threshold, run = thresholds[i], as_nonnegative(runs[i])
-        alive = _is_alive(node, run, offered, gap_ms)
+        alive = _is_alive(batch, e, run, offered)
         takes = alive & _exceeds(offered.level, threshold, inclusive)
         if first_test < end_test:
             takes = takes and passes(batch, first_test, end_test, offered.row, run)
@@ -194,7 +200,7 @@ def _visit_heap(batch: BatchArrays, block: int, e: int, offered: Offered, count:
     edge, arrivals, stack = batch.program.edge, batch.arrivals, batch.arrivals.stack
     blocks, _, thresholds, runs, _ = batch.waiting
     place, size = as_nonnegative(blocks[block, PLACE]), blocks[block, COUNT]
-    inclusive, gap_ms = edge[e, INCLUSIVE] != 0, batch.program.gap_ms[e]
+    inclusive = edge[e, INCLUSIVE] != 0
     expired, left = 0, 1
     stack[0] = 0
     while left:
@@ -208,7 +214,7 @@ def _visit_heap(batch: BatchArrays, block: int, e: int, offered: Offered, count:
             if 2 * at + 2 < size:
                 stack[left] = 2 * at + 2
                 left += 1
-            if not _is_alive(batch.runs.node, run, offered, gap_ms):
+            if not _is_alive(batch, e, run, offered):
                 expired += 1
             elif passes(batch, edge[e, OFFERED], edge[e + 1, TESTS], offered.row, run):
                 _arrive(arrivals, count, run, offered.row, e)
@@ -229,7 +235,7 @@ def _take_from_heap(batch: BatchArrays, block: int, e: int, offered: Offered, co
     edge, arrivals = batch.program.edge, batch.arrivals
     blocks, _, thresholds, runs, _ = batch.waiting
     place, size = as_nonnegative(blocks[block, PLACE]), blocks[block, COUNT]
-    inclusive, gap_ms = edge[e, INCLUSIVE] != 0, batch.program.gap_ms[e]
+    inclusive = edge[e, INCLUSIVE] != 0
     end, back = place + size, 0
     while size:
         threshold, run = thresholds[place], as_nonnegative(runs[place])
@@ -237,7 +243,7 @@ def _take_from_heap(batch: BatchArrays, block: int, e: int, offered: Offered, co
             break
         size -= 1
         remove_least(thresholds, runs, place, as_nonnegative(size))
-        if not _is_alive(batch.runs.node, run, offered, gap_ms):
+        if not _is_alive(batch, e, run, offered):
             continue
         if passes(batch, edge[e, OFFERED], edge[e + 1, TESTS], offered.row, run):
             _arrive(arrivals, count, run, offered.row, e)
@@ -274,7 +280,7 @@ def offer_several(
     stays, inclusive = edge[e, KIND] == ANY, edge[e, INCLUSIVE] != 0
     for i in range(place, place + blocks[block, COUNT]):
         run, takes = as_nonnegative(runs[i]), False
-        if not _is_alive(batch.runs.node, run, offered, batch.program.gap_ms[e]):
+        if not _is_alive(batch, e, run, offered):
             continue
         for row in range(first, end):
             if gpm[row] == gpm[first]:
@@ -300,11 +306,11 @@ def ask_taking(batch: BatchArrays, block: int, e: int, offered: Offered) -> None
     edge, (blocks, _, thresholds, runs, _) = batch.program.edge, batch.waiting
     if not _asks(batch, edge[e, OFFERED], edge[e + 1, TESTS]):
         return
-    inclusive, gap_ms = edge[e, INCLUSIVE] != 0, batch.program.gap_ms[e]
+    inclusive = edge[e, INCLUSIVE] != 0
     place = blocks[block, PLACE]
     for i in range(place, place + blocks[block, COUNT]):
         if _exceeds(offered.level, thresholds[i], inclusive) and _is_alive(
-            batch.runs.node, runs[i], offered, gap_ms
+            batch, e, runs[i], offered
         ):
             is_passed(batch, edge[e, OFFERED], edge[e + 1, TESTS], offered.row, runs[i])
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from spaseq.automaton.registers.kernels.candidates import without_forestalled
 from spaseq.automaton.registers.kernels.edge_offers import (
     ask_ending,
     ask_taking,
@@ -55,6 +56,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     NONE,
     NOTED,
     OFFERED,
+    OPENS,
     ORDINAL,
     ORIGIN,
     POOL_FULL,
@@ -414,9 +416,10 @@ def advance(
     matched_size, matches = as_nonnegative(cursor[MATCHED]), as_nonnegative(cursor[MATCHES])
     first, count = as_nonnegative(cursor[ROW]), as_nonnegative(cursor[ARRIVALS])
     arrived, entered = as_nonnegative(cursor[ARRIVED]), as_nonnegative(cursor[ENTERED])
-    full, need, together = DONE, 0, False
+    full, need, together, competing = DONE, 0, False, False
     for e in range(edges):
         together |= edge[e, KIND] == TOGETHER
+        competing |= edge[e, OPENS] >= 0
 
     while first < until:
         here, now, floor = as_nonnegative(slot[first]), time_ms[first], lowest[first]
@@ -447,6 +450,8 @@ def advance(
             count = as_nonnegative(_offer(batch, gpm, first, end, here * edges, instant))
             if negates:
                 _end_negated(batch, gpm, first, end, here * edges)
+            if competing:
+                count = as_nonnegative(without_forestalled(batch, count, float(first_id + first)))
 
         while arrived < count:
             e, row = as_nonnegative(arrivals.edge[arrived]), as_nonnegative(arrivals.row[arrived])
@@ -529,6 +534,9 @@ def advance(
                 count = as_nonnegative(
                     _offer_together(batch, gpm, first, end, here * edges, instant, False)
                 )
+                if competing:
+                    number_here = float(first_id + first)
+                    count = as_nonnegative(without_forestalled(batch, count, number_here))
                 if count:
                     continue
         count, arrived = 0, 0

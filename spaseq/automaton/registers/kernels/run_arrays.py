@@ -63,6 +63,8 @@ class ProgramArrays(NamedTuple):
     """[E] the edges out of each state."""
     accepts: Bytes
     """[S] 1 if a match may end in the state."""
+    completes: Bytes
+    """[S] 1 if a candidate of a bracket behind `;` is complete in the state."""
     kills: Int32s
     """[G + 1] by negated GPM: its range of `killing`."""
     killing: Int32s
@@ -82,9 +84,13 @@ class ProgramArrays(NamedTuple):
 # Columns of `edge`. INDEXED is the compared number by which waiting runs are found, or NONE: a
 # solution must exceed their thresholds by it (SIGN 1), or by its negative (SIGN -1), or equal them
 # if INCLUSIVE. THRESHOLDS, TESTS and ASSIGNMENTS begin the edge's ranges of those arrays. The tests
-# before OFFERED look at the run alone: it waits at the edge only if it passes them.
+# before OFFERED look at the run alone: it waits at the edge only if it passes them. OPENS and
+# WITHIN are registers, or NONE: a candidate of a bracket behind `;` begins, or goes on, along the
+# edge. OPENS of the run before the bracket says where the earliest complete candidate begins, NaN
+# as long as there is none. WITHIN of the candidate says where it begins itself.
 TARGET, KIND, INDEXED, SIGN, INCLUSIVE, THRESHOLDS, TESTS, ASSIGNMENTS, OFFERED = range(9)
-EDGE_COLUMNS = 9
+OPENS, WITHIN = 9, 10
+EDGE_COLUMNS = 11
 
 # Kinds of edges: out of the initial state; `;`; `:`; `,`. No solution is taken along a CLOSING
 # edge: a run that still waits there when its window closes is a match. Along a TOGETHER edge a run

@@ -116,6 +116,7 @@ def _joined(
         run.outside,
         run.lasts,
         run.path,
+        before.candidate and before.candidate.begun(first),
     )
 
 

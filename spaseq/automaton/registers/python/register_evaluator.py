@@ -23,6 +23,7 @@ from spaseq.automaton.run.live_states import StateKey, StatePlaces
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_match import PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import (
+    Candidate,
     Duty,
     Groups,
     MeasuredInstant,
@@ -123,15 +124,17 @@ class RegisterEvaluator:
         path: Sequence[tuple[Edge, Edge, Row]],
         origin: int,
         may_leave: bool = False,
+        candidate: Candidate | None = None,
     ) -> None:
         """Let a run wait at an edge, given the edges and rows that it has taken.
 
         For an alternative, the edge of its bracket comes first, then the edge inside. `origin` is
         the measure of the first row. Nothing is tested: the compiled evaluator has tested
         conditions, negated steps and loops up to now. `may_leave`: the run may leave its greedy
-        loop whatever comes.
+        loop whatever comes. It may belong to a `candidate`.
         """
-        self._stepper.wait_along(edge, self._run(path, origin), self._waiting, may_leave)
+        run = self._run(path, origin).as_candidate(candidate)
+        self._stepper.wait_along(edge, run, self._waiting, may_leave)
 
     def closing(
         self,

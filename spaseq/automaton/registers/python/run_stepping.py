@@ -31,6 +31,7 @@ from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_match import NO_VALUES, RowsByGpm
 from spaseq.automaton.run.runs import (
     BracketFrame,
+    Candidate,
     ChoicePoint,
     Duty,
     Groups,
@@ -38,6 +39,7 @@ from spaseq.automaton.run.runs import (
     MeasuredInstant,
     Obligation,
     Outside,
+    Rivals,
     Row,
     Run,
     WaitingRun,
@@ -89,9 +91,13 @@ class RunStepper:
             few, many = (tables, edges) if len(tables) < len(edges) else (edges, tables)
             for edge in [number for number in few if number in many]:
                 arrivals += self._offer(waiting, edge, solutions, moment, earliest)
+        held: list[Run] = []  # complete candidates
         while arrivals:
             for run in arrivals:
-                self._arrive(run, waiting, moment, queue)
+                if run.state.completes:
+                    held.append(run)
+                else:
+                    self._arrive(run, waiting, moment, queue)
             together, self._together = self._together, []
             arrivals = [
                 run
@@ -103,6 +109,15 @@ class RunStepper:
             ]
         while (entry := queue.pop()) is not None:
             for run in accepted(*entry, self._machine.target):
+                if run.state.completes:
+                    held.append(run)
+                else:
+                    self._arrive(run, waiting, moment, queue)
+        candidates = [(run, run.candidate) for run in held if run.candidate is not None]
+        for _, candidate in candidates:
+            candidate.complete()
+        for run, candidate in candidates:
+            if not candidate.is_forestalled:
                 self._arrive(run, waiting, moment, queue)
 
     def _offer(
@@ -129,6 +144,8 @@ class RunStepper:
                     continue
                 if run.frame is not None and not self._may_go_on(run, run.frame, moment):
                     continue
+                if run.candidate is not None and run.candidate.is_forestalled:
+                    continue
                 taken = self.taker.taken(wait, solutions, moment)
                 arrivals += self.taker.going_on(wait.edge, taken)
                 if not (taken and wait.once):
@@ -145,6 +162,8 @@ class RunStepper:
         """Whether a run can still become part of a match."""
         # In a replay of the event history, a moment may lie before events of the run.
         if run.origin is not None and run.origin < self._machine.window.earliest(moment.reach):
+            return False
+        if run.candidate is not None and run.candidate.is_forestalled:
             return False
         return run.frame is None or self._may_go_on(run, run.frame, moment)
 
@@ -186,12 +205,15 @@ class RunStepper:
 
     def wait(self, run: Run, waiting: WaitingRuns) -> None:
         """Let a run wait at every edge out of its state."""
-        program = self._machine.program
+        program, rivals = self._machine.program, dict[int, Rivals]()
         for edge in run.state.edges:
             actions = edge.actions
             if program.bounds and actions and not may_follow(program, actions, run.groups):
                 continue
-            self.wait_along(edge, run, waiting)
+            candidate = run.candidate if edge.within else None
+            if edge.opens is not None:
+                candidate = Candidate(rivals.setdefault(edge.opens, Rivals()))
+            self.wait_along(edge, run.as_candidate(candidate), waiting)
 
     def wait_along(
         self, edge: Edge, run: Run, waiting: WaitingRuns, may_leave: bool = False
@@ -231,6 +253,7 @@ class RunStepper:
         )
 
     def _left(self, left: GreedyExit, run: Run) -> LeftLoop:
+        run = run.as_candidate(None)  # it counts whatever its rivals do
         until = self._machine.program.untils.get(left.repeat)
         obligations = [o for o in run.obligations if isinstance(o, Obligation)]
         if left.forestalls:

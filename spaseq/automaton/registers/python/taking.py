@@ -95,6 +95,7 @@ class Taker:
             run.outside,
             run.lasts_after(edge, moment.instant),
             (*run.path, (edge, row)) if self._machine.keeps_paths else run.path,
+            run.candidate and run.candidate.begun(moment.instant),
         )
 
     def going_on(self, edge: Edge, runs: list[Run]) -> list[Run]:
