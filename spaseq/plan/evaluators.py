@@ -12,7 +12,8 @@ from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.inlined import inlined
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.program.outer_steps import has_outer_negations
-from spaseq.automaton.registers.compilable_runs import TestedProgram, tested_program
+from spaseq.automaton.registers.compilable_runs import tested_program
+from spaseq.automaton.registers.tested_edges import TestedProgram
 from spaseq.automaton.sets.compilable_sets import check_letters, check_sets
 from spaseq.errors import UsageError
 from spaseq.lang import sequence as seq

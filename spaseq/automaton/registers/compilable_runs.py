@@ -9,10 +9,6 @@ on whole matches (`batch.outer_checks`). The GPM of UNTIL does not use variables
 and a loop that is greedy or has an UNTIL must repeat one solution at a time. Where that is not so,
 the kernel runs the sequence without these steps and loops, which only take matches away, and Python
 *judges* each match that it finds (`compiled.judged_matches`).
-
-A *threshold sequence* joins its steps by `;` without a bound on gaps and without negated steps, in
-a window of time. Each step has a different GPM, and its only conditions on earlier steps are
-thresholds. The threshold-sequence kernel runs it.
 """
 
 from __future__ import annotations
@@ -27,11 +23,10 @@ from spaseq.automaton.program.alternatives import (
     NotSingle,
     alternative_edges,
 )
-from spaseq.automaton.program.bound_variables import EVENT_TIME, bound_by_state, last_time
+from spaseq.automaton.program.bound_variables import bound_by_state
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.match_sizes import depths_of
 from spaseq.automaton.program.nfa import (
-    Acceptance,
     Automaton,
     Edge,
     GreedyExit,
@@ -51,13 +46,7 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     AnyTests,
     AskedTest,
     EdgeTest,
-    EdgeTests,
     Number,
-    Place,
-    Read,
-    RunningValue,
-    RunValue,
-    SolutionValue,
     asked_test,
     earliest_of,
     late_test,
@@ -72,105 +61,25 @@ from spaseq.automaton.registers.loop_tests import (
     is_unmarked,
     of_count,
     one_more,
-    running_aggregate,
     since_last_step,
     within_reach,
     without_greedy_ends,
 )
 from spaseq.automaton.registers.negated_steps import NegatedSteps, same_term
+from spaseq.automaton.registers.read_values import ReadValues
+from spaseq.automaton.registers.tested_edges import (
+    MOST_EDGES,
+    TestedClosing,
+    TestedEdge,
+    TestedNegation,
+    TestedProgram,
+    is_threshold_sequence,
+)
 from spaseq.expr.uses import is_volatile, variables_of
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
-from spaseq.records import record
-
-MOST_EDGES = 256
-"""The kernel keeps the number of an edge in a byte."""
 
 _MOST_STATES = 1024  # that counted loops within each other may make
-
-
-@record
-class TestedEdge:
-    """An edge, and the conditions on a solution that is taken along it.
-
-    `kills` are the negated GPMs, each with the tests by which its solution ends a waiting run. So
-    does, after `;`, a solution of another alternative. A solution of `stops` does so before any
-    solution of its instant is taken. `repeated` are the group variables whose repetition goes on
-    with the edge, `optional` the single ones that the solution may leave as they are. `step` is the
-    automaton's edge: `edge` itself, or the edge of its bracket. `rivals` is the register, of the
-    run before a bracket behind `;`, that says which candidates are forestalled, if one begins with
-    the edge.
-    """
-
-    edge: Edge
-    step: Edge
-    source: int  # state
-    take: TakeLabel
-    tests: AnyTests
-    kills: tuple[tuple[int, AnyTests], ...]
-    stops: tuple[Stop, ...]
-    repeated: frozenset[str]
-    optional: frozenset[str]
-    rivals: Number | None = None
-
-    @property
-    def thresholds(self) -> EdgeTests:
-        """The tests by which waiting runs are found: the largest group that orders one number of
-        the solution by one operator."""
-        groups: dict[tuple[Number, str], EdgeTests] = {}
-        for test in self.tests:
-            if isinstance(test, EdgeTest) and test.is_threshold:
-                group = test.left, test.operator
-                groups[group] = (*groups.get(group, ()), test)
-        return max(groups.values(), key=len, default=())
-
-
-@record
-class TestedClosing:
-    """A way to accept in a state where a match waits for the close of its window.
-
-    A solution of `stops` ends the wait.
-    """
-
-    end: Acceptance
-    source: int  # state
-    stops: tuple[Stop, ...]
-
-
-@record
-class TestedNegation:
-    """A negated step in first or last place, and the tests of its solution against a match.
-
-    None: no solution can forbid a match.
-    """
-
-    negation: OuterNegation
-    tests: EdgeTests | None
-
-
-@record
-class TestedProgram:
-    """A program for the register kernels.
-
-    `automaton` has a copy of each state of a counted loop for what the count allows. `key` are the
-    variables whose values all solutions of a match share, the partition's first. `outer` are the
-    negated steps in first and last place. `judged`: Python checks each match for negated steps,
-    greedy loops and UNTIL.
-    """
-
-    automaton: Automaton
-    key: tuple[str, ...]
-    edges: tuple[TestedEdge, ...]
-    closings: tuple[TestedClosing, ...]
-    outer: tuple[TestedNegation, ...]
-    is_threshold_sequence: bool
-    judged: bool
-
-    @property
-    def reads_whole_runs(self) -> bool:
-        """Whether FILTERs depend on all that a run has taken, so that Python evaluates them."""
-        tests = (test for edge in self.edges for test in edge.tests)
-        return any(isinstance(test, AskedTest) and test.taken is not None for test in tests)
 
 
 def _check_edges(number: int) -> None:
@@ -222,6 +131,7 @@ class _Testing:
         binders = [self._gpms[taken_edge.take.gpm] for _, taken_edge in self._takes]
         self._optional = {v for gpm in binders for v in gpm.variables if v not in gpm.certain}
         self._checks = NegatedSteps(program, gpms, self._bound, taken, self._key)
+        self._values = ReadValues(program, gpms, self._bound, self._takes)
         self._inner = self._looking_ahead()
 
     def program(self) -> TestedProgram:
@@ -242,7 +152,8 @@ class _Testing:
             edges,
             closings,
             outer,
-            not closings and not self._judged and self._is_threshold_sequence(edges),
+            not (closings or self._judged or self._counted)
+            and is_threshold_sequence(self._program, edges, self._gpms),
             self._judged,
         )
 
@@ -322,40 +233,6 @@ class _Testing:
             if number is not None and number not in known:
                 known.append(number)
         return opened
-
-    # --- threshold sequences ----------------------------------------------------------------------
-
-    def _is_threshold_sequence(self, edges: Sequence[TestedEdge]) -> bool:
-        if self._program.strict or self._counted:
-            return False
-        if sum(edge.source == 0 for edge in edges) > 1:
-            return False
-        if len({e.take.gpm for e in edges}) < len(edges):
-            return False
-        return all(self._is_threshold_edge(edge, edges) for edge in edges)
-
-    def _is_threshold_edge(self, edge: TestedEdge, edges: Sequence[TestedEdge]) -> bool:
-        """Whether an edge tests its thresholds only, and leads to the end or to one more edge."""
-        join, target = edge.edge.join, edge.edge.target
-        if edge.edge is not edge.step or edge.edge.together:
-            return False
-        if edge.kills or edge.stops or len(edge.thresholds) < len(edge.tests):
-            return False
-        if any(test.right.offset_ms is not None for test in edge.thresholds):
-            return False
-        if join is not None and (join.kind != ";" or join.gap_ms is not None):
-            return False
-        onward = [e for e in edges if e.source == target]
-        if len(onward) != int(not self._program.automaton.states[target].acceptances):
-            return False
-        if join is not None:
-            return True
-        return bool(onward) and self._begins(edge.take, onward[0].thresholds)
-
-    def _begins(self, first: TakeLabel, thresholds: EdgeTests) -> bool:
-        """Whether the first step alone gives the threshold of the second."""
-        bound = self._gpms[first.gpm].variables
-        return len(thresholds) <= 1 and all(t.right.variable in bound for t in thresholds)
 
     # --- edges ------------------------------------------------------------------------------------
 
@@ -446,7 +323,7 @@ class _Testing:
         tests, asked, of_whole = list[EdgeTest | AskedTest](), [*joins], list[ast.Expr]()
         for condition in conditions:
             try:
-                remaining = tests_of(condition, lambda v: self._place(v, source, edge, take))
+                remaining = tests_of(condition, lambda v: self._values.place(v, source, edge, take))
             except NoKernel:
                 if self._can_ask(condition, source, edge, take):
                     asked.append(condition)
@@ -475,7 +352,7 @@ class _Testing:
         nodes = (node for condition in conditions for node in walk(condition))
         names = {node.var.name for node in nodes if isinstance(node, ast.Prev)}
         groups = names & self._program.owner.keys()
-        return {name for name in groups if not self._repeats("PREV", name, edge, take)}
+        return {name for name in groups if not self._values.repeats("PREV", name, edge, take)}
 
     def _can_ask(self, condition: ast.Expr, source: int, edge: Edge, take: TakeLabel) -> bool:
         """Whether terms and times that a run keeps decide a FILTER."""
@@ -488,7 +365,7 @@ class _Testing:
                     return False
                 case ast.Prev(ast.Var(name)):
                     try:
-                        self._repeats("PREV", name, edge, take)
+                        self._values.repeats("PREV", name, edge, take)
                     except NoKernel:
                         return False
                 case ast.Var(name) if name in owner and name not in gpm.certain:
@@ -598,99 +475,6 @@ class _Testing:
             variable, before = ast.Var(name), ast.Prev(ast.Var(name))
             unbound = ast.Not(ast.Call("BOUND", (before,)))
             yield ast.Or((unbound, ast.Call("SAMETERM", (variable, before))))
-
-    # --- variables --------------------------------------------------------------------------------
-
-    def _place(self, variable: Read, source: int, edge: Edge, take: TakeLabel) -> Place:
-        """The place of a value in a FILTER of the step that an edge takes."""
-        gpm, owner = self._gpms[take.gpm], self._program.owner
-        if isinstance(variable, ast.Timestamp | ast.Call):
-            return self._time(variable, source)
-        if isinstance(variable, ast.Prev):
-            name = variable.var.name
-            return RunValue(name) if self._repeats(f"PREV(?{name})", name, edge, take) else None
-        if isinstance(variable, ast.Aggregate):
-            return self._running(variable, source, edge, take)
-        name = variable.name
-        if name in gpm.variables:
-            if name not in gpm.certain:
-                raise NoKernel(f"a FILTER uses ?{name}, which may be unbound")
-            return SolutionValue(name)
-        if name in owner and take.views[name].kind != "whole":
-            raise NoKernel(f"a FILTER uses ?{name} inside its repetition")
-        return self._run_value(name, source)
-
-    def _time(self, time: ast.Timestamp | ast.Call, source: int) -> Place:
-        """The place of the time of the solution's event, or of the last event of a GPM."""
-        if isinstance(time, ast.Call):
-            return SolutionValue(EVENT_TIME)
-        gpm = time.gpm.name
-        if last_time(gpm) not in self._bound.possibly[source]:
-            return None
-        if last_time(gpm) not in self._bound.certainly[source]:
-            raise NoKernel(f"a FILTER uses TIMESTAMP({gpm}), but {gpm} may have no event")
-        return RunValue(last_time(gpm))
-
-    def _run_value(self, name: str, source: int) -> Place:
-        """The place of a variable that an earlier step may have bound."""
-        if name not in self._bound.possibly[source]:
-            return None
-        if name not in self._bound.certainly[source]:
-            raise NoKernel(f"a FILTER uses ?{name}, which may be unbound")
-        return RunValue(name)
-
-    def _repeats(self, what: str, name: str, edge: Edge, take: TakeLabel) -> bool:
-        """Whether an edge repeats the step that binds a group variable, and not starts it.
-
-        `what` uses the variable in a FILTER of that step.
-        """
-        gpm, owner = self._gpms[take.gpm], self._program.owner.get(name)
-        kinds = [action.kind for action in edge.actions if action.repeat == owner]
-        if owner is None or name not in gpm.certain or kinds not in (["start"], ["again"]):
-            raise NoKernel(f"{what} is not in the step that begins the repetition")
-        if self._beginners[owner] != {take.occurrence}:
-            raise NoKernel(f"{what} may be of a repetition that begins with another step")
-        return kinds == ["again"]
-
-    @cached_property
-    def _beginners(self) -> dict[int, set[int]]:
-        """By repetition the occurrences of the GPMs that begin one of its rounds."""
-        beginners: dict[int, set[int]] = {}
-        for _, taking in self._takes:
-            for action in taking.edge.actions:
-                if action.kind in ("start", "again"):
-                    beginners.setdefault(action.repeat, set()).add(taking.take.occurrence)
-        return beginners
-
-    def _has_ended(self, name: str, source: int, take: TakeLabel) -> bool:
-        """Whether a step comes after a loop, each repetition of which begins by binding a variable.
-
-        The loop is in no other one.
-        """
-        owner, views = self._program.owner.get(name), take.views
-        if owner is None or views[name].kind != "whole" or name in self._gpms[take.gpm].variables:
-            return False
-        if name not in self._bound.certainly[source]:
-            return False
-        if any(name in names for r, names in self._program.owned_within.items() if r != owner):
-            return False
-        return all(
-            name in self._gpms[taking.take.gpm].certain
-            and [a.kind for a in taking.edge.actions if a.repeat == owner] in (["start"], ["again"])
-            for _, taking in self._takes
-            if name in self._gpms[taking.take.gpm].variables
-        )
-
-    def _running(self, aggregate: ast.Aggregate, source: int, edge: Edge, take: TakeLabel) -> Place:
-        """The place of an aggregate in a FILTER of the step that an edge takes."""
-        name, function = running_aggregate(aggregate)
-        if function is None and name in self._gpms[take.gpm].certain:
-            return SolutionValue(name)
-        if self._has_ended(name, source, take):
-            done = RunningValue(name, function or "FIRST", begins=False, ended=True)
-            return RunValue(name) if function is None else done
-        again = self._repeats(f"{aggregate.function}(?{name})", name, edge, take)
-        return SolutionValue(name) if function is None else RunningValue(name, function, not again)
 
 
 def _outer_negations(program: Program) -> tuple[OuterNegation, ...]:

@@ -12,7 +12,6 @@ from spaseq.automaton.batch.kernels.comparisons import CODES
 from spaseq.automaton.program.bound_variables import last_step, last_time
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, Edge
-from spaseq.automaton.registers.compilable_runs import MOST_EDGES, TestedClosing, TestedEdge
 from spaseq.automaton.registers.compiled.edge_tests import (
     BEGIN,
     AskedTest,
@@ -22,6 +21,7 @@ from spaseq.automaton.registers.compiled.edge_tests import (
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
 from spaseq.automaton.registers.loop_tests import accepts_at_once
+from spaseq.automaton.registers.tested_edges import MOST_EDGES, TestedClosing, TestedEdge
 from spaseq.compiled.arrays import Bytes, Int32s, Int64s
 from spaseq.records import record
 

@@ -11,7 +11,7 @@ from spaseq.automaton.batch.outer_checks import NO_GPM, OuterCheck, OuterChecks,
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Acceptance, Edge, Program
 from spaseq.automaton.program.window import Window
-from spaseq.automaton.registers.compilable_runs import TestedNegation, tested_program
+from spaseq.automaton.registers.compilable_runs import tested_program
 from spaseq.automaton.registers.compiled.edge_tests import (
     BEGIN,
     AskedTest,
@@ -21,6 +21,7 @@ from spaseq.automaton.registers.compiled.edge_tests import (
 )
 from spaseq.automaton.registers.compiled.layout import program_arrays
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
+from spaseq.automaton.registers.tested_edges import TestedNegation
 from spaseq.compiled.arrays import Int32s
 from spaseq.records import record
 
