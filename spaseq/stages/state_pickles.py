@@ -13,7 +13,7 @@ from spaseq.automaton.run.machine import Machine
 from spaseq.errors import OtherStateError, RunError
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.storage.checksums import sealed, unsealed
-from spaseq.storage.safe_pickles import BROKEN, ForeignName, SafePickler, SafeUnpickler, whole
+from spaseq.storage.safe_pickles import ForeignName, SafePickler, SafeUnpickler, whole
 
 STATE_VERSION = 6
 """Version of the state that a stage writes."""
@@ -126,14 +126,6 @@ class StatePickle:
         """
         load = _StateUnpickler(self._data, machine).load
         return cast("tuple[Any, ...]", whole(load, self._data))
-
-
-def check_head(snapshot: bytes, plan: QueryPlan) -> None:
-    """OtherStateError if a snapshot of a stage is of another plan; RunError if it is damaged."""
-    try:
-        StatePickle(snapshot).check_head(plan)
-    except BROKEN as error:
-        raise damaged(plan, error) from error
 
 
 def damaged(plan: QueryPlan, error: BaseException) -> RunError:

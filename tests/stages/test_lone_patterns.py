@@ -21,7 +21,7 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.terms.term import Triple
-from spaseq.stages import lone_patterns
+from spaseq.stages import shared_matching
 from spaseq.stages.lone_patterns import LonePatterns
 from tests.oracle.choices import seeded
 from tests.oracle.strategies import EVERYTHING, case
@@ -258,7 +258,7 @@ def test_a_template_that_fails_leaves_its_queries_to_themselves(
     def fails(*_: object) -> None:
         raise ValueError("no such column")
 
-    monkeypatch.setattr(lone_patterns._JoinedTemplate, "_solutions", fails)
+    monkeypatch.setattr(shared_matching._JoinedTemplate, "_solutions", fails)
     index = VerticalPartition(events)
     found = [stage.match(events, index) for stage in stages]
     assert [*map(len, found)] == [len(stage.match(events)) for stage in stages]

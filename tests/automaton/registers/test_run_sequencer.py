@@ -16,6 +16,7 @@ from spaseq.automaton.registers.compiled.accumulation import decides
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.compile import CompileOptions, compile_query
+from spaseq.errors import OtherStateError
 from spaseq.expr.doubles import double_of
 from spaseq.rdf.terms.term import XSD
 from spaseq.stages.sequence import SequenceStage
@@ -154,6 +155,29 @@ def test_events_that_are_solutions_of_several_steps(
     assert len(expected) > 5
     monkeypatch.setattr(RunState, "_advance", None)
     assert in_pieces(compiled, events, [100]) == expected
+
+
+@pytest.mark.parametrize("names_layout", [True, False])
+def test_a_snapshot_of_other_registers_is_refused_and_changes_nothing(names_layout: bool) -> None:
+    """Earlier versions may have kept others; the oldest ones do not say which."""
+    stages = []
+    for letters in ("AB", "ABC"):
+        compiled, _ = plans(query("; ".join(letters), used(letters), "40 SECONDS"))
+        events = stream(letters, 60, 1, 3)
+        stages.append(SequenceStage(compiled))
+        stages[-1].push(batch(compiled, events))
+        stages[-1].advance(events[-1].time)
+    given, other = stages
+    runs = given._sequencer
+    assert isinstance(runs, RunSequencer) and isinstance(other._sequencer, RunSequencer)
+    state = other._sequencer.snapshot()
+    assert isinstance(state, tuple)
+    in_python, ((rows, keys, lowest, layout), parts) = state
+    before = runs.snapshot()
+    with pytest.raises(OtherStateError, match="keeps other registers"):
+        counts = (rows, keys, lowest, layout) if names_layout else (rows, keys, lowest)
+        runs.restore((in_python, (counts, parts)))
+    assert repr(runs.snapshot()) == repr(before)
 
 
 def test_a_snapshot_leaves_out_what_the_window_has_left() -> None:

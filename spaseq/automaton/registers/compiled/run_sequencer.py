@@ -42,6 +42,7 @@ from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, 
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import SequenceMatch
 from spaseq.compiled.arrays import Bytes, Float64s, Int64s
+from spaseq.errors import OtherStateError
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.number_kinds import KINDS, OTHER
@@ -325,19 +326,26 @@ class RunSequencer:
         if beyond > thresholds.current.written_rows and self._lowest is not None:
             self._sweep(self._lowest)
         parts = self._parts()
-        counts = self._most_rows, self._most_keys, self._lowest
+        counts = self._most_rows, self._most_keys, self._lowest, self._tables.layout
         return False, (counts, [part.snapshot() for part in parts])
 
     def restore(self, state: object) -> None:
-        """Go on from what `snapshot` returned."""
+        """Go on from what `snapshot` returned.
+
+        Raises:
+            OtherStateError: runs had other registers or edges. Nothing has changed.
+        """
         assert isinstance(state, tuple)
         in_python, kept = state
         if in_python:
             self._python = PartitionSequencer(self._machine)
             self._python.restore(kept)
             return
-        (self._most_rows, self._most_keys, *lowest), states = kept
-        self._lowest = lowest[0] if lowest else None  # older snapshots have none
+        (self._most_rows, self._most_keys, *more), states = kept
+        lowest, layout = (*more, None, None)[:2]  # older snapshots have none
+        if layout not in (None, self._tables.layout) or not self._runs.fits(states[0]):
+            raise OtherStateError("the state is of a version of spaseq that keeps other registers")
+        self._lowest = lowest
         for part, kept_part in zip(self._parts(), states, strict=True):
             part.restore(kept_part)
 

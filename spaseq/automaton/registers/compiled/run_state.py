@@ -520,6 +520,13 @@ class RunState:
         runs = tuple(a[:used] for a in self._runs)
         return runs, self._waiting, self._cursor, self._progress
 
+    def fits(self, state: object) -> bool:
+        """Whether `restore` can take a snapshot: its runs have as many registers, and edges."""
+        assert isinstance(state, tuple)
+        (node, register), (block, *_), _, progress = state
+        has_columns = [node.shape[1], register.shape[1]] == [a.shape[1] for a in self._runs]
+        return has_columns and len(block) == len(progress) * self._edges
+
     def restore(self, state: object) -> None:
         """Go on from what `snapshot` returned."""
         assert isinstance(state, tuple)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -102,6 +103,12 @@ class RunTables:
     """The checks of negated steps in first and last place; None if there are none."""
     judged: bool
     """Whether Python checks each match for negated steps, greedy loops and UNTIL."""
+
+    @property
+    def layout(self) -> str:
+        """A hash of what runs keep, and of the edges at which they wait: of what a state holds."""
+        kept = repr((self.registers, [edge.id for edge in self.steps], len(self.closings)))
+        return hashlib.sha256(kept.encode()).hexdigest()[:16]
 
 
 def run_tables(

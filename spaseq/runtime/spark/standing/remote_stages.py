@@ -39,7 +39,6 @@ from spaseq.runtime.spark.stages.standing_tasks import packed
 from spaseq.runtime.spark.standing.stage_jobs import StageJobs
 from spaseq.runtime.unit_stages import MatchingStage, Rows, StageFactory, UnitStage
 from spaseq.stages.query_units import split_key
-from spaseq.stages.state_pickles import check_head
 from spaseq.stages.unit_sequence import EMPTY_STATE, FoundAnswers
 
 
@@ -266,20 +265,25 @@ class RemoteSequence:
         return states[0] if len(states) == 1 else [[*(self._key or ())], *states]
 
     def restore(self, snapshot: bytes | list[Any]) -> None:
-        """Go on from a state, in the parts that it has; OtherStateError as from `check_head`."""
+        """Go on from a state, in the parts that it has.
+
+        Raises:
+            OtherStateError: as from the stages of these parts. Nothing has changed.
+            RunError: the first part is damaged.
+        """
         states: list[Any] = [snapshot] if isinstance(snapshot, bytes) else snapshot
         if len(states) > 1:
             self._key = split_key(self._unit.plan, False)  # older states do not name it
             if isinstance(states[0], list):
                 key, *states = states
                 self._key = tuple(key)
-        for state in states:
-            if state != EMPTY_STATE:
-                check_head(state, self._unit.plan)
+        kept = [state for state in states if state != EMPTY_STATE]
+        if kept:
+            self._how.local_sequence(self._unit).restore(kept[0])
         self._parts = [_Part(None if state == EMPTY_STATE else state) for state in states]
         if self._unit.plan.answers.after_match.mute_ms:
-            kept = [part for part in self._parts if part.state is not None]
-            for part, stage in zip(kept, self._local(), strict=False):
+            parts = [part for part in self._parts if part.state is not None]
+            for part, stage in zip(parts, self._local(), strict=False):
                 part.muted = stage.muted
 
 

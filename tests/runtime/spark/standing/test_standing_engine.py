@@ -20,7 +20,7 @@ from spaseq.options import (
     ServiceOptions,
     StageOptions,
 )
-from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, StreamOptions, ignore
+from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, StreamOptions
 from spaseq.runtime.job.job import Job, LateEvent
 from spaseq.runtime.live.live_engine import EngineLost, LiveEngine
 from spaseq.runtime.live.live_stream import LiveStream
@@ -323,17 +323,14 @@ def test_a_state_of_another_evaluator_is_refused_before_anything_changes(
     assert both.answers[0]
 
 
-def test_a_query_that_fails_fails_alone(
-    spark: Any, knowledge: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(remote_stages, "check_head", ignore)
+def test_a_query_that_fails_fails_alone(spark: Any, knowledge: KnowledgeBase) -> None:
     both = Both(knowledge)
     both.add("keyed", QUERIES["keyed"])
     both.add("unkeyed", QUERIES["unkeyed"])
     own = both.engines[1].queries.query_of("unkeyed")
     assert own is not None
     stage: Any = both.engines[1].queries.unit(own).sequence
-    stage.restore(b"no state")
+    stage._parts = [remote_stages._Part(b"no state")]
     both.feed(by_stream(entries(3, 60)))
     assert own.failure is not None
     assert "damaged" in own.failure
