@@ -36,7 +36,10 @@ class FamilyPlans:
         self._begun = begun
 
     def plan(self, first: QueryPlan, places: tuple[int, ...]) -> QueryPlan | None:
-        """What `family_plan` makes, given a member's plan and the places of its own constants."""
+        """The plan of a family; None if no plan can run it.
+
+        `first` is the plan of a member. Members differ in the constants at `places`.
+        """
         assert first.shaped is not None
         shape, constants = first.shaped.shape, first.shaped.constants
         common = tuple(constant for i, constant in enumerate(constants) if i not in places)

@@ -5,7 +5,7 @@ They are for evaluators that must agree: the compiled ones, and registers in Pyt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import cycle
 from random import Random
 
@@ -14,7 +14,7 @@ from spaseq.compile import CompileOptions, compile_query
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.terms.term import XSD
 from spaseq.stages.sequence import SequenceStage
-from tests.automaton.cases import Event, Values, batch, run
+from tests.automaton.cases import Event, Values, batch, letters, query, run
 
 KEYED = {
     "A": "?a :k ?k ; :v ?va",
@@ -117,3 +117,12 @@ def agreed(
     for cut in restarts:
         assert run(compiled, events, restart_after=cut)[0] == expected
     return expected
+
+
+def places(sequence: str, text: str, within: str) -> Iterator[list[str]]:
+    """The answers of each evaluator to letters, one event a second, as places of their events."""
+    gpms, events = letters(text, "ABCDN")
+    mentioned = {name: gpm for name, gpm in gpms.items() if name in sequence.replace("AND", "")}
+    for plan in plans(query(sequence, mentioned, within).replace("ON S0, S1", "ON S0")):
+        answers, *_ = run(plan, events)
+        yield [" ".join(str(item.time // 1000) for item in a.trace) for a in answers]

@@ -139,7 +139,7 @@ SELECT * WITHIN 4 SECONDS FROM STREAM S <http://e/s> WHERE {{
 @pytest.mark.parametrize("steps", ["A; B; C", "A; B+; C", "A; B; C!", "A; (B | C); B", "A; B{2,3}"])
 @pytest.mark.parametrize("form", FORCED)
 def test_where_the_partial_matches_of_a_member_are(steps: str, value: str, form: str) -> None:
-    """They are where those of the query by itself are, in the evaluator in Python, too."""
+    """A member's partial matches wait in the states in which those of the query by itself wait."""
     plans = [
         compile_query(
             QUERY.format(steps=steps, plus=plus), f"q{plus}", CompileOptions(several=True)

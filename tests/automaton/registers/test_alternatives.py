@@ -10,11 +10,12 @@ from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import UsageError
 from spaseq.stages.sequence import SequenceStage
-from tests.automaton.cases import Event, letters, query, run
+from tests.automaton.cases import Event, query
 from tests.automaton.keyed_streams import (
     ODD,
     agreed,
     integer,
+    places,
     plans,
     solutions,
     stream,
@@ -147,8 +148,5 @@ def test_the_candidates_of_a_bracket_compete(
     sequence: str, letters_of_events: str, answers: list[str]
 ) -> None:
     """Letters, one event a second; answers are the places of their events."""
-    gpms, events = letters(letters_of_events, "ABCDN")
-    used = {name: gpm for name, gpm in gpms.items() if name in sequence.replace("AND", "")}
-    for plan in plans(query(sequence, used, "30 SECONDS").replace("ON S0, S1", "ON S0")):
-        found = run(plan, events)[0]
-        assert [" ".join(str(item.time // 1000) for item in a.trace) for a in found] == answers
+    for found in places(sequence, letters_of_events, "30 SECONDS"):
+        assert found == answers

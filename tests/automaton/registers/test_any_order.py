@@ -15,7 +15,16 @@ from spaseq.errors import UsageError
 from spaseq.plan.evaluators import for_registers
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Event, Values, letters, query, run
-from tests.automaton.keyed_streams import KEYED, ODD, agreed, integer, plans, solutions, stream
+from tests.automaton.keyed_streams import (
+    KEYED,
+    ODD,
+    agreed,
+    integer,
+    places,
+    plans,
+    solutions,
+    stream,
+)
 from tests.sizes import first_of
 
 PATTERNS = KEYED | {
@@ -147,11 +156,8 @@ def test_what_stands_between_steps_begins_at_their_operand(
     sequence: str, letters_of_events: str, answers: list[str]
 ) -> None:
     """Letters, one event a second, within 8 seconds; answers are the places of their events."""
-    gpms, events = letters(letters_of_events, "ABCDN")
-    used = {name: gpm for name, gpm in gpms.items() if name in sequence.replace("AND", "")}
-    for plan in plans(query(sequence, used, "8 SECONDS").replace("ON S0, S1", "ON S0")):
-        found = run(plan, events)[0]
-        assert [" ".join(str(item.time // 1000) for item in a.trace) for a in found] == answers
+    for found in places(sequence, letters_of_events, "8 SECONDS"):
+        assert found == answers
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,12 @@ from spaseq.expr.env import Env
 class Taker:
     """Takes solutions for runs whose traces and lists of values are in two arenas."""
 
-    __slots__ = ("_env", "_lists", "_machine", "_trace")
+    __slots__ = ("_env", "_late", "_lists", "_machine", "_trace")
 
     def __init__(self, machine: Machine, trace: TraceNodes, lists: ListNodes) -> None:
         self._machine, self._trace, self._lists = machine, trace, lists
         self._env = TakeEnv(machine.names, trace, lists)
+        self._late = LateFilters(machine) if machine.keeps_paths else None
 
     def taken(self, wait: WaitingRun, rows: Iterable[Row], moment: MeasuredInstant) -> list[Run]:
         """The runs that follow when a waiting run takes each of some solutions."""
@@ -108,9 +109,8 @@ class Taker:
             nothing: Row = (0, 0, 0, None, (None,) * len(taking.columns))
             envs = ((run, self.seen(run, run.groups, edge, nothing)) for run in runs)
             runs = [run for run, env in envs if all(holds(env) for holds in taking.moved)]
-        if taking.late:
-            late = LateFilters(self._machine)
-            runs = [run for run in runs if late.hold(run.path, taking.late)]
+        if taking.late and self._late is not None:
+            runs = [run for run in runs if self._late.hold(run.path, taking.late)]
         return runs
 
     def _is_apart(self, run: Run, edge: Edge, row: Row) -> bool:
