@@ -68,6 +68,14 @@ def is_single(operand: Automaton) -> bool:
     edges = start.edges
     ends = [end for state in others for end in state.acceptances]
     ways: tuple[Edge | Acceptance, ...] = (*edges, *ends)
-    if any(state.edges for state in others):
+    if any(state.edges for state in others) or not all(map(_is_simple, edges)):
         return False
     return not any(way.actions or way.negations or way.exits for way in ways)
+
+
+def _is_simple(edge: Edge) -> bool:
+    """Whether an edge takes a solution, or one of alternatives that each take one."""
+    label = edge.label
+    return isinstance(label, TakeLabel) or (
+        label.kind == "|" and all(map(is_single, label.operands))
+    )

@@ -65,6 +65,13 @@ SEQUENCES = [
     ("A; (B; R++; N | E; C)", "20 SECONDS"),
     ("A; (B+ UNTIL N; C | E)", "25 SECONDS"),
     ("A; (J; C | B; J)", "40 SECONDS"),
+    ("A: ((B; C | N) | E); N", "20 SECONDS"),
+    ("A; ((B; C | N) | E)", "25 SECONDS"),
+    ("A, ((B: C) | (N | E)), B", "60 SECONDS"),
+    ("((A; B) | (A AND N)); C", "12 SECONDS"),
+    ("A; (N | (B & C))", "25 SECONDS"),
+    ("A: (N | (C AND E))", "12 SECONDS"),
+    ("(A | (A; B)): N", "12 EVENTS"),
 ]
 """Brackets of single GPMs; those of several steps become ways of their own."""
 
@@ -99,6 +106,7 @@ def test_long_streams(sequence: str, within: str, keys: int) -> None:
         "(A; B | A: C)",
         "A; (B; C | N: E)",
         "A; (B; C | E); N",
+        "A; ((B; C | E) | N)",
     ],
 )
 def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
