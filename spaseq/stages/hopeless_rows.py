@@ -183,32 +183,26 @@ def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
         return False
     if QUERY in plan.sequence.partition or not can_be_told(plan, plan.sequence.window):
         return True
-    rows = len(sorter)
-    if rows > thresholds.current.hopeless_query:
-        rarest = min(looking.required, key=counts.__getitem__, default=None)
-        if rarest is None or rows // counts[rarest] < thresholds.current.rare_solutions:
-            return True
-        sorter.keep(rows_near(sorter.held(), looking.partition, rarest, looking.length))
-        if 8 * len(sorter) > rows:
-            return True
-    return looking.leave_out(sorter)
+    looking.leave_out(sorter)
+    return len(sorter) > 0
 
 
-def possible_rows(
-    plan: QueryPlan, rows: SolutionBatch, after: int | None, before: int | None
-) -> SolutionBatch:
-    """The rows that can be in a match.
+def leave_out_of_part(
+    plan: QueryPlan, sorter: RowSorter, after: int | None, before: int | None
+) -> None:
+    """Leave out rows of a sorter that can be in no match.
 
     Args:
         plan: of a query or family.
-        rows: all rows of a bounded run from one time to another.
+        sorter: has all rows of a bounded run from one time to another, in its memory.
         after: earlier rows come up to this time (ms); None if there are none.
         before: later rows come from this time on (ms); None if there are none.
     """
-    if needs_every_row(plan) or not can_be_told(plan, plan.sequence.window):
-        return rows
-    looking = HopelessRows(plan, plan.sequence.window)
-    return looking.possible(rows, after, before)
+    if not needs_every_row(plan) and can_be_told(plan, plan.sequence.window):
+        looking = HopelessRows(plan, plan.sequence.window)
+        if after is not None:
+            looking.passed(after)
+        looking.leave_out(sorter, LARGEST if before is None else before)
 
 
 def needs_every_row(plan: QueryPlan) -> bool:
@@ -271,19 +265,21 @@ class HopelessRows:
             return rows
         return rows.take(np.flatnonzero(kept))
 
-    def leave_out(self, sorter: RowSorter) -> bool:
-        """Leave out rows of a whole run, which are in a sorter's memory; tell if some are left."""
-        kept = self._kept(sorter.keys(self.partition), LARGEST)
+    def leave_out(self, sorter: RowSorter, before: int = LARGEST) -> None:
+        """Leave out rows of a sorter's memory, which has all rows before a time (ms)."""
+        rows = len(sorter)
+        if rows > thresholds.current.hopeless_query and QUERY not in self.partition:
+            counts = sorter.gpms()
+            rarest = min(self.required, key=counts.__getitem__, default=None)
+            if rarest is None or rows < thresholds.current.rare_solutions * counts[rarest]:
+                return
+            span = self._unknown_until + self.length, before - self.length
+            sorter.keep(rows_near(sorter.held(), self.partition, rarest, self.length, span))
+            if 8 * len(sorter) > rows:
+                return
+        kept = self._kept(sorter.keys(self.partition), before)
         if kept is not None and not kept.all():
             sorter.keep(np.flatnonzero(kept))
-        return len(sorter) > 0
-
-    def possible(self, rows: SolutionBatch, after: int | None, before: int | None) -> SolutionBatch:
-        """What `possible_rows` gives."""
-        if after is not None:
-            self.passed(after)
-        kept = self._kept(rows, LARGEST if before is None else before)
-        return rows if kept is None or kept.all() else rows.take(np.flatnonzero(kept))
 
     def _is_worth(self, rows: SolutionBatch) -> bool:
         if len(rows) < thresholds.current.hopeless_rows or self._unknown_until == LARGEST:

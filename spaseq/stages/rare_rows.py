@@ -26,7 +26,11 @@ _MARKS = 64
 
 
 def rows_near(
-    batches: Sequence[SolutionBatch], partition: tuple[str, ...], gpm: int, length: int
+    batches: Sequence[SolutionBatch],
+    partition: tuple[str, ...],
+    gpm: int,
+    length: int,
+    span: tuple[int, int],
 ) -> Indices:
     """The rows that have a solution of a GPM near them, ascending, and a few others.
 
@@ -35,7 +39,9 @@ def rows_near(
         partition: its variables.
         gpm: the GPM.
         length: the most milliseconds between two rows that are near each other.
+        span: between these times (ms) all rows are known; those at or beyond them stay.
     """
+    first_known, last_known = span
     numbers = {v: _numbers([batch.values[v] for batch in batches]) for v in partition}
     of_gpm = [np.flatnonzero(batch.gpm == gpm) for batch in batches]
     marks = np.zeros(1 << (_MARKS * sum(map(len, of_gpm))).bit_length(), np.bool_)
@@ -46,7 +52,7 @@ def rows_near(
     first = 0
     for batch in batches:
         time = np.require(batch.time, requirements=["C", "W"])
-        kept = np.zeros(len(time), np.bool_)
+        kept = (time <= first_known) | (time >= last_known)
         marked_rows(time, _places(batch, slice(None), numbers), width, marks, kept)
         near.append(np.flatnonzero(kept) + first)
         first += len(time)

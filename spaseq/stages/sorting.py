@@ -66,6 +66,11 @@ class RowSorter:
         """Whether some rows are on disk."""
         return bool(self._runs)
 
+    @property
+    def added_bytes(self) -> int:
+        """About the bytes of the rows that were added and are in no run yet."""
+        return self._bytes
+
     def __len__(self) -> int:
         """The number of rows in memory."""
         return sum(map(len, self.held()))

@@ -12,7 +12,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn
-from spaseq.stages.hopeless_rows import HopelessRows, leave_out_hopeless, possible_rows
+from spaseq.stages.hopeless_rows import HopelessRows, leave_out_hopeless, leave_out_of_part
 from spaseq.stages.sorting import RowSorter
 from tests.oracle.test_differential import run
 from tests.sizes import sizes
@@ -190,14 +190,20 @@ def test_rows_from_one_time_to_another(
 ) -> None:
     plan = plan_of("A; B")
     edges = (None if time is None else 1000 * time for time in (after, before))
-    found = possible_rows(plan, rows_of(plan, PART), *edges)
-    assert {second for _, second, _ in PART} - {*(found.time // 1000).tolist()} == left_out
+    sorter = RowSorter(plan.patterns.columns)
+    sorter.add(rows_of(plan, PART[3:]))
+    sorter.add(rows_of(plan, PART[:3]))
+    leave_out_of_part(plan, sorter, *edges)
+    found = {time // 1000 for rows in sorter.held() for time in rows.time.tolist()}
+    assert {second for _, second, _ in PART} - found == left_out
 
 
 def test_all_rows_are_possible_if_others_count() -> None:
     for plan in (plan_of("A, B"), plan_of("A; B", partial=True), plan_of("A; B?")):
-        rows = rows_of(plan, PART[:1])
-        assert possible_rows(plan, rows, None, None) is rows
+        sorter = RowSorter(plan.patterns.columns)
+        sorter.add(rows_of(plan, PART[:1]))
+        leave_out_of_part(plan, sorter, None, None)
+        assert len(sorter) == 1
 
 
 @sizes(8, 30, 500)

@@ -13,7 +13,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn
-from spaseq.stages.hopeless_rows import leave_out_hopeless
+from spaseq.stages.hopeless_rows import leave_out_hopeless, leave_out_of_part
 from spaseq.stages.rare_rows import rows_near
 from spaseq.stages.sorting import RowSorter
 from tests.thresholds import Force
@@ -22,6 +22,7 @@ Row = tuple[int, int, tuple[str | None, ...]]
 """GPM, ms, and the terms of the partition."""
 
 LENGTH = 2000
+ALL = (-(2**62), 2**62)
 
 
 def plan_of(partition: str) -> QueryPlan:
@@ -70,7 +71,7 @@ def test_rows_near_a_rare_one_stay(partition: str, seed: int) -> None:
     variables = plan.sequence.partition
     batches = [drawn(random, size, len(variables)) for size in (40, 300, 1, 90)]
     columns = [rows_of(plan, batch) for batch in batches]
-    kept = rows_near(columns, variables, 2, LENGTH).tolist()
+    kept = rows_near(columns, variables, 2, LENGTH, ALL).tolist()
     rows = [row for batch in batches for row in batch]
     rare = [(ms, key) for gpm, ms, key in rows if gpm == 2]
     near = {
@@ -100,6 +101,17 @@ def in_matches(rows: list[Row]) -> set[Row]:
     return found
 
 
+def held(sorter: RowSorter) -> set[Row]:
+    """The rows in a sorter's memory."""
+    return {
+        (gpm, ms, (key,))
+        for batch in sorter.held()
+        for ms, gpm, key in zip(
+            batch.time.tolist(), batch.gpm.tolist(), batch.texts("x"), strict=True
+        )
+    }
+
+
 def check_matches(seed: int) -> None:
     """No row of a match leaves a sorter, whatever the thresholds."""
     random, plan = Random(seed), plan_of("PARTITION BY (?x)")
@@ -108,13 +120,7 @@ def check_matches(seed: int) -> None:
     for batch in batches:
         sorter.add(rows_of(plan, batch))
     assert leave_out_hopeless(plan, sorter)
-    left = {
-        (gpm, ms, (key,))
-        for found, _ in sorter.batches()
-        for ms, gpm, key in zip(
-            found.time.tolist(), found.gpm.tolist(), found.texts("x"), strict=True
-        )
-    }
+    left = held(sorter)
     rows = [row for batch in batches for row in batch]
     assert in_matches(rows)
     assert in_matches(rows) <= left <= set(rows)
@@ -147,5 +153,44 @@ def test_most_others_leave(force: Force, words: str, leave: bool) -> None:
 def test_times_at_the_ends_of_a_run() -> None:
     plan = plan_of("PARTITION BY (?x)")
     rows: list[Row] = [(2, 0, ("<x>",)), (0, LENGTH, ("<x>",)), (1, -LENGTH, ("<x>",))]
-    assert rows_near([rows_of(plan, rows)], ("x",), 2, LENGTH).tolist() == [0, 1, 2]
-    assert rows_near([rows_of(plan, rows)], ("x",), 2, 0).tolist() == [0]
+    assert rows_near([rows_of(plan, rows)], ("x",), 2, LENGTH, ALL).tolist() == [0, 1, 2]
+    assert rows_near([rows_of(plan, rows)], ("x",), 2, 0, ALL).tolist() == [0]
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("words", [words for words, _ in FORCED])
+def test_rows_near_the_ends_of_a_part_stay(force: Force, words: str, seed: int) -> None:
+    """What they may match is before or after the part."""
+    force(words)
+    plan, rows = plan_of("PARTITION BY (?x)"), drawn(Random(seed), 1000, 1)
+    part = [row for row in rows if -30_000 <= row[1] <= 30_000]
+    sorter = RowSorter(plan.patterns.columns)
+    for start in range(0, len(part), 100):
+        sorter.add(rows_of(plan, part[start : start + 100]))
+    leave_out_of_part(plan, sorter, -30_000, 30_000)
+    ends = {row for row in part if abs(row[1]) >= 30_000 - LENGTH}
+    found = held(sorter)
+    assert found <= set(part)
+    assert found >= ends | (in_matches(rows) & set(part))
+    if words == FORCED[0][0]:
+        assert len(found) < len(part) / 2
+
+
+@pytest.mark.parametrize("edges", [(None, None), (0, None), (None, 50), (0, 50)])
+def test_a_part_without_a_solution_of_a_gpm_keeps_its_ends(
+    force: Force, edges: tuple[int | None, int | None]
+) -> None:
+    force("hopeless_query=1")
+    plan = plan_of("PARTITION BY (?x)")
+    rows: list[Row] = [(n % 2, 1000 * n, ("<x>",)) for n in range(1, 50)]
+    sorter = RowSorter(plan.patterns.columns)
+    sorter.add(rows_of(plan, rows))
+    after, before = (None if second is None else 1000 * second for second in edges)
+    leave_out_of_part(plan, sorter, after, before)
+    expected = {
+        row
+        for row in rows
+        if (after is not None and row[1] <= after + LENGTH)
+        or (before is not None and row[1] >= before - LENGTH)
+    }
+    assert held(sorter) == expected

@@ -98,6 +98,30 @@ def test_a_family_has_the_answers_of_a_local_run(
     assert (len(tasks.jobs[0]) > 1) == (split_bytes < 10**6)
 
 
+ONE_BY_ONE = f"family_queries={MEMBERS + 1}"
+RARE = "hopeless_query=1 rare_solutions=1"
+
+
+@pytest.mark.parametrize("words", ["", RARE, "memory_bytes=1", "memory_bytes=70000"])
+@pytest.mark.parametrize("sequence", ["A; B", "B!; A; B", "A: B+", "A; B+"])
+def test_queries_by_themselves_have_the_answers_of_a_local_run(
+    tasks: Tasks,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    force: Force,
+    words: str,
+    sequence: str,
+) -> None:
+    """Whether the rows of a split wait for its end, wait for a while, or do not wait."""
+    monkeypatch.setattr(source_files, "SPLIT_BYTES", 3000)
+    job = job_of(tmp_path / "stream.nq", drawn(Random(5), 600), sequence)
+    force(ONE_BY_ONE)
+    expected = answers_in_process(job)
+    force(f"{ONE_BY_ONE} {words}")
+    assert tasks.answers(job) == expected
+    assert len(expected) > 10 and len(tasks.jobs[0]) > 1
+
+
 def test_a_stream_out_of_order_has_the_answers_of_a_local_run(
     tasks: Tasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +136,11 @@ def test_a_stream_out_of_order_has_the_answers_of_a_local_run(
 MATCH: list[Row] = [(50_000, "m1", "starts", 3), (55_000, "m1", "stops", 3)]
 
 
-def test_rows_that_can_be_in_no_match_do_not_reach_stage_2(tasks: Tasks, tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", ["", ONE_BY_ONE])
+def test_rows_that_can_be_in_no_match_do_not_reach_stage_2(
+    tasks: Tasks, tmp_path: Path, force: Force, words: str
+) -> None:
+    force(words)
     alone: list[Row] = [
         (0, "m1", "starts", 1),
         (1000, "m2", "stops", 1),
@@ -154,7 +182,7 @@ def test_tasks_take_turns_with_many_queries_that_are_not_divided(
     tasks: Tasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, force: Force
 ) -> None:
     """Eight queries by themselves have as many rows each, and each task has four of them."""
-    force(f"family_queries={MEMBERS + 1}")
+    force(ONE_BY_ONE)
     force("task_rows=0")
     rows: list[Row] = [(t, f"m{m}", w, v) for t, m, w, _ in busy(2) for v in range(MEMBERS)]
     job = job_of(tmp_path / "stream.nq", rows)
@@ -166,7 +194,7 @@ def test_tasks_take_turns_with_many_queries_that_are_not_divided(
 def test_stage_2_is_made_only_if_a_match_is_possible(
     tasks: Tasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, force: Force
 ) -> None:
-    """Queries by themselves, whose rows all reach the task."""
+    """Queries by themselves, whose rows do not wait in stage 1."""
     asked = list[bool]()
 
     def noted(plan: Any, rows: Any) -> bool:
@@ -175,7 +203,7 @@ def test_stage_2_is_made_only_if_a_match_is_possible(
 
     told = sequence_stage.leave_out_hopeless
     monkeypatch.setattr(sequence_stage, "leave_out_hopeless", noted)
-    force(f"family_queries={MEMBERS + 1}")
+    force(f"{ONE_BY_ONE} memory_bytes=1")
     rows: list[Row] = [(0, "m1", "starts", 1), (0, "m1", "starts", 3), *MATCH]
     assert len(tasks.answers(job_of(tmp_path / "stream.nq", rows))) == 1
     assert sorted(asked) == [False, True]

@@ -151,6 +151,6 @@ def mark_solutions(time: Int64s, partition: Int64s, width: int, marks: Bools) ->
 
 @lean_kernel
 def marked_rows(time: Int64s, partition: Int64s, width: int, marks: Bools, kept: Bools) -> None:
-    """Write to `kept` [n] whether each row has a mark that `mark_solutions` has set."""
+    """Set in `kept` [n] the rows that have a mark which `mark_solutions` has set."""
     for row in range(len(time)):
-        kept[row] = marks[_mark(partition[row], time[row] // width, len(marks))]
+        kept[row] |= marks[_mark(partition[row], time[row] // width, len(marks))]

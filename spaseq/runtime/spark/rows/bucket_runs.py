@@ -7,6 +7,7 @@ is out of order, and stage 2 holds only those that overlap.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
@@ -20,6 +21,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.records import record
 from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PACKS, buckets, rows
+from spaseq.stages.sorting import RowSorter
 
 
 @record
@@ -49,43 +51,62 @@ class BucketRuns:
         columns: the query's.
         key: the variables by which stage 2 is split, or None.
         count: the number of buckets of stage 2.
-        fewest: a run has at least this many solutions, if that is not more than `memory_rows`.
+        kept_bytes: the first solutions wait together until they have as many bytes.
     """
 
     def __init__(
-        self, columns: SolutionColumns, key: Sequence[str] | None, count: int, fewest: int = 0
+        self, columns: SolutionColumns, key: Sequence[str] | None, count: int, kept_bytes: int = 0
     ) -> None:
-        self._columns, self._key = columns, key
+        self._columns, self._key, self._kept_bytes = columns, key, kept_bytes
         self._count = 1 if key is None else count
         self._most = thresholds.current.memory_rows
-        self._enough = min(self._most, max(fewest, thresholds.current.bucket_rows * self._count))
+        self._enough = min(self._most, thresholds.current.bucket_rows * self._count)
+        self._waiting = RowSorter(columns, sys.maxsize) if kept_bytes else None
         self._held: list[SolutionBatch] = []
         self._rows = 0
         self._end = 0  # the greatest time held
-        self._is_first = True  # no run has ended
 
     def add(self, solutions: SolutionBatch) -> Iterator[BucketRun]:
-        """Take solutions, at least one; the last run, if it has ended."""
+        """Take solutions, at least one; the runs that have ended."""
+        if self._waiting is None:
+            yield from self._add(solutions)
+            return
+        self._waiting.add(solutions.compact())
+        if self._waiting.added_bytes >= self._kept_bytes:
+            yield from self._release()
+
+    def leave_out(self, hopeless: Callable[[RowSorter], None]) -> None:
+        """Let a function leave out solutions, unless some wait no more."""
+        if self._waiting is not None:
+            hopeless(self._waiting)
+
+    def _release(self) -> Iterator[BucketRun]:
+        """Take the solutions that wait."""
+        waiting, self._waiting = self._waiting, None
+        for solutions in waiting.held() if waiting is not None else ():
+            yield from self._add(solutions)
+
+    def _add(self, solutions: SolutionBatch) -> Iterator[BucketRun]:
+        """Extend the present run, or end it and start the next one."""
         in_order = self._held and solutions.time.min() >= self._end
         if self._rows >= (self._enough if in_order else self._most):
-            yield from self.rest()
+            yield from self._ended()
         latest = int(solutions.time.max())
         self._end = max(self._end, latest) if self._held else latest
         self._held.append(solutions.compact())  # drops the text that was read
         self._rows += len(solutions)
 
-    def keep(self, possible: Callable[[SolutionBatch], SolutionBatch]) -> None:
-        """Keep only some of the solutions, unless a run has ended before."""
-        if self._held and self._is_first:
-            kept = possible(SolutionBatch.concat(self._held, self._columns))
-            self._held, self._rows = [kept] if len(kept) else [], len(kept)
-
     def rest(self) -> Iterator[BucketRun]:
+        """The runs that are left."""
+        yield from self._release()
+        yield from self._ended()
+
+    def _ended(self) -> Iterator[BucketRun]:
         """The present run, which ends."""
         if not self._held:
             return
         run = SolutionBatch.concat(self._held, self._columns)
-        self._held, self._rows, self._is_first = [], 0, False
+        self._held, self._rows = [], 0
         if (run.time[1:] < run.time[:-1]).any():
             run = run.take(np.argsort(run.time, kind="stable"))
         bucket = buckets(run, self._key, self._count)
@@ -129,11 +150,11 @@ class Packer:
         self._split, self._runs = split, BucketRuns(plan.patterns.columns, key, count)
 
     def add(self, solutions: SolutionBatch) -> Iterator[pa.RecordBatch]:
-        """Take solutions; rows of the last run, if it has ended."""
+        """Take solutions; rows of the runs that have ended."""
         return map(self._packed, self._runs.add(solutions))
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """Rows of the present run, which ends."""
+        """Rows of the runs that are left."""
         return map(self._packed, self._runs.rest())
 
     def _packed(self, run: BucketRun) -> pa.RecordBatch:

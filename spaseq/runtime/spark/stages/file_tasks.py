@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from spaseq import thresholds
 from spaseq.errors import SpaseqError
+from spaseq.machine_memory import machine_memory
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
@@ -35,7 +36,7 @@ from spaseq.runtime.spark.rows.run_files import (
 from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PARTIAL
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver
 from spaseq.runtime.spark.stages.sequence_stage import SequenceTask
-from spaseq.stages.hopeless_rows import possible_rows
+from spaseq.stages.hopeless_rows import leave_out_of_part
 
 
 class SolvedSplit(NamedTuple):
@@ -110,18 +111,18 @@ class FileTasks:
                 for run in runs[unit].add(solutions):
                     yield file.write(plans[unit], unit, number, run)
             for unit, rest in runs.items():
-                if unit in units.families and plans[unit].inputs.streams == (iri,):
-                    self._leave_out(split, extent, plans[unit], rest)
+                self._leave_out(split, extent, plans[unit], rest)
                 for run in rest.rest():
                     yield file.write(plans[unit], unit, number, run)
 
     def _runs(self, unit: int) -> BucketRuns:
-        """Runs of a unit. Those of families are longer: only rows of the first one are left out."""
-        units, columns = self.solve.units, self.solve.units.plans[unit].patterns.columns
-        fewest = (
-            thresholds.current.memory_rows // len(units.families) if unit in units.families else 0
+        """Runs of a unit, whose rows wait if some may be left out at the end of the split."""
+        units, plan = self.solve.units, self.solve.units.plans[unit]
+        room = min(thresholds.current.memory_bytes, machine_memory() // 8)
+        kept = (
+            0 if len(plan.inputs.streams) > 1 else room // (self.solve.buckets * len(units.plans))
         )
-        return BucketRuns(columns, units.key(unit), self.solve.buckets, fewest)
+        return BucketRuns(plan.patterns.columns, units.key(unit), self.solve.buckets, kept)
 
     def _leave_out(
         self, split: InputSplit, extent: TimeExtent, plan: QueryPlan, rows: BucketRuns
@@ -134,7 +135,7 @@ class FileTasks:
         if first == last or not split.time_scanned:
             after = None if split.number == first else extent.first
             before = None if split.number == last else extent.last
-            rows.keep(lambda run: possible_rows(plan, run, after, before))
+            rows.leave_out(lambda waiting: leave_out_of_part(plan, waiting, after, before))
 
     def sequenced(
         self,
