@@ -125,34 +125,69 @@ class SolvedBlock(NamedTuple):
     seconds: float
 
 
+class LoggedStep(NamedTuple):
+    """What a part of a unit's stage 2 did in a batch before: who does it again has its state.
+
+    Attributes:
+        definition: of the unit, as it was.
+        packs: packed solutions, with what was decided of the events of their block; None if the
+            events were judged before.
+        watermark: ms.
+    """
+
+    definition: int
+    packs: tuple[tuple[bytes, JudgedEvents | None], ...]
+    watermark: int
+
+    @property
+    def nbytes(self) -> int:
+        """Its size."""
+        arrays = [a for _, judged in self.packs for a in judged or () if a is not None]
+        return sum(len(data) for data, _ in self.packs) + sum(a.nbytes for a in arrays)
+
+
+PartKey: TypeAlias = tuple[int, int]
+"""(unit, bucket): which part of which unit's stage 2."""
+
+
 @record
 class StageStep:
     """What a part of a unit's stage 2 does in a batch.
 
     Attributes:
-        unit, bucket: which part.
+        part: which part.
         definition: of the unit, as it is now.
-        version: how many steps led to the state.
-        state: None if nothing came so far.
+        version: how many steps led here.
+        state: after `kept` steps; None if nothing came so far, or if it is in a broadcast.
+        kept: how many steps led to the state.
+        log: the last steps before this one, at least all after the state.
         packs: (block, packed solutions).
         watermark: ms; no solution at or before it follows.
+        wants_state: whether the result has the new state.
     """
 
-    unit: int
-    bucket: int
+    part: PartKey
     definition: int
     version: int
     state: bytes | None
+    kept: int
+    log: tuple[LoggedStep, ...]
     packs: tuple[tuple[int, bytes], ...]
     watermark: int
+    wants_state: bool
+
+    def logged(self, judged: Mapping[int, JudgedEvents]) -> LoggedStep:
+        """This step for the log; `judged` has the events of each block."""
+        packs = ((data, None if n == JUDGED else judged[n]) for n, data in self.packs)
+        return LoggedStep(self.definition, tuple(packs), self.watermark)
 
 
 class StepResult(NamedTuple):
     """What a step has made.
 
     Attributes:
-        unit, bucket: whose it is.
-        state: after the step; None if it failed.
+        part: whose it is.
+        state: after the step; None if it failed, or nobody wants it.
         answers: (number of the query in the unit, time of the first answer, block of answers).
         partials: partial matches whose windows have closed.
         suppressed: answers beyond the limit since the unit began.
@@ -165,8 +200,7 @@ class StepResult(NamedTuple):
         failure: why the unit cannot go on.
     """
 
-    unit: int
-    bucket: int
+    part: PartKey
     state: bytes | None = None
     answers: Sequence[tuple[int, int, bytes]] = ()
     partials: Sequence[PartialAnswer] = ()

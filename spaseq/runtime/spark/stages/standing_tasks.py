@@ -3,7 +3,8 @@
 A task of stage 1 reads a block of messages and matches its events. Which events are late, and how
 events of equal time are numbered, the driver decides afterwards: so solutions name their event by
 its number in the block. A task of stage 2 brings stages of units from their states before the batch
-to their states after it. Nothing else outlives a batch; what a worker keeps only saves time.
+to their states after it. What a worker keeps only saves time: it gets a state of some batches ago,
+and what came since. Who has a later stage does only the rest again, mostly nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -38,10 +39,11 @@ from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.runtime.spark.rows.stage_rows import buckets
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.runtime.spark.stages.standing_messages import (
-    JUDGED,
     BatchOutline,
     Definition,
     JudgedEvents,
+    LoggedStep,
+    PartKey,
     QueryDefinition,
     ReadPiece,
     SolvedBlock,
@@ -52,7 +54,7 @@ from spaseq.runtime.spark.stages.standing_messages import (
 )
 from spaseq.stages.family_patterns import UnitPatterns, patterns_of
 from spaseq.stages.joint_patterns import JointPatterns
-from spaseq.stages.unit_sequence import UnitSequence
+from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
 
 
 @record
@@ -64,7 +66,8 @@ class StandingTasks:
         shelves: broadcasts, each with (its last number, pickled definitions by number).
         knowledge: the knowledge base before its graphs changed.
         changes: broadcasts of changes, each with how many there are then; see `take_changes`.
-        settled: no event at or before this time (ms) follows.
+        settled: no event at or before this time (ms) follows, and none is in a log of steps.
+        states: broadcasts of large states, by part.
         options: of the stages.
         kernels: how kernels are called.
     """
@@ -74,6 +77,7 @@ class StandingTasks:
     knowledge: StoredKnowledge
     changes: tuple[tuple[int, Any], ...]
     settled: int
+    states: Mapping[PartKey, Any]
     options: StageOptions
     kernels: mode.Mode
 
@@ -85,7 +89,7 @@ class StandingTasks:
         """Stage 2 of pickled steps, and of the judged events by block."""
         workshop = self._workshop()
         steps, judged = pickle.loads(data)
-        return [workshop.stepped(step, judged) for step in steps]
+        return [workshop.stepped(step, judged, self.states) for step in steps]
 
     def _workshop(self) -> Workshop:
         global _present
@@ -124,8 +128,13 @@ def _unpacked(data: bytes, columns: SolutionColumns, judged: JudgedEvents | None
     return rows.take(np.flatnonzero((rows.time >= since) & (rows.time < until)))
 
 
-_Kept: TypeAlias = tuple[int, int, UnitSequence]
-"""A definition, how many steps a stage of it has done, and the stage."""
+@dataclass(slots=True)
+class _WarmUnit:
+    """A stage that a worker keeps: its definition, and how many steps it has done."""
+
+    definition: int
+    version: int
+    sequence: UnitSequence
 
 
 @dataclass(slots=True)
@@ -143,7 +152,7 @@ class Workshop:
     _versions: KnowledgeVersions = field(init=False)
     _outdated: set[int] = field(default_factory=set)  # stages 1 of which graphs have changed
     _joint: JointPatterns = field(default_factory=JointPatterns)
-    _kept: dict[tuple[int, int], _Kept] = field(default_factory=dict)
+    _kept: dict[PartKey, _WarmUnit] = field(default_factory=dict)
     _bad: list[BadInput] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -235,32 +244,30 @@ class Workshop:
 
     # --- stage 2 ----------------------------------------------------------------------------------
 
-    def stepped(self, step: StageStep, judged: Mapping[int, JudgedEvents]) -> StepResult:
-        """Do a step; `judged` has the events of each block."""
+    def stepped(
+        self, step: StageStep, judged: Mapping[int, JudgedEvents], states: Mapping[PartKey, Any]
+    ) -> StepResult:
+        """Do a step; `judged` has the events of each block, `states` broadcasts of large states."""
         began, stats = time.perf_counter(), Stats()
         try:
-            sequence = self._stage(step)
-            for block, data in step.packs:
-                columns = self.definition(step.definition).plan.patterns.columns
-                rows = _unpacked(data, columns, None if block == JUDGED else judged[block])
-                stats.count_unit(self._unit(step.definition), rows)
-                sequence.push(rows)
-            by_member = sequence.advance(step.watermark)
+            stage = self._stage(step, states)
+            sequence = stage.sequence
+            by_member = self._advanced(stage, step.logged(judged), stats)
             answers = [
                 (number, first, block)
                 for number, pieces in by_member.items()
                 for piece in pieces
                 for first, block in blocks(piece)
             ]
-            state, partials = sequence.snapshot(), sequence.partials()
+            state = sequence.snapshot() if step.wants_state else None
+            partials = sequence.partials()
         except Exception as error:
-            return StepResult(step.unit, step.bucket, bad=self._taken_bad(), failure=_sent(error))
-        self._kept[step.unit, step.bucket] = (step.definition, step.version + 1, sequence)
+            return StepResult(step.part, bad=self._taken_bad(), failure=_sent(error))
+        self._kept[step.part] = stage
         title = self.definition(step.definition).plan.identity.title
         stats.add_work("sequence", title, time.perf_counter() - began)
         return StepResult(
-            step.unit,
-            step.bucket,
+            step.part,
             state,
             answers,
             partials,
@@ -273,18 +280,52 @@ class Workshop:
             stats,
         )
 
-    def _stage(self, step: StageStep) -> UnitSequence:
+    def _stage(self, step: StageStep, states: Mapping[PartKey, Any]) -> _WarmUnit:
+        """The stage before a step."""
         # A stage that fails half-way must not be used again, so it is removed meanwhile.
-        kept, unit = self._kept.pop((step.unit, step.bucket), None), self._unit(step.definition)
+        stage, first = self._kept.pop(step.part, None), step.version - len(step.log)
+        if stage is None or not first <= stage.version <= step.version:
+            state = states[step.part].value if step.part in states else step.state
+            later = step.log[step.kept - first :]
+            definition = later[0].definition if later else step.definition
+            stage = self._new_stage(definition, step.kept, state)
+        for entry in step.log[stage.version - first :]:
+            self._advanced(stage, entry)
+            stage.sequence.partials()
+            self._bad.clear()  # the batch of the step has reported them, and given the rest
+        self._use(stage, step.definition)
+        return stage
+
+    def _new_stage(self, number: int, version: int, state: bytes | None) -> _WarmUnit:
+        unit = self._unit(number)
         values = self._versions.of(unit.plan.inputs.kbs)
-        if kept is not None and kept[:2] == (step.definition, step.version):
-            kept[2].use_values(values)
-            return kept[2]
         sequence = UnitSequence(unit, self.options, values[0][1], self._bad.append)
         sequence.use_values(values)
-        if step.state is not None:
-            sequence.restore(step.state)
-        return sequence
+        if state is not None:
+            sequence.restore(state)
+        return _WarmUnit(number, version, sequence)
+
+    def _use(self, stage: _WarmUnit, number: int) -> None:
+        """Let a stage go on with a definition, and with the values that graphs have now."""
+        if stage.definition != number:
+            state = stage.sequence.snapshot()
+            stage.definition = number
+            stage.sequence = self._new_stage(number, stage.version, state).sequence
+        stage.sequence.use_values(self._versions.of(self._unit(number).plan.inputs.kbs))
+
+    def _advanced(
+        self, stage: _WarmUnit, step: LoggedStep, stats: Stats | None = None
+    ) -> FoundAnswers:
+        """Do a step; `stats` counts its solutions."""
+        self._use(stage, step.definition)
+        columns = self.definition(step.definition).plan.patterns.columns
+        for data, judged in step.packs:
+            rows = _unpacked(data, columns, judged)
+            if stats is not None:
+                stats.count_unit(self._unit(step.definition), rows)
+            stage.sequence.push(rows)
+        stage.version += 1
+        return stage.sequence.advance(step.watermark)
 
 
 _present: Workshop | None = None

@@ -1,7 +1,7 @@
 """Stages of units that run on Spark's workers: in the place of those of this process.
 
-The state of stage 2 is here between batches. So a batch that fails has changed nothing, and any
-worker can go on with any unit.
+The state of stage 2 is here between batches, with the steps since. So a batch that fails has
+changed nothing, and any worker can go on with any unit.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.algebra.answer_blocks import answers_of
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.run.event_rows import EventRows
@@ -31,6 +32,8 @@ from spaseq.runtime.pushed_units import PushedUnit
 from spaseq.runtime.spark.rows.stage_rows import buckets, merged
 from spaseq.runtime.spark.stages.standing_messages import (
     JUDGED,
+    LoggedStep,
+    PartKey,
     StageStep,
     StepResult,
     StreamReader,
@@ -39,6 +42,7 @@ from spaseq.runtime.spark.stages.standing_tasks import packed
 from spaseq.runtime.spark.standing.stage_jobs import StageJobs
 from spaseq.runtime.unit_stages import MatchingStage, Rows, StageFactory, UnitStage
 from spaseq.stages.query_units import split_key
+from spaseq.stages.sequence import EVER
 from spaseq.stages.unit_sequence import EMPTY_STATE, FoundAnswers
 
 
@@ -104,20 +108,64 @@ class RemotePatterns:
 
 
 class _Part:
-    """A part of a stage 2: its state between batches, and what came for the next one."""
+    """A part of a stage 2: its state some steps ago, what it did since, and what came for the next.
+
+    A state of at most `log_bytes` is that after the last step. A larger one stays until the log of
+    steps is long, as states take longer to travel than steps to be done again.
+
+    Attributes:
+        state: after `kept` of all `version` steps; None before the first one.
+        log: the last steps, at least all after the state: for workers with an older stage.
+        since: no event of these steps is at or before this time (ms).
+    """
 
     def __init__(self, state: bytes | None = None) -> None:
         self.state, self.waits = state, state is not None
-        self.version = self.suppressed = self.live = 0
+        self.version = self.kept = self.suppressed = self.live = 0
+        self.log: list[LoggedStep] = []
+        self.since = self._mark = EARLIEST
+        self._log_bytes = 0  # after the state
         self.packs: list[tuple[int, bytes]] = []
         self.exceeded: Mapping[int, Excess] = {}
         self.muted: Mapping[str, int] = {}
 
-    def take(self, result: StepResult) -> None:
+    def step(self, key: PartKey, definition: int, watermark: int | None) -> StageStep:
+        """The next step; without a watermark it only asks for the state."""
+        mark = self._mark if watermark is None else watermark
+        log, packs = tuple(self.log), tuple(self.packs)
+        wants = watermark is None or self._log_is_long()
+        return StageStep(
+            key, definition, self.version, self.state, self.kept, log, packs, mark, wants
+        )
+
+    def _log_is_long(self) -> bool:
+        sizes, size = thresholds.current, len(self.state or b"")
+        steps = self.version - self.kept
+        most = max(sizes.log_bytes, size // _STATE_TO_LOG)
+        return size <= sizes.log_bytes or self._log_bytes > most or steps >= sizes.log_entries
+
+    def take(self, step: LoggedStep, result: StepResult) -> None:
         """Go on from the result of a step."""
-        self.version, self.state, self.waits = self.version + 1, result.state, result.waits
+        self.version, self.waits = self.version + 1, result.waits
         self.suppressed, self.live, self.packs = result.suppressed, result.live, []
         self.exceeded, self.muted = result.exceeded, result.muted
+        self._mark = step.watermark
+        self.log.append(step)
+        self._log_bytes += step.nbytes
+        if result.state is not None:
+            is_short = len(result.state) <= thresholds.current.log_bytes
+            left = 0 if is_short else _OVERLAP
+            gone = self.log[: max(0, len(self.log) - left)]
+            self.log = self.log[len(gone) :]
+            self.since = gone[-1].watermark if gone else self.since
+            self.state, self.kept, self._log_bytes = result.state, self.version, 0
+
+
+_OVERLAP = 8
+"""Steps before a new state that stay in the log: workers may have missed so many in turn."""
+
+_STATE_TO_LOG = 16
+"""The log of a state has at most this part of its bytes: it travels with each step."""
 
 
 class RemoteSequence:
@@ -163,27 +211,30 @@ class RemoteSequence:
     def steps(self, watermark: int) -> list[StageStep]:
         """What workers must do before the answers by a watermark (ms) are known."""
         return [
-            StageStep(
-                self.number,
-                bucket,
-                self.definition,
-                part.version,
-                part.state,
-                tuple(part.packs),
-                watermark,
-            )
+            part.step((self.number, bucket), self.definition, watermark)
             for bucket, part in enumerate(self._parts)
             if part.packs or part.waits
         ]
 
+    @property
+    def definitions(self) -> set[int]:
+        """The definitions that workers may need for steps."""
+        logged = (step.definition for part in self._parts for step in part.log)
+        return {self.definition, *logged}
+
+    @property
+    def since(self) -> int:
+        """No event that workers may need for steps is at or before this time (ms)."""
+        return min((part.since for part in self._parts if part.log), default=EVER)
+
     def advance(self, watermark: int, ahead: bool = False) -> FoundAnswers:
         """The answers by the watermark that `StageJobs.begin` was told."""
         blocks: dict[int, list[tuple[int, bytes]]] = {}
-        for result in self._jobs.results(self):
+        for step, result in self._jobs.results(self):
             self._jobs.report(result)
             if result.failure is not None:
                 raise result.failure
-            self._parts[result.bucket].take(result)
+            self._parts[result.part[1]].take(step, result)
             self._partials += result.partials
             for number, first, block in result.answers:
                 blocks.setdefault(number, []).append((first, block))
@@ -251,8 +302,21 @@ class RemoteSequence:
         by_part = [part.advance(until).get(number, ()) for part in self._local()]
         return [answer for pieces in by_part for piece in pieces for answer in piece]
 
+    def _catch_up(self) -> None:
+        """Let workers say what the states are after the last batch."""
+        behind = [
+            part.step((self.number, bucket), self.definition, None)
+            for bucket, part in enumerate(self._parts)
+            if part.kept < part.version
+        ]
+        for step, result in self._jobs.done(behind):
+            if result.failure is not None:
+                raise result.failure
+            self._parts[result.part[1]].take(step, result)
+
     def _local(self) -> list[UnitStage]:
         """The stages of the parts in this process: of those that have a state, at least one."""
+        self._catch_up()
         states = [part.state for part in self._parts if part.state is not None]
         stages = [self._how.local_sequence(self._unit) for _ in states or (None,)]
         for stage, state in zip(stages, states, strict=False):
@@ -261,6 +325,7 @@ class RemoteSequence:
 
     def snapshot(self) -> bytes | list[Any]:
         """The state; if the stage is split, the variables of its key and the state of each part."""
+        self._catch_up()
         states = [EMPTY_STATE if p.state is None else p.state for p in self._parts]
         return states[0] if len(states) == 1 else [[*(self._key or ())], *states]
 

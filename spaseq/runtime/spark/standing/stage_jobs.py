@@ -7,8 +7,9 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from spaseq import thresholds
 from spaseq.algebra.graph_changes import together
 from spaseq.compiled import mode
 from spaseq.kb.knowledge_versions import EARLIEST, TimedChange
@@ -30,6 +31,8 @@ from spaseq.runtime.spark.stages.standing_messages import (
     Definition,
     FamilyDefinition,
     JudgedEvents,
+    LoggedStep,
+    PartKey,
     QueryDefinition,
     SolvedBlock,
     StageStep,
@@ -151,7 +154,37 @@ class ChangeShelf:
         self._changes = self._changes[len(new) :]
 
 
+class StateShelf:
+    """Broadcasts large states, each once: workers read those that they need."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._shelves: dict[PartKey, tuple[int, Any]] = {}
+
+    def put(self, steps: Sequence[StageStep]) -> tuple[list[StageStep], dict[PartKey, Any]]:
+        """The steps without large states, and the broadcasts of these."""
+        broadcasts = {}
+        for step in steps:
+            if step.state is not None and len(step.state) > thresholds.current.log_bytes:
+                kept, shelf = self._shelves.get(step.part, (-1, None))
+                if kept != step.kept:
+                    if shelf is not None:
+                        shelf.destroy()
+                    shelf = self._context.broadcast(step.state)
+                    self._shelves[step.part] = step.kept, shelf
+                broadcasts[step.part] = shelf
+        light = [replace(s, state=None) if s.part in broadcasts else s for s in steps]
+        return light, broadcasts
+
+    def tidy(self, units: Collection[int]) -> None:
+        """Forget the states of other units."""
+        for key in [key for key in self._shelves if key[0] not in units]:
+            self._shelves.pop(key)[1].destroy()
+
+
 T = TypeVar("T")
+Done: TypeAlias = tuple[LoggedStep, StepResult]
+"""A step, and its result."""
 
 
 @runtime_checkable
@@ -175,7 +208,7 @@ class StageJobs:
     Attributes:
         shelf: the definitions of units.
         changes: of graphs.
-        settled: no event at or before this time (ms) follows.
+        settled: no event at or before this time (ms) follows, and none is in a log of steps.
         buckets: into how many parts stage 2 of a unit with a key is split.
         batch: the number of the present batch.
         judged: by block of the batch what the driver has decided of its events.
@@ -196,7 +229,8 @@ class StageJobs:
         self.report: Callable[[StepResult], None] = ignore
         self._due: dict[int, tuple[PushedUnit, int]] = {}  # units without results, and watermarks
         self._silent: dict[int, PushedUnit] = {}  # units that have not told others their answers
-        self._results: dict[int, list[StepResult]] = {}
+        self._results: dict[int, list[Done]] = {}
+        self._states = StateShelf(spark.sparkContext)
         self._lost: Exception | None = None
 
     def new_unit(self) -> int:
@@ -214,7 +248,7 @@ class StageJobs:
     def solved(self, blocks: Sequence[TaskMessages]) -> list[SolvedBlock]:
         """Stage 1 of some blocks."""
         try:
-            return self._each(lambda tasks: tasks.solved, blocks)
+            return self._each(lambda tasks: tasks.solved, blocks, {})
         except Exception as error:
             self._lost = error
             self.check()
@@ -227,8 +261,9 @@ class StageJobs:
         self.batch += 1
         self._due = {_number(unit): (unit, watermark) for unit, watermark in due.items()}
         self._silent = {_number(unit): unit for unit in due}
+        self._states.tidy(self._due)
 
-    def results(self, sequence: SteppedSequence) -> list[StepResult]:
+    def results(self, sequence: SteppedSequence) -> list[Done]:
         """The results of a unit; units ask in reading order, and tell others before the next asks.
 
         The first one that asks lets all units run whose streams are complete. So queries that read
@@ -251,16 +286,40 @@ class StageJobs:
 
     def _run(self, ready: Sequence[tuple[PushedUnit, int]]) -> None:
         steps = [step for unit, mark in ready for step in _sequence(unit).steps(mark)]
+        for step, result in self._stepped(steps):
+            self._results.setdefault(result.part[0], []).append((step, result))
+
+    def done(self, steps: Sequence[StageStep]) -> list[Done]:
+        """The results of steps between batches.
+
+        Raises:
+            EngineLost: the job has failed.
+        """
+        self.check()
+        try:
+            return self._stepped(steps)
+        except Exception as error:
+            self._lost = error
+            self.check()
+            raise
+
+    def _stepped(self, steps: Sequence[StageStep]) -> list[Done]:
+        light, states = self._states.put(steps)
         parts = [
             (share, {n: self.judged[n] for step in share for n, _ in step.packs if n != JUDGED})
-            for share in _shares(steps, self.buckets)
+            for share in _shares(light, self.buckets)
         ]
-        for results in self._each(lambda tasks: tasks.stepped, parts):
-            for result in results:
-                self._results.setdefault(result.unit, []).append(result)
+        done = self._each(lambda tasks: tasks.stepped, parts, states)
+        logged = {step.part: step.logged(self.judged) for step in light}
+        return [(logged[result.part], result) for results in done for result in results]
 
-    def _each(self, task: Callable[[StandingTasks], Callable[[bytes], T]], items: Any) -> list[T]:
-        """The results of a task for each item, in parallel."""
+    def _each(
+        self,
+        task: Callable[[StandingTasks], Callable[[bytes], T]],
+        items: Any,
+        states: Mapping[PartKey, Any],
+    ) -> list[T]:
+        """The results of a task for each item, in parallel; `states` are broadcasts."""
         if not items:
             return []
         context = self._spark.sparkContext
@@ -268,7 +327,7 @@ class StageJobs:
             shelves = self.shelf.shelves(self.used)
             run = self._id, self.shelf.edition
             graphs = self._knowledge, self.changes.shelves(self.settled), self.settled
-            tasks = StandingTasks(run, shelves, *graphs, self._options, mode.current())
+            tasks = StandingTasks(run, shelves, *graphs, states, self._options, mode.current())
             do = task(tasks)
             with worker_python(self._spark), worker_variables(context, LIKE_DATAFRAMES):
                 given = [pickle.dumps(item, pickle.HIGHEST_PROTOCOL) for item in items]

@@ -50,7 +50,7 @@ from spaseq.runtime.spark.standing.stage_jobs import StageJobs
 from spaseq.scratch import ScratchDirectory
 
 LARGE = {"spark.rpc.message.maxSize": "1024", "spark.driver.maxResultSize": "0"}
-"""Spark settings for states that travel with their tasks."""
+"""Spark settings for states that travel with the results of tasks."""
 
 _BATCH = 32 * 2**20
 """How many bytes of each log a batch has at most."""
@@ -139,7 +139,7 @@ class StandingEngine(LiveEngine):
         for unit in self.queries.running:
             numbers |= {t.number for t in unit.tables() if isinstance(t, RemotePatterns)}
             if isinstance(unit.sequence, RemoteSequence):
-                numbers.add(unit.sequence.definition)
+                numbers |= unit.sequence.definitions
         return numbers
 
     def _report(self, result: StepResult) -> None:
@@ -170,7 +170,9 @@ class StandingEngine(LiveEngine):
         self._hand_on(blocks, solved)
         answers = super().advance()
         self._jobs.judged.clear()
-        self._jobs.settled = min(self.marks().values())
+        sequences = (unit.sequence for unit in self.queries.running)
+        logged = [s.since for s in sequences if isinstance(s, RemoteSequence)]
+        self._jobs.settled = min([*self.marks().values(), *logged])
         self._jobs.check()
         return answers
 

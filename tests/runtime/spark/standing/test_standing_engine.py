@@ -227,14 +227,18 @@ def test_answers_are_those_of_an_engine_in_this_process(
     assert {*both.answers[0]} == {"partitioned", "known", "maker", "reader"}
 
 
-@pytest.mark.parametrize("seed", range(4))
+LOGS = ("", "log_bytes=0 log_entries=1", "log_bytes=0 log_entries=1000", "log_bytes=1500")
+"""States come with each result, nearly with each, nearly never, or once steps are many bytes."""
+
+
+@pytest.mark.parametrize("seed", range(8))
 def test_queries_that_come_and_go_and_restarts_change_nothing(
     spark: Any, knowledge: KnowledgeBase, seed: int, monkeypatch: pytest.MonkeyPatch, force: Force
 ) -> None:
     monkeypatch.setattr(stage_jobs, "MOST", 2)
     monkeypatch.setattr(standing_engine, "_BLOCK", (300, 2000))
-    if seed % 2:
-        force("family_queries=2")
+    families = "family_queries=2" if seed % 2 else ""
+    force(f"{LOGS[seed // 2]} {families}")
     both = Both(knowledge, limit=1 if seed == 3 else None)
     assert fed_at_random(both, seed, 300) > 1
     both.check()
@@ -253,6 +257,32 @@ def assert_live(both: Both, title: str) -> None:
         found.append(engine.queries.unit(own).live_states(own).waiting)
     assert all(found[1].get(state, 0) >= count for state, count in found[0].items())
     assert title not in ("unkeyed", "next") or found[1] == found[0]
+
+
+def test_a_large_state_travels_only_when_its_log_is_long(
+    spark: Any, knowledge: KnowledgeBase, force: Force, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    force("log_bytes=1 log_entries=5")
+    monkeypatch.setattr(remote_stages, "_STATE_TO_LOG", 1)
+    monkeypatch.setattr(remote_stages, "_OVERLAP", 2)
+    both = Both(knowledge)
+    both.add("unkeyed", QUERIES["unkeyed"])
+    spark_query = both.engines[1].queries.query_of("unkeyed")
+    assert spark_query is not None
+    stage: Any = both.engines[1].queries.unit(spark_query).sequence
+    (part,) = stage._parts
+    given, states, logs = entries(2, 240), set[int](), list[int]()
+    for first in range(0, 240, 10):
+        both.feed(by_stream(given[first : first + 10]))
+        states.add(part.kept)
+        logs.append(len(part.log))
+    both.check()
+    assert both.answers[0]
+    assert part.version == 24
+    assert 5 <= len(states) < 16
+    assert 3 <= max(logs) <= 5 + 2
+    assert_live(both, "unkeyed")
+    assert part.kept == part.version
 
 
 @pytest.mark.parametrize("more", ["", "PARTITION BY (?x)"])
