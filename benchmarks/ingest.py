@@ -147,7 +147,7 @@ def statements() -> Callable[[Any, int], int]:
     """The kernel of `by_delimiters`: the number of statements in the first bytes of a buffer."""
     from spaseq.compiled.decorators import lean_kernel
     from spaseq.rdf.kernels.lines import LF, after_space
-    from spaseq.rdf.kernels.terms import term_end
+    from spaseq.rdf.kernels.tokenizer import term_end
     from spaseq.rdf.kernels.vectors import byte
 
     @lean_kernel

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from spaseq.algebra.answer_batch import Runs
 from spaseq.compiled.arrays import Bytes, Int32s, Int64s
 from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn, TextArray, text_array
-from spaseq.rdf.kernels.row_texts import CONSTANT, OWN, joined_texts
+from spaseq.rdf.kernels.texts import CONSTANT, OWN, joined_texts
 from spaseq.rdf.kernels.vectors import WIDTH
 from spaseq.records import record
 

@@ -26,8 +26,7 @@ from spaseq.options import KbInput, PushKeywords, RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.templates import QueryTemplates
 from spaseq.rdf.inputs.stream_options import OnBad, warn
-from spaseq.rdf.terms.program_times import Time, time_ms
-from spaseq.rdf.terms.times import TIME_UNITS, format_time
+from spaseq.rdf.terms.times import TIME_UNITS, Time, format_time, time_ms
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
 from spaseq.runtime.unit_stages import StageFactory

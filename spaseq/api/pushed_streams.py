@@ -15,8 +15,8 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.graph_times import TimeTerms, time_remark
 from spaseq.rdf.in_memory.program_events import triples_of
 from spaseq.rdf.inputs.stream_options import warn_once
-from spaseq.rdf.terms.program_times import Time
 from spaseq.rdf.terms.term import Triple
+from spaseq.rdf.terms.times import Time
 from spaseq.records import record
 from spaseq.runtime.pushed import Found, PushedQueries
 from spaseq.sources.iterables import Event

@@ -20,8 +20,8 @@ from spaseq.lift.lifted_events import LiftedBatch
 from spaseq.lift.lifted_source import LiftedFiles
 from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT, csv_dialect
+from spaseq.rdf.inputs.formats import MESSAGE_END, VERSION
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
-from spaseq.rdf.messages.written import MESSAGE_END, VERSION
 from spaseq.rdf.terms.term import GENERATED_AT_TIME, iri_text
 from spaseq.rdf.terms.times import TIME_UNITS
 

@@ -21,13 +21,12 @@ from spaseq.connectors.heartbeat_messages import HEADER, media_of
 from spaseq.connectors.reconnecting import offer
 from spaseq.errors import InputError, RunError, UsageError
 from spaseq.logs.messages import NO_TIME, JoinedTexts, MessageColumns
-from spaseq.rdf.inputs.message_headers import with_headers
+from spaseq.rdf.inputs.message_formats import with_headers
 
 silent = logging.getLogger("spaseq.kafka")
 """A logger for librdkafka, whose messages may have secrets."""
 silent.addHandler(logging.NullHandler())
 silent.propagate = False
-
 
 _OWN = ("group", "start")
 """The parameters of a source that are no settings of librdkafka."""

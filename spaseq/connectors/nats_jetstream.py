@@ -20,7 +20,7 @@ from spaseq.connectors.base import Intake, MessageSource, NotTaken, Parcel, Refu
 from spaseq.connectors.heartbeat_messages import HEADER, media_of
 from spaseq.errors import InputError, RunError, SpaseqError, UsageError
 from spaseq.logs.messages import Message
-from spaseq.rdf.inputs.message_headers import with_headers
+from spaseq.rdf.inputs.message_formats import with_headers
 
 _PARTS = 9  # of the reply subject of a message, without a domain
 _TOGETHER = 2000  # messages that are offered at once

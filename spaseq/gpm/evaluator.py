@@ -17,9 +17,8 @@ from spaseq.algebra.scope import possible, visible
 from spaseq.budget import OUT_OF_MEMORY, Budget, LimitExceeded, spending
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.expr.compile import Options
-from spaseq.gpm.graphs.triple_source import TripleSource
+from spaseq.gpm.graphs.triple_source import ActiveGraph, TripleSource
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.gpm.patterns.active_graph import ActiveGraph
 from spaseq.gpm.patterns.conjunction import Conjunction
 from spaseq.gpm.patterns.operators import PatternOperators
 from spaseq.gpm.patterns.services import Services

@@ -1,21 +1,27 @@
-"""Events that stage 1 hands on as they are: as rows, and from rows.
+"""Events, and solutions inside EVENT, that stage 1 hands on as they are: as rows, and from rows.
 
-An event is a bare row for each of its triples, or one row without a term if it has none.
+An event is a bare row for each of its triples, or one row without a term if it has none. Stage 2
+makes groups of the solutions.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow.compute as pc
 
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
+from spaseq.gpm.evaluator import EventSolutions
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.plan.changing_graphs import HANDED_ON
+from spaseq.plan.query_plan import GpmPlan, Operand
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import UNBOUND, NumberColumn, TermColumn
 from spaseq.rdf.columns.term_tables import ArrayTerms, TermTable, term_table
+from spaseq.rdf.terms.number_kinds import DOUBLE
 
 
 def handed_on(
@@ -85,3 +91,27 @@ def events_of(rows: SolutionBatch, stream: str) -> EventBatch:
     names = rows.event.take(first)
     s, p, o = s[bound], p[bound], o[bound]
     return EventBatch(stream, rows.time[first], rows.k[first], names, start, s, p, o, terms)
+
+
+def of_groups(
+    solutions: EventSolutions, gpm: GpmPlan, operands: Sequence[Operand], index: VerticalPartition
+) -> EventSolutions:
+    """All solutions, with the keys of groups and with operands as numbers and texts.
+
+    A double is mostly summed only, so it has no text where its number says all.
+    """
+    columns = {v: solutions.columns[v] for v in gpm.variables if v in solutions.columns}
+    for operand in operands:
+        codes = solutions.columns.get(operand.variable)
+        if codes is not None:
+            columns[operand.number] = codes
+            columns[operand.text] = _texts(codes, operand, index)
+    return EventSolutions(solutions.event, columns, solutions.terms)
+
+
+def _texts(codes: Int32s, operand: Operand, index: VerticalPartition) -> Int32s:
+    lexicon = index.lexicon
+    if operand.needs_text and not lexicon.base.has_canonical_doubles:
+        return codes
+    _, kinds = lexicon.numbers(codes)
+    return np.where(kinds == DOUBLE, np.int32(UNBOUND), codes)

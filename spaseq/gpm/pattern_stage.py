@@ -8,12 +8,10 @@ from typing import Protocol
 import numpy as np
 
 from spaseq.compiled.arrays import Int64s
-from spaseq.gpm.distinct_solutions import distinct_solutions, without_private
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.event_literals import with_events
-from spaseq.gpm.graphs.possible_events import SomeEvents
-from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.gpm.solution_rows import SolutionRows
+from spaseq.gpm.graphs.vertical_partition import SomeEvents, VerticalPartition
+from spaseq.gpm.solution_rows import SolutionRows, distinct_solutions, without_private
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.measures import Measures
@@ -171,7 +169,7 @@ class PatternStage:
         if content >= 0:
             operands = self.plan.patterns.contents[content].operands
             if operands is not None:
-                from spaseq.gpm.operand_columns import of_groups  # few queries need it
+                from spaseq.gpm.handed_on import of_groups  # few queries need it
 
                 return of_groups(solutions, gpm, operands, events.index)
         if gpm.correlation is not None:

@@ -21,7 +21,7 @@ from spaseq.kb.service_failure import ServiceFailure
 from spaseq.limits import Limits
 from spaseq.message_text import public_address
 from spaseq.options import KbInput, ServiceOptions
-from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH
+from spaseq.rdf.columns.event_batch import DEFAULT_GRAPH
 from spaseq.rdf.columns.term_columns import NO_TEXTS, TextArray, concat_texts, text_array
 from spaseq.rdf.terms.triple_terms import with_blank_nodes
 

@@ -20,7 +20,7 @@ from spaseq.compiled.arrays import Int32s
 from spaseq.errors import InputError
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.options import KbInput
-from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH
+from spaseq.rdf.columns.event_batch import DEFAULT_GRAPH
 from spaseq.rdf.columns.term_columns import TextArray, text_array
 from spaseq.rdf.documents.document_lines import DocumentLines
 from spaseq.rdf.inputs.files import STDIN, InputFile, files_at

@@ -17,8 +17,8 @@ from spaseq.lift.row_solutions import SolutionMaker
 from spaseq.lift.template_graphs import MadeEvents, TemplateGraphs, joined, refuse_long_literals
 from spaseq.lift.watched_casts import LostValue, lost_values
 from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.rdf.columns.distinct_rows import repeated_rows
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
-from spaseq.rdf.columns.repeated_triples import repeated_rows
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _SOLUTION_BITS = 40
 """A place has up to so many bits of solutions."""
-
 
 OnBadRow = Callable[[int, str, "LostValue | None"], None]
 """Called with the place of a bad row in its block, and the reason.

@@ -24,8 +24,7 @@ from spaseq.query_tests.case_nodes import (
     Row,
 )
 from spaseq.query_tests.expected_answers import turtle_graph
-from spaseq.rdf.terms.program_times import time_ms
-from spaseq.rdf.terms.times import format_time
+from spaseq.rdf.terms.times import format_time, time_ms
 from spaseq.runtime.job.durations import milliseconds
 from spaseq.storage.toml_files import read_toml
 

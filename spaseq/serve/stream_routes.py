@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from spaseq.connectors.heartbeat_messages import time_of
 from spaseq.message_text import visible
-from spaseq.rdf.inputs.message_headers import with_headers
+from spaseq.rdf.inputs.message_formats import with_headers
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.live.heartbeats import HeartbeatTooFar
 from spaseq.runtime.live.partition_clocks import Marks

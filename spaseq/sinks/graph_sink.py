@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, TextIO
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError, UsageError
-from spaseq.rdf.messages.written import MESSAGE_END, VERSION
+from spaseq.rdf.inputs.formats import MESSAGE_END, VERSION
 from spaseq.rdf.terms.term import GENERATED_AT_TIME, Triple, iri_text
 from spaseq.rdf.terms.times import format_time, time_literal
 from spaseq.sinks.base import Sink

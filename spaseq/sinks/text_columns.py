@@ -30,7 +30,7 @@ from spaseq.rdf.columns.term_columns import (
     distinct_codes,
     text_array,
 )
-from spaseq.rdf.kernels.row_texts import holding_any
+from spaseq.rdf.kernels.texts import holding_any
 from spaseq.rdf.terms.term import CDT_LIST, GENERATED_AT_TIME, XSD_DATE_TIME
 from spaseq.rdf.terms.times import FRACTIONS, format_time
 from spaseq.records import record

@@ -15,8 +15,8 @@ from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
-from spaseq.rdf.terms.program_times import Time, time_ms
 from spaseq.rdf.terms.term import Triple
+from spaseq.rdf.terms.times import Time, time_ms
 from spaseq.records import record
 from spaseq.sources.base import Source, Split
 from spaseq.storage.safe_pickles import SafePickler, SafeUnpickler

@@ -14,14 +14,19 @@ from spaseq.algebra.needs import needs
 from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.expr.columns import TermRows, filter_rows
-from spaseq.gpm.distinct_solutions import are_several, distinct_solutions
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
-from spaseq.gpm.graphs.possible_events import ANY, NeededTriples, PossibleEvents, SomeEvents
-from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.graphs.vertical_partition import (
+    ANY,
+    NeededTriples,
+    PossibleEvents,
+    SomeEvents,
+    VerticalPartition,
+)
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.gpm.single_event.few_events import BatchGraphs, SomeEventsEvaluator
+from spaseq.gpm.solution_rows import are_several, distinct_solutions
 from spaseq.gpm.solutions.joins import KeyIndex
-from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.lazy_columns import Lexicon
 from spaseq.lang import ast
 from spaseq.lang.shapes import QUERY
 from spaseq.lang.variables import expression_variables

@@ -14,7 +14,7 @@ from spaseq.expr.exact_aggregates import EXACT
 from spaseq.expr.expression_compiler import set_function
 from spaseq.expr.numbers import divide
 from spaseq.expr.values import encode
-from spaseq.gpm.solutions.lexicon import Lexicon, encoded
+from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
 from spaseq.gpm.solutions.modifiers import combined
 from spaseq.lang import ast
 from spaseq.limits import Limits

@@ -16,7 +16,7 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.gpm.evaluator import CurrentEvaluator, EventSolutions
 from spaseq.gpm.graphs.window_partition import SolutionsPartition
-from spaseq.gpm.solutions.lexicon import Lexicon, encoded
+from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups, QueryPlan
 from spaseq.plan.window_groups import reads_around

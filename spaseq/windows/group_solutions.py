@@ -11,7 +11,7 @@ import numpy as np
 
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.gpm.evaluator import EventSolutions
-from spaseq.gpm.solutions.lexicon import Lexicon, encoded
+from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
 from spaseq.records import record
 from spaseq.windows.lasting_solutions import Solution, wanted
 from spaseq.windows.solution_events import texts_of

@@ -17,7 +17,7 @@ from spaseq.algebra.scope import possible, visible
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.evaluator import CurrentEvaluator
 from spaseq.gpm.graphs.window_partition import ScopedTerms
-from spaseq.gpm.solutions.lexicon import Lexicon, encoded
+from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptJoin, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from spaseq import thresholds
-from spaseq.gpm.distinct_solutions import without_private
 from spaseq.gpm.evaluator import CurrentEvaluator
-from spaseq.gpm.solution_rows import SolutionRows
+from spaseq.gpm.solution_rows import SolutionRows, without_private
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups, KeptJoin, PanesExtent, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch

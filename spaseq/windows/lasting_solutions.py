@@ -9,7 +9,7 @@ import numpy as np
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.gpm.graphs.window_partition import ranges
-from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.lazy_columns import Lexicon
 from spaseq.records import record
 from spaseq.windows.window_closes import Closes
 

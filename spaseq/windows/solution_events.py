@@ -10,7 +10,7 @@ from spaseq.algebra import nodes as n
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.gpm.evaluator import EventSolutions
 from spaseq.gpm.graphs.window_partition import SolutionsPartition
-from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.lazy_columns import Lexicon
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.windows.window_closes import Closes

@@ -21,7 +21,7 @@ from spaseq.gpm.graphs.window_partition import (
     WindowPartition,
     ranges,
 )
-from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.lazy_columns import Lexicon
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.term_columns import distinct

@@ -22,11 +22,10 @@ from spaseq.algebra.substitution import substituted
 from spaseq.compiled.arrays import Int64s
 from spaseq.expr.temporal import moment_of_ms
 from spaseq.expr.values import encode
-from spaseq.gpm.distinct_solutions import distinct_solutions, without_private
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.window_partition import WindowPartition
-from spaseq.gpm.solution_rows import SolutionRows
-from spaseq.gpm.solutions.lexicon import encoded
+from spaseq.gpm.solution_rows import SolutionRows, distinct_solutions, without_private
+from spaseq.gpm.solutions.lazy_columns import encoded
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.variables import exists_uses
 from spaseq.limits import DEFAULT_LIMITS, Limits

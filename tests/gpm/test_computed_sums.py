@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from spaseq.expr.compile import Options, compile_term
 from spaseq.expr.doubles import doubles_of
 from spaseq.expr.env import DictEnv
-from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.lazy_columns import Lexicon
 from spaseq.gpm.solutions.modifiers import extended
-from spaseq.gpm.solutions.solutions import Solutions
-from spaseq.gpm.solutions.value_columns import (
+from spaseq.gpm.solutions.solutions import (
     DecimalColumn,
     IntegerColumn,
+    Solutions,
     lazily_merged,
     lazy_column,
 )

@@ -10,10 +10,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from spaseq.gpm.solutions.lazy_columns import ComputedColumn, LazyColumn
-from spaseq.gpm.solutions.lexicon import Lexicon
-from spaseq.gpm.solutions.solutions import Solutions
-from spaseq.gpm.solutions.value_columns import DecimalColumn, IntegerColumn, TableColumn
+from spaseq.gpm.solutions.lazy_columns import ComputedColumn, LazyColumn, Lexicon
+from spaseq.gpm.solutions.solutions import DecimalColumn, IntegerColumn, Solutions, TableColumn
 from spaseq.rdf.columns.term_tables import ListedTerms
 
 

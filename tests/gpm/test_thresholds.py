@@ -10,10 +10,14 @@ import pytest
 from spaseq.budget import Budget, spending
 from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.gpm.solutions.joins import join
-from spaseq.gpm.solutions.keyed_thresholds import joined_by_key_and_value
-from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.lazy_columns import Lexicon
 from spaseq.gpm.solutions.solutions import Solutions
-from spaseq.gpm.solutions.thresholds import Comparison, Order, joined_by_value
+from spaseq.gpm.solutions.thresholds import (
+    Comparison,
+    Order,
+    joined_by_key_and_value,
+    joined_by_value,
+)
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_tables import ListedTerms
 

@@ -50,7 +50,7 @@ EXCEPTIONS = {
         lift/lane_solutions.py:_MOST_EXACT lift/python_rows.py:_MOST_BITS
         rdf/columns/distinct_rows.py:_MOST rdf/kernels/shaped_lines.py:_MOST_DIGITS
         lift/row_groups.py:_MOST_EXACT rdf/kernels/literal_values.py:_MOST_DIGITS
-        rdf/lines/buffer_terms.py:_LARGE runtime/spark/lifted_frames.py:_MOST_EXACT
+        rdf/lines/arenas.py:_LARGE runtime/spark/lifted_frames.py:_MOST_EXACT
         spark/typed_variables.py:_MOST_DIGITS
         stages/hopeless_rows.py:_MOST_COUNTED""",
     "how far a formula on the earth's surface is exact, and how many corners it sees at once": """

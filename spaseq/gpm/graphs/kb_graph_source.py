@@ -12,7 +12,7 @@ from spaseq.algebra.triple_terms import PARTS
 from spaseq.compiled.arrays import Int32s
 from spaseq.gpm.graphs.term_parts import parts_of_graph
 from spaseq.gpm.graphs.triple_source import TripleTable, triple_solutions
-from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.lazy_columns import Lexicon
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.kb.knowledge import KbGraph, KbRelation
 

@@ -16,7 +16,7 @@ from spaseq.gpm.graphs.path_automaton import PathAutomaton
 from spaseq.gpm.graphs.path_graph import PathGraph, negated, together
 from spaseq.gpm.graphs.path_search import connected, everywhere, reachable
 from spaseq.gpm.graphs.triple_source import TripleSource, TripleTable
-from spaseq.gpm.solutions.lexicon import translated
+from spaseq.gpm.solutions.lazy_columns import translated
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import distinct

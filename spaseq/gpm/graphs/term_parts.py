@@ -9,7 +9,7 @@ import numpy as np
 from spaseq.algebra.triple_terms import PARTS
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.gpm.graphs.triple_source import TripleTable
-from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.lazy_columns import Lexicon
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.term_columns import distinct_codes
 from spaseq.rdf.terms.term import Triple

@@ -1,4 +1,10 @@
-"""Vertical partitions of an event batch: its triples by predicate, in order of events."""
+"""Vertical partitions of an event batch: its triples by predicate, in order of events; and which
+events may have solutions of many patterns, by the triples that these need.
+
+The triples of a batch are looked through once for all patterns. A pattern is then evaluated on the
+events that have the rarest of the triples that it needs, if these are few, and on none if there is
+no such event.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +16,13 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.algebra.triple_terms import PARTS
-from spaseq.compiled.arrays import Indices, Int32s, Int64s
+from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.gpm.graphs.term_parts import parts_of_events, with_parts
 from spaseq.gpm.graphs.triple_source import TripleTable
-from spaseq.gpm.solutions.lazy_columns import LazyColumn
-from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.lazy_columns import LazyColumn, Lexicon
 from spaseq.rdf.columns.distinct_rows import row_order
 from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.columns.term_tables import term_table
 
 T = TypeVar("T")
@@ -25,6 +31,11 @@ PatternRows: TypeAlias = "tuple[Int64s, Int32s | Sequence[LazyColumn] | list[Int
 """The event [n] of each solution of a basic graph pattern, and the column [n] of each variable."""
 
 _EVENT_BYTES, _VALUE_BYTES = 8, 4
+
+ANY = -1
+"""In place of the number of an object: any object."""
+
+_NONE = np.empty(0, np.int64)
 
 
 class VerticalPartition:
@@ -121,3 +132,141 @@ def _distinct(event: Int64s, s: Int32s, p: Int32s | None, o: Int32s) -> TripleTa
         ordered = column[order]
         new[1:] |= ordered[1:] != ordered[:-1]
     return table.take(order[new])
+
+
+class SomeEvents:
+    """Some events of a batch, by the events' `numbers` there; None for all events."""
+
+    def __init__(self, batch: VerticalPartition, numbers: Int64s | None = None) -> None:
+        self._batch, self.numbers = batch, numbers
+
+    @cached_property
+    def index(self) -> VerticalPartition:
+        """The graphs of these events."""
+        return self._batch if self.numbers is None else self._batch.part(self.numbers)
+
+    def in_batch(self, events: Int64s) -> Int64s:
+        """The numbers in the batch of some of these events."""
+        return events if self.numbers is None else self.numbers[events]
+
+
+class NeededTriples:
+    """The triples that some patterns need, for many batches.
+
+    A *mark* is a predicate with an object, or with any.
+    """
+
+    def __init__(self, needs: Sequence[Int64s]) -> None:
+        """
+        Args:
+            needs: by pattern [alternatives, triples, 2], the predicate and the object of each
+                triple that an event needs, as numbers of texts; the object may be `ANY`. An event
+                may be in a solution if it has the triples of one of the alternatives.
+        """
+        self.patterns = len(needs)
+        sizes = [len(each) if each.shape[1] else 0 for each in needs]
+        pairs = [each.reshape(-1, 2) for each in needs]
+        self._marks, mark = np.unique(
+            np.concatenate([np.empty((0, 2), np.int64), *pairs]), axis=0, return_inverse=True
+        )
+        self._mark: Indices = mark.reshape(-1)
+        lengths = np.repeat([each.shape[1] for each in needs], sizes)
+        self._start = np.cumsum(lengths) - lengths  # [alternatives], where its marks begin
+        self._pattern = np.repeat(np.arange(self.patterns), sizes)
+        self._is_open = np.array(sizes, np.int64) == 0  # each event may be in a solution
+
+    def possible(self, index: VerticalPartition, codes: Callable[[], Int32s]) -> PossibleEvents:
+        """The events of a batch that each pattern may match.
+
+        `codes` gives the code of each text in the batch, -1 if it is not there.
+        """
+        if type(index.batch) is not EventBatch:  # nobody may read the triples of lifted events
+            return PossibleEvents(index, np.ones(self.patterns, np.bool_))
+        mark, event = self._marked(index, codes())
+        counts = np.bincount(mark, minlength=len(self._marks))
+        pattern, rarest = self._rarest(counts)
+        totals = np.bincount(pattern, counts[rarest], self.patterns).astype(np.int64).tolist()
+        few, size = thresholds.current.few_possible, len(index.batch)
+        are_many = [total > 0 and few * total > size for total in totals]
+        is_whole = self._is_open | np.array(are_many, np.bool_)
+        used = np.zeros(len(counts), np.bool_)
+        used[rarest[~is_whole[pattern]]] = True
+        kept = used[mark]
+        mark, event = mark[kept], event[kept]
+        order = np.argsort(mark, kind="stable")
+        begin = np.searchsorted(mark[order], np.arange(len(counts) + 1))
+        first = np.searchsorted(pattern, np.arange(self.patterns + 1))
+        return PossibleEvents(index, is_whole, first, rarest, begin, event[order])
+
+    def _rarest(self, counts: Int64s) -> tuple[Indices, Indices]:
+        """(pattern, mark) of the rarest mark of each alternative, each pair once, in order."""
+        if not len(self._start):
+            return self._pattern, self._pattern
+        size = len(self._mark)
+        best = np.minimum.reduceat(counts[self._mark] * size + np.arange(size), self._start)
+        pairs = np.unique(self._pattern * len(counts) + self._mark[best % size])
+        return pairs // len(counts), pairs % len(counts)
+
+    def _marked(self, index: VerticalPartition, codes: Int32s) -> tuple[Indices, Int64s]:
+        """(mark, event) of each triple that has a mark."""
+        batch, terms = index.batch, len(index.lexicon)
+        predicate, target = np.append(codes, ANY).astype(np.int64)[self._marks].T
+        known = np.flatnonzero((predicate >= 0) & (target >= ANY))
+        keys = predicate[known] * (terms + 1) + target[known] + 1
+        order = np.argsort(keys)
+        keys, known = keys[order], known[order]
+        if not len(known):
+            return known, known
+        marks, events = [], []
+        for object_place in (batch.o + 1, 0):
+            probe = batch.p.astype(np.int64) * (terms + 1) + object_place
+            key_place = np.minimum(np.searchsorted(keys, probe), len(keys) - 1)
+            rows = np.flatnonzero(keys[key_place] == probe)
+            marks.append(known[key_place[rows]])
+            events.append(index.event_of[rows])
+        return np.concatenate(marks), np.concatenate(events)
+
+
+class PossibleEvents:
+    """The events of one batch that each of some patterns may match."""
+
+    def __init__(
+        self,
+        index: VerticalPartition,
+        is_whole: Bools,
+        first: Indices = _NONE,
+        rarest: Indices = _NONE,
+        begin: Indices = _NONE,
+        event: Int64s = _NONE,
+    ) -> None:
+        """
+        Args:
+            index: the graphs of the batch.
+            is_whole: [patterns], whether a pattern is to be evaluated on all events.
+            first: [patterns + 1], where the marks of each pattern begin.
+            rarest: the marks of all patterns.
+            begin: [marks + 1], where the events of each mark begin.
+            event: the events of all marks.
+        """
+        self._index, self._is_whole, self._first = index, is_whole, first
+        self._rarest, self._begin, self._event = rarest, begin, event
+        self._known: dict[bytes, SomeEvents | None] = {}
+
+    def of(self, pattern: int) -> SomeEvents | None:
+        """The events that a pattern may match; None if there are none."""
+        if self._is_whole[pattern]:
+            return SomeEvents(self._index)
+        marks = self._rarest[self._first[pattern] : self._first[pattern + 1]]
+        key = marks.tobytes()
+        if key not in self._known:
+            self._known[key] = self._with(marks)
+        return self._known[key]
+
+    def _with(self, marks: Indices) -> SomeEvents | None:
+        """The events that have some of the marks."""
+        ends = zip(self._begin[marks].tolist(), self._begin[marks + 1].tolist(), strict=True)
+        events = np.concatenate([self._event[begin:end] for begin, end in ends])
+        if not len(events):
+            return None
+        numbers = distinct(events).astype(np.int64)
+        return SomeEvents(self._index, numbers)

@@ -9,7 +9,7 @@ import numpy as np
 from spaseq.algebra import nodes as n
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.gpm.solutions.lexicon import Lexicon
+from spaseq.gpm.solutions.lazy_columns import Lexicon
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.term_tables import ListedTerms

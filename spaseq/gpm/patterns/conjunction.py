@@ -274,7 +274,7 @@ class ConjunctionEvaluation:
             return join(result, part)
         if part.columns.keys().isdisjoint(result.columns):
             return joined_by_value(result, part, [*tests])
-        from spaseq.gpm.solutions.keyed_thresholds import joined_by_key_and_value
+        from spaseq.gpm.solutions.thresholds import joined_by_key_and_value
 
         pairs = joined_by_key_and_value(result, part, [*tests])
         if pairs is None:

@@ -20,9 +20,8 @@ from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.expr.compile import Options
 from spaseq.expr.leaves import makes_labelled_nodes, with_solution
 from spaseq.gpm.graphs.kb_graph_source import GraphSource
-from spaseq.gpm.graphs.triple_source import TripleSource
+from spaseq.gpm.graphs.triple_source import ActiveGraph, TripleSource, reduced
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.gpm.patterns.active_graph import ActiveGraph, reduced
 from spaseq.gpm.patterns.conjunction import (
     Conjunction,
     ConjunctionEvaluation,
@@ -32,7 +31,7 @@ from spaseq.gpm.patterns.conjunction import (
 from spaseq.gpm.patterns.exists import ExistsTests
 from spaseq.gpm.patterns.services import Services, services_of
 from spaseq.gpm.solutions import joins, modifiers
-from spaseq.gpm.solutions.lexicon import Lexicon, encoded, translated
+from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded, translated
 from spaseq.gpm.solutions.solutions import Solutions, none, unit
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.lang import ast

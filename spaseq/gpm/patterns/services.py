@@ -19,7 +19,7 @@ from spaseq.algebra.sparql_text import pattern_text, values_text
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.errors import RunError
-from spaseq.gpm.solutions.lexicon import Lexicon, encoded
+from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
 from spaseq.gpm.solutions.solutions import Solutions, none
 from spaseq.kb.answer_rows import AnswerRow
 from spaseq.kb.endpoint_answers import Answered, CachedAnswers, EndpointAnswers

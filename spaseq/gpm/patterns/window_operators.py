@@ -8,13 +8,13 @@ from spaseq.algebra import nodes as n
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Int64s
 from spaseq.expr.exact_aggregates import EXACT
+from spaseq.gpm.graphs.triple_source import ActiveGraph
 from spaseq.gpm.graphs.window_partition import (
     SolutionsPartition,
     WindowContent,
     WindowPartition,
     ranges,
 )
-from spaseq.gpm.patterns.active_graph import ActiveGraph
 from spaseq.gpm.patterns.operators import PatternOperators
 from spaseq.gpm.solutions import modifiers
 from spaseq.gpm.solutions.solutions import Solutions

@@ -20,9 +20,9 @@ from spaseq.gpm.single_event.event_graph import (
     Operator,
     Solution,
     are_compatible,
+    known_table,
 )
 from spaseq.gpm.single_event.event_pattern import EventPattern, EventTest
-from spaseq.gpm.single_event.known_parts import known_table
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables

@@ -20,13 +20,15 @@ from spaseq.expr.env import DictEnv, Env
 from spaseq.gpm.patterns.conjunction import Conjunction, FilterConjunct
 from spaseq.gpm.single_event.event_graph import (
     EventGraph,
+    KnownPart,
     Operator,
     Solution,
     TooManyPairs,
     are_compatible,
+    can_be_joined,
     check_pairs,
+    known_places,
 )
-from spaseq.gpm.single_event.known_parts import KnownPart, can_be_joined, known_places
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.rdf.terms.term import Triple

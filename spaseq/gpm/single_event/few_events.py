@@ -17,8 +17,7 @@ from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.expr.compile import Options
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
-from spaseq.gpm.graphs.possible_events import SomeEvents
-from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.graphs.vertical_partition import SomeEvents, VerticalPartition
 from spaseq.gpm.single_event.event_graph import EventGraph, Solution, TooManyPairs
 from spaseq.gpm.single_event.event_operators import EventOperators
 from spaseq.gpm.single_event.event_pattern import EventPattern

@@ -9,7 +9,7 @@ import numpy as np
 
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
-from spaseq.gpm.solutions.lexicon import translated
+from spaseq.gpm.solutions.lazy_columns import translated
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.rdf.columns.distinct_rows import row_order
 from spaseq.rdf.columns.term_columns import UNBOUND

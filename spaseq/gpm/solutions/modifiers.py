@@ -19,12 +19,11 @@ from spaseq.expr.errors import ExpressionError
 from spaseq.expr.expression_compiler import set_function
 from spaseq.expr.order import order_key
 from spaseq.expr.values import encode
-from spaseq.gpm.solutions.lazy_columns import LazyColumn, LazyColumns
-from spaseq.gpm.solutions.lexicon import encoded
-from spaseq.gpm.solutions.solutions import Solutions
-from spaseq.gpm.solutions.value_columns import (
+from spaseq.gpm.solutions.lazy_columns import LazyColumn, LazyColumns, encoded
+from spaseq.gpm.solutions.solutions import (
     DecimalColumn,
     IntegerColumn,
+    Solutions,
     decimals_of,
     may_be_whole,
     values_of,

@@ -16,8 +16,7 @@ from spaseq.expr.columns import TermRows, extend_column
 from spaseq.expr.compile import Options
 from spaseq.expr.place_tests import PlaceJoin, PlaceTest
 from spaseq.gpm.solutions.joins import expanded
-from spaseq.gpm.solutions.solutions import Solutions
-from spaseq.gpm.solutions.value_columns import lazily_merged
+from spaseq.gpm.solutions.solutions import Solutions, lazily_merged
 from spaseq.lang import ast
 from spaseq.rdf.columns.term_columns import TextArray, distinct_codes
 from spaseq.records import record

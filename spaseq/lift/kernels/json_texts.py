@@ -6,10 +6,8 @@ import numpy as np
 
 from spaseq.compiled.arrays import Bytes, Int8s, Int32s, Int64s
 from spaseq.compiled.decorators import device_function, kernel
-from spaseq.rdf.kernels.escapes import BACKSLASH
-from spaseq.rdf.kernels.json_escapes import json_escape
+from spaseq.rdf.kernels.escapes import BACKSLASH, encoded_size, json_escape, put_character
 from spaseq.rdf.kernels.literals import QUOTE
-from spaseq.rdf.kernels.utf8 import encoded_size, put_character
 from spaseq.rdf.kernels.vectors import WIDTH, byte, copied, first_quote_end, signed
 
 

@@ -1,4 +1,4 @@
-"""Batches of events in columns.
+"""Batches of events in columns, and the quads of a parser before they are grouped into events.
 
 A term is an int32 code into the batch's `terms`, which are canonical N-Triples texts (`<iri>`,
 `"x"^^<dt>`, `"x"@en`, `_:b`): equal texts are equal RDF terms. See `spaseq.rdf.terms.term`.
@@ -24,6 +24,15 @@ from spaseq.rdf.columns.term_columns import (
 from spaseq.records import record
 
 _TEXT = pa.large_string()
+
+DEFAULT_GRAPH = -1
+"""`g` of a quad in the default graph, and of each triple in a format without graphs."""
+
+MALFORMED = -1
+"""`s`, `p` and `o` of a malformed line, which keeps its row in formats without graphs."""
+
+UNKNOWN_LINE = 0
+"""The line of quads whose format has no lines."""
 
 
 @record
@@ -258,3 +267,18 @@ class EventBatch:
     def names(self, events: Indices) -> EventNames:
         """The graph IRIs [m] of some events."""
         return self.graph.read(events)
+
+
+@record
+class QuadBlock:
+    """m consecutive quads of one file, in order, with their own term table."""
+
+    s: Int32s  # [m] codes into terms
+    p: Int32s  # [m]
+    o: Int32s  # [m]
+    g: Int32s  # [m], or DEFAULT_GRAPH
+    line: Int64s  # [m] from 1
+    terms: Sequence[str]  # code -> N-Triples text, all distinct
+
+    def __len__(self) -> int:
+        return len(self.s)

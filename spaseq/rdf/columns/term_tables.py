@@ -1,7 +1,7 @@
 """Term tables of batches: codes to texts, texts to codes, codes to numbers.
 
 The table of an N-Quads batch may have millions of terms, of which few are ever read. So callers ask
-for single terms and never iterate over a table. `spaseq.rdf.lines.buffer_terms` makes a string only
+for single terms and never iterate over a table. `spaseq.rdf.lines.arenas` makes a string only
 when a caller asks for it.
 """
 

@@ -14,7 +14,6 @@ import pyoxigraph as ox
 
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.documents.measured_document import MeasuredDocument
-from spaseq.rdf.inputs.announced import Headed
 from spaseq.rdf.inputs.contexts import (
     CORE_NAME,
     NO_CONTEXTS,
@@ -23,7 +22,7 @@ from spaseq.rdf.inputs.contexts import (
     JsonLdContexts,
     NamedContexts,
 )
-from spaseq.rdf.inputs.files import READ_ERRORS
+from spaseq.rdf.inputs.files import READ_ERRORS, Headed
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import UNREADABLE_TOKEN
 from spaseq.rdf.inputs.stream_options import syntax_reason

@@ -12,11 +12,10 @@ from datetime import UTC, datetime
 import numpy as np
 
 from spaseq.compiled.arrays import Bools, Int64s
-from spaseq.rdf.columns.quad_block import UNKNOWN_LINE, QuadBlock
+from spaseq.rdf.columns.event_batch import UNKNOWN_LINE, QuadBlock
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
-from spaseq.rdf.terms.program_times import Time, time_ms
 from spaseq.rdf.terms.term import INTEGER_TYPES, split_literal
-from spaseq.rdf.terms.times import LIKELY_SECONDS, LIMIT_MS, TIME_UNITS, parse_time
+from spaseq.rdf.terms.times import LIKELY_SECONDS, LIMIT_MS, TIME_UNITS, Time, parse_time, time_ms
 from spaseq.records import record
 
 

@@ -1,10 +1,15 @@
-"""Input files: paths, directories, globs and standard input as files with formats."""
+"""Input files: paths, directories, globs and standard input as files with formats.
+
+Standard input may announce RDF Messages in its first line.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
@@ -12,7 +17,7 @@ from glob import glob, has_magic
 from importlib.util import find_spec
 from pathlib import Path
 from stat import S_ISFIFO, S_ISREG
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from spaseq.errors import InputError, UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
@@ -30,10 +35,8 @@ from spaseq.records import record
 
 STDIN = "-"
 
-
 _ROWS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather")
 """Endings of tables and of JSON lines."""
-
 
 HEAD_BYTES = 1 << 12
 """Within these first bytes a document announces messages."""
@@ -42,6 +45,8 @@ _MOST_HEADS = 1 << 16
 
 READ_ERRORS = (OSError, EOFError, zlib.error)
 """Errors while reading a file that could be opened: a failing disk, a damaged .gz."""
+
+_BEGINS = b"VERSION", b"@version"
 
 
 @record
@@ -186,3 +191,42 @@ def _near_path(path: Path) -> str:
         return ""
     close = get_close_matches(missing.name, names, n=1)
     return f"; did you mean {missing.parent / close[0]}?" if close else ""
+
+
+def announced(data: IO[bytes], file: InputFile) -> tuple[IO[bytes], InputFile]:
+    """The data and the file, with the format that standard input announces.
+
+    As long as the first bytes could be an announcement, it is waited for its line.
+    """
+    if file.path != STDIN or file.format not in AS_MESSAGES:
+        return data, file
+    head = b""
+    while len(head) < HEAD_BYTES and b"\n" not in head:
+        part = data.read(1 << 10)
+        head += part
+        begin = head.removeprefix(BOM_UTF8).lstrip()
+        if not part or not any(b.startswith(begin[: len(b)]) for b in _BEGINS):
+            break
+    whole = cast("IO[bytes]", Headed(head, data))
+    if announces_messages(head):
+        return whole, InputFile(file.path, AS_MESSAGES[file.format])
+    return whole, file
+
+
+class Headed(io.RawIOBase):
+    """A file whose first bytes have been read already."""
+
+    def __init__(self, head: bytes, data: Any) -> None:
+        super().__init__()
+        self._head, self._data = head, data
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: memoryview) -> int:  # type: ignore[override]
+        if not self._head:
+            count: int = self._data.readinto(room)
+            return count
+        part, self._head = self._head[: len(room)], self._head[len(room) :]
+        room[: len(part)] = part
+        return len(part)

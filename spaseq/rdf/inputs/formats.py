@@ -1,4 +1,4 @@
-"""RDF formats, by name and by file extension."""
+"""RDF formats, by name and by file extension, and the lines that mark a log of RDF Messages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ from enum import Enum
 from pathlib import Path
 
 from spaseq.errors import InputError
+
+VERSION = 'VERSION "1.2-messages"\n'
+"""The first line."""
+
+MESSAGE_END = "MESSAGE\n"
+"""A delimiter, which stands after each message."""
 
 
 class Format(Enum):

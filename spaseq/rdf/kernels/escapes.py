@@ -1,4 +1,8 @@
-r"""Escapes of N-Triples (`\uXXXX`, `\UXXXXXXXX`, `\n`): reading, and writing canonical text."""
+"""Characters of texts: UTF-8 (RFC 3629), the escapes of N-Triples, and those of JSON's strings.
+
+Characters beyond ASCII are read one at a time. Escapes of N-Triples (`\\uXXXX`, `\\UXXXXXXXX`,
+`\\n`) are read, and written in canonical text.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,65 @@ import numpy as np
 
 from spaseq.compiled.arrays import Bytes, Int16s
 from spaseq.compiled.decorators import device_function, inlined_device_function
-from spaseq.rdf.kernels.utf8 import character, encoded_size, put_character
 from spaseq.rdf.kernels.vectors import byte, signed
 
 BACKSLASH, LOWER_U, UPPER_U = ord("\\"), ord("u"), ord("U")
 DEL = 0x7F
+
+
+@inlined_device_function
+def is_continuation(value: int) -> bool:
+    """Whether a byte is a continuation byte."""
+    return value & 0xC0 == 0x80
+
+
+@device_function
+def character(buffer: Bytes, at: int) -> int:
+    """The code point of the multi-byte character at `at`, -1 if it is not valid.
+
+    Overlong forms, surrogates and values beyond U+10FFFF are not valid (RFC 3629).
+    """
+    first = byte(buffer, at)
+    second, third, fourth = byte(buffer, at + 1), byte(buffer, at + 2), byte(buffer, at + 3)
+    if not is_continuation(second):
+        return -1
+    if 0xC2 <= first <= 0xDF:
+        return (first & 0x1F) << 6 | second & 0x3F
+    if not is_continuation(third):
+        return -1
+    if 0xE0 <= first <= 0xEF:
+        code = (first & 0x0F) << 12 | (second & 0x3F) << 6 | third & 0x3F
+        return -1 if code < 0x800 or 0xD800 <= code <= 0xDFFF else code
+    if is_continuation(fourth) and 0xF0 <= first <= 0xF4:
+        high = (first & 0x07) << 18 | (second & 0x3F) << 12
+        code = high | (third & 0x3F) << 6 | fourth & 0x3F
+        return code if 0x10000 <= code <= 0x10FFFF else -1
+    return -1
+
+
+@inlined_device_function
+def encoded_size(code: int) -> int:
+    """The number of bytes of a code point in UTF-8."""
+    if code < 0x80:
+        return 1
+    if code < 0x800:
+        return 2
+    return 3 if code < 0x10000 else 4
+
+
+@device_function
+def put_character(buffer: Bytes, at: int, code: int) -> int:
+    """Write a code point at `at`; return the offset after it."""
+    size = encoded_size(code)
+    if size == 1:
+        buffer[at] = code
+        return at + 1
+    for i in range(size - 1, 0, -1):
+        buffer[at + i] = 0x80 | code & 0x3F
+        code >>= 6
+    lead = 0xC0 if size == 2 else 0xE0 if size == 3 else 0xF0
+    buffer[at] = lead | code
+    return at + size
 
 
 def _table(pairs: dict[str, str]) -> Int16s:
@@ -113,3 +171,45 @@ def wide_end(buffer: Bytes, at: int, end: int) -> int:
             return -1
         at += encoded_size(code)
     return at
+
+
+def _characters() -> Int16s:
+    table = np.full(256, -1, np.int16)
+    table[[*b'"\\/bfnrt']] = [*b'"\\/\b\f\n\r\t']
+    return table
+
+
+_CHARACTERS = _characters()
+"""By letter after a backslash: the character, -1 if the escape is another one."""
+
+
+@device_function
+def _hexadecimal(data: Bytes, at: int) -> int:
+    """The number of four digits, -1 if they are none."""
+    code = 0
+    for i in range(at, at + 4):
+        digit = hex_value(byte(data, i))
+        if digit < 0:
+            return -1
+        code = code << 4 | digit
+    return code
+
+
+@device_function
+def json_escape(data: Bytes, at: int) -> tuple[int, int]:
+    """(character, bytes) of the escape whose backslash is at `at`; -1 if it is none.
+
+    Half of a pair of surrogates is none.
+    """
+    letter = byte(data, at + 1)
+    if letter != LOWER_U:
+        return signed(_CHARACTERS[letter]), 2
+    code = _hexadecimal(data, at + 2)
+    if code < 0xD800 or code > 0xDFFF:
+        return code, 6
+    if code > 0xDBFF or byte(data, at + 6) != BACKSLASH or byte(data, at + 7) != LOWER_U:
+        return -1, 6
+    low = _hexadecimal(data, at + 8)
+    if low < 0xDC00 or low > 0xDFFF:
+        return -1, 6
+    return 0x10000 + ((code - 0xD800) << 10) + low - 0xDC00, 12

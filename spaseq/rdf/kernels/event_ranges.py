@@ -12,7 +12,7 @@ import numpy as np
 
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function, kernel
-from spaseq.rdf.kernels.token_arrays import SKIPPED, UNREAD
+from spaseq.rdf.kernels.lines import SKIPPED, UNREAD
 from spaseq.rdf.kernels.vectors import signed
 
 # Kinds of findings. UNTIMED: the event from `row` on has no readable time; `detail` is the row of

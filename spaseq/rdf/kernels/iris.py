@@ -6,8 +6,15 @@ import numpy as np
 
 from spaseq.compiled.arrays import Bytes, Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function
-from spaseq.rdf.kernels.escapes import BACKSLASH, LOWER_U, UPPER_U, escaped, hex_value
-from spaseq.rdf.kernels.utf8 import character, encoded_size
+from spaseq.rdf.kernels.escapes import (
+    BACKSLASH,
+    LOWER_U,
+    UPPER_U,
+    character,
+    encoded_size,
+    escaped,
+    hex_value,
+)
 from spaseq.rdf.kernels.vectors import byte, first_iri_end, first_iri_stop, same
 
 UNDECIDED, CANONICAL, REWRITABLE = 0, 1, 2

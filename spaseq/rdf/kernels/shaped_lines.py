@@ -13,10 +13,15 @@ import numpy as np
 from spaseq.compiled.arrays import Bools, Bytes, Int32s, Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function, lean_kernel
 from spaseq.rdf.kernels import PAD
-from spaseq.rdf.kernels.escapes import BACKSLASH, is_escaped, put_escaped, wide_end
-from spaseq.rdf.kernels.json_escapes import json_escape
+from spaseq.rdf.kernels.escapes import (
+    BACKSLASH,
+    is_escaped,
+    json_escape,
+    put_character,
+    put_escaped,
+    wide_end,
+)
 from spaseq.rdf.kernels.literals import QUOTE
-from spaseq.rdf.kernels.utf8 import put_character
 from spaseq.rdf.kernels.vectors import byte, copied, first_plain_end, first_quote_end, same, signed
 from spaseq.rdf.terms.term import XSD
 

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaseq.compiled.arrays import Bools, Int64s
-from spaseq.rdf.columns.event_batch import EventBatch, EventNames
-from spaseq.rdf.columns.quad_block import MALFORMED, QuadBlock
+from spaseq.rdf.columns.event_batch import MALFORMED, EventBatch, EventNames, QuadBlock
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.rdf.events.graph_times import (
     LOST_QUAD,
@@ -33,10 +32,9 @@ from spaseq.rdf.kernels.event_ranges import (
     named_events,
     sized_events,
 )
-from spaseq.rdf.kernels.token_arrays import TIMED
-from spaseq.rdf.lines.buffer_terms import BufferGraphNames
-from spaseq.rdf.lines.line_batches import LineBatches, times_of
-from spaseq.rdf.lines.lost_quads import LostQuads
+from spaseq.rdf.kernels.lines import TIMED
+from spaseq.rdf.lines.arenas import BufferGraphNames
+from spaseq.rdf.lines.line_batches import LineBatches, LostQuads, times_of
 from spaseq.rdf.lines.statements import Statements
 from spaseq.rdf.terms.times import time_literal
 

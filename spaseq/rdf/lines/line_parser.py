@@ -19,7 +19,7 @@ from spaseq.rdf.inputs.sizes import (
     nested_too_deep,
 )
 from spaseq.rdf.inputs.stream_options import syntax_reason
-from spaseq.rdf.kernels.token_arrays import UNREAD
+from spaseq.rdf.kernels.lines import UNREAD
 from spaseq.rdf.lines.arenas import ReadArena
 from spaseq.rdf.terms.term import from_pyoxigraph
 

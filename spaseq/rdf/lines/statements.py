@@ -18,13 +18,12 @@ from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.term_tables import encoded
 from spaseq.rdf.inputs.sizes import long_line
 from spaseq.rdf.kernels import PAD
-from spaseq.rdf.kernels import token_arrays as k
+from spaseq.rdf.kernels import lines as k
+from spaseq.rdf.kernels.codes import add_texts
 from spaseq.rdf.kernels.date_times import NO_TIME
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
-from spaseq.rdf.kernels.tables import add_texts
 from spaseq.rdf.kernels.tokenizer import tokenize
-from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
-from spaseq.rdf.lines.buffer_terms import BufferTerms
+from spaseq.rdf.lines.arenas import ArenaPool, BufferTerms, ReadArena
 from spaseq.rdf.lines.line_parser import graph_named, long_lines, parse_nquads_line
 from spaseq.rdf.terms.triple_terms import may_have_blank_node
 from spaseq.records import record
@@ -32,7 +31,6 @@ from spaseq.records import record
 ALL_WANTED = 2**31
 """`wanted` of the tokenizer when it keeps all triples: no code is as large."""
 _NO_CODE = -1
-
 
 SHOWN_BYTES = 300
 """Bytes of a malformed line that a report shows."""

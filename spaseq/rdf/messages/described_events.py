@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from spaseq.limits import Limits
-from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH
+from spaseq.rdf.columns.event_batch import DEFAULT_GRAPH
 from spaseq.rdf.documents.document_events import document_statements
 from spaseq.rdf.documents.document_lines import DocumentLines
 from spaseq.rdf.inputs.contexts import NO_CONTEXTS, JsonLdContexts

@@ -21,8 +21,7 @@ from spaseq.rdf.events.graph_times import OpenEvent, TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.rdf.kernels.event_ranges import NO_ROW, TIME_PREDICATE
-from spaseq.rdf.lines.arenas import ArenaPool
-from spaseq.rdf.lines.buffer_terms import BufferGraphNames
+from spaseq.rdf.lines.arenas import ArenaPool, BufferGraphNames
 from spaseq.rdf.lines.chunks import chunk_of
 from spaseq.rdf.lines.line_batches import LineBatches, times_of
 from spaseq.rdf.lines.statements import StatementReader, Statements

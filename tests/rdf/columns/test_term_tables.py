@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.rdf.columns.term_tables import ABSENT, ExtendedTerms, ListedTerms, TermTable, term_table
-from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
-from spaseq.rdf.lines.buffer_terms import BufferGraphNames, BufferTerms
+from spaseq.rdf.lines.arenas import ArenaPool, BufferGraphNames, BufferTerms, ReadArena
 from spaseq.rdf.lines.chunks import BeforeGraphs
 from spaseq.rdf.lines.line_events import line_statements
 from spaseq.rdf.lines.statements import StatementReader

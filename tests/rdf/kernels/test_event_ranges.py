@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.rdf.columns.quad_block import DEFAULT_GRAPH, QuadBlock
+from spaseq.rdf.columns.event_batch import DEFAULT_GRAPH, QuadBlock
 from spaseq.rdf.events.graph_times import GraphTimes, OpenEvent, TimeTerms
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.lines import chunks

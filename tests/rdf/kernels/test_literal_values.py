@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from spaseq.expr.doubles import double_of
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.date_times import NO_TIME
-from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
-from spaseq.rdf.lines.buffer_terms import BufferTerms
+from spaseq.rdf.lines.arenas import ArenaPool, BufferTerms, ReadArena
 from spaseq.rdf.lines.statements import LineChunk, StatementReader
 from spaseq.rdf.terms.number_kinds import DATE_TIME, DOUBLE, EXACT, FLOAT, OTHER, SHORT, UNKNOWN
 from spaseq.rdf.terms.term import XSD, literal_text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from spaseq.rdf.messages.written import MESSAGE_END, VERSION
+from spaseq.rdf.inputs.formats import MESSAGE_END, VERSION
 from tests.rdf.messages.test_jelly import IRI, BlankNode, DefaultGraph, Literal, Quad, jelly_file
 from tests.rdf.streams import TIME, Event, at, read, write
 

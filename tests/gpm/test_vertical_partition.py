@@ -11,8 +11,7 @@ from hypothesis import given, settings
 
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.needs import Need, needs
-from spaseq.gpm.graphs.possible_events import ANY, NeededTriples
-from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.graphs.vertical_partition import ANY, NeededTriples, VerticalPartition
 from tests.gpm import patterns as p
 from tests.gpm.graphs import Triple, batch_of, group_of, oxigraph
 from tests.thresholds import Force

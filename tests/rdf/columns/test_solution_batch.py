@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from spaseq.rdf.columns.shared_tables import compact_columns, concat_columns
+from spaseq.rdf.columns.solution_batch import compact_columns, concat_columns
 from spaseq.rdf.columns.term_columns import NO_VALUE, TermColumn, text_array
 
 COLUMNS = 4
