@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, TakeLabel
@@ -55,3 +55,27 @@ def bound_by_state(automaton: Automaton, gpms: Sequence[GpmColumns]) -> BoundVar
                 certainly[target], possibly[target] = certain, possible
                 changed.add(target)
     return BoundVariables(tuple(certainly), tuple(possibly))
+
+
+def joined_in_repetitions(
+    automaton: Automaton, gpms: Sequence[GpmColumns], owner: Mapping[str, int]
+) -> frozenset[str]:
+    """The group variables that several steps of one repetition may bind.
+
+    `owner` has the repeated step of each. Edges take single solutions.
+    """
+    bound = [frozenset[str]() for _ in automaton.states]  # by the repetition that goes on
+    joined, changed = frozenset[str](), {*range(len(bound))} if owner else set[int]()
+    while changed:
+        number = changed.pop()
+        for edge in automaton.states[number].edges:
+            assert isinstance(edge.label, TakeLabel)
+            begun = {action.repeat for action in edge.actions if action.kind != "exit"}
+            before = {v for v in bound[number] if owner[v] not in begun}
+            binds = owner.keys() & gpms[edge.label.gpm].variables
+            joined |= before & binds
+            after = bound[edge.target].union(before, binds)
+            if after != bound[edge.target]:
+                bound[edge.target] = after
+                changed.add(edge.target)
+    return joined

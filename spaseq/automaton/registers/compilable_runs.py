@@ -23,7 +23,7 @@ from spaseq.automaton.program.alternatives import (
     NotSingle,
     alternative_edges,
 )
-from spaseq.automaton.program.bound_variables import bound_by_state
+from spaseq.automaton.program.bound_variables import bound_by_state, joined_in_repetitions
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.match_sizes import depths_of
 from spaseq.automaton.program.nfa import (
@@ -125,9 +125,9 @@ class _Testing:
         self._takes = [*self._taking()]
         self._check_candidates()
         taken = {taken_edge.take.gpm for _, taken_edge in self._takes}
-        self._bound = bound_by_state(self._automaton(), gpms)
+        self._bound = bound_by_state(automaton := self._automaton(), gpms)
         self._key = self._key_of(self._takes)
-        self._check_groups(self._takes)
+        self._check_groups(automaton)
         binders = [self._gpms[taken_edge.take.gpm] for _, taken_edge in self._takes]
         self._optional = {v for gpm in binders for v in gpm.variables if v not in gpm.certain}
         self._checks = NegatedSteps(program, gpms, self._bound, taken, self._key)
@@ -190,16 +190,10 @@ class _Testing:
         more = common - set(self._program.owner) - set(self._partition)
         return (*self._partition, *sorted(more))
 
-    def _check_groups(self, takes: Sequence[tuple[int, AlternativeEdge]]) -> None:
-        """Refuse a group variable that two steps of its repetition bind."""
-        binders: dict[str, set[int]] = {}
-        for _, taking in takes:
-            for variable in self._gpms[taking.take.gpm].variables:
-                if variable in self._program.owner:
-                    binders.setdefault(variable, set()).add(taking.take.occurrence)
-        for variable, occurrences in sorted(binders.items()):
-            if len(occurrences) > 1:
-                raise NoKernel(f"the steps of a repetition join on ?{variable}")
+    def _check_groups(self, automaton: Automaton) -> None:
+        """Refuse a group variable that two steps of one repetition bind."""
+        for variable in sorted(joined_in_repetitions(automaton, self._gpms, self._program.owner)):
+            raise NoKernel(f"the steps of a repetition join on ?{variable}")
 
     def _negated(self, number: int) -> TakeLabel:
         """The one GPM of a negated step."""

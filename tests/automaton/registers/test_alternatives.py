@@ -72,6 +72,9 @@ SEQUENCES = [
     ("A; (N | (B & C))", "25 SECONDS"),
     ("A: (N | (C AND E))", "12 SECONDS"),
     ("(A | (A; B)): N", "12 EVENTS"),
+    ("A; (B; E | N; E)+; C", "30 SECONDS"),
+    ("A: (E | (B: E) | B){2}[:]; N", "12 SECONDS"),
+    ("(A; B | A)+; C", "12 SECONDS"),
 ]
 """Brackets of single GPMs; those of several steps become ways of their own."""
 
@@ -107,6 +110,7 @@ def test_long_streams(sequence: str, within: str, keys: int) -> None:
         "A; (B; C | N: E)",
         "A; (B; C | E); N",
         "A; ((B; C | E) | N)",
+        "(A; B | A)+; C",
     ],
 )
 def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
@@ -127,6 +131,7 @@ def test_the_evaluator_in_python_goes_on(odd: str, sequence: str) -> None:
     ("sequence", "reason"),
     [
         ("A; (B; (C; N | E) | E)", "the matches of an alternative of several steps compete"),
+        ("A; (B; E | B: B)+", "the steps of a repetition join on"),
     ],
 )
 def test_what_is_not_compiled(sequence: str, reason: str) -> None:
