@@ -14,10 +14,20 @@ from itertools import count
 from random import Random
 
 import pytest
+from rdflib import BNode
 
 from tests.oracle.agreement import Tally, compare
 from tests.oracle.choices import Choices, seeded
-from tests.oracle.draw_events import NS, STREAMS, Crowd, streamset
+from tests.oracle.draw_events import (
+    NS,
+    STREAMS,
+    Arrivals,
+    Crowd,
+    Triple,
+    streamset,
+    term,
+)
+from tests.oracle.draw_events import number as literal
 from tests.oracle.engine import parsed
 from tests.oracle.strategies import STEP_1, Case, case
 from tests.sizes import sizes
@@ -162,3 +172,72 @@ def test_in_any_order(examples: int) -> None:
             pytest.fail(f"example {number}: {wrong.kind}\n{wrong.text}", pytrace=False)
     assert tally.by["AND", "compiled-registers"] >= examples // 20
     assert tally.by["&", "compiled-registers"] >= examples // 50
+
+
+AT_ONE_INSTANT = [
+    ("A; (B: C & D)", "CD"),
+    ("A; (B, C & D)", "BCD"),
+    ("A; (B; C & D); E", "CDE"),
+    ("A; (B+[:] & C)", "BC"),
+    ("A; (B; C AND D)", "BCD"),
+    ("A; (B: C AND D: E)", "CE"),
+    ("A; (B & C+[:])+", "BC"),
+    ("A; ((B: C & D) | E)", "CD"),
+    ("A; (B; D!; C & E)", "CE"),
+    ("A; ((B; C & D) & E)", "CD"),
+    ("A; (B: C & D & E)", "CDE"),
+    ("(A; B & C & D)", "BCD"),
+    ("((A; B & C): D & E)", "BCD"),
+    ("(A; B AND C AND D)", "BCD"),
+    ("D: ((A; B & C) AND E)", "BC"),
+    ("((A; B: C AND D) & E)", "BC"),
+    ("A: (B; C & D & E)", "CDE"),
+    ("((A AND B; C) & D)", "BCD"),
+    ("(A; B*; C & D & E)", "BCD"),
+    ("(A; D!; B & C & E)", "BC"),
+]
+"""Sequences whose matches take several solutions of one instant, most of them behind `;`."""
+
+
+def at_one_instant(choices: Choices) -> Case:
+    """A case with a sequence of `AT_ONE_INSTANT` on streams whose events share instants."""
+    sequence, conditioned = choices.pick(AT_ONE_INSTANT)
+    names = sorted({*"ABCDE"} & {*sequence.replace("AND", "")}, key=sequence.index)
+    iris = STREAMS[: choices.pick([2, 2, 3])]
+    of_stream = dict[str, list[int]]()
+    gpms = []
+    for name in names:
+        of_stream[name] = [n for n in range(len(iris)) if choices.chance(2)] or [0]
+        limits = [other for other in BEFORE[name] if other in names and f"{other}!" not in sequence]
+        text = f"[] ex:is ex:{name} ; ex:v ?v{name}"
+        if name in conditioned and limits and choices.chance(2):
+            text += f" FILTER(?v{name} {choices.pick(['>=', '!='])} ?v{choices.pick(limits)})"
+        on = ", ".join(f"S{n}" for n in of_stream[name])
+        gpms.append(f"DEFINE GPM {name} ON {on} {{ {text} }}")
+    sources = " ".join(f"FROM STREAM S{i} <{iri}>" for i, iri in enumerate(iris))
+    query = (
+        f"PREFIX ex: <{NS}> SELECT * WITHIN 9 SECONDS {sources} "
+        f"WHERE {{ SEQ({sequence}) {' '.join(gpms)} }}"
+    )
+    streams: dict[str, Arrivals] = {iri: [] for iri in iris}
+    for number in range(choices.pick([8, 10, 12])):
+        name = names[0] if number < 2 else choices.pick(names)
+        time = number // 5 * 2000
+        triples = list[Triple]()
+        for shown in {name, choices.pick(names)}:
+            thing = BNode(f"b{number}{shown}")
+            triples.append((thing, term("is"), term(shown)))
+            triples.append((thing, term("v"), literal(str(choices.pick(range(3))))))
+        iri = iris[choices.pick(of_stream[name])]
+        streams[iri].append((time, f"{NS}event/{number}", triples))
+    return Case(query, frozenset(["&" if "&" in sequence else "AND", "ties"]), streams)
+
+
+@sizes(6, 50, 600)
+def test_at_one_instant(examples: int) -> None:
+    tally = Tally()
+    for number in range(examples):
+        example = at_one_instant(seeded(f"one instant {SEED}:{number}"))
+        if wrong := compare(example, tally, Random(number)):
+            pytest.fail(f"example {number}: {wrong.kind}\n{wrong.text}", pytrace=False)
+    assert tally.by["ties", "compiled-registers"] >= examples // 4

@@ -336,9 +336,7 @@ class Product:
 
     def _check_competing(self, at: _At, operand: int, way: OperandWay) -> None:
         source = at.places[operand].state
-        takes = [(e, t) for e, t in zip(way.edges, way.takes, strict=True) if way.kind == ";"]
-        if len(takes) > 1:
-            raise NotOrdered("an operand of {} takes several solutions of one instant behind `;`")
+        takes = [(way.edges[0], way.takes[0])] if way.kind == ";" else []  # the others follow it
         for left in way.exits:
             edge = self._further[left].states[0].edges[0]
             assert isinstance(edge.label, TakeLabel)

@@ -203,20 +203,10 @@ class _Testing:
         return take
 
     def _check_candidates(self) -> None:
-        """Check that candidates of a bracket behind `;` are complete in the order they begin in.
-
-        The kernel compares those that one solution of an instant completes, then those that the
-        next one does.
-        """
-        states = self._program.automaton.states
-        late = {
-            t.edge.target for _, t in self._takes if t.edge.within
-        }  # begun at an earlier instant
-        for source, taking in self._takes:
+        """Check that candidates of a bracket behind `;` are complete whatever they share."""
+        for _, taking in self._takes:
             if taking.edge.apart and (taking.edge.within or taking.edge.opens is not None):
                 raise NoKernel("the operands of AND share one of several streams behind `;`")
-            if taking.edge.together and source in late and states[taking.edge.target].completes:
-                raise NoKernel("several solutions of one instant complete a candidate behind `;`")
 
     @cached_property
     def _opened(self) -> dict[int, list[int]]:

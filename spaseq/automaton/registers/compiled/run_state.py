@@ -95,7 +95,7 @@ class RunState:
             np.empty(_POOL, np.int32),
         )
         self._few = np.array([thresholds.current.heap_runs], np.int64)
-        self._arrivals = _room_for_arrivals(64)
+        self._arrivals: Arrays = tuple(np.empty(64, np.int32) for _ in range(4))
         self._cursor = np.zeros(kernel.CURSOR, np.int64)
         self._cursor[kernel.TOP] = 1
         self._progress = np.zeros((0, 2), np.int64)
@@ -139,7 +139,7 @@ class RunState:
             if full == kernel.TIED:
                 until = min(int(cursor[kernel.ROW]) + thresholds.current.tied_rows, len(rows))
             elif full == kernel.ARRIVALS_FULL:
-                self._arrivals = _room_for_arrivals(2 * need)
+                self._arrivals = tuple(_resized(a, 2 * need) for a in self._arrivals)
             elif full == kernel.RUNS_FULL:
                 row = int(cursor[kernel.ROW])
                 self._make_room_for_runs(need, len(rows) - row, int(rows.lowest[row]))
@@ -530,7 +530,8 @@ class RunState:
     def restore(self, state: object) -> None:
         """Go on from what `snapshot` returned."""
         assert isinstance(state, tuple)
-        self._runs, self._waiting, self._cursor, self._progress = state
+        self._runs, self._waiting, cursor, self._progress = state
+        self._cursor[: kernel.MATCHED] = cursor[: kernel.MATCHED]
         self._answers.forget()
         # Snapshots of earlier versions have blocks that are not sorted.
         self.make_room_for_waiting(0)
@@ -540,8 +541,3 @@ def _resized(values: Array, size: int) -> Array:
     larger = np.empty((size, *values.shape[1:]), values.dtype)
     larger[: len(values)] = values
     return larger
-
-
-def _room_for_arrivals(size: int) -> Arrays:
-    """New arrays for `ArrivalArrays`."""
-    return tuple(np.empty(size, np.int32) for _ in range(4))

@@ -53,10 +53,28 @@ def is_forestalled(edge: Int32s, runs: RunArrays, e: int, run: int) -> bool:
 
 
 @device_function
-def without_forestalled(batch: BatchArrays, count: int, instant: float) -> int:
-    """Drop the arrivals of complete candidates that others, complete by now, forestall.
+def hold_complete(batch: BatchArrays, held: int, count: int) -> int:
+    """Move the arrivals of complete candidates to the front, where `held` of them are already.
 
-    `instant` is the number of the instant. Returns the number of arrivals left, `count` before.
+    `count` is the number of all arrivals. Returns how many are held now.
+    """
+    arrivals, edge, completes = batch.arrivals, batch.program.edge, batch.program.completes
+    for i in range(held, count):
+        e = as_nonnegative(arrivals.edge[i])
+        if completes[edge[e, TARGET]]:
+            previous, row = arrivals.previous[i], arrivals.row[i]
+            arrivals.previous[i], arrivals.row[i] = arrivals.previous[held], arrivals.row[held]
+            arrivals.edge[i] = arrivals.edge[held]
+            arrivals.previous[held], arrivals.row[held], arrivals.edge[held] = previous, row, e
+            held += 1
+    return held
+
+
+@device_function
+def without_forestalled(batch: BatchArrays, count: int, instant: float) -> int:
+    """Drop the arrivals of complete candidates, the first `count`, that others forestall.
+
+    These are all that an instant completes; `instant` is its number. Returns how many are left.
     """
     edge, arrivals, register = batch.program.edge, batch.arrivals, batch.runs.register
     kept = 0
@@ -64,16 +82,13 @@ def without_forestalled(batch: BatchArrays, count: int, instant: float) -> int:
         for i in range(count):
             e, run = as_nonnegative(arrivals.edge[i]), as_nonnegative(arrivals.previous[i])
             within, begin = edge[e, WITHIN], instant
-            if batch.program.completes[edge[e, TARGET]]:
-                if within >= 0:
-                    begin = register[run, within]
-                before, own = _place(edge, batch.runs.node, e, run)
-                if not drops:
-                    if not register[before, own] <= begin:
-                        register[before, own] = begin
-                elif begin > register[before, own]:
-                    continue
-            if drops:
+            if within >= 0:
+                begin = register[run, within]
+            before, own = _place(edge, batch.runs.node, e, run)
+            if not drops:
+                if not register[before, own] <= begin:
+                    register[before, own] = begin
+            elif begin <= register[before, own]:
                 arrivals.previous[kept] = arrivals.previous[i]
                 arrivals.row[kept] = arrivals.row[i]
                 arrivals.edge[kept] = e

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.automaton.registers.kernels.candidates import without_forestalled
+from spaseq.automaton.registers.kernels.candidates import hold_complete, without_forestalled
 from spaseq.automaton.registers.kernels.edge_offers import (
     ask_ending,
     ask_taking,
@@ -46,6 +46,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     EVER,
     FIRST,
     HEAPED,
+    HELD,
     INDEXED,
     KIND,
     LACKING,
@@ -258,14 +259,15 @@ def _most_together(batch: BatchArrays, rows: int, block: int) -> int:
 
 @device_function
 def _offer_together(
-    batch: BatchArrays, gpm: Int32s, first: int, end: int, block: int, offered: Offered, asks: bool
+    batch: BatchArrays, gpm: Int32s, end: int, block: int, offered: Offered, count: int, asks: bool
 ) -> int:
     """Offer the solutions of an instant to the runs that wait at TOGETHER edges since they came.
 
-    `_offer` explains the other arguments. With `asks` only look whether asked tests have an
-    answer. Returns the number of arrivals; none of these runs waits any more.
+    The rows of the instant begin with that of `offered`; `_offer` explains the other arguments.
+    With `asks` only look whether asked tests have an answer. Returns the number of arrivals,
+    `count` before; none of these runs waits any more.
     """
-    program, blocks, count = batch.program, batch.waiting.block, 0
+    program, blocks, first = batch.program, batch.waiting.block, offered.row
     for row in range(first, end):
         g, repeats = gpm[row], False
         for other in range(first, row):
@@ -416,6 +418,7 @@ def advance(
     matched_size, matches = as_nonnegative(cursor[MATCHED]), as_nonnegative(cursor[MATCHES])
     first, count = as_nonnegative(cursor[ROW]), as_nonnegative(cursor[ARRIVALS])
     arrived, entered = as_nonnegative(cursor[ARRIVED]), as_nonnegative(cursor[ENTERED])
+    held = as_nonnegative(cursor[HELD])
     full, need, together, competing = DONE, 0, False, False
     for e in range(edges):
         together |= edge[e, KIND] == TOGETHER
@@ -451,7 +454,7 @@ def advance(
             if negates:
                 _end_negated(batch, gpm, first, end, here * edges)
             if competing:
-                count = as_nonnegative(without_forestalled(batch, count, float(first_id + first)))
+                arrived = held = as_nonnegative(hold_complete(batch, 0, count))
 
         while arrived < count:
             e, row = as_nonnegative(arrivals.edge[arrived]), as_nonnegative(arrivals.row[arrived])
@@ -520,30 +523,34 @@ def advance(
             break
         if together:  # runs have come to wait for another solution of this instant
             most = _most_together(batch, end - first, here * edges)
-            if most > len(arrivals.row):
-                full, need = ARRIVALS_FULL, most
+            if held + most > len(arrivals.row):
+                full, need = ARRIVALS_FULL, held + most
                 break
             instant = Offered(first, np.nan, now, floor)
             if most > 0 and len(program.asks) > 1:
-                _offer_together(batch, gpm, first, end, here * edges, instant, True)
+                _offer_together(batch, gpm, end, here * edges, instant, held, True)
                 if batch.answers.size[NOTED] > 0 or batch.answers.size[LACKING] > 0:
                     full = UNANSWERED
                     break
             if most > 0:
-                arrived = 0
                 count = as_nonnegative(
-                    _offer_together(batch, gpm, first, end, here * edges, instant, False)
+                    _offer_together(batch, gpm, end, here * edges, instant, held, False)
                 )
                 if competing:
-                    number_here = float(first_id + first)
-                    count = as_nonnegative(without_forestalled(batch, count, number_here))
+                    held = as_nonnegative(hold_complete(batch, held, count))
+                arrived = held
                 if count:
                     continue
+        if held:  # all candidates that the instant completes
+            count = as_nonnegative(without_forestalled(batch, held, float(first_id + first)))
+            arrived, held = 0, 0
+            if count:
+                continue
         count, arrived = 0, 0
         first = end
 
     cursor[USED], cursor[TOP], cursor[WIDEST] = used, top, widest
     cursor[MATCHED], cursor[MATCHES] = matched_size, matches
     cursor[ROW], cursor[ARRIVALS], cursor[ARRIVED] = first, count, arrived
-    cursor[ENTERED], cursor[NEED] = entered, need
+    cursor[ENTERED], cursor[HELD], cursor[NEED] = entered, held, need
     return full

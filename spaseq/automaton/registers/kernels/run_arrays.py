@@ -218,9 +218,11 @@ ORDINAL, EVENTS = range(2)
 # Columns of `cursor`. Sizes in use: runs, places of the pool, the largest capacity of a block.
 # Matches since the caller read them: their solutions, their number. Where the kernel goes on: the
 # first row of an instant, how many runs arrive at it, how many of them are written, and at how
-# many edges the next one waits already. NEED is how much room the array that is full lacks.
-USED, TOP, WIDEST, MATCHED, MATCHES, ROW, ARRIVALS, ARRIVED, ENTERED, NEED = range(10)
-CURSOR = 10
+# many edges the next one waits already. The first HELD arrivals are complete candidates, which are
+# written once no other solution of the instant is taken. NEED is how much room the array that is
+# full lacks.
+USED, TOP, WIDEST, MATCHED, MATCHES, ROW, ARRIVALS, ARRIVED, ENTERED, HELD, NEED = range(11)
+CURSOR = 11
 
 # What a kernel returns: it is done, or which array is full, or an instant has several solutions of
 # one slot and step, which the threshold-sequence kernel leaves to the register kernel, or asked

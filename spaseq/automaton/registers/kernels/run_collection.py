@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from spaseq.automaton.registers.kernels.run_arrays import (
     ARRIVALS,
-    ARRIVED,
     CLOSING,
     COUNT,
     DONE,
@@ -144,7 +143,7 @@ def collect(
     mark: Bytes,
     moved: Int32s,
 ) -> None:
-    """Keep only the runs that waiting runs, and arrivals not yet written, can reach.
+    """Keep only the runs that waiting runs, and the arrivals of an instant, can reach.
 
     Args:
         edge, run_arrays, waiting_arrays, progress, cursor, counted: as `register_runs.advance`
@@ -157,19 +156,18 @@ def collect(
     """
     runs, waiting = RunArrays(*run_arrays), WaitingArrays(*waiting_arrays)
     node, blocks, run = runs.node, waiting.block, waiting.run
-    first, end = cursor[ARRIVED], cursor[ARRIVALS]
     _drop_waiting(waiting, node, edge, progress, counted, lowest)
     for block in range(blocks.shape[0]):
         place = blocks[block, PLACE]
         for i in range(place, place + blocks[block, COUNT]):
             _mark(mark, node, run[i])
-    for i in range(first, end):
+    for i in range(cursor[ARRIVALS]):
         _mark(mark, node, previous[i])
     cursor[USED] = _keep_marked(cursor[USED], runs, mark, moved)
     for block in range(blocks.shape[0]):
         place = blocks[block, PLACE]
         for i in range(place, place + blocks[block, COUNT]):
             run[i] = moved[run[i]]
-    for i in range(first, end):
+    for i in range(cursor[ARRIVALS]):
         if previous[i] >= 0:
             previous[i] = moved[previous[i]]
