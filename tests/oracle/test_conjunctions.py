@@ -210,8 +210,8 @@ def at_one_instant(choices: Choices) -> Case:
         of_stream[name] = [n for n in range(len(iris)) if choices.chance(2)] or [0]
         limits = [other for other in BEFORE[name] if other in names and f"{other}!" not in sequence]
         text = f"[] ex:is ex:{name} ; ex:v ?v{name}"
-        if name in conditioned and limits and choices.chance(2):
-            text += f" FILTER(?v{name} {choices.pick(['>=', '!='])} ?v{choices.pick(limits)})"
+        if name in conditioned and limits and not choices.chance(4):
+            text += f" FILTER(?v{name} {choices.pick(['=', '!='])} ?v{choices.pick(limits)})"
         on = ", ".join(f"S{n}" for n in of_stream[name])
         gpms.append(f"DEFINE GPM {name} ON {on} {{ {text} }}")
     sources = " ".join(f"FROM STREAM S{i} <{iri}>" for i, iri in enumerate(iris))
@@ -220,14 +220,14 @@ def at_one_instant(choices: Choices) -> Case:
         f"WHERE {{ SEQ({sequence}) {' '.join(gpms)} }}"
     )
     streams: dict[str, Arrivals] = {iri: [] for iri in iris}
-    for number in range(choices.pick([8, 10, 12])):
+    for number in range(choices.pick([8, 10, 12, 14])):
         name = names[0] if number < 2 else choices.pick(names)
-        time = number // 5 * 2000
+        time = number // 7 * 2000
         triples = list[Triple]()
-        for shown in {name, choices.pick(names)}:
+        for shown in sorted({name, choices.pick(names)}):
             thing = BNode(f"b{number}{shown}")
             triples.append((thing, term("is"), term(shown)))
-            triples.append((thing, term("v"), literal(str(choices.pick(range(3))))))
+            triples.append((thing, term("v"), literal(str(choices.pick(range(2))))))
         iri = iris[choices.pick(of_stream[name])]
         streams[iri].append((time, f"{NS}event/{number}", triples))
     return Case(query, frozenset(["&" if "&" in sequence else "AND", "ties"]), streams)

@@ -94,6 +94,12 @@ CASES = {
         {"D": "[] ex:v ?d ; ex:is ex:D . FILTER(COUNT(?b) > 1)"},
         "B@1 B@2 D@3 C@4 A@4 B@10 B@10 D@11 A@12 C@20 B@21 D@22 C@22 A@22 A@30",
     ),
+    "a candidate that has passed over a step behind ; forestalls none": (
+        "A ; (B ; C AND D)",
+        "WITHIN 9 SECONDS",
+        {"C": "{ [] ex:is ex:C } UNION { [] ex:is ex:D }"},
+        "A@0 B@1 D@2 B@3 C@4",
+    ),
 }
 
 

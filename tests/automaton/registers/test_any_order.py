@@ -228,6 +228,36 @@ def test_operands_on_two_streams_may_share_an_instant() -> None:
     assert agreed(compiled, python, given, restarts=[40])
 
 
+@pytest.mark.parametrize(
+    ("letters_of_instants", "answers"),
+    [
+        ("a b1 b2+d2 c+d1", ["a0 b1 c3 d3"]),
+        ("a b1 b2+d2 c+d2", ["a0 b2 d2 c3", "a0 b2 c3 d3"]),
+        ("a b1 b2+d2 c c+d1", ["a0 b2 d2 c3", "a0 b1 c3 d4", "a0 b1 c4 d4"]),
+        ("a b2+d2 b1 c+d1", ["a0 b1 d1 c3"]),
+        ("a b1 b1 c+d1 c", ["a0 b1 c3 d3", "a0 b1 d3 c4"]),
+    ],
+)
+def test_candidates_are_compared_after_all_solutions_of_an_instant(
+    letters_of_instants: str, answers: list[str]
+) -> None:
+    """Letters of the events of each instant, all of one time; D asks for the digit of B.
+
+    Answers are the letters with the places of their instants.
+    """
+    sequence, given = "A; (B: C & D)", list[Event]()
+    gpms, _ = letters("", "ABCD")
+    gpms["D"] += " FILTER(SUBSTR(?d, 2) = SUBSTR(?b, 2))"
+    for k, instant in enumerate(letters_of_instants.split()):
+        for word in instant.split("+"):
+            name, own = word[0].upper(), letters(word, "ABCD")[1][0]
+            given.append(Event(0, k, int(name == "D"), own.solutions))
+    for plan in plans(query(sequence, gpms, "8 SECONDS")):
+        found = run(plan, given)[0]
+        shown = [" ".join(f"{item.gpm.lower()}{item.k}" for item in a.trace) for a in found]
+        assert shown == answers
+
+
 @pytest.mark.parametrize("restart", [40, 90])
 @pytest.mark.parametrize("sequence", ["(A AND N); B", "(A; B AND N)"])
 def test_operands_may_share_one_of_several_streams(sequence: str, restart: int) -> None:

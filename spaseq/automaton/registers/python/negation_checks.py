@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from itertools import chain
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.counters import Action
-from spaseq.automaton.program.nfa import Automaton
-from spaseq.automaton.registers.python.brackets import CandidateQueue
-from spaseq.automaton.registers.python.event_history import EventHistory, between, search_start
+from spaseq.automaton.registers.python.event_history import EventHistory, search_start
 from spaseq.automaton.registers.python.run_stepping import RunStepper, start_of
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.partition_match import PartitionMatch, RowsByGpm
+from spaseq.automaton.run.partition_match import PartitionMatch
 from spaseq.automaton.run.runs import (
     Duty,
     LeftLoop,
-    MeasuredInstant,
     Obligation,
     Outside,
     Row,
     Run,
 )
-from spaseq.automaton.run.scoping import ListNodes, TraceNodes, follow, trace_of, values_since
-from spaseq.automaton.run.waiting_runs import WaitingRuns
+from spaseq.automaton.run.scoping import ListNodes, TraceNodes, trace_of, values_since
 
 
 def surroundings(
@@ -89,10 +82,6 @@ def _latest(
     return times
 
 
-Moments: TypeAlias = Iterator[tuple[MeasuredInstant, RowsByGpm]]
-"""Instants of the event history, in order, with their solutions."""
-
-
 class NegationChecks:
     """Checks the obligations of complete matches against the event history."""
 
@@ -125,60 +114,17 @@ class NegationChecks:
         machine = self._machine
         after = search_start(self._history, machine.window, match, obligation)
         automaton = machine.program.negated[obligation.negation].automaton
-        moments = self._moments(automaton, match, after, obligation.end)
+        moments = self._stepper.moments(automaton, match.origin, after, obligation.end)
         if moments is None:
             return False
         singles, outside = surroundings(machine, self._trace, match, obligation, around, after)
         start = start_of(automaton, singles, outside)
-        return any(self._stands(run) for run in self._found(start, moments))
+        return any(self._stands(run) for run in self._stepper.found(start, moments))
 
     def _goes_on(self, match: PartitionMatch, left: LeftLoop, around: Outside | None) -> bool:
         """Whether a greedy loop has one more repetition before the next step begins."""
-        program, before = self._machine.program, left.run
-        automaton = program.further[left.exit]
-        moments = self._moments(automaton, match, before.last, left.end)
-        if moments is None:
-            return False
-        groups, obligations = follow(
-            program,
-            self._lists,
-            program.once_more(left.exit),
-            before.groups,
-            left.until,
-            before,
-        )
-        start = replace(
-            before, state=automaton.states[0], frame=None, groups=groups, obligations=obligations
-        )
-        runs = self._found(start, moments)
+        runs = self._stepper.going_on(left, match.origin)
         return any(self._counts(run, match, left, around) for run in runs)
-
-    def _moments(
-        self,
-        automaton: Automaton,
-        match: PartitionMatch,
-        after: Instant | None,
-        end: Instant | None,
-    ) -> Moments | None:
-        """The instants between two others that matter to an automaton; None if there are none."""
-        machine = self._machine
-        gpms, strict = machine.gpms_of[automaton.id], machine.program.strict
-        moments = (
-            (moment, rows)
-            for moment, rows in between(self._history, machine.window, match.origin, after, end)
-            if strict or not gpms.isdisjoint(rows)
-        )
-        first = next(moments, None)
-        return None if first is None else chain((first,), moments)
-
-    def _found(self, start: Run, moments: Moments) -> Iterator[Run]:
-        """The complete runs from a start over some instants of the event history."""
-        waiting = WaitingRuns()
-        self._stepper.wait(start, waiting)
-        for moment, rows in moments:
-            queue = CandidateQueue()
-            self._stepper.advance(waiting, moment, rows, queue)
-            yield from queue.complete
 
     def _counts(
         self, run: Run, match: PartitionMatch, left: LeftLoop, around: Outside | None

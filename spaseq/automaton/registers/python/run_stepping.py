@@ -7,7 +7,11 @@ history once the first is complete, and then goes on with the events that follow
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import TypeAlias
 
+from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.counters import Action
 from spaseq.automaton.program.nfa import (
     Acceptance,
@@ -25,7 +29,7 @@ from spaseq.automaton.registers.python.brackets import (
     events_since,
     may_be_accepted,
 )
-from spaseq.automaton.registers.python.event_history import EventHistory, replay
+from spaseq.automaton.registers.python.event_history import EventHistory, between, replay
 from spaseq.automaton.registers.python.taking import Taker
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.partition_match import NO_VALUES, RowsByGpm
@@ -46,6 +50,9 @@ from spaseq.automaton.run.runs import (
 )
 from spaseq.automaton.run.scoping import ListNodes, TraceNodes, follow, may_follow
 from spaseq.automaton.run.waiting_runs import WaitingRuns, by_key
+
+Moments: TypeAlias = Iterator[tuple[MeasuredInstant, RowsByGpm]]
+"""Instants of the event history, in order, with their solutions."""
 
 
 def start_of(
@@ -113,12 +120,8 @@ class RunStepper:
                     held.append(run)
                 else:
                     self._arrive(run, waiting, moment, queue)
-        candidates = [(run, run.candidate) for run in held if run.candidate is not None]
-        for _, candidate in candidates:
-            candidate.complete()
-        for run, candidate in candidates:
-            if not candidate.is_forestalled:
-                self._arrive(run, waiting, moment, queue)
+        for run in self._not_forestalled(held):
+            self._arrive(run, waiting, moment, queue)
 
     def _offer(
         self,
@@ -158,6 +161,20 @@ class RunStepper:
             del waiting.tables[edge]
         return arrivals
 
+    def _not_forestalled(self, complete: Sequence[Run]) -> list[Run]:
+        """The runs that no other candidate forestalls, of all that an instant completes."""
+        runs = [run for run in complete if not self._passes_over(run)]
+        candidates = [(run, run.candidate) for run in runs if run.candidate is not None]
+        for _, candidate in candidates:
+            candidate.complete()
+        return [run for run, candidate in candidates if not candidate.is_forestalled]
+
+    def _passes_over(self, run: Run) -> bool:
+        """Whether a complete candidate has passed over a step behind `;`, so it is none."""
+        assert run.origin is not None
+        left = [o for o in run.obligations if isinstance(o, LeftLoop) and o.exit.forestalls]
+        return any(next(self.going_on(o, run.origin), None) is not None for o in left)
+
     def is_alive(self, run: Run, moment: MeasuredInstant) -> bool:
         """Whether a run can still become part of a match."""
         # In a replay of the event history, a moment may lie before events of the run.
@@ -172,6 +189,51 @@ class RunStepper:
         if frame.conjunction and run.tau is not None and run.tau != moment.instant[0]:
             return False
         return may_be_accepted(run, moment.instant)
+
+    # --- the event history ------------------------------------------------------------------------
+
+    def going_on(self, left: LeftLoop, origin: int) -> Iterator[Run]:
+        """The runs that repeat a greedy loop once more before the next step begins.
+
+        If no loop has been left, they take the step behind `;` that is passed over. `origin` is the
+        measure of the match's first event.
+        """
+        program, before = self._machine.program, left.run
+        automaton = program.further[left.exit]
+        moments = self.moments(automaton, origin, before.last, left.end)
+        if moments is None:
+            return
+        once_more = program.once_more(left.exit)
+        groups, obligations = follow(
+            program, self._lists, once_more, before.groups, left.until, before
+        )
+        start = replace(
+            before, state=automaton.states[0], frame=None, groups=groups, obligations=obligations
+        )
+        yield from self.found(start, moments)
+
+    def moments(
+        self, automaton: Automaton, origin: int, after: Instant | None, end: Instant | None
+    ) -> Moments | None:
+        """The instants between two others that matter to an automaton; None if there are none."""
+        machine = self._machine
+        gpms, strict = machine.gpms_of[automaton.id], machine.program.strict
+        moments = (
+            (moment, rows)
+            for moment, rows in between(self._history, machine.window, origin, after, end)
+            if strict or not gpms.isdisjoint(rows)
+        )
+        first = next(moments, None)
+        return None if first is None else chain((first,), moments)
+
+    def found(self, start: Run, moments: Moments) -> Iterator[Run]:
+        """The complete runs from a start over some instants of the event history."""
+        waiting = WaitingRuns()
+        self.wait(start, waiting)
+        for moment, rows in moments:
+            queue = CandidateQueue()
+            self.advance(waiting, moment, rows, queue)
+            yield from queue.complete
 
     # --- arriving in a state ----------------------------------------------------------------------
 
