@@ -208,8 +208,7 @@ class Sight:
         if step.operand == 1:
             unknown &= self.operands[0].future(left)
         times = frozenset[str]().union(*map(timestamp_uses, conditions))
-        late = step.take.moved or step.take.late
-        if unknown or late or times & self.operands[1 - step.operand].names:
+        if unknown or times & self.operands[1 - step.operand].names:
             raise NotOrdered("what comes next in an operand of {} depends on the other one")
 
     def keyed(self, take: TakeLabel, known: Set[str]) -> TakeLabel:
@@ -406,14 +405,17 @@ class Product:
         return SequenceOperator(move.kind, 0 if self._kind == "&" else None)
 
     def _forestalled(self, passed: tuple[int, int, OperandWay]) -> tuple[GreedyExit, ...]:
-        """The exit of an operand that waits behind `;`: its next step must not match before."""
+        """The exit of an operand that waits behind `;`: its next step must not match before.
+
+        FILTERs of other steps do not choose what comes next.
+        """
         operand, source, way = passed
         if way.kind != ";":
             return ()
         if passed not in self._exits:
             number = -1 - len(self._edges)  # no loop and no automaton of the query has it
             known = self._sight.operands[operand].certain[source]
-            label = self._sight.keyed(way.takes[0], known)
+            label = replace(self._sight.keyed(way.takes[0], known), moved=(), late=())
             actions = way.edges[0].actions
             edge = Edge(len(self._edges), label, 1, None, actions, ())
             self._edges.append(edge)

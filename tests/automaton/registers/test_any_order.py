@@ -98,6 +98,7 @@ LATE = [
         ("A: X!: (N AND B)", "20 SECONDS"),
         ("X!; (A AND N); B", "20 SECONDS"),
         ("(A; B AND N); C", "12 SECONDS"),
+        ("(A; B AND L AND N)", "12 SECONDS"),
         ("(A; B+ AND N)", "8 SECONDS"),
         ("A: (B & N)", "12 SECONDS"),
         ("(A; B & A); C", "20 SECONDS"),
@@ -166,13 +167,18 @@ def test_what_stands_between_steps_begins_at_their_operand(
         ("(A; B AND C)", "a c b2 b1", []),
         ("(A; B AND C)", "a c b1 b2", ["0 1 2"]),
         ("(A: B AND C)", "a c b2 b1", ["0 1 3"]),
+        ("(A; B AND C AND D)", "a c b2 d b1", []),
+        ("(A; B AND C AND D)", "a c d b2 b1", []),
+        ("(A; B AND C AND D)", "a c d b1 b2", ["0 1 2 3"]),
+        ("(A; B AND C AND D)", "a d c b1 b2", ["0 1 2 3"]),
+        ("(A: B AND C AND D)", "a c d b2 b1", ["0 1 2 4"]),
     ],
 )
 def test_a_filter_of_the_other_operand_does_not_choose_what_comes_next(
     sequence: str, letters_of_events: str, answers: list[str]
 ) -> None:
     """C asks for b1, and stands before it."""
-    gpms, events = letters(letters_of_events)
+    gpms, events = letters(letters_of_events, "".join(names_of(sequence)))
     gpms["C"] += ' FILTER(?b = "b1")'
     for plan in plans(query(sequence, gpms, "8 SECONDS").replace("ON S0, S1", "ON S0")):
         found = run(plan, events)[0]
