@@ -29,8 +29,8 @@ from spaseq.rdf.inputs.stream_options import OnBad, warn
 from spaseq.rdf.terms.times import TIME_UNITS, Time, format_time, time_ms
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.pushed import Found, PushedQueries, Tolerated
-from spaseq.runtime.unit_stages import StageFactory
 from spaseq.sources.iterables import Event
+from spaseq.stages.unit_stages import StageFactory
 
 _NEVER = -(2**63)
 

@@ -1,4 +1,4 @@
-"""The second stage of a query in a bounded run: its input, and what its sequence gives.
+"""The second stage of a unit in a bounded run: its input, and what its sequence gives.
 
 With a second core, graphs that change are made and matched in threads of their own, ahead of the
 sequence that reads them. What these threads would report goes along with what they make, so all
@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from spaseq import thresholds
-from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.algebra.answers import PartialAnswer
 from spaseq.collection_pause import collection_paused
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
@@ -30,34 +31,32 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.reading_ahead import run_ahead
 from spaseq.records import record
-from spaseq.runtime.job.chaining import RegisteredStream
+from spaseq.runtime.job.chaining import stream_of
 from spaseq.runtime.job.job import Job, counted
-from spaseq.stages.family_patterns import patterns_of
+from spaseq.runtime.job.unit_graph import UnitGraph
 from spaseq.stages.hopeless_rows import leave_out_hopeless
-from spaseq.stages.joint_patterns import JointPatterns
-from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.sorting import RowSorter
+from spaseq.stages.unit_sequence import FoundAnswers
+from spaseq.stages.unit_stages import StageFactory, UnitStage
 
 Report: TypeAlias = "Callable[[], object]"
 """Tells the job something, in the thread that runs it."""
 
 
-class UnitInput:
-    """The input of a unit's second stage: sorted solutions of its graph patterns.
+class SortedUnit:
+    """A unit of a bounded run: solutions of its graph patterns wait here until streams have ended.
 
-    A unit is what is evaluated as one: a query by itself, or a family of queries.
-
-    `is_done` says that the answers of a family have been made.
+    `feed` is as for `UnitNode`.
     """
 
-    def __init__(self, unit: UnitPlan, job: Job, joint: JointPatterns) -> None:
-        self.unit, self.is_done, self._stats = unit, False, job.stats
-        self.streams, self.title = unit.plan.inputs.streams, unit.plan.identity.title
+    def __init__(self, unit: UnitPlan, job: Job, how: StageFactory) -> None:
+        self.unit, self.plan, self.title = unit, unit.plan, unit.plan.identity.title
+        self.feed = None if unit.family is not None else stream_of(unit.plan)
+        self._stats = job.stats
         room = min(thresholds.current.memory_bytes, machine_memory() // 8)
         kept = room * len(unit.plans) // len(job.plans)
         self.sorter = RowSorter(unit.plan.patterns.columns, kept_bytes=kept)
-        given = job.knowledge, job.take_bad, job.options.limits, joint, job.measures
-        self.patterns = patterns_of(unit, *given)
+        self.patterns = how.patterns(unit)
         self._counts: Int64s | None = None  # by row of the family's table and GPM
         if unit.family is None:
             self._stats.solutions.setdefault(self.title, {})
@@ -65,9 +64,14 @@ class UnitInput:
             shape = len(unit.family.rows), len(unit.plan.patterns.gpms)
             self._counts = np.zeros(shape, np.int64)
 
-    def take(self, events: EventBatch, index: VerticalPartition | None = None) -> None:
-        """Match events."""
-        rows = self.patterns.match(events, index)
+    def match_batch(
+        self, events: EventBatch, index: VerticalPartition | None = None
+    ) -> SolutionBatch:
+        """The solutions of many events; units share `index`."""
+        return self.patterns.match(events, index)
+
+    def push(self, rows: SolutionBatch) -> None:
+        """Take solutions."""
         self.count(rows)
         self.sorter.add(rows)
 
@@ -85,16 +89,19 @@ class UnitInput:
             self._counts[:] = 0
 
 
-Inputs: TypeAlias = "Sequence[UnitInput]"
-"""The input of each query; the members of a family have one together."""
+Made: TypeAlias = "Mapping[SortedUnit, SortedUnit]"
+"""By a unit that maintains a graph: the only unit that reads the graph.
+
+`steps` of the one makes the steps of the other.
+"""
 
 
 @record
 class SequenceStep:
-    """What a query's sequence gives for some rows, or at the end of the streams.
+    """What a unit's sequence gives for some rows, or at the end of the streams.
 
     Attributes:
-        answers: in order.
+        answers: in order, by query.
         watermark: the time (ms) up to which they are certain; None at the end.
         seconds: that it took.
         partials: partial matches whose windows have closed.
@@ -102,7 +109,7 @@ class SequenceStep:
         reports: what comes before, in order.
     """
 
-    answers: Sequence[Answer]
+    answers: FoundAnswers
     watermark: int | None
     seconds: float
     partials: Sequence[PartialAnswer]
@@ -110,18 +117,22 @@ class SequenceStep:
     muted: Mapping[str, int]
     reports: Sequence[Report]
 
-    def report(self, job: Job, number: int) -> None:
-        """Tell the job what the query with a number did."""
-        plan, stats = job.plans[number], job.stats
+    def report(self, job: Job, unit: UnitPlan) -> None:
+        """Tell the job what a unit did."""
+        stats = job.stats
         for tell in self.reports:
             tell()
-        stats.add_work("sequence", plan.identity.title, self.seconds)
+        stats.add_work("sequence", unit.plan.identity.title, self.seconds)
         if self.watermark is not None:
             stats.watermark = self.watermark
-        job.take_partials(number, self.partials)
-        stats.count_made(plan, len(self.answers))
-        if plan.maintained is not None:
-            job.take_changes(plan, self.answers)
+        for partial_answer in self.partials:
+            job.take_partial(unit.plan, partial_answer)
+        for number, pieces in self.answers.items():
+            plan = job.plans[number]
+            for answers in pieces:
+                stats.count_made(plan, len(answers))
+                if plan.maintained is not None:
+                    job.take_changes(plan, answers)
         stats.suppressed += self.suppressed
         stats.add_muted(self.muted)
 
@@ -170,53 +181,41 @@ def _reporting(
     yield None, reports.taken()
 
 
-def readers_of(plan: QueryPlan, inputs: Inputs) -> list[UnitInput]:
-    """The inputs that read the stream which a query registers, or the graph that it maintains."""
-    made = plan.identity.register
-    if made is None:
-        return []
-    return [each for each in dict.fromkeys(inputs) if made in each.streams]
+def made_for(job: Job, graph: UnitGraph[SortedUnit]) -> Made:
+    """Which units make the steps of others."""
+    made = dict[SortedUnit, SortedUnit]()
+    for maker in graph if job.measures is None else ():
+        if maker.plan.maintained is not None and maker.feed is not None:
+            readers = graph.readers(maker.feed.iri)
+            if len(readers) == 1 and readers[0].unit.family is None:
+                made[maker] = readers[0]
+    return made
 
 
-def made_for(job: Job, inputs: Inputs) -> dict[int, int]:
-    """By the number of a query that maintains a graph: the only query that reads the graph.
-
-    `steps` of the one makes the steps of the other.
-    """
-    if job.measures is not None:
-        return {}
-    readers_made = dict[int, int]()
-    for maker, plan in enumerate(job.plans):
-        readers = readers_of(plan, inputs) if plan.maintained is not None else []
-        if len(readers) == 1 and readers[0].unit.family is None:
-            readers_made[maker] = inputs.index(readers[0])
-    return readers_made
-
-
-def steps(
-    job: Job, number: int, inputs: Inputs, made: Mapping[int, int], end: int | None
-) -> Iterator[SequenceStep]:
-    """Run the sequence of a query over its input.
+def steps(job: Job, node: SortedUnit, made: Made, end: int | None) -> Iterator[SequenceStep]:
+    """Run the sequence of a unit over its input.
 
     Args:
         job: the run.
-        number: the query, which is in no family.
-        inputs: of all queries.
+        node: the unit.
         made: as `made_for` gives it.
         end: the time (ms) up to which windows that are open close in the end; None if they do not.
     """
-    plan, unit_input, reports = job.plans[number], inputs[number], _Reports()
+    unit, plan, sorter, reports = node.unit, node.plan, node.sorter, _Reports()
+    node.tell_counts()
     with collection_paused():
-        if job.measures is None and not leave_out_hopeless(plan, unit_input.sorter):
+        if job.measures is None and not leave_out_hopeless(plan, sorter):
             return
-        is_before = job.measures is None and is_before_sequence(plan)
-        staged = replace(plan, changing=None) if is_before else plan
-        stage = SequenceStage(staged, job.options, job.knowledge, reports.bad_of(job))
+    is_before = job.measures is None and is_before_sequence(plan)
+    staged = unit
+    if is_before:
+        staged = UnitPlan({unit.only[0]: replace(plan, changing=None)})
+    stage = StageFactory(job.knowledge, job.options, reports.bad_of(job)).sequence(staged)
     before = _Reports() if is_before else reports
-    makers = [maker for maker, reader in made.items() if inputs[reader] is unit_input]
-    changes = [_changes(job, maker, inputs, made, end, before) for maker in makers]
+    makers = [maker for maker, reader in made.items() if reader is node]
+    changes = [_changes(job, maker, made, end, before) for maker in makers]
     watch = _SequenceWatch(job.measures, stage)
-    batches = watch.sorting(unit_input.sorter.batches(changes))
+    batches = watch.sorting(sorter.batches(changes))
     if is_before:
         batches = _ahead(_matched(job, plan, batches, before), before, reports, "graphs")
     for rows, watermark in batches:
@@ -224,41 +223,37 @@ def steps(
         stage.push(rows)
         answers = stage.advance(watermark)
         seconds = time.perf_counter() - at
-        watch.take(rows, len(answers), seconds)
+        watch.take(rows, answers, seconds)
         partials = stage.partials()
         yield SequenceStep(answers, watermark, seconds, partials, 0, {}, reports.taken())
     answers = stage.close(end)
-    watch.take(None, len(answers), 0.0)
+    watch.take(None, answers, 0.0)
     left_out = stage.suppressed, stage.muted
     yield SequenceStep(answers, None, 0.0, stage.partials(), *left_out, reports.taken())
 
 
 def _changes(
-    job: Job,
-    maker: int,
-    inputs: Inputs,
-    made: Mapping[int, int],
-    end: int | None,
-    reports: _Reports,
+    job: Job, maker: SortedUnit, made: Made, end: int | None, reports: _Reports
 ) -> Iterator[SolutionBatch]:
     """The changes of a graph as rows of the only query that reads it, in order of time.
 
     Args:
-        maker: the number of the query that maintains the graph.
+        maker: the query that maintains the graph.
         reports: takes what this query reports.
     """
-    plan, own = job.plans[maker], _Reports()
-    (reader,) = readers_of(plan, inputs)
+    stream, reader, own = maker.feed, made[maker], _Reports()
+    assert stream is not None
 
     def rows() -> Iterator[SolutionBatch]:
-        stream = RegisteredStream(plan.identity.register or "")
-        for step in steps(job, maker, inputs, made, end):
-            own.add(partial(step.report, job, maker))
-            at = time.perf_counter()
-            found = reader.patterns.match(stream.events(step.answers))
-            seconds = time.perf_counter() - at
-            own.add(partial(job.stats.add, "graph patterns", seconds), partial(reader.count, found))
-            yield found
+        for step in steps(job, maker, made, end):
+            own.add(partial(step.report, job, maker.unit))
+            for answers in chain.from_iterable(step.answers.values()):
+                at = time.perf_counter()
+                found = reader.match_batch(stream.events(answers))
+                seconds = time.perf_counter() - at
+                told = partial(job.stats.add, "graph patterns", seconds)
+                own.add(told, partial(reader.count, found))
+                yield found
 
     return filter(len, _ahead(rows(), own, reports, "changes"))
 
@@ -286,7 +281,7 @@ class _SequenceWatch:
     at most a fifth of the time of the sequence itself, and once in any case.
     """
 
-    def __init__(self, measures: Measures | None, stage: SequenceStage) -> None:
+    def __init__(self, measures: Measures | None, stage: UnitStage) -> None:
         self._measures, self._stage, self._looking = measures, stage, 0.0
 
     def sorting(
@@ -304,7 +299,7 @@ class _SequenceWatch:
             measure.took(len(rows_and_time[0]), rows_and_time[0].nbytes)
             yield rows_and_time
 
-    def take(self, rows: SolutionBatch | None, answers: int, seconds: float) -> None:
+    def take(self, rows: SolutionBatch | None, answers: FoundAnswers, seconds: float) -> None:
         """Count a batch of solutions, None at the end of the streams."""
         if self._measures is None:
             return
@@ -315,4 +310,5 @@ class _SequenceWatch:
             at = time.perf_counter()
             size = len(self._stage.snapshot())
             self._looking += time.perf_counter() - at
-        measure.took(answers, size, 0 if rows is None else len(rows))
+        count = sum(len(piece) for pieces in answers.values() for piece in pieces)
+        measure.took(count, size, 0 if rows is None else len(rows))

@@ -23,11 +23,11 @@ from spaseq.plan.rules.kept_groups import keeping_lasting
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.terms.term import Triple
-from spaseq.runtime.job.chaining import RegisteredStream, order_with
+from spaseq.runtime.job.chaining import order_with, stream_of
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, may_fail, restored_unit
 from spaseq.runtime.running_units import RunningUnits
-from spaseq.runtime.unit_stages import Rows, StageFactory
 from spaseq.stages.maintained_graphs import MaintainedGraphs, MaintainedState
+from spaseq.stages.unit_stages import Rows, StageFactory
 
 Found: TypeAlias = "list[tuple[PushedUnit, Rows]]"
 """Solutions with the queries that they belong to."""
@@ -146,7 +146,7 @@ class PushedQueries:
 
     def _is_chained(self, plan: QueryPlan) -> bool:
         """Whether a query makes a stream, or reads one that another makes."""
-        made = {iri for some in self.running.made.values() for iri in some}
+        made = {unit.feed.iri for unit in self.running if unit.feed is not None}
         read = {*plan.inputs.streams, *map(changes_of, plan.inputs.kbs)}
         return plan.identity.register is not None or not made.isdisjoint(read)
 
@@ -228,27 +228,17 @@ class PushedQueries:
         self._numbers = {query: number for number, query in enumerate(self.queries)}
         self._suppressed_now = self._muted_now = self._exceeded = None
         running = [query for query in self.queries if query.failure is None]
-        made: dict[PushedUnit, list[str]] = {}
-        for query in running:
-            if query.plan.identity.register is not None:
-                made.setdefault(self._unit_of[query], []).append(query.plan.identity.register)
         # A family comes after the streams that its first member reads, and all read the same.
-        units = dict.fromkeys(self._unit_of[query] for query in running)
-        self.running = RunningUnits(units, made)
+        self.running = RunningUnits(dict.fromkeys(self._unit_of[query] for query in running))
         for query in running:
-            if query.plan.identity.register is not None:
-                query.readers = self.running.readers(query.plan.identity.register)
-                if query.plan.maintained is not None:
-                    query.readers = [self.graphs.of(query.plan.maintained), *query.readers]
+            if query.plan.maintained is not None and query.stream is not None:
+                query.stream.readers.insert(0, self.graphs.of(query.plan.maintained))
 
     def _query(self, plan: QueryPlan) -> PushedQuery:
         self._how.check(plan)
-        iri = plan.identity.register
-        stream = None
-        if iri is not None:  # several queries may maintain one graph
-            counter = self.counter(iri) if plan.maintained is None else None
-            stream = RegisteredStream(iri, counter)
-        return PushedQuery(plan, stream)
+        iri = plan.identity.register  # several queries may maintain one graph
+        counter = self.counter(iri) if iri is not None and plan.maintained is None else None
+        return PushedQuery(plan, stream_of(plan, counter))
 
     def leave_out(self, unit: PushedUnit, error: Exception) -> None:
         """Let the others go on without queries that have failed, or raise their error."""

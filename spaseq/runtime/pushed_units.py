@@ -25,21 +25,19 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.in_memory.program_events import batch_of_event
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.chaining import RegisteredStream
-from spaseq.runtime.unit_stages import MatchingStage, Rows, StageFactory
-from spaseq.stages.maintained_graphs import EventReader
+from spaseq.stages.unit_stages import MatchingStage, Rows, StageFactory
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 
 @dataclass(slots=True, eq=False)
 class PushedQuery:
-    """A query. `held` are answers that are not certain yet.
+    """A query, and the stream that it registers.
 
-    `readers` read the stream which the query registers. `failure` says why it cannot go on.
+    `held` are answers that are not certain yet. `failure` says why it cannot go on.
     """
 
     plan: QueryPlan
     stream: RegisteredStream | None = None
-    readers: Sequence[EventReader] = field(default_factory=list)
     held: Sequence[Answer] = field(default_factory=list)
     failure: str | None = None
 
@@ -62,10 +60,8 @@ class PushedQuery:
         return self._told(answers)
 
     def _told(self, answers: Sequence[Answer]) -> Sequence[Answer]:
-        if answers and self.readers and self.stream is not None:
-            events = self.stream.events(answers)
-            for reader in self.readers:
-                reader.push(reader.match_batch(events))
+        if self.stream is not None:
+            self.stream.give(answers)
         return answers if self.plan.maintained is None else []
 
 
@@ -101,18 +97,30 @@ class PushedUnit:
 
     def graphs_changed(self, graphs: Collection[str]) -> None:
         """Take note that the values of graphs are others, for events of some times."""
-        plan = self._tabled_units[0].plan
-        if set(graphs).isdisjoint(plan.inputs.kbs):
-            return
+        if not set(graphs).isdisjoint(self.plan.inputs.kbs):
+            self.use(self._how)
+
+    def use(self, how: StageFactory) -> None:
+        """Evaluate with the values that graphs have in a factory."""
         pairs = zip(self._tabled_units, self._tables, strict=True)
-        self._tables = [self._how.patterns(unit, before) for unit, before in pairs]
-        self._events = None
-        self.sequence.use_values(self._how.versions.of(plan.inputs.kbs))
+        self._how, self._events = how, None
+        self._tables = [how.patterns(unit, before) for unit, before in pairs]
+        self.sequence.use_values(how.versions.of(self.plan.inputs.kbs))
 
     @property
     def is_family(self) -> bool:
         """Whether further queries can become members."""
         return self._family is not None
+
+    @property
+    def plan(self) -> QueryPlan:
+        """What is evaluated."""
+        return self._tabled_units[0].plan
+
+    @property
+    def feed(self) -> RegisteredStream | None:
+        """The stream that the query registers; a family registers none."""
+        return None if self.is_family else self.queries[0].stream
 
     def _set_rows(self) -> None:
         """Let the table have the rows of the members that there are."""
@@ -170,7 +178,7 @@ class PushedUnit:
         None if stage 2 may need to know of other events, too.
         """
         if iri not in self._needs:
-            plan = self._tabled_units[0].plan
+            plan = self.plan
             is_asked = self.is_family or plan.inputs.windows or plan.changing is not None
             self._needs[iri] = None if is_asked or not is_stateless(plan) else _needs(plan, iri)
         return self._needs[iri]
@@ -188,7 +196,7 @@ class PushedUnit:
     def _single_events(self) -> SingleEventStage | None:
         """What matches single events without columns; None if nothing can."""
         if self._events is None:
-            first, plan = self._tables[0], self._tabled_units[0].plan
+            first, plan = self._tables[0], self.plan
             if isinstance(first, PatternStage) and plan.changing is None:
                 self._events = SingleEventStage(plan, first)
         return self._events

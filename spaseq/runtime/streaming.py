@@ -9,16 +9,19 @@ from itertools import islice
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import SpaseqError, UsageError
+from spaseq.plan.families import UnitPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.terms.times import format_time
+from spaseq.runtime.bounded_sequence import SortedUnit
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.local import read_inputs
+from spaseq.runtime.job.unit_graph import UnitGraph
+from spaseq.runtime.local import read_streams
 from spaseq.runtime.pushed import PushedQueries
 from spaseq.runtime.pushed_units import PushedUnit
-from spaseq.runtime.unit_stages import StageFactory
 from spaseq.sources.iterables import OF_PROGRAM, parts_of_event
+from spaseq.stages.unit_stages import StageFactory
 
 Answered = list[tuple[int, Answer]]
 
@@ -55,15 +58,15 @@ class GeneratorRun:
         on_refused: Callable[[SpaseqError, object], None],
     ) -> None:
         self._job, self._delay, self._on_refused = job, delay_ms, on_refused
-        self._queries = PushedQueries(
-            job.plans, StageFactory(job.knowledge, job.options, job.take_bad)
-        )
+        how = StageFactory(job.knowledge, job.options, job.take_bad)
+        self._queries = PushedQueries(job.plans, how)
         self._open = {iri: _LiveStream(InstantCounter(ordered=delay_ms == 0)) for iri in live}
         self._started = time.monotonic()
-        inputs, self._latest = read_inputs(job)
+        graph = UnitGraph(SortedUnit(UnitPlan({0: plan}), job, how) for plan in job.plans)
+        self._latest = read_streams(job, graph, how)
         self._sorted = [
             _Sorted(self._queries.unit(query), each.sorter.batches())
-            for query, each in zip(self._queries.queries, inputs, strict=True)
+            for query, each in zip(self._queries.queries, graph, strict=True)
         ]
 
     @property

@@ -1,7 +1,6 @@
 """What is evaluated as one in a run: a query by itself, or a family of queries.
 
-A unit has the number of its first query. Both stages of a unit have the same methods, whether it is
-one query or many.
+A unit has the number of its first query.
 """
 
 from __future__ import annotations
@@ -9,17 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.shapes import QUERY
-from spaseq.limits import Limits
-from spaseq.options import StageOptions
 from spaseq.plan.families import Family, UnitPlan, families_of
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.records import record
-from spaseq.stages.family_patterns import UnitPatterns, patterns_of
-from spaseq.stages.joint_patterns import JointPatterns
-from spaseq.stages.unit_sequence import UnitSequence
 
 
 @record
@@ -69,23 +61,6 @@ class QueryUnits:
     def key(self, unit: int) -> tuple[str, ...] | None:
         """The variables by which stage 2 of a unit can be split; a family by its members."""
         return split_key(self.plans[unit], self.limited)
-
-    def patterns(
-        self,
-        unit: int,
-        knowledge: KnowledgeBase,
-        on_bad: OnBad,
-        limits: Limits,
-        joint: JointPatterns,
-    ) -> UnitPatterns:
-        """A new stage 1; units that share `joint` are matched together."""
-        return patterns_of(self.unit_plan(unit), knowledge, on_bad, limits, joint)
-
-    def sequence(
-        self, unit: int, options: StageOptions, knowledge: KnowledgeBase | None, on_bad: OnBad
-    ) -> UnitSequence:
-        """A new stage 2."""
-        return UnitSequence(self.unit_plan(unit), options, knowledge, on_bad)
 
     def unit_plan(self, unit: int) -> UnitPlan:
         """The plans of a unit's queries."""

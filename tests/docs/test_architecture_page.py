@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from spaseq import thresholds
 from tests.docs.pages import README, ROOT, blocks
 
 PACKAGE = ROOT / "spaseq"
@@ -20,6 +21,9 @@ ROOMS = sorted(PACKAGE.rglob("README.md"))
 MAPS = [ROOT / "docs" / f"{name}.md" for name in ("architecture", "contributing", "one-flow")]
 _STEP = re.compile(r"^\| \d+ \| `([\w/]+\.py)` \| `([\w.]+)` \| (.*) \|$", re.MULTILINE)
 _FILE = re.compile(r"`((?:[\w.-]+/)*[\w.-]+\.py|(?:\w+/)+\w*)`")
+
+MANY = {thresholds.VARIABLE: "rows_as_events=0"}
+"""The stream has few events, which take the way of many."""
 
 _TRACE = """
 import json, sys, threading
@@ -74,7 +78,7 @@ def test_the_way_of_one_event(way: str, tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-c", _TRACE, way],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "SPASEQ_KERNELS": "interpreted"},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "SPASEQ_KERNELS": "interpreted"} | MANY,
         check=True,
         timeout=300,
     )

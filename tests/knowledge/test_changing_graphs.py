@@ -21,7 +21,7 @@ from spaseq.errors import QueryError, UsageError
 from spaseq.options import KnowledgeOptions, PlanningOptions, StageOptions
 from spaseq.rdf.inputs.stream_options import BadInput, warn
 from spaseq.runtime.pushed import PushedQueries
-from spaseq.runtime.unit_stages import StageFactory
+from spaseq.stages.unit_stages import StageFactory
 from tests.knowledge.cases import (
     MAINTAINERS,
     Case,

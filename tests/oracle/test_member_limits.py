@@ -21,7 +21,7 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.stream_options import warn
 from spaseq.runtime.pushed import PushedQueries, Tolerated
-from spaseq.runtime.unit_stages import StageFactory
+from spaseq.stages.unit_stages import StageFactory
 from tests.oracle.agreement import comparables
 from tests.oracle.choices import Choices, seeded
 from tests.oracle.query_sets import events

@@ -21,7 +21,7 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.stream_options import BadInput, warn
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, restored_unit
-from spaseq.runtime.unit_stages import StageFactory
+from spaseq.stages.unit_stages import StageFactory
 from tests.runtime.test_query_families import EVENTS, QUERY, USUAL, integer, texts
 from tests.sizes import first_of, sizes
 

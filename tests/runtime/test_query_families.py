@@ -10,7 +10,7 @@ import pytest
 import spaseq
 from spaseq.plan.member_plan import MemberPlan
 from spaseq.rdf.inputs.stream_options import BadInput
-from spaseq.runtime import local
+from spaseq.stages import unit_stages
 from spaseq.stages.unit_sequence import UnitSequence
 from tests.language.test_tables import RUNTIMES
 from tests.thresholds import Force
@@ -232,7 +232,7 @@ def test_stage_2_is_made_only_if_each_step_has_a_solution(
             made.append(self)
             super().__init__(*given)
 
-    monkeypatch.setattr(local, "UnitSequence", Noted)
+    monkeypatch.setattr(unit_stages, "UnitSequence", Noted)
     queries = [
         f"""PREFIX : <http://e/> SELECT ?x WITHIN 10 SECONDS PARTITION BY (?x)
         FROM STREAM S <http://e/s> WHERE {{ SEQ(A; B) DEFINE GPM A ON S {{ ?x :a "{i}" }}

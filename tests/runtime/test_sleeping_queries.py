@@ -14,8 +14,8 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.inputs.stream_options import warn
 from spaseq.runtime.pushed import PushedQueries
-from spaseq.runtime.unit_stages import StageFactory
 from spaseq.stages.unit_sequence import UnitSequence
+from spaseq.stages.unit_stages import StageFactory
 
 SILENT = """PREFIX : <http://e/>
 {head} WITHIN {seconds} SECONDS FROM STREAM S <http://e/s>

@@ -8,37 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from heapq import heappop, heappush
-from itertools import chain, pairwise
+from itertools import pairwise
 
-from spaseq.algebra.answers import Answer, PartialAnswer
-from spaseq.automaton.run.waiting_limit import Excess
-from spaseq.errors import RunError, UsageError
-from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.kb.knowledge_versions import EARLIEST
-from spaseq.options import StageOptions
+from spaseq.algebra.answers import Answer
+from spaseq.errors import UsageError
 from spaseq.plan.changing_graphs import connected
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
-from spaseq.rdf.inputs.stream_options import OnBad, warn
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
-from spaseq.stages.family_patterns import UnitPatterns
-from spaseq.stages.joint_patterns import JointPatterns
+from spaseq.stages.maintained_graphs import EventReader
 from spaseq.stages.query_units import QueryUnits
-from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 
 class RegisteredStream:
     """The answers of a CONSTRUCT query as events of the stream that it registers.
 
-    `counter` numbers the events of equal time.
+    `counter` numbers the events of equal time. `readers` are told by `give`.
     """
 
     def __init__(self, iri: str, counter: InstantCounter | None = None) -> None:
-        self._iri = iri
+        self.iri, self.readers = iri, list[EventReader]()
         self._counter = InstantCounter(ordered=True) if counter is None else counter
 
     def events(self, answers: Sequence[Answer]) -> EventBatch:
@@ -47,10 +39,23 @@ class RegisteredStream:
         from spaseq.algebra.graph_batch import GraphBatch
 
         if isinstance(answers, ChangeBatch):
-            return answers.events(self._iri, self._counter)
+            return answers.events(self.iri, self._counter)
         if isinstance(answers, GraphBatch):
-            return answers.batch(self._iri, self._counter)
-        return batch_from_events(self._iri, [_event(a) for a in answers], self._counter)
+            return answers.batch(self.iri, self._counter)
+        return batch_from_events(self.iri, [_event(a) for a in answers], self._counter)
+
+    def give(self, answers: Sequence[Answer]) -> None:
+        """Let the readers match the next answers."""
+        if answers and self.readers:
+            events = self.events(answers)
+            for reader in self.readers:
+                reader.push(reader.match_batch(events))
+
+
+def stream_of(plan: QueryPlan, counter: InstantCounter | None = None) -> RegisteredStream | None:
+    """What a query's answers are events of: a stream that it registers, or a graph's changes."""
+    iri = plan.identity.register
+    return None if iri is None else RegisteredStream(iri, counter)
 
 
 def _event(answer: Answer) -> tuple[int, str | None, Sequence[Triple]]:
@@ -233,132 +238,3 @@ def _group(units: QueryUnits, numbers: Sequence[int]) -> QueryGroup:
     made = {plan.identity.register for plan in plans}
     read = dict.fromkeys(iri for plan in plans for iri in plan.inputs.streams)
     return QueryGroup(tuple(numbers), tuple(iri for iri in read if iri not in made))
-
-
-class GroupStage:
-    """The sequence stages of a group's units; the answers of one are events for the next.
-
-    `push` takes solutions over the group's `streams`. Solutions over registered streams are made
-    here.
-
-    Args:
-        units: of all queries of the run.
-        group: the group.
-        knowledge: the knowledge base for graph patterns over registered streams.
-        options: of each stage.
-        on_bad: called for each event that lacks an endpoint's answer or exceeds a limit.
-    """
-
-    def __init__(
-        self,
-        units: QueryUnits,
-        group: QueryGroup,
-        knowledge: KnowledgeBase,
-        options: StageOptions = StageOptions(),
-        on_bad: OnBad = warn,
-    ) -> None:
-        self.group, self._units = group, units
-        plans = units.plans
-        self.plans = {n: plans[n] for n in group.members}
-        self._stages = {n: units.sequence(n, options, knowledge, on_bad) for n in self.plans}
-        readers: dict[str, list[int]] = {}
-        for number, plan in self.plans.items():
-            for iri in plan.inputs.streams:
-                readers.setdefault(iri, []).append(number)
-        self._readers = {
-            n: readers[plan.identity.register]
-            for n, plan in self.plans.items()
-            if plan.identity.register is not None and plan.identity.register in readers
-        }
-        fed = {reader for numbers in self._readers.values() for reader in numbers}
-        self._fed, self._on_bad, self._limits = tuple(fed), on_bad, options.limits
-        self._matchers = self._matchers_with(knowledge)
-
-    def _matchers_with(self, knowledge: KnowledgeBase) -> dict[int, UnitPatterns]:
-        given = knowledge, self._on_bad, self._limits, JointPatterns()
-        return {n: self._units.patterns(n, *given) for n in self._fed}
-
-    @property
-    def reads_knowledge(self) -> bool:
-        """Whether this stage, and not only stage 1, reads graphs of the knowledge base."""
-        correlated = (
-            n
-            for n, plan in self.plans.items()
-            if plan.inputs.windows or any(g.correlation for g in plan.patterns.gpms)
-        )
-        changing = (n for n, plan in self.plans.items() if plan.changing is not None)
-        return any(self.plans[n].inputs.kbs for n in (*correlated, *changing, *self._fed))
-
-    def use(self, knowledge: KnowledgeBase) -> None:
-        """Evaluate with this knowledge base from now on; partial matches stay."""
-        for sequence in self._stages.values():
-            sequence.use_values(((EARLIEST, knowledge),))
-        self._matchers = self._matchers_with(knowledge)
-
-    def push(self, unit: int, rows: SolutionBatch) -> None:
-        """Take solutions of a unit, in any order."""
-        self._stages[unit].push(rows)
-
-    def advance(self, marks: Mapping[str, int]) -> list[tuple[int, Sequence[Answer]]]:
-        """The answers that the watermarks make final, by query.
-
-        Args:
-            marks: by stream IRI the time (ms) at or before which no event follows.
-        """
-        marks, reached = dict(marks), dict[str, int]()
-        certain: list[tuple[int, Sequence[Answer]]] = []
-        for number, plan in self.plans.items():
-            answers: Sequence[Answer] = ()
-            watermark = min(marks[iri] for iri in plan.inputs.streams)
-            for query, pieces in self._stages[number].advance(watermark).items():
-                answers = [*chain.from_iterable(pieces)]
-                if plan.maintained is None:
-                    certain.append((query, answers))
-            made = plan.identity.register
-            if made is not None:  # several queries may maintain one graph
-                marks[made] = min(watermark, reached.get(made, watermark))
-                reached[made] = marks[made]
-            if number in self._readers and answers:  # no family makes a stream
-                events = RegisteredStream(plan.identity.register or "").events(answers)
-                for reader in self._readers[number]:
-                    self._stages[reader].push(self._matchers[reader].match(events))
-        return certain
-
-    def partials(self) -> list[tuple[int, list[PartialAnswer]]]:
-        """Each query's partial matches whose windows have closed since the last call."""
-        return [(number, stage.partials()) for number, stage in self._stages.items()]
-
-    @property
-    def suppressed(self) -> int:
-        """How many answers the limit has left out so far."""
-        return sum(stage.suppressed for stage in self._stages.values())
-
-    @property
-    def muted(self) -> dict[str, int]:
-        """By the title of a query: the number of answers that MUTE has left out so far."""
-        return {title: n for stage in self._stages.values() for title, n in stage.muted.items()}
-
-    def exceeded(self) -> dict[int, Excess]:
-        """Where queries have had too many partial matches, by the query."""
-        by_stage = (stage.exceeded() for stage in self._stages.values())
-        return {query: excess for some in by_stage for query, excess in some.items()}
-
-    def live_runs(self) -> dict[int, int]:
-        """The number of waiting partial matches, by unit."""
-        return {number: stage.live_runs() for number, stage in self._stages.items()}
-
-    def snapshot(self) -> bytes:
-        """The state as bytes; a unit that is alone has its stage's snapshot."""
-        parts = [stage.snapshot() for stage in self._stages.values()]
-        return parts[0] if len(parts) == 1 else dump_plain(parts)
-
-    def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot of the same queries; RunError as from `SequenceStage.restore`."""
-        try:
-            parts = [snapshot] if len(self._stages) == 1 else load_plain(snapshot)
-            pairs = [*zip(self._stages.values(), parts, strict=True)]
-        except BROKEN as error:
-            names = ", ".join(plan.identity.name for plan in self.plans.values())
-            raise RunError(f"the state of {names} is damaged: {error}") from error
-        for stage, part in pairs:
-            stage.restore(part)

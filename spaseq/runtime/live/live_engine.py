@@ -39,7 +39,7 @@ from spaseq.runtime.live.partition_clocks import PartitionClocks
 from spaseq.runtime.live.stream_events import StreamEvents, arrival_times
 from spaseq.runtime.pushed import Found, PushedQueries, PushedState, Tolerated
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit
-from spaseq.runtime.unit_stages import StageFactory
+from spaseq.stages.unit_stages import StageFactory
 
 _NEVER = -(2**63) + 1
 

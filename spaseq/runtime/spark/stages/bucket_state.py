@@ -29,7 +29,8 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
-from spaseq.runtime.job.chaining import GroupStage, QueryGroup, QueryGroups
+from spaseq.runtime.group_stage import GroupStage
+from spaseq.runtime.job.chaining import QueryGroup, QueryGroups
 from spaseq.runtime.job.job import ProcessCounts, Stats
 from spaseq.runtime.job.state_limits import check_size, too_many_waiting
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT, SIDE, SideRows, answer_rows, partial_rows

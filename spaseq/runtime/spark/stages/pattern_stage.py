@@ -28,8 +28,8 @@ from spaseq.runtime.spark.rows.bucket_runs import Packer
 from spaseq.runtime.spark.rows.stage_rows import END, EXTENT, NO_SPLIT, PACKS, TaskReport, rows
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.sources.base import Source
-from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.query_units import QueryUnits
+from spaseq.stages.unit_stages import StageFactory
 
 _PROGRESS_SECONDS = 0.5
 
@@ -49,9 +49,8 @@ class Solver:
         make_room_for_any()
         kb = knowledge.open()
         readers = [i for i, plan in units.plans.items() if iri in plan.inputs.streams]
-        self._joint = JointPatterns()
-        given = kb, on_bad, limits, self._joint
-        self._matchers = [(i, units.patterns(i, *given)) for i in readers]
+        self._how = StageFactory(kb, StageOptions(limits=limits), on_bad)
+        self._matchers = [(i, self._how.patterns(units.unit_plan(i))) for i in readers]
         self._units, self._stats = units, stats
 
     def solve(self, events: Iterator[EventBatch]) -> Iterator[tuple[int, SolutionBatch]]:
@@ -64,7 +63,7 @@ class Solver:
             index = VerticalPartition(batch)  # which all queries share
             start = time.perf_counter()
             with collection_paused():
-                idle = self._joint.idle(index)
+                idle = self._how.idle(index)
             self._stats.add("graph patterns", time.perf_counter() - start)
             for unit, matcher in self._matchers:
                 if matcher in idle:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq import thresholds
+from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -48,7 +49,8 @@ from spaseq.stages.held_answers import HeldAnswers
 from spaseq.stages.hopeless_rows import leave_out_hopeless
 from spaseq.stages.query_units import QueryUnits
 from spaseq.stages.sorting import RowSorter
-from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
+from spaseq.stages.unit_sequence import FoundAnswers
+from spaseq.stages.unit_stages import StageFactory, UnitStage
 
 Ties: TypeAlias = EarlierTies | OtherTies
 
@@ -69,7 +71,7 @@ class _Group:
 
     unit: int
     bucket: int
-    stage: UnitSequence
+    stage: UnitStage
     held: HeldAnswers | None
     waiting: RowSorter | None
     rows: int = 0  # since the last advance
@@ -161,8 +163,9 @@ class SequenceTask:
         if group is None or (group.unit, group.bucket) != (unit, bucket):
             yield from self.close()
             make_room_for_any()
-            knowledge = self.knowledge.open() if self.knowledge is not None else None
-            stage = self.units.sequence(unit, self.options, knowledge, self.on_bad)
+            known = self.knowledge.open() if self.knowledge else KnowledgeBase.empty()
+            how = StageFactory(known, self.options, self.on_bad)
+            stage = how.sequence(self.units.unit_plan(unit))
             held_answers = HeldAnswers() if unit in self.units.families else None
             waiting = RowSorter(self._columns[unit])
             group = self._group = _Group(unit, bucket, stage, held_answers, waiting)

@@ -21,12 +21,9 @@ from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import UsageError
-from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge_versions import EARLIEST, Values
 from spaseq.plan.families import Family, UnitPlan
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.binding import asks_endpoints
 from spaseq.runtime.pushed_units import PushedUnit
 from spaseq.runtime.spark.rows.stage_rows import buckets, merged
@@ -40,10 +37,10 @@ from spaseq.runtime.spark.stages.standing_messages import (
 )
 from spaseq.runtime.spark.stages.standing_tasks import packed
 from spaseq.runtime.spark.standing.stage_jobs import StageJobs
-from spaseq.runtime.unit_stages import MatchingStage, Rows, StageFactory, UnitStage
 from spaseq.stages.query_units import split_key
 from spaseq.stages.sequence import EVER
 from spaseq.stages.unit_sequence import EMPTY_STATE, FoundAnswers
+from spaseq.stages.unit_stages import LazyPatterns, MatchingStage, Rows, StageFactory, UnitStage
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +86,7 @@ class SparkStageFactory(StageFactory):
         self.jobs.begin(due)
 
 
-class RemotePatterns:
+class RemotePatterns(LazyPatterns):
     """Stage 1 of a query, or of members of a family.
 
     Workers match the events of streams. The events of registered streams, which are answers, are
@@ -97,14 +94,8 @@ class RemotePatterns:
     """
 
     def __init__(self, number: int, local: Callable[[], MatchingStage]) -> None:
-        self.number, self._make = number, local
-        self._local: MatchingStage | None = None
-
-    def match(self, events: EventBatch, index: VerticalPartition | None = None) -> SolutionBatch:
-        """The solutions of a batch's events."""
-        if self._local is None:
-            self._local = self._make()
-        return self._local.match(events, index)
+        super().__init__(local)
+        self.number = number
 
 
 class _Part:

@@ -1,8 +1,8 @@
-"""The stages of units of queries over pushed events, and what makes them for a run."""
+"""The stages of units of queries, and what makes them for a run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -16,6 +16,7 @@ from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import KnowledgeVersions, Values
+from spaseq.measures import Measures
 from spaseq.options import StageOptions
 from spaseq.plan.families import Family, UnitPlan
 from spaseq.plan.query_plan import QueryPlan
@@ -85,11 +86,15 @@ class UnitStage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StageFactory:
-    """What the stages of all queries have in common; it makes them, to run in this process."""
+    """What the stages of all queries have in common; it makes them, to run in this process.
+
+    `measures` are of the graph patterns of queries by themselves.
+    """
 
     knowledge: KnowledgeBase
     options: StageOptions
     on_bad: OnBad
+    measures: Measures | None = field(default=None, kw_only=True)
     joint: JointPatterns = field(default_factory=JointPatterns, init=False, compare=False)
     versions: KnowledgeVersions = field(init=False, compare=False)
 
@@ -110,7 +115,7 @@ class StageFactory:
         With `before`, which was that until graphs changed, as far as possible with the same stages.
         """
         known = {id(stage.knowledge): stage for stage in _stages_of(before)}
-        how = self.on_bad, self.options.limits, self.joint
+        how = self.on_bad, self.options.limits, self.joint, self.measures
         stages = [
             (since, known.get(id(value)) or patterns_of(unit, value, *how))
             for since, value in self.versions.of(unit.plan.inputs.kbs)
@@ -137,6 +142,19 @@ def _stages_of(stage: MatchingStage | None) -> Sequence[UnitPatterns]:
     """The stages of single values of the graphs."""
     stages = [each for _, each in stage.stages] if isinstance(stage, TimedPatterns) else [stage]
     return [each for each in stages if isinstance(each, PatternStage | FamilyPatterns)]
+
+
+class LazyPatterns:
+    """Stage 1 of a unit, which `make` gives for the first events."""
+
+    def __init__(self, make: Callable[[], MatchingStage]) -> None:
+        self._make, self._made = make, list[MatchingStage]()
+
+    def match(self, events: EventBatch, index: VerticalPartition | None = None) -> SolutionBatch:
+        """The solutions of a batch's events."""
+        if not self._made:
+            self._made.append(self._make())
+        return self._made[0].match(events, index)
 
 
 # Stage 1 of a unit while its graphs have several values: each event is matched with its own
