@@ -18,6 +18,7 @@ import sys
 import tempfile
 from functools import cache
 from hashlib import blake2b
+from importlib.metadata import version
 from pathlib import Path
 
 from spaseq.compiled import mode
@@ -41,6 +42,12 @@ def has_kernels() -> bool:
         return next(Path(choose_cache_directory()).glob("*/*.nbi"), None) is not None
     except OSError:
         return False
+
+
+def all_compiled() -> Path:
+    """The file that says that all kernels have been compiled, by this Python and numba."""
+    known = sources_digest(), sys.implementation.cache_tag, version("numba")
+    return Path(choose_cache_directory()) / "-".join(("all", *known))
 
 
 def cache_directory() -> Path:

@@ -8,11 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
 
-from spaseq.compiled.cache import has_kernels
+from spaseq.compiled.cache import all_compiled, has_kernels
 from spaseq.compiled.known_functions import KERNELS
 from spaseq.records import record
 
@@ -51,7 +51,15 @@ def warm(report: Callable[[Warmed], None] | None = None) -> list[Warmed]:
         done.append(warmed)
         if report is not None:
             report(warmed)
+    with suppress(OSError):
+        all_compiled().touch()
     return done
+
+
+def compile_all() -> None:
+    """Compile every kernel, unless that was done before, so that other processes load them."""
+    if not all_compiled().exists():
+        warm()
 
 
 def _all_warmed() -> Iterator[Warmed]:

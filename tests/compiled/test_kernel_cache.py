@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -327,3 +328,39 @@ def test_kernels_that_were_compiled_elsewhere_are_used(tmp_path: Path) -> None:
         )
         said.append(run.stdout.strip())
     assert said == ["0 1", "1 0"]
+
+
+def test_what_has_been_compiled_before_is_not_loaded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    calls = []
+
+    def warmed() -> Iterator[warming.Warmed]:
+        assert not cache.all_compiled().exists()
+        calls.append(1)
+        yield warming.Warmed("one", 0.1)
+
+    monkeypatch.setattr(warming, "_all_warmed", warmed)
+    warming.compile_all()
+    warming.compile_all()
+    assert len(calls) == 1
+    monkeypatch.setattr(cache, "sources_digest", lambda: "other")
+    warming.compile_all()
+    assert len(calls) == 2
+
+
+def test_a_failed_compilation_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+
+    def failing() -> Iterator[warming.Warmed]:
+        yield warming.Warmed("one", 0.1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(warming, "_all_warmed", failing)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            warming.compile_all()
+    assert not cache.all_compiled().exists()

@@ -6,5 +6,8 @@ SHIPPED = "SPASEQ_SHIPPED"
 KERNELS_NAME = "compiled_kernels"
 """The directory of compiled kernels within the shipped package."""
 
-SMALL = "SPASEQ_SMALL_TASKS"
-"""The environment variable of workers for little input: they load neither kernels nor pandas."""
+FILE_TASKS = "SPASEQ_FILE_TASKS"
+"""The environment variable of workers that run `FileTasks`, with the mode of their kernels.
+
+They load no pandas, and kernels that do not read text when they call them.
+"""

@@ -1,8 +1,9 @@
 """The process from which Spark forks its Python workers, with the package and its kernels loaded.
 
 Without it every worker takes a second to import numpy, pandas, Arrow and this package and to load
-the kernels. The daemon also freezes what is loaded: a worker collects garbage after each task, and
-a look at some hundred thousand permanent objects takes as long as the task itself.
+the kernels. Workers of `FileTasks` have those that read text; they load the few others that they
+call themselves, at the same time. The daemon also freezes what is loaded: a worker collects garbage
+after each task, and a look at some hundred thousand permanent objects takes as long as the task.
 
 On a cluster the package may come with the application, in a directory that lasts as long as the
 executor. The daemon then copies the package to a lasting directory and starts from there, so that
@@ -21,7 +22,8 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-from spaseq.runtime.spark.session import KERNELS_NAME, SHIPPED, SMALL
+from spaseq.compiled.mode import INTERPRETED
+from spaseq.runtime.spark.session import FILE_TASKS, KERNELS_NAME, SHIPPED
 from spaseq.storage.private_directories import check_private, private_directory
 
 _STAGES = tuple(
@@ -83,11 +85,13 @@ if __name__ == "__main__":
 
     from spaseq.compiled.cache import has_kernels
 
-    if SMALL in os.environ:
+    if FILE_TASKS in os.environ:
         from spaseq.startup import keep_arrow_from_pandas
 
         keep_arrow_from_pandas()
         import_module("spaseq.runtime.spark.stages.file_tasks")
+        if os.environ[FILE_TASKS] != INTERPRETED:
+            list(import_module("spaseq.rdf.warm_up").steps())
     else:
         if has_kernels():
             from spaseq.compiled.warming import warm

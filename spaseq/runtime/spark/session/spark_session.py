@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import importlib
-import importlib.util
 import os
 import re
 import shutil
@@ -22,7 +20,7 @@ from typing import IO, Any
 
 from spaseq.compiled.cache import user_cache
 from spaseq.compiled.mode import interpreted
-from spaseq.compiled.warming import compiled
+from spaseq.compiled.warming import compile_all, compiled
 from spaseq.errors import RunError, SpaseqError
 from spaseq.records import record
 from spaseq.runtime.spark.session import KERNELS_NAME, SHIPPED
@@ -436,12 +434,4 @@ def package_roots() -> list[str]:
 def warm_kernels() -> None:
     """Compile the kernels, so that workers need not compile them, unless they are interpreted."""
     if not interpreted():
-        _warm()
-
-
-@cache
-def _warm() -> None:
-    """Compile the kernels, once in this process."""
-    name = "spaseq.compiled.warming"
-    if importlib.util.find_spec(name) is not None:
-        importlib.import_module(name).warm()
+        compile_all()

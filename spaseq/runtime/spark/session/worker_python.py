@@ -22,9 +22,9 @@ from importlib import import_module
 from threading import RLock, Thread
 from typing import Any, TypeAlias
 
-from spaseq.compiled.mode import interpreted
+from spaseq.compiled import mode
 from spaseq.errors import UsageError
-from spaseq.runtime.spark.session import SMALL
+from spaseq.runtime.spark.session import FILE_TASKS
 from spaseq.runtime.spark.session.failures import cause
 from spaseq.runtime.spark.session.spark_session import DAEMON, package_roots
 
@@ -189,8 +189,8 @@ processors. Spark shares workers among functions with equal variables."""
 
 
 def task_variables() -> dict[str, str]:
-    """Variables of workers of RDDs, by what this process expects of its input."""
-    return {**LIKE_DATAFRAMES, **({SMALL: "1"} if interpreted() else {})}
+    """Variables of workers that run `FileTasks`, by what this process expects of its input."""
+    return {**LIKE_DATAFRAMES, FILE_TASKS: mode.current().name}
 
 
 @contextmanager

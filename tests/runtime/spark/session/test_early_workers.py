@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -13,9 +14,12 @@ import pytest
 from spaseq.runtime.spark.session.worker_python import (
     LIKE_DATAFRAMES,
     start_workers,
+    task_variables,
     worker_python,
     worker_variables,
 )
+
+FILE_STAGE = "spaseq.runtime.spark.stages.file_tasks"
 
 
 def parents(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -37,6 +41,23 @@ def test_workers_of_rdds_and_of_dataframes_have_one_parent(
             tasks = context.parallelize([0], 1).map(lambda _: os.getppid())
             assert tasks.id() >= 0
     assert tasks.collect() == [row.parent for row in frame.collect()]
+
+
+@pytest.mark.spark
+def test_workers_of_file_tasks_load_no_pandas_and_few_kernels(spark: Any) -> None:
+    def loaded(_: int) -> tuple[set[str], set[str]]:
+        kernels = sys.modules["spaseq.compiled.known_functions"].KERNELS
+        ready = {kernel.__module__ for kernel in kernels if kernel._compiled is not None}
+        return {"pandas", FILE_STAGE} & {*sys.modules}, ready
+
+    context = spark.sparkContext
+    with worker_python(spark), worker_variables(context, task_variables()):
+        tasks = context.parallelize([0], 1).map(loaded)
+        assert tasks.id() >= 0
+    ((modules, kernels),) = tasks.collect()
+    assert modules == {FILE_STAGE}
+    assert "spaseq.rdf.kernels.tokenizer" in kernels
+    assert all(name.startswith("spaseq.rdf.") for name in kernels)
 
 
 def test_variables_hold_within_the_context_only() -> None:
