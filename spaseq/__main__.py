@@ -1,11 +1,13 @@
 """`python -m spaseq`, and the script `spaseq`."""
 
 from spaseq.early_signals import end_at_signals
+from spaseq.startup import keep_blas_from_threads
 
 
 def program() -> None:
     """Run the command line of this process, which signals may end from here on."""
     end_at_signals()
+    keep_blas_from_threads()
     from spaseq.cli import program as whole
 
     whole()

@@ -1,7 +1,8 @@
-"""Keeps libraries that a short run does not need from being imported."""
+"""Keeps what a short run does not need from being imported or started."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -30,3 +31,12 @@ def keep_arrow_from_pandas() -> None:
         pyarrow.array([""]).to_numpy(zero_copy_only=False)
     finally:
         sys.meta_path.remove(finder)
+
+
+def keep_blas_from_threads() -> None:
+    """Let numpy, which is not imported yet, start no threads for linear algebra.
+
+    They take processor time as soon as they start, here and in Spark's workers. This package uses
+    none of them. The user's own number stays.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

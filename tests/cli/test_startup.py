@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,25 @@ def test_no_heavy_library() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith('{"query":')
+
+
+@pytest.mark.parametrize(("given", "threads"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
+def test_a_command_starts_no_threads_for_linear_algebra(
+    given: dict[str, str], threads: str
+) -> None:
+    code = """
+import atexit, os, sys
+from spaseq.__main__ import program
+assert "numpy" not in sys.modules
+atexit.register(lambda: print("threads:", os.environ["OPENBLAS_NUM_THREADS"]))
+sys.argv = ["spaseq", "--version"]
+program()
+"""
+    others = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=others | given, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.rpartition("threads:")[2].strip() == threads
 
 
 HEAVY = ("numba", "numpy", "pandas", "pyarrow", "pyspark", "rdflib")
