@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -42,22 +42,13 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
+from spaseq.stages.query_units import EventReader
 from spaseq.stages.timed_graphs import CodedRows, PlacedChanges, TimedGraph
 
 MaintainedState: TypeAlias = "tuple[int, int | None, list[Triple] | None, list[Any]]"
 """How many changes there were, the time (ms) of the last, the triples; then the changes since."""
 
 _COLUMNS = SolutionColumns(HANDED_ON, ())
-
-
-class EventReader(Protocol):
-    """What reads the events of a registered stream, or the changes of a graph."""
-
-    def match_batch(self, events: EventBatch) -> SolutionBatch:
-        """The solutions of many events."""
-
-    def push(self, rows: SolutionBatch) -> None:
-        """Take solutions."""
 
 
 @record

@@ -7,11 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.families import Family, UnitPlan, families_of
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.records import record
+
+
+class EventReader(Protocol):
+    """What reads the events of a registered stream, or the changes of a graph."""
+
+    def match_batch(self, events: EventBatch) -> SolutionBatch:
+        """The solutions of many events."""
+
+    def push(self, rows: SolutionBatch) -> None:
+        """Take solutions."""
 
 
 @record

@@ -19,8 +19,7 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
-from spaseq.stages.maintained_graphs import EventReader
-from spaseq.stages.query_units import QueryUnits
+from spaseq.stages.query_units import EventReader, QueryUnits
 
 
 class RegisteredStream:

@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.chaining import RegisteredStream
-from spaseq.stages.maintained_graphs import EventReader
+from spaseq.stages.query_units import EventReader
 
 
 class UnitNode(EventReader, Protocol):
