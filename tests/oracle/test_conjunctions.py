@@ -195,6 +195,10 @@ AT_ONE_INSTANT = [
     ("((A AND B; C) & D)", "BCD"),
     ("(A; B*; C & D & E)", "BCD"),
     ("(A; D!; B & C & E)", "BC"),
+    ("(A; B & C; D)", "B"),
+    ("(A; B AND C; D)", "B"),
+    ("((A; B & C; D) & E)", "BE"),
+    ("A; (B; C & D; E)", "C"),
 ]
 """Sequences whose matches take several solutions of one instant, most of them behind `;`."""
 

@@ -28,7 +28,8 @@ OUTER = View("outer")
 class GreedyExit:
     """An edge leaves a greedy loop that could have gone on, perhaps before its first repetition.
 
-    The number is negative if an operand of `&` or AND waits for a step behind `;` instead.
+    The number is negative if an operand of `&` or AND waits for a step behind `;` instead. `first`
+    then says that this step is taken at the instant at which the edge is followed.
     """
 
     repeat: int
@@ -38,6 +39,11 @@ class GreedyExit:
     def forestalls(self) -> bool:
         """Whether a step behind `;` is passed over, and no loop is left."""
         return self.repeat < 0
+
+    @property
+    def only_before(self) -> bool:
+        """Whether that step may match at the instant at which the edge is followed."""
+        return self.forestalls and self.first
 
 
 @record

@@ -305,12 +305,12 @@ class Product:
             if apart and len(streams[0] | streams[1]) == 1:
                 return
         left, right = self._taken(at, 0, one), self._taken(at, 1, other)
-        if one.kind == other.kind == ";":
-            raise NotOrdered("both operands of {} have a `;`")
         kind = min(one.kind, other.kind, key=_KINDS.index)
-        taken = (*right, *left) if kind == ";" == other.kind else (*left, *right)
-        places = OperandPlace(one.target), OperandPlace(other.target)
-        yield _Move(taken, kind, places, (*one.exits, *other.exits), apart=apart)
+        taken = (*right, *left) if one.kind != kind == ";" else (*left, *right)
+        places, exits = (OperandPlace(one.target), OperandPlace(other.target)), one.exits
+        if one.kind == kind == ";":
+            exits += self._forestalled((1, at.places[1].state, other), only_before=True)
+        yield _Move(taken, kind, places, (*exits, *other.exits), apart=apart)
 
     def _taken(self, at: _At, operand: int, way: OperandWay) -> tuple[_Taken, ...]:
         source = at.places[operand].state
@@ -352,7 +352,8 @@ class Product:
         if move.passed is not None:
             operand, _, way = move.passed
             self._check_competing(at, operand, way)
-            exits += (*way.exits, *self._forestalled(move.passed))
+            exits += (*(replace(left, first=False) for left in way.exits),)
+            exits += self._forestalled(move.passed)
         actions = move.actions
         join = None if at == self._at else self._join(move)
         edges, begins = list[Edge](), (self._bracket,) if at == self._at else ()
@@ -404,10 +405,13 @@ class Product:
         """The operator before a move that is not the first one."""
         return SequenceOperator(move.kind, 0 if self._kind == "&" else None)
 
-    def _forestalled(self, passed: tuple[int, int, OperandWay]) -> tuple[GreedyExit, ...]:
+    def _forestalled(
+        self, passed: tuple[int, int, OperandWay], only_before: bool = False
+    ) -> tuple[GreedyExit, ...]:
         """The exit of an operand that waits behind `;`: its next step must not match before.
 
-        FILTERs of other steps do not choose what comes next.
+        `only_before`: it is taken at the same instant. FILTERs of other steps do not choose what
+        comes next.
         """
         operand, source, way = passed
         if way.kind != ";":
@@ -422,7 +426,9 @@ class Product:
             ends = State("start", (edge,), ()), State("end", (), (Acceptance((), ()),))
             self._exits[passed] = left = GreedyExit(number, False)
             self._further[left] = Automaton(number, 0, ends)
-        return (self._exits[passed],)
+        left = replace(self._exits[passed], first=only_before)
+        self._further[left] = self._further[self._exits[passed]]
+        return (left,)
 
     def _number(self, at: _At) -> int:
         if at not in self._numbers:

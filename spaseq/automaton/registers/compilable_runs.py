@@ -232,6 +232,9 @@ class _Testing:
             return None
         if moved and edge.join is not None and edge.join.kind == ";":
             kills.append((take.gpm, tests))
+        for left in edge.exits:
+            if left.only_before:
+                kills += [(stop.gpm, stop.tests) for stop in self._goes_on(source, left)]
         for number in edge.negations:
             if number in self._inner:
                 continue
@@ -411,7 +414,8 @@ class _Testing:
                 if tests is not None:
                     yield Stop(negated.gpm, tests)
         for left in edge.exits:
-            yield from self._goes_on(source, left)
+            if not left.only_before:
+                yield from self._goes_on(source, left)
 
     def _closings(self) -> Iterator[TestedClosing]:
         """The ways to accept that wait for the close of the window."""

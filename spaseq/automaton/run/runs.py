@@ -133,7 +133,7 @@ class LeftLoop:
     @property
     def end(self) -> Instant | None:
         """The first instant that does not count."""
-        return _next(self.before)
+        return self.before if self.exit.only_before else _next(self.before)
 
 
 Duty: TypeAlias = Obligation | LeftLoop

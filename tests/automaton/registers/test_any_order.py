@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -251,17 +252,40 @@ def test_candidates_are_compared_after_all_solutions_of_an_instant(
 
     Answers are the letters with the places of their instants.
     """
-    sequence, given = "A; (B: C & D)", list[Event]()
     gpms, _ = letters("", "ABCD")
     gpms["D"] += " FILTER(SUBSTR(?d, 2) = SUBSTR(?b, 2))"
-    for k, instant in enumerate(letters_of_instants.split()):
-        for word in instant.split("+"):
-            name, own = word[0].upper(), letters(word, "ABCD")[1][0]
-            given.append(Event(0, k, int(name == "D"), own.solutions))
+    for found in at_instants("A; (B: C & D)", gpms, letters_of_instants):
+        assert found == answers
+
+
+def at_instants(sequence: str, gpms: dict[str, str], instants: str) -> Iterator[list[str]]:
+    """The answers of each evaluator; events of one instant are on several streams."""
+    given = [
+        Event(0, k, stream, letters(word, "ABCD")[1][0].solutions)
+        for k, instant in enumerate(instants.split())
+        for stream, word in enumerate(instant.split("+"))
+    ]
     for plan in plans(query(sequence, gpms, "8 SECONDS")):
-        found = run(plan, given)[0]
-        shown = [" ".join(f"{item.gpm.lower()}{item.k}" for item in a.trace) for a in found]
-        assert shown == answers
+        answers, _ = run(plan, given)
+        yield [" ".join(f"{item.gpm.lower()}{item.k}" for item in a.trace) for a in answers]
+
+
+@pytest.mark.parametrize(
+    ("letters_of_instants", "answers"),
+    [
+        ("a+c b+d", ["a0 c0 b1 d1"]),
+        ("a+c b+d b+d", ["a0 c0 b1 d1"]),
+        ("a+c d b+d", ["a0 c0 d1 b2"]),
+        ("a+c b b+d", ["a0 c0 b1 d2"]),
+        ("c+a d+b", ["a0 c0 b1 d1"]),
+    ],
+)
+def test_both_operands_may_wait_behind_semicolons(
+    letters_of_instants: str, answers: list[str]
+) -> None:
+    gpms, _ = letters("", "ABCD")
+    for found in at_instants("(A; B & C; D)", gpms, letters_of_instants):
+        assert found == answers
 
 
 @pytest.mark.parametrize("restart", [40, 90])
