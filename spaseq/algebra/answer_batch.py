@@ -1,16 +1,19 @@
-"""Answers of one SELECT query as columns."""
+"""Answers of one SELECT query as columns, and of several queries as one batch, of which each query
+has a part.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise, repeat
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from spaseq.algebra.answers import Answer, TraceItem
+from spaseq.collection_pause import collection_paused
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
@@ -24,6 +27,8 @@ Lists: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 
 _answer = partial(tuple.__new__, Answer)
 _item = partial(tuple.__new__, TraceItem)
+
+Made = TypeVar("Made")
 
 
 @record
@@ -275,3 +280,49 @@ class AnswerBatch(Sequence[Answer]):
             )
             lists.append(tuple([pair for pair in named_values if pair[1]]))
         return lists
+
+
+class SharedAnswers:
+    """A batch of answers; what a consumer makes of it is made once, for all queries."""
+
+    def __init__(self, batch: AnswerBatch) -> None:
+        self.batch = batch
+        self._made: dict[Callable[[AnswerBatch], Any], Any] = {}
+
+    def once(self, make: Callable[[AnswerBatch], Made]) -> Made:
+        """What a function makes of the batch."""
+        if make not in self._made:
+            self._made[make] = make(self.batch)
+        made: Made = self._made[make]
+        return made
+
+    @cached_property
+    def answers(self) -> list[Answer]:
+        """The answers one by one."""
+        with collection_paused():
+            return [*self.batch]
+
+
+class SharedPart(Sequence[Answer]):
+    """The answers of one query: `begin` to `end` of a batch, as a slice."""
+
+    def __init__(self, whole: SharedAnswers, begin: int, end: int) -> None:
+        self.whole, self.begin, self.end = whole, begin, end
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+    @overload
+    def __getitem__(self, index: int) -> Answer: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Answer]: ...
+
+    def __getitem__(self, index: int | slice) -> Answer | list[Answer]:
+        return self._own()[index]
+
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self._own())
+
+    def _own(self) -> list[Answer]:
+        return self.whole.answers[self.begin : self.end]

@@ -16,14 +16,14 @@ from spaseq.algebra.construct import (
     Template,
     constructed,
 )
-from spaseq.algebra.graph_changes import DELETED, INSERTED, wildcard
-from spaseq.algebra.nodes import PatternTerm, is_reserved
-from spaseq.algebra.template_columns import (
+from spaseq.algebra.graph_batch import (
     TripleColumns,
     are_allowed,
     column_of,
     event_batch,
 )
+from spaseq.algebra.graph_changes import DELETED, INSERTED, wildcard
+from spaseq.algebra.nodes import PatternTerm, is_reserved
 from spaseq.lang import ast
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.term_columns import (

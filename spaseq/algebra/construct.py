@@ -7,9 +7,9 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from spaseq.algebra.answers import Answer
+from spaseq.algebra.constants import TermReader, Terms, composed_text
 from spaseq.algebra.graph_changes import deletion, inner, insertion, wildcard
 from spaseq.algebra.nodes import PatternTerm, TriplePattern, is_reserved
-from spaseq.algebra.triple_terms import TermReader, Terms, composed_text
 from spaseq.lang import ast
 from spaseq.rdf.terms.term import Triple, is_rdf_term, kind_of
 from spaseq.rdf.terms.triple_terms import triple_term_text

@@ -1,18 +1,115 @@
-"""A GPM as algebra: a pattern over one event, and the FILTERs that look at earlier steps."""
+"""A GPM as algebra: a pattern over one event, and the FILTERs that look at earlier steps.
+
+*Correlated* GPMs can be evaluated only with the bindings of earlier steps. For most GPMs, joining
+with these bindings and testing FILTERs afterwards is the same as substituting the bindings. Where
+it is not, stage 1 evaluates only the core of the pattern, and hands on each event with a solution.
+Stage 2 evaluates the pattern when the sequence takes the event.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from spaseq.algebra import nodes as n
-from spaseq.algebra.correlation import AWAITED, Correlation, asks, correlate, why_correlated
-from spaseq.algebra.deferral import Deferred, lifted
+from spaseq.algebra.deferral import Deferred, core, lifted, sensitive
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.nodes import mapped
+from spaseq.algebra.nodes import expressions, mapped, with_expressions
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import certain, possible, visible
 from spaseq.lang import ast
-from spaseq.lang.variables import pattern_mentions
+from spaseq.lang.variables import (
+    exists_uses,
+    group_function_uses,
+    now_uses,
+    pattern_mentions,
+    prev_uses,
+    rewritten,
+    timestamp_uses,
+)
 from spaseq.records import record
+
+EVENT = n.RESERVED + "event"
+"""The variable that holds the event of a correlated GPM's solution, as a literal."""
+
+LookBack = ast.Prev | ast.Timestamp | ast.Aggregate | ast.Call
+
+
+@record
+class Correlation:
+    """How a GPM is evaluated when the sequence takes an event.
+
+    An event must match `core`, whatever the bindings. The values of the variables `reads` are
+    substituted. `parameters` are variables that stand for PREV, TIMESTAMP, NOW and aggregates.
+    """
+
+    core: n.Pattern
+    reads: tuple[str, ...]
+    parameters: tuple[tuple[str, ast.Expr], ...]
+    reason: str
+
+
+def why_correlated(pattern: n.Pattern, deferred: Deferred, elsewhere: frozenset[str]) -> str | None:
+    """Why a GPM cannot be evaluated on its event alone; None if it can.
+
+    `pattern` and `deferred` are the results of `lifted`; `elsewhere` are the variables that may
+    have a value before.
+    """
+    hidden = sorted(visible(sensitive(pattern)) & elsewhere)
+    if hidden:
+        return f"what matches depends on the value that an earlier step gives ?{hidden[0]}"
+    if next(_look_backs(pattern), None) is not None:
+        return "PREV, TIMESTAMP, NOW or an aggregate stands where it cannot be tested afterwards"
+    if any(exists_uses(expr) for expr in deferred):
+        return "EXISTS stands in one condition with bindings of earlier steps"
+    return None
+
+
+AWAITED = "SERVICE is asked only if a partial match awaits the event"
+
+
+def asks(pattern: n.Pattern) -> bool:
+    """Whether a pattern contains SERVICE outside of FILTERs."""
+    return isinstance(pattern, n.Service) or any(map(asks, n.children(pattern)))
+
+
+def correlate(
+    pattern: n.Pattern, variables: frozenset[str], reason: str
+) -> tuple[n.Pattern, Correlation]:
+    """The pattern with variables for PREV, TIMESTAMP, NOW and aggregates, and its correlation.
+
+    `variables` are all variables in the text of the GPM.
+    """
+    names: dict[LookBack, str] = {}
+
+    def named(node: ast.Node) -> ast.Node | None:
+        match node:
+            case ast.SubSelect():  # the aggregates of a sub-SELECT do not look back
+                return replace(rewritten(node, times), pattern=rewritten(node.pattern, named))
+            case ast.Prev() | ast.Timestamp() | ast.Aggregate() | ast.Call("NOW", ()):
+                return ast.Var(names.setdefault(node, n.parameter(len(names))))
+        return None
+
+    def times(node: ast.Node) -> ast.Node | None:
+        return None if isinstance(node, ast.Aggregate | ast.SubSelect) else named(node)
+
+    def change(node: n.Pattern) -> n.Pattern:
+        return with_expressions(mapped(node, change), lambda e: rewritten(e, named))
+
+    changed = change(pattern)
+    parameters = tuple((name, node) for node, name in names.items())
+    return changed, Correlation(core(changed), tuple(sorted(variables)), parameters, reason)
+
+
+def _look_backs(pattern: n.Pattern) -> Iterator[ast.Node]:
+    for expr in expressions(pattern):
+        yield from (*prev_uses(expr), *timestamp_uses(expr), *group_function_uses(expr))
+        yield from now_uses(expr)
+        for use in exists_uses(expr):
+            yield from _look_backs(translate_group(use.pattern))
+    for inner in n.children(pattern):
+        yield from _look_backs(inner)
 
 
 @record

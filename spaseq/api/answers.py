@@ -8,9 +8,8 @@ from html import escape
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING
 
-from spaseq.algebra.answer_batch import AnswerBatch
+from spaseq.algebra.answer_batch import AnswerBatch, SharedPart
 from spaseq.algebra.answers import Answer
-from spaseq.algebra.shared_answers import SharedPart
 from spaseq.api.match import Match
 from spaseq.collection_pause import collection_paused
 from spaseq.errors import UsageError

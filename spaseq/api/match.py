@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem
-from spaseq.algebra.window_extent import extent_of
+from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem, extent_of
 from spaseq.message_text import one_line
 from spaseq.rdf.terms.term import Term
 from spaseq.rdf.terms.times import format_time

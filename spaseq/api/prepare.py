@@ -27,7 +27,7 @@ from spaseq.runtime.job.chaining import reading_order
 from spaseq.sources.base import Source
 
 if TYPE_CHECKING:
-    from spaseq.kb.refresh import KbWatch
+    from spaseq.kb.watched_graphs import KbWatch
 
 
 _TRIPLE_BYTES = 200
@@ -184,7 +184,7 @@ def watch_knowledge(
     """Watches files that `load_knowledge` has just loaded; None without `kb_refresh`."""
     if not options.kb_refresh:
         return None
-    from spaseq.kb.refresh import KbWatch
+    from spaseq.kb.watched_graphs import KbWatch
 
     return KbWatch(_sources(kb), options.services, cache_at(options.kb_cache))
 

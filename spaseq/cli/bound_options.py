@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spaseq.cli.durations import SECONDS
 from spaseq.cli.option_groups import OptionGroup, PartOption, count
+from spaseq.cli.option_values import SECONDS
 from spaseq.limits import Limits
 from spaseq.options import ServiceOptions, StageOptions, StateLimits
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import click
 
 from spaseq.cli.bound_options import ENDPOINTS, LIMITS
-from spaseq.cli.durations import DURATION, INTERVAL
-from spaseq.cli.graph_versions import graph_dumps, kb_changes
 from spaseq.cli.option_groups import (
     FollowFlags,
     InputTexts,
@@ -17,6 +15,7 @@ from spaseq.cli.option_groups import (
     SideOptions,
     count,
 )
+from spaseq.cli.option_values import DURATION, INTERVAL, graph_dumps, kb_changes
 from spaseq.cli.queries import DISABLE, ENTAILMENT, FUNCTIONS, ONTOLOGY
 from spaseq.options import (
     RUNTIMES,

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from spaseq.api.prepare import StandingPlanner
 from spaseq.api.queries import check_queries
-from spaseq.cli.messages import tell
+from spaseq.cli.messages import ProgressLine, tell
 from spaseq.cli.option_groups import Chosen, InputTexts, OutputOptions, QuerySet
-from spaseq.cli.progress import ProgressLine
 from spaseq.cli.run_inputs import standing_streams
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.compile import Checked

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from spaseq.api.prepare import load_knowledge, watch_knowledge
 from spaseq.api.queries import plans_of
-from spaseq.cli.answer_file import answer_file
 from spaseq.cli.checked_options import (
     check_logged,
     check_output_place,
@@ -20,7 +19,7 @@ from spaseq.cli.checked_options import (
     given_outputs,
 )
 from spaseq.cli.formats import check_columns, check_format, columns_of
-from spaseq.cli.messages import tell
+from spaseq.cli.messages import ProgressLine, summary, tell
 from spaseq.cli.option_groups import (
     Chosen,
     InputTexts,
@@ -28,8 +27,7 @@ from spaseq.cli.option_groups import (
     QuerySet,
     SideOptions,
 )
-from spaseq.cli.output_files import STDOUT, check_outputs
-from spaseq.cli.progress import ProgressLine, summary
+from spaseq.cli.output_files import STDOUT, answer_file, check_outputs
 from spaseq.cli.queries import QueryOptions
 from spaseq.cli.run_inputs import given_inputs, kb_source, stream_sources, through_logs
 from spaseq.cli.side_outputs import SideOutputs
@@ -42,8 +40,8 @@ from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
 from spaseq.scratch import ScratchDirectory
 from spaseq.sinks import open_sink
+from spaseq.sinks.base import WriteBehind
 from spaseq.sinks.line_file import open_lines, standard_lines
-from spaseq.sinks.write_behind import WriteBehind
 from spaseq.sources.base import Source
 from spaseq.startup import keep_arrow_from_pandas
 

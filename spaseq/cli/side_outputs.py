@@ -19,8 +19,8 @@ from spaseq.rdf.events.graph_times import NO_TIME
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.job.job import LateEvent, Stats
 from spaseq.sinks.answer_json import partial_json
+from spaseq.sinks.jsonl import BadInputLines, LateEventLines
 from spaseq.sinks.line_file import open_lines
-from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
 _TURTLE = late_pattern(r"\s*(@prefix|@base|prefix\s|base\s)", re.IGNORECASE)
 _STRAY = late_pattern(r"\d+ triples? of the default graph that belongs? to no event")

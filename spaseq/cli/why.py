@@ -11,8 +11,8 @@ from spaseq.api.prepare import load_knowledge
 from spaseq.api.queries import check_queries, plans_of
 from spaseq.api.why import report_on
 from spaseq.cli.checked_options import why_options
-from spaseq.cli.durations import DURATION
 from spaseq.cli.option_groups import Chosen, InputTexts, grouped_command
+from spaseq.cli.option_values import DURATION
 from spaseq.cli.queries import QUERY_FILES, QueryOptions
 from spaseq.cli.run_inputs import kb_source, stream_sources
 from spaseq.cli.run_options import WHY_OPTIONS

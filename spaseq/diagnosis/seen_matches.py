@@ -6,8 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from spaseq.algebra.answers import Answer, Instant, TraceItem
-from spaseq.algebra.window_extent import extent_of
+from spaseq.algebra.answers import Answer, Instant, TraceItem, extent_of
 from spaseq.compiled.arrays import Indices
 from spaseq.diagnosis.nearest_terms import as_written, number
 from spaseq.diagnosis.observed import Observed

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spaseq.algebra.correlation import EVENT
+from spaseq.algebra.translate import EVENT
 from spaseq.gpm.graphs.window_partition import WindowPartition
 from spaseq.kb.knowledge_versions import Values
 from spaseq.limits import Limits

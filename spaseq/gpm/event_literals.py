@@ -7,7 +7,7 @@ from itertools import compress
 
 import numpy as np
 
-from spaseq.algebra.correlation import EVENT
+from spaseq.algebra.translate import EVENT
 from spaseq.gpm.evaluator import EventSolutions
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.rdf.columns.event_batch import EventBatch

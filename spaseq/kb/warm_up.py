@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spaseq.kb.dictionary import KbTerms
 from spaseq.kb.kernels.timed_triples import crowded, holding, intervals, numbered, stable_order
+from spaseq.kb.knowledge import KbTerms
 
 
 def steps() -> Iterator[str]:

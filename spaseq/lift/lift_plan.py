@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from spaseq.algebra.constants import constant_text
+from spaseq.algebra.constants import TermReader, Terms, constant_text
 from spaseq.algebra.nodes import PatternTerm
-from spaseq.algebra.triple_terms import TermReader, Terms
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
 from spaseq.lift.lift_nodes import LiftQuery, Unnest

@@ -7,9 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from spaseq.algebra.constants import constant_text
+from spaseq.algebra.constants import TermReader, constant_text
 from spaseq.algebra.nodes import PatternTerm, TriplePattern, is_reserved
-from spaseq.algebra.triple_terms import TermReader
 from spaseq.errors import Diagnostic, QueryText
 from spaseq.lang import ast
 from spaseq.lang.comparisons import kind_of

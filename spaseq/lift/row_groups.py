@@ -15,8 +15,7 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.constants import constant_text
-from spaseq.algebra.triple_terms import is_part
+from spaseq.algebra.constants import constant_text, is_part
 from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts, exists_uses

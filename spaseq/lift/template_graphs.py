@@ -8,8 +8,8 @@ from itertools import chain
 
 import numpy as np
 
+from spaseq.algebra.constants import Terms, composed_text
 from spaseq.algebra.nodes import PatternTerm, is_reserved
-from spaseq.algebra.triple_terms import Terms, composed_text
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.expr.compile import variables_of
 from spaseq.lang import ast

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spaseq.algebra.correlation import EVENT
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible, visible
-from spaseq.algebra.translate import GpmAlgebra, membership_pattern, split_gpm
+from spaseq.algebra.translate import EVENT, GpmAlgebra, membership_pattern, split_gpm
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.scope import seen_before

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 from spaseq.algebra.constants import constant_text
 from spaseq.algebra.construct import Template
-from spaseq.algebra.correlation import Correlation
 from spaseq.algebra.nodes import Group, Pattern
+from spaseq.algebra.translate import Correlation
 from spaseq.automaton.program.match_sizes import required_gpms
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.program.window import Window

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from spaseq.algebra import nodes as n
+from spaseq.algebra.constants import PARTS
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.nodes import expressions
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import certain, possible, triple_variables, visible
-from spaseq.algebra.triple_terms import PARTS
 from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts, exists_uses, expression_variables

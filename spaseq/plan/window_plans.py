@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.correlation import EVENT
 from spaseq.algebra.deferral import sensitive
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.predicates import predicates_of_expression, predicates_read, together
+from spaseq.algebra.needs import predicates_of_expression, predicates_read, together
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import certain, possible, visible
-from spaseq.algebra.translate import GpmAlgebra, split_gpm
+from spaseq.algebra.translate import EVENT, GpmAlgebra, split_gpm
 from spaseq.errors import Diagnostic
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved

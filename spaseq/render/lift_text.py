@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from spaseq.algebra import nodes as n
+from spaseq.algebra.constants import is_part
 from spaseq.algebra.nodes import PatternTerm
-from spaseq.algebra.triple_terms import is_part
 from spaseq.expr.uses import variables_of
 from spaseq.lang import ast
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from spaseq.algebra.constants import is_part
 from spaseq.algebra.nodes import Filter, Pattern, PatternTerm, TriplePattern, is_reserved
-from spaseq.algebra.triple_terms import is_part
 from spaseq.automaton.program.window import Counted, Sliding, Tumbling, Window
 from spaseq.lang import ast
 from spaseq.lang.format_patterns import ExpressionText, PatternText

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.correlation import AWAITED
 from spaseq.algebra.nodes import is_reserved
+from spaseq.algebra.translate import AWAITED
 from spaseq.expr.place_tests import place_joins
 from spaseq.lang.variables import exists_uses
 from spaseq.plan.query_plan import GpmPlan, KeptGroups, QueryPlan

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spaseq.algebra.answers import Answer, TraceItem
-from spaseq.algebra.window_extent import extent_of
+from spaseq.algebra.answers import Answer, TraceItem, extent_of
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import format_time

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spaseq.algebra.answer_batch import PIECE, AnswerBatch
-from spaseq.algebra.answers import Answer, TraceItem
-from spaseq.algebra.shared_answers import SharedPart
-from spaseq.algebra.window_extent import extent_of
+from spaseq.algebra.answer_batch import PIECE, AnswerBatch, SharedPart
+from spaseq.algebra.answers import Answer, TraceItem, extent_of
 from spaseq.compiled.arrays import Int64s
 from spaseq.errors import RunError
 from spaseq.sinks.text_columns import split_names

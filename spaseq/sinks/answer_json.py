@@ -6,8 +6,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from spaseq.algebra.answers import Answer, PartialAnswer
-from spaseq.algebra.window_extent import extent_of
+from spaseq.algebra.answers import Answer, PartialAnswer, extent_of
 from spaseq.rdf.terms.term import CDT_LIST, Term, kind_of, list_items, split_literal
 from spaseq.rdf.terms.times import format_time
 

@@ -14,10 +14,9 @@ from typing import IO
 import numpy as np
 
 from spaseq import thresholds
-from spaseq.algebra.answer_batch import PIECE, AnswerBatch, AnswerNames
+from spaseq.algebra.answer_batch import PIECE, AnswerBatch, AnswerNames, SharedAnswers, SharedPart
 from spaseq.algebra.answer_blocks import Answers, answers_of, blocks
 from spaseq.algebra.answers import Answer
-from spaseq.algebra.shared_answers import SharedAnswers, SharedPart
 from spaseq.scratch import ScratchDirectory
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spaseq.algebra.correlation import EVENT
+from spaseq.algebra.translate import EVENT
 from spaseq.automaton.program.gpm_columns import CorrelatedColumns, GpmColumns
 from spaseq.automaton.run.machine import CorrelatedSolver, Machine
 from spaseq.automaton.run.waiting_limit import WaitingLimit

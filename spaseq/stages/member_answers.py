@@ -9,9 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from spaseq import thresholds
-from spaseq.algebra.answer_batch import AnswerBatch
+from spaseq.algebra.answer_batch import AnswerBatch, SharedAnswers, SharedPart
 from spaseq.algebra.answers import Answer
-from spaseq.algebra.shared_answers import SharedAnswers, SharedPart
 from spaseq.automaton.run.after_match import AfterMatchFilter
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.errors import RunError

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.algebra.window_extent import extent_text
+from spaseq.algebra.answers import extent_text
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.gpm.evaluator import EventSolutions
 from spaseq.gpm.event_literals import event_triples

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.correlation import EVENT
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.nodes import expressions
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.substitution import substituted
+from spaseq.algebra.translate import EVENT
 from spaseq.compiled.arrays import Int64s
 from spaseq.expr.temporal import moment_of_ms
 from spaseq.expr.values import encode

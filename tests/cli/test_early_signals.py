@@ -21,7 +21,7 @@ COMMAND = ["run", "q.rq", "--runtime", "local", "--stream", "S=-"]
     [(signal.SIGINT, "spaseq: interrupted"), (signal.SIGTERM, "spaseq: terminated")],
 )
 @pytest.mark.parametrize(
-    "module", ["spaseq.cli", "click", "spaseq.errors", "spaseq.cli.signals", "spaseq.cli.run"]
+    "module", ["spaseq.cli", "click", "spaseq.errors", "spaseq.cli.main", "spaseq.cli.run"]
 )
 def test_a_signal_while_a_module_is_imported(
     tmp_path: Path, module: str, number: signal.Signals, message: str

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import spaseq
-from spaseq.cli.progress import ProgressLine
+from spaseq.cli.messages import ProgressLine
 from spaseq.errors import Diagnostic, InputError, QueryText, Span
 from spaseq.message_text import EscapedStream, one_line, public_address, visible, without_passwords
 from spaseq.rdf.inputs.stream_options import BadInput, warn

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from spaseq.kb.answer_cache import AnswerCache
 from spaseq.kb.endpoint import Endpoint
+from spaseq.kb.endpoint_answers import AnswerCache
 from spaseq.kb.service_failure import ServiceFailure
 from spaseq.options import ServiceOptions
 from tests.kb import sparql_server as s

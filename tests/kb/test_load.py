@@ -10,8 +10,7 @@ import pytest
 import rdflib
 
 from spaseq.errors import InputError
-from spaseq.kb.dictionary import ABSENT, KbTerms
-from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.knowledge import ABSENT, KbTerms, KnowledgeBase
 from spaseq.kb.load import load_kb
 from tests.rdf.shared import SHARED, needs_data
 

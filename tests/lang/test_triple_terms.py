@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.sparql_text import pattern_text
+from spaseq.algebra.remote import pattern_text
 from spaseq.errors import QueryText
 from spaseq.lang import ast
 from spaseq.lang.format import format_query

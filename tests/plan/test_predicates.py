@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.predicates import predicates_read
+from spaseq.algebra.needs import predicates_read
 from spaseq.api.explain import explain
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.kb.knowledge import KnowledgeBase

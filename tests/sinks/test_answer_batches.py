@@ -18,9 +18,8 @@ from pyarrow import feather
 
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answer_blocks import answers_of, blocks
-from spaseq.algebra.answers import Answer
+from spaseq.algebra.answers import Answer, extent_text
 from spaseq.algebra.joined_texts import PlacedTexts, joined, joined_where_bound
-from spaseq.algebra.window_extent import extent_text
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.plan.query_plan import EvaluatorName, QueryPlan
 from spaseq.rdf.columns.event_batch import EventNames

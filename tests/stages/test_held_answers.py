@@ -7,9 +7,8 @@ from random import Random
 
 import pytest
 
-from spaseq.algebra.answer_batch import AnswerBatch
+from spaseq.algebra.answer_batch import AnswerBatch, SharedAnswers, SharedPart
 from spaseq.algebra.answers import Answer, TraceItem
-from spaseq.algebra.shared_answers import SharedAnswers, SharedPart
 from spaseq.stages.held_answers import HeldAnswers
 from tests.runtime.spark.rows.test_answer_blocks import columns_of
 from tests.sinks.test_answer_batches import QUERIES

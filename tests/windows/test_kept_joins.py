@@ -13,7 +13,7 @@ import spaseq
 from spaseq.compile import compile_query
 from spaseq.kb.cache import NO_CACHE
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.kb.refresh import KbWatch
+from spaseq.kb.watched_graphs import KbWatch
 from spaseq.options import ServiceOptions
 from spaseq.plan.changing_graphs import connected
 from spaseq.plan.rules.kept_groups import reason_against

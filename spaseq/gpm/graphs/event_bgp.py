@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaseq import thresholds
+from spaseq.algebra.constants import OBJECT, PARTS, is_part
 from spaseq.algebra.nodes import PatternTerm, TriplePattern
-from spaseq.algebra.triple_terms import OBJECT, PARTS, is_part
 from spaseq.budget import current_budget
 from spaseq.compiled import mode
 from spaseq.compiled.arrays import Float64s, Int8s, Int32s, Int64s

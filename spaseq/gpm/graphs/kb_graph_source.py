@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from spaseq.algebra.constants import PARTS
 from spaseq.algebra.nodes import TriplePattern
-from spaseq.algebra.triple_terms import PARTS
 from spaseq.compiled.arrays import Int32s
 from spaseq.gpm.graphs.term_parts import parts_of_graph
 from spaseq.gpm.graphs.triple_source import TripleTable, triple_solutions

@@ -1,4 +1,4 @@
-"""The parts of the triple terms of graphs, as triples; see `spaseq.algebra.triple_terms`."""
+"""The parts of the triple terms of graphs, as triples; see `spaseq.algebra.constants`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from spaseq.algebra.triple_terms import PARTS
+from spaseq.algebra.constants import PARTS
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.gpm.graphs.triple_source import TripleTable
 from spaseq.gpm.solutions.lazy_columns import Lexicon

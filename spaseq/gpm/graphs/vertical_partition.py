@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from spaseq import thresholds
-from spaseq.algebra.triple_terms import PARTS
+from spaseq.algebra.constants import PARTS
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.gpm.graphs.term_parts import parts_of_events, with_parts
 from spaseq.gpm.graphs.triple_source import TripleTable

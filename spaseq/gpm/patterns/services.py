@@ -13,9 +13,9 @@ import numpy as np
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.deferral import sensitive
+from spaseq.algebra.remote import pattern_text, values_text
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible, visible
-from spaseq.algebra.sparql_text import pattern_text, values_text
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.errors import RunError

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from spaseq import thresholds
-from spaseq.algebra.triple_terms import OBJECT
+from spaseq.algebra.constants import OBJECT
 from spaseq.expr.compile import Options, compile_term
 from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.leaves import TermOrNone

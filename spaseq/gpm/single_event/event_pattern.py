@@ -12,9 +12,9 @@ import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol, TypeAlias
 
+from spaseq.algebra.constants import is_part
 from spaseq.algebra.nodes import Pattern, TriplePattern, is_reserved
 from spaseq.algebra.scope import certain, possible, triple_variables
-from spaseq.algebra.triple_terms import is_part
 from spaseq.expr.compile import Options, compile_filter, is_volatile
 from spaseq.expr.env import DictEnv, Env
 from spaseq.gpm.patterns.conjunction import Conjunction, FilterConjunct

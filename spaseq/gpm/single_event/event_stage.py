@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaseq.algebra.correlation import EVENT
+from spaseq.algebra.translate import EVENT
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.runs import Values
 from spaseq.budget import Budget, LimitExceeded, spending

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spaseq.algebra.predicates import (
+from spaseq.algebra.needs import (
     Predicates,
     predicates_of_expression,
     predicates_read,

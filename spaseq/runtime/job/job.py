@@ -35,8 +35,7 @@ from spaseq.sources.base import Source
 from spaseq.stages.table_rows import table_rows_of
 
 if TYPE_CHECKING:
-    from spaseq.kb.refresh import KbWatch
-    from spaseq.kb.watched_graphs import KeptGraph
+    from spaseq.kb.watched_graphs import KbWatch, KeptGraph
     from spaseq.runtime.job.graph_dumps import GraphDumps
 
 

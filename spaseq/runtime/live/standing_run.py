@@ -35,8 +35,8 @@ from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.partition_clocks import GivenEvents
 from spaseq.runtime.live.query_changes import ChangeKind, Planner, QueryChange, StandingQuery
 from spaseq.runtime.live.run_views import QueryView, QueryWaits, StreamView, waits_of
+from spaseq.sinks.jsonl import BadInputLines, LateEventLines
 from spaseq.sinks.line_file import open_lines
-from spaseq.sinks.side_lines import BadInputLines, LateEventLines
 
 T = TypeVar("T")
 

@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.algebra.answer_batch import AnswerBatch
-from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem
-from spaseq.algebra.window_extent import extent_text
+from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem, extent_text
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.job import LateEvent

@@ -15,7 +15,7 @@ from spaseq.compile import compile_query
 from spaseq.errors import UsageError
 from spaseq.kb.cache import NO_CACHE
 from spaseq.kb.load import load_kb
-from spaseq.kb.refresh import KbWatch
+from spaseq.kb.watched_graphs import KbWatch
 from spaseq.options import FollowOptions, ServiceOptions
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.job.chaining import reading_order

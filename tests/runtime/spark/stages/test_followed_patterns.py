@@ -10,7 +10,7 @@ from typing import Any
 from spaseq.compile import compile_query
 from spaseq.kb.cache import NO_CACHE
 from spaseq.kb.load import load_kb
-from spaseq.kb.refresh import KbWatch
+from spaseq.kb.watched_graphs import KbWatch
 from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.solution_batch import SolutionCodec
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions

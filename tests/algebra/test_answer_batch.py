@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import spaseq
-from spaseq.algebra.shared_answers import SharedPart
+from spaseq.algebra.answer_batch import SharedPart
 from spaseq.rdf.terms.term import XSD, plain_text
 from spaseq.sinks import open_sink
 from spaseq.sinks.answer_json import answer_json

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from spaseq.cli.main import cli, main
-from spaseq.cli.signals import AskedToEnd, terminable
+from spaseq.cli.main import AskedToEnd, cli, main, terminable
 from spaseq.errors import Terminated
 from spaseq.runtime.job.interrupts import until_interrupted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spaseq.algebra.construct import can_be_object, can_be_predicate, can_be_subject
-from spaseq.algebra.template_columns import are_allowed
+from spaseq.algebra.graph_batch import are_allowed
 from spaseq.rdf.columns.term_columns import TermColumn
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -10,9 +10,8 @@ import pytest
 
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError
-from spaseq.sinks import write_behind
-from spaseq.sinks.base import Sink
-from spaseq.sinks.write_behind import WriteBehind
+from spaseq.sinks import base
+from spaseq.sinks.base import Sink, WriteBehind
 
 GIVEN = [Answer((time, 0), (time, 0), (), (), ()) for time in range(50)]
 
@@ -58,7 +57,7 @@ def test_a_failure_ends_the_run_and_nothing_is_written_behind_it(failing: int) -
 def test_what_was_given_before_an_error_is_written_however_long_it_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(write_behind, "_JOIN_SECONDS", 0.01)
+    monkeypatch.setattr(base, "_JOIN_SECONDS", 0.01)
     sink = Noted(waiting=True)
     later = Timer(0.2, sink.may_go_on.set)
     with pytest.raises(RuntimeError, match="the run"), WriteBehind(sink) as writer:
@@ -71,7 +70,7 @@ def test_what_was_given_before_an_error_is_written_however_long_it_takes(
 def test_an_interrupted_run_does_not_wait_for_a_reader_that_keeps_it_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(write_behind, "_JOIN_SECONDS", 0.01)
+    monkeypatch.setattr(base, "_JOIN_SECONDS", 0.01)
     sink = Noted(waiting=True)
     with pytest.raises(KeyboardInterrupt), WriteBehind(sink) as writer:
         for answer in GIVEN[:3]:

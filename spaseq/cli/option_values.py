@@ -1,4 +1,6 @@
-"""The values of --kb-change and --dump-graph: which graph, when, and from or to which file."""
+"""Values of options: durations, as the language writes them, and those of --kb-change and
+--dump-graph: which graph, when, and from or to which file.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,53 @@ import click
 from spaseq.errors import UsageError
 from spaseq.kb.versions import versions_given
 from spaseq.rdf.terms.term import is_absolute_iri
+from spaseq.runtime.job.durations import milliseconds
 
 _CHANGE = re.compile(r"<?(.+?)>?=(-?\d+(?:-\d\d-\d\dT[^=]*)?)=(.+)", re.DOTALL)
+
+
+class _Milliseconds(click.ParamType[int]):
+    """A duration; its value is milliseconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            return milliseconds(str(value))
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+class _Interval(_Milliseconds):
+    """A duration above 0, in milliseconds."""
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        duration = super().convert(value, param, ctx)
+        if duration <= 0:
+            self.fail("a duration above 0 is expected", param, ctx)
+        return duration
+
+
+class _Seconds(click.ParamType[float]):
+    """A duration; its value is seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        return value if isinstance(value, float) else DURATION.convert(value, param, ctx) / 1000
+
+
+DURATION = _Milliseconds()
+INTERVAL = _Interval()
+SECONDS = _Seconds()
 
 
 def kb_changes(

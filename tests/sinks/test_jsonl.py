@@ -6,7 +6,7 @@ import io
 import json
 
 from spaseq.rdf.inputs.stream_options import BadInput
-from spaseq.sinks.side_lines import BadInputLines, LateEventLines
+from spaseq.sinks.jsonl import BadInputLines, LateEventLines
 
 
 def test_bad_input() -> None:
