@@ -16,7 +16,7 @@ from typing import Any
 
 from spaseq.errors import InputError, RunError
 from spaseq.records import record
-from spaseq.storage.user_text import read_user_text
+from spaseq.storage.user_files import read_user_text
 
 PACKAGED = Path(__file__).with_name("packaged")
 """The templates that come with the package."""

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from spaseq.sinks.answer_columns import AnswerColumns
 
-
 _COLUMNS = 20
 _CHARACTERS = 100
 

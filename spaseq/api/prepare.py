@@ -29,7 +29,6 @@ from spaseq.sources.base import Source
 if TYPE_CHECKING:
     from spaseq.kb.watched_graphs import KbWatch
 
-
 _TRIPLE_BYTES = 200
 
 KbSources = Sequence[tuple[str | None, KbInput]]

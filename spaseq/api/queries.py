@@ -19,7 +19,7 @@ from spaseq.lang.parser import MOST_CHARACTERS
 from spaseq.options import PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.templates import QueryTemplates
-from spaseq.storage.user_text import read_user_text
+from spaseq.storage.user_files import read_user_text
 
 QueryInput: TypeAlias = str | Path | ast.Query
 """The text of a query, the path of a query file, or what `spaseq.parse` gives."""

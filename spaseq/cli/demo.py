@@ -8,7 +8,7 @@ from typing import Literal, cast
 import click
 
 from spaseq.first_steps.demo_alerts import DEMO, KB, RULE, STREAMS, alerts
-from spaseq.storage.new_directory import write_copy
+from spaseq.storage.user_files import write_copy
 
 _SHOWN = 3
 

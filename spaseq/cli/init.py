@@ -18,7 +18,7 @@ from spaseq.lift.table_files import TABLE_EXTENSIONS, table_format
 from spaseq.rdf.inputs.files import InputFile
 from spaseq.rdf.inputs.formats import Format
 from spaseq.sources.feed_files import PREFIX
-from spaseq.storage.new_directory import check_new
+from spaseq.storage.user_files import check_new
 
 _EXAMPLE = """sensor,at,level
 north,2026-01-05T09:00:00Z,7.5

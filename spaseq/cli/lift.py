@@ -14,7 +14,7 @@ from spaseq.cli.option_groups import SideOptions
 from spaseq.cli.side_outputs import SideOutputs
 from spaseq.errors import InputError, QueryError
 from spaseq.expr.extension import load_functions
-from spaseq.lift.field_types import field_types
+from spaseq.lift.cells import field_types
 from spaseq.lift.lift_checks import check_lift
 from spaseq.lift.lifted_events import LiftedBatch
 from spaseq.lift.lifted_source import LiftedFiles

@@ -30,7 +30,6 @@ INTERRUPTED = 130
 READER_GONE = 141  # 128 + SIGPIPE
 TERMINATED = 143
 
-
 COMMANDS = {
     "demo": "Run an example that comes with spaseq, and explain its alerts.",
     "init": "Write a first query with answers over your own files.",

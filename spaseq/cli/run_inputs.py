@@ -127,7 +127,7 @@ def with_lifts(
     if not lift_of:
         return {iri: list(given) for iri, given in paths.items()}
     # Runs without lifts need not wait for these imports.
-    from spaseq.lift.field_types import field_types
+    from spaseq.lift.cells import field_types
     from spaseq.lift.table_files import is_table_input
 
     typed = [(iri, field_types(text)) for iri, text in (named_value(t, names) for t in texts.types)]

@@ -13,7 +13,6 @@ from spaseq.algebra.answers import PartialAnswer
 from spaseq.cli.messages import tell
 from spaseq.cli.option_groups import SideOptions
 from spaseq.errors import InputError, RunError, SpaseqError
-from spaseq.late_patterns import late_pattern
 from spaseq.message_text import one_line
 from spaseq.rdf.events.graph_times import NO_TIME
 from spaseq.rdf.inputs.stream_options import BadInput
@@ -21,6 +20,7 @@ from spaseq.runtime.job.job import LateEvent, Stats
 from spaseq.sinks.answer_json import partial_json
 from spaseq.sinks.jsonl import BadInputLines, LateEventLines
 from spaseq.sinks.line_file import open_lines
+from spaseq.text_patterns import late_pattern
 
 _TURTLE = late_pattern(r"\s*(@prefix|@base|prefix\s|base\s)", re.IGNORECASE)
 _STRAY = late_pattern(r"\d+ triples? of the default graph that belongs? to no event")

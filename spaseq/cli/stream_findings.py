@@ -19,7 +19,7 @@ from spaseq.cli.run_inputs import kb_source, lift_plans, named_value, stream_sou
 from spaseq.compile import Checked
 from spaseq.diagnosis.report import Cause
 from spaseq.errors import Diagnostic, InputError, QueryText, Span
-from spaseq.lift.field_types import field_types
+from spaseq.lift.cells import field_types
 from spaseq.lift.lift_checks import check_lift
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.lift_warnings import uncast_fields, unmatched_patterns

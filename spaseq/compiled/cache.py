@@ -22,7 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from spaseq.compiled import mode
-from spaseq.storage.private_directories import NotPrivate, check_private, private_directory
+from spaseq.storage.directories import NotPrivate, check_private, private_directory
 
 _PACKAGE = Path(__file__).absolute().parents[1]
 _LOGGER = logging.getLogger("spaseq")

@@ -14,8 +14,7 @@ from spaseq.algebra.groups import translate_group
 from spaseq.algebra.schema import AXIOM_PREDICATES, TYPE, Schema
 from spaseq.diagnosis.nearest_terms import nearest_term
 from spaseq.diagnosis.observed import Observed
-from spaseq.diagnosis.pattern_parts import group_of
-from spaseq.diagnosis.question import GpmPlace
+from spaseq.diagnosis.question import GpmPlace, group_of
 from spaseq.diagnosis.report import Cause
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast

@@ -8,9 +8,8 @@ from typing import Protocol
 
 from spaseq.algebra.constants import constant_text
 from spaseq.diagnosis.nearest_terms import is_string, nearest_term, nearest_variable, number
-from spaseq.diagnosis.pattern_parts import Condition, Part, group_of
 from spaseq.diagnosis.probes import Probe, Probes
-from spaseq.diagnosis.question import GpmPlace
+from spaseq.diagnosis.question import Condition, GpmPlace, Part, group_of
 from spaseq.diagnosis.report import Cause, plural
 from spaseq.lang import ast
 from spaseq.lang.variables import expression_variables

@@ -17,7 +17,8 @@ from spaseq.algebra.scope import possible
 from spaseq.diagnosis.absent_terms import AbsentTerm, EntailmentHint
 from spaseq.diagnosis.conditions import failing
 from spaseq.diagnosis.observed import Observed
-from spaseq.diagnosis.pattern_parts import (
+from spaseq.diagnosis.question import (
+    GpmPlace,
     Part,
     conditions_of,
     constants,
@@ -26,7 +27,6 @@ from spaseq.diagnosis.pattern_parts import (
     needed_predicates,
     parts_of,
 )
-from spaseq.diagnosis.question import GpmPlace
 from spaseq.diagnosis.report import Cause, period
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.solutions.solutions import Solutions

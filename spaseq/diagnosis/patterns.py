@@ -16,9 +16,11 @@ from spaseq.diagnosis.conditions import Conditions
 from spaseq.diagnosis.kb_patterns import KbPattern
 from spaseq.diagnosis.nearest_terms import nearest_term
 from spaseq.diagnosis.observed import Observed, StreamSeen
-from spaseq.diagnosis.pattern_parts import (
+from spaseq.diagnosis.probes import Probe, Probes
+from spaseq.diagnosis.question import (
     FREE,
     Condition,
+    GpmPlace,
     Part,
     all_predicates,
     conditions_of,
@@ -29,8 +31,6 @@ from spaseq.diagnosis.pattern_parts import (
     needed_predicates,
     parts_of,
 )
-from spaseq.diagnosis.probes import Probe, Probes
-from spaseq.diagnosis.question import GpmPlace
 from spaseq.diagnosis.report import Cause, plural
 from spaseq.diagnosis.window_causes import HavingProbes, WindowQuestion
 from spaseq.lang import ast

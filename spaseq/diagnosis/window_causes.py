@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from spaseq.diagnosis.conditions import failing
 from spaseq.diagnosis.observed import Observed
-from spaseq.diagnosis.pattern_parts import Condition, group_of
 from spaseq.diagnosis.probes import Probe, Probes
-from spaseq.diagnosis.question import GpmPlace
+from spaseq.diagnosis.question import Condition, GpmPlace, group_of
 from spaseq.diagnosis.report import Cause, plural
 from spaseq.lang import ast
 from spaseq.lang.format_patterns import PatternText

@@ -1,27 +1,70 @@
-"""Set functions over the values of a group variable.
+"""Set functions over the values of a group variable, and the total order of terms for MIN, MAX and
+ORDER BY.
 
-See SPARQL 1.1 section 18.5.1 and docs/meaning.md#aggregates.
+See SPARQL 1.1 section 18.5.1 and docs/meaning.md#aggregates. Each takes the N-Triples texts of the
+values in order, with None where the operand had an error, and returns an N-Triples text.
 
-Each takes the N-Triples texts of the values in order, with None where the operand had an error, and
-returns an N-Triples text.
+The order (SPARQL 1.1 section 15.1): first comes unbound, then blank nodes, IRIs, literals and
+triple terms. Literals of one kind are ordered by value. The kinds have a fixed order: numbers (NaN
+first), strings, booleans, moments, durations, language-tagged strings, literals of unknown value.
+Triple terms are ordered by subject, then predicate, then object.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from functools import reduce
 from typing import Any
 
 from spaseq.budget import current_budget
 from spaseq.expr import numbers, operators
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.env import ExpressionError
 from spaseq.expr.functions.rdf_terms import lexical_form
-from spaseq.expr.order import order_key
-from spaseq.expr.temporal import Duration
-from spaseq.expr.values import Value, decode, encode
+from spaseq.expr.temporal import MOMENT_KINDS, Duration, Moment
+from spaseq.expr.values import (
+    BlankNodeValue,
+    IriValue,
+    LangString,
+    Opaque,
+    TripleTermValue,
+    Value,
+    decode,
+    encode,
+)
 from spaseq.rdf.terms.term import CDT_LIST, list_lexical, literal_text
 
+_MONTH_SECONDS = 2_629_746  # the mean length of a month in the Gregorian calendar
+
 Elements = Sequence[str | None]
+
+
+def order_key(term: str | None) -> tuple[Any, ...]:
+    """A key that sorts N-Triples texts (None: unbound) in SPARQL's order."""
+    if term is None:
+        return (0,)
+    value = decode(term)
+    match value:
+        case BlankNodeValue(label):
+            return 1, label
+        case IriValue(iri):
+            return 2, iri
+        case bool():
+            return 5, value
+        case int() | float() | Decimal():
+            return (3, 0) if value != value else (3, 1, value)
+        case str():
+            return 4, value
+        case Moment():
+            return 6, MOMENT_KINDS.index(value.kind), value.instant
+        case Duration():
+            return 7, value.months * _MONTH_SECONDS + int(value.seconds), value.seconds
+        case LangString(text, language):
+            return 8, text, language
+        case Opaque(lexical, datatype):
+            return 9, datatype, lexical
+        case TripleTermValue(terms):
+            return 10, *map(order_key, terms)
 
 
 def _all_bound(elements: Elements) -> list[str]:

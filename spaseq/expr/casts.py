@@ -8,7 +8,7 @@ from decimal import ROUND_DOWN, Decimal
 from functools import partial
 from typing import Any
 
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.env import ExpressionError
 from spaseq.expr.numbers import (
     EXACT,
     INTEGER_RANGES,

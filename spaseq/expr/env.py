@@ -1,4 +1,6 @@
-"""The environment of an expression: the variables, groups and event times that it reads."""
+"""What expressions read, and how they fail: their environment has variables, groups and event
+times; SPARQL gives evaluation errors a meaning, and compile errors refuse a query.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Protocol, runtime_checkable
 
+from spaseq.errors import SpaseqError
+from spaseq.lang import ast
 from spaseq.records import record
 
 
@@ -70,3 +74,19 @@ class DictEnv(PlainEnv):
 
     def now(self) -> int | None:
         return self.now_ms
+
+
+class ExpressionError(Exception):
+    """An evaluation error in the sense of SPARQL 1.1 section 17.2."""
+
+
+class NotCompilable(SpaseqError):
+    """An expression cannot be compiled. The checker of queries reports this with its place.
+
+    `node` is the part at fault, `suggestion` the nearest valid name.
+    """
+
+    def __init__(self, node: ast.Node, message: str, suggestion: str | None = None) -> None:
+        self.node = node
+        self.suggestion = suggestion
+        super().__init__(message)

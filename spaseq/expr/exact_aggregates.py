@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from spaseq.expr.aggregates import AGGREGATES, Elements
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.aggregates import AGGREGATES, Elements, order_key
+from spaseq.expr.env import ExpressionError
 from spaseq.expr.numbers import Float, is_number, to_double, to_float32
-from spaseq.expr.order import order_key
 from spaseq.expr.values import decode, encode
 
 

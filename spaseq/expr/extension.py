@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, Literal, TypeVar
 
 from spaseq.errors import RunError, UsageError
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.env import ExpressionError
 from spaseq.expr.values import Value, encode
 from spaseq.rdf.terms.term import (
     XSD,

@@ -11,8 +11,7 @@ from hashlib import blake2b
 from operator import methodcaller
 from typing import TypeAlias, TypeVar
 
-from spaseq.expr.env import BlankNodeScope, Env
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.env import BlankNodeScope, Env, ExpressionError
 from spaseq.expr.extension import Function
 from spaseq.expr.functions.rdf_terms import fresh_blank_node
 from spaseq.expr.functions.strings import simple

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar
 
-from spaseq.expr.env import Env
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.env import Env, ExpressionError
 from spaseq.expr.operators import equal
 from spaseq.expr.values import Value
 

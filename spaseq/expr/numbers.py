@@ -14,8 +14,8 @@ from ctypes import c_float
 from decimal import Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow
 from typing import Any, TypeAlias
 
-from spaseq.expr.errors import ExpressionError
-from spaseq.late_patterns import late_pattern
+from spaseq.expr.env import ExpressionError
+from spaseq.text_patterns import late_pattern
 
 
 class Float(float):

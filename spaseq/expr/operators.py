@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from spaseq.expr import numbers, temporal
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.env import ExpressionError
 from spaseq.expr.numbers import Float, is_number
 from spaseq.expr.temporal import Duration, Moment
 from spaseq.expr.values import (

@@ -16,10 +16,10 @@ from functools import lru_cache
 from typing import Any
 
 from spaseq.expr import numbers
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.env import ExpressionError
 from spaseq.expr.numbers import EXACT, MOST_DIGITS, bounded_result, parse_integer, write_decimal
-from spaseq.late_patterns import late_pattern
 from spaseq.records import record
+from spaseq.text_patterns import late_pattern
 
 DAY_SECONDS = 86_400
 _LAST_YEAR = 10**100

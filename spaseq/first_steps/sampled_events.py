@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 from spaseq.diagnosis.time_predicates import misplaced_time, time_predicate
 from spaseq.errors import InputError
-from spaseq.first_steps.field_type import FieldType
-from spaseq.first_steps.found_types import INTEGER, NUMBER, TEXT
+from spaseq.first_steps.field_types import INTEGER, NUMBER, TEXT, FieldType
 from spaseq.first_steps.samples import SUBJECT, Sample, Seen
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.formats import Format, format_of

@@ -1,4 +1,7 @@
-"""The first rows of a user's file: their fields with types, and the field of the time."""
+"""The first rows of a user's file: their fields with types, and the field of the time.
+
+Nested objects of a row become fields, as a lift sees them.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,15 @@ import gzip
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
 from spaseq.errors import InputError
-from spaseq.first_steps.field_type import FieldType
-from spaseq.first_steps.flat_rows import FlatRows, Row, flat_rows
-from spaseq.first_steps.found_types import text_of, type_of
+from spaseq.first_steps.field_types import FieldType, text_of, type_of
 from spaseq.first_steps.samples import EventKind, Sample, Seen
+from spaseq.lift.cells import inner_name, variable_of
 from spaseq.lift.delimited_rows import DelimitedRows
 from spaseq.lift.row_blocks import RowBlock, TableBlock
 from spaseq.lift.table_files import DELIMITED, TableFormat, table_format
@@ -25,10 +27,64 @@ from spaseq.rdf.inputs.csv_dialect import CsvDialect
 from spaseq.rdf.terms.term import split_literal
 from spaseq.records import record
 
+Row = dict[str, Any]
+"""The values that are not null, by variable."""
+
 _ROWS, _FIELDS = 2000, 30
 _DAY = re.compile(r"[0-9]{4}_[0-9]{2}_[0-9]{2}|[0-9]{1,2}_[0-9]{1,2}_[0-9]{4}")
 _START = 2**20
 """The bytes that tell an encoding."""
+
+
+@record
+class FlatRows:
+    """Rows, and what is known of their variables.
+
+    Attributes:
+        rows: the rows, without values that are no terms.
+        names: the variables of all fields, objects and lists included.
+        objects: by variable of a nested field, the objects at the top of the row that it is in.
+        inner: the fields directly in such an object.
+    """
+
+    rows: list[Row]
+    names: frozenset[str] = frozenset()
+    objects: Mapping[str, str] = field(default_factory=dict)
+    inner: frozenset[str] = frozenset()
+
+
+def flat_rows(values: Iterable[Mapping[str, Any]]) -> FlatRows:
+    """The rows of objects. A field that is no term in one of them is left out of all."""
+    fields = _Fields()
+    rows = [dict(fields.of(value, ())) for value in values]
+    kept = [{n: v for n, v in row.items() if n not in fields.composite} for row in rows]
+    return FlatRows(kept, frozenset(fields.names), fields.objects, frozenset(fields.inner))
+
+
+class _Fields:
+    """Takes note of the fields of rows."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.objects: dict[str, str] = {}
+        self.inner: set[str] = set()
+        self.composite: set[str] = set()
+
+    def of(self, value: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+        """(variable, value) of each field; `path` has the variables of the objects around it."""
+        for name, content in value.items():
+            variable = path[-1] + inner_name(name) if path else variable_of(name)
+            self.names.add(variable)
+            if path:
+                self.objects[variable] = path[0]
+            if len(path) == 1:
+                self.inner.add(variable)
+            if isinstance(content, Mapping | list | bytes):
+                self.composite.add(variable)
+            if not isinstance(content, Mapping):
+                yield variable, content
+            elif name != "@context":
+                yield from self.of(content, (*path, variable))
 
 
 def sampled_rows(path: Path) -> Sample:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spaseq.first_steps.field_type import FieldType
+from spaseq.first_steps.field_types import FieldType
 from spaseq.records import record
 
 SUBJECT = "the subject"

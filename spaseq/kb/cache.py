@@ -23,7 +23,7 @@ from spaseq.kb.knowledge import FORMAT, KnowledgeBase
 from spaseq.kb.quads import OxigraphStore, QuadSource
 from spaseq.rdf.inputs.files import InputFile
 from spaseq.records import record
-from spaseq.storage.private_directories import NotPrivate, private_directory
+from spaseq.storage.directories import NotPrivate, private_directory
 
 _LOGGER = logging.getLogger("spaseq")
 

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from spaseq.back_off import BackOff
 from spaseq.kb.answer_rows import AnswerError, AnswerRow, answer_rows
 from spaseq.kb.http_request import NETWORK, HttpRequest, Network
-from spaseq.kb.service_failure import RetryCount, ServiceFailure
+from spaseq.kb.service_address import RetryCount, ServiceFailure
 from spaseq.message_text import one_line, public_address
 from spaseq.options import ServiceOptions
 from spaseq.records import record

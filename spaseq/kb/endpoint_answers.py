@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Protocol, TypeAlias
 
 from spaseq.kb.answer_rows import AnswerRow
-from spaseq.kb.service_failure import ServiceFailure
+from spaseq.kb.service_address import ServiceFailure
 from spaseq.options import ServiceOptions
 
 AnswerKey: TypeAlias = "tuple[str, ...]"

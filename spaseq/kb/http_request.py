@@ -25,8 +25,7 @@ from urllib.parse import urljoin
 from urllib.request import getproxies, proxy_bypass
 
 from spaseq.back_off import may_pass
-from spaseq.kb.service_address import ServiceAddress
-from spaseq.kb.service_failure import ServiceFailure
+from spaseq.kb.service_address import ServiceAddress, ServiceFailure
 from spaseq.message_text import public_address
 from spaseq.records import record
 

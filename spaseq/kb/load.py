@@ -16,8 +16,7 @@ from spaseq.errors import InputError
 from spaseq.kb.cache import NO_CACHE, KbCache
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.quads import KbQuads, QuadSource, quads_of, rdflib_quads, sources_at
-from spaseq.kb.service_address import AllowedHosts, ServiceAddress, is_url
-from spaseq.kb.service_failure import ServiceFailure
+from spaseq.kb.service_address import AllowedHosts, ServiceAddress, ServiceFailure, is_url
 from spaseq.limits import Limits
 from spaseq.message_text import public_address
 from spaseq.options import KbInput, ServiceOptions

@@ -1,4 +1,6 @@
-"""Addresses of SPARQL endpoints: their parts, and the hosts that a run may ask."""
+"""Addresses of SPARQL endpoints: their parts, and the hosts that a run may ask; failed requests to
+them, and the count of repeated ones.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,10 @@ from typing import TypeAlias
 from urllib.parse import SplitResult, quote, unquote_to_bytes, urlsplit
 
 from spaseq.errors import UsageError
-from spaseq.late_patterns import late_pattern
+from spaseq.measures import ProcessCount
 from spaseq.options import ServiceOptions
 from spaseq.records import record
+from spaseq.text_patterns import late_pattern
 
 HostAndPort: TypeAlias = tuple[str, int | None]
 """A host, in lower case, and a port; None stands for all ports."""
@@ -154,3 +157,15 @@ def _listed(text: str) -> HostAndPort:
         return host_name(match[1].strip("[]")), port
     except ValueError as error:
         raise UsageError(f"--service-allow {text}: {error}") from None
+
+
+class ServiceFailure(Exception):
+    """A failed request; `again` says that a repeated request may succeed."""
+
+    def __init__(self, reason: str, again: bool) -> None:
+        super().__init__(reason)
+        self.again = again
+
+
+class RetryCount(ProcessCount):
+    """Counts the requests that this process repeats after a failure."""

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from spaseq.lang import ast, lexical
 from spaseq.lang.names import RDF, REIFIES, XSD
 from spaseq.lang.variables import leaves, walk_patterns
-from spaseq.late_patterns import late_pattern
 from spaseq.records import record
+from spaseq.text_patterns import late_pattern
 
 _LOCAL = lexical.NamePattern(f"(?:{lexical.LOCAL})?")
 _BARE = {

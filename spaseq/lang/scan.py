@@ -1,4 +1,5 @@
-"""A scanner for cutting a query into sections and blanking its comments.
+"""A scanner for cutting a query into sections and blanking its comments, and its pairs of matching
+brackets, also in text with syntax errors.
 
 It knows strings, IRIs, names and comments, so a bracket or keyword inside one of them does not
 count as structure. It never fails: any other character is a lexeme by itself.
@@ -8,7 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -28,6 +30,8 @@ _IN_STRINGS = {"\\": r"\\", '"': r"\"", "'": r"\'", "\n": r"\n", "\r": r"\r"}
 
 SPARQL 1.2 (section 19.2) reads no character of an escape again as a part of the syntax.
 """
+
+CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 @record
@@ -181,3 +185,67 @@ def _lexeme(match: re.Match[str]) -> Lexeme:
     if kind == "punct":
         return Lexeme(kind, text, start, "", text)
     return Lexeme(kind, text, start, text.upper() if kind == "word" else "", "")
+
+
+def pairs(lexemes: Sequence[Lexeme]) -> Iterator[tuple[int, int]]:
+    """Indexes of matching brackets, as pairs (opening, closing).
+
+    A bracket without a partner is in no pair. A closing bracket skips open brackets of other kinds.
+    """
+    unmatched: list[int] = []
+    waiting = Counter[str]()  # open brackets by the bracket that closes them
+    for index, lexeme in enumerate(lexemes):
+        mark = lexeme.mark
+        if not mark:
+            continue
+        if mark in CLOSING:
+            unmatched.append(index)
+            waiting[CLOSING[mark]] += 1
+        elif waiting.get(mark):
+            closes = ""
+            while closes != mark:
+                opening = unmatched.pop()
+                closes = CLOSING[lexemes[opening].text]
+                waiting[closes] -= 1
+            yield opening, index
+
+
+def nesting(lexemes: Sequence[Lexeme]) -> list[int]:
+    """The depth of each lexeme: the number of pairs of brackets around it."""
+    change = [0] * (len(lexemes) + 1)
+    for opening, closing in pairs(lexemes):
+        change[opening + 1] += 1
+        change[closing] -= 1
+    depths, depth = [], 0
+    for difference in change[: len(lexemes)]:
+        depth += difference
+        depths.append(depth)
+    return depths
+
+
+def closing_brace(lexemes: Sequence[Lexeme], opening: int, limit: int) -> int | None:
+    """The index of the brace that closes the one at `opening`; None if that is not below `limit`.
+
+    Other kinds of brackets do not count.
+    """
+    depth = 0
+    for index in range(opening, limit):
+        mark = lexemes[index].mark
+        if mark == "{":
+            depth += 1
+        elif mark == "}":
+            depth -= 1
+        if depth == 0:
+            return index
+    return None
+
+
+def unclosed(lexemes: Sequence[Lexeme]) -> Lexeme | None:
+    """The last bracket that is never closed; None if all are."""
+    closed = {opening for opening, _ in pairs(lexemes)}
+    unclosed_lexemes = (
+        lexeme
+        for index, lexeme in enumerate(lexemes)
+        if lexeme.is_punct(*CLOSING) and index not in closed
+    )
+    return max(unclosed_lexemes, key=lambda lexeme: lexeme.start, default=None)

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from spaseq.errors import Span
-from spaseq.lang.brackets import closing_brace, nesting
-from spaseq.lang.scan import Lexeme
+from spaseq.lang.scan import Lexeme, closing_brace, nesting
 from spaseq.lang.spelling import nearest
 from spaseq.records import record
 

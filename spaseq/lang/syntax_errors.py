@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spaseq.errors import Span
-from spaseq.lang.brackets import CLOSING, unclosed
 from spaseq.lang.findings import Findings
 from spaseq.lang.functions import ALL_FUNCTIONS
 from spaseq.lang.other_languages.foreign_expressions import Place
 from spaseq.lang.other_languages.foreign_queries import advice_on
-from spaseq.lang.scan import Lexeme
+from spaseq.lang.scan import CLOSING, Lexeme, unclosed
 from spaseq.lang.spelling import nearest
-from spaseq.late_patterns import late_pattern
 from spaseq.records import record
+from spaseq.text_patterns import late_pattern
 
 THE_END = "the end"  # the grammar's name for the end of a section
 RSP_QUERY = "the query to translate"  # of another language, as a whole

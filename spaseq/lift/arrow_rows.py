@@ -1,4 +1,6 @@
-"""Arrow tables and Parquet: columns of cells, by type (docs/lift.md#types)."""
+"""Arrow tables and Parquet: columns of cells, by type (docs/lift.md#types). Fields whose values
+have several types are columns of N-Triples texts.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,6 @@ from spaseq import thresholds
 from spaseq.expr.numbers import Float, write_decimal, write_double
 from spaseq.expr.temporal import Duration, write_duration
 from spaseq.lift.cells import Cell, Items, Wrong, inner_name, variable_of
-from spaseq.lift.term_arrays import TermType
 from spaseq.rdf.terms.term import XSD, literal_text
 
 _MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
@@ -22,6 +23,25 @@ _MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 
 
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # days from the epoch to years 1 and 9999
 _DAY = 86_400_000_000  # microseconds
+
+
+class TermType(pa.ExtensionType):  # type: ignore[misc]
+    """The type of such a column. No file has it."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.large_string(), "spaseq.term")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type: Any, serialized: bytes) -> TermType:
+        return cls()
+
+
+def term_array(texts: Any) -> Any:
+    """A column of the texts (an Arrow array of large strings) of terms."""
+    return pa.ExtensionArray.from_storage(TermType(), texts)
 
 
 def table_variables(schema: Any) -> list[str]:

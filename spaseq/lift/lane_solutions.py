@@ -24,7 +24,7 @@ from spaseq.expr.uses import is_volatile
 from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
-from spaseq.lift.field_types import read_time, time_format
+from spaseq.lift.cells import read_time, time_format
 from spaseq.lift.lanes import Lane, LaneForm, NotColumns
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.row_solutions import checked_term
@@ -44,7 +44,6 @@ _CASTS: dict[str, tuple[LaneForm, str, Any]] = {
     ),
 }
 """(form, the texts that are cast as a whole, type) by datatype."""
-
 
 _MOST_DIGITS = 15
 """So many digits are an int64, and the whole part of the decimals above."""

@@ -12,9 +12,8 @@ from spaseq.expr.known_functions import known_functions
 from spaseq.lang import ast
 from spaseq.lang.variables import expression_variables, walk
 from spaseq.lang.wellformed import check_node
-from spaseq.lift.lift_nodes import LiftQuery, Unnest
 from spaseq.lift.lift_parser import parse_lift
-from spaseq.lift.lift_plan import LiftPlan, plan_lift
+from spaseq.lift.lift_plan import LiftPlan, LiftQuery, Unnest, plan_lift
 from spaseq.rdf.terms.term import GENERATED_AT_TIME
 
 _UNREPEATABLE = frozenset({"NOW", "RAND", "UUID", "STRUUID"})

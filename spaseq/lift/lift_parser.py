@@ -27,7 +27,7 @@ from spaseq.lang.names import BaseClause, NameResolver, PrefixClause
 from spaseq.lang.parser import MOST_CHARACTERS
 from spaseq.lang.scan import restore_spans, scan
 from spaseq.lang.section_parser import SectionParser
-from spaseq.lift.lift_nodes import LiftQuery, LiftTemplate, LiftWhere, TemplateGraph, Unnest
+from spaseq.lift.lift_plan import LiftQuery, LiftTemplate, LiftWhere, TemplateGraph, Unnest
 
 
 def _base(span: Span, iri: ast.Iri) -> BaseClause:
@@ -80,7 +80,6 @@ _ELEMENT = (_UNNEST | NOT_TRIPLES) + mark(".")[0, 1] | TRIPLES_BLOCK
 _WHERE = rule(keyword("WHERE")[0, 1] + mark("{") + _ELEMENT[...] + mark("}"), _where)
 
 WHOLE_LIFT = whole(_PROLOGUE + _TEMPLATE + _WHERE)
-
 
 NodeT = TypeVar("NodeT", bound=ast.Node)
 

@@ -1,4 +1,6 @@
-"""The plan of a lift: its fields, how solutions are made, and what stands in its template."""
+"""The syntax tree of a lift (docs/lift.md), and its plan: its fields, how solutions are made, and
+what stands in its template.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,51 @@ from spaseq.algebra.constants import TermReader, Terms, constant_text
 from spaseq.algebra.nodes import PatternTerm
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
-from spaseq.lift.lift_nodes import LiftQuery, Unnest
 from spaseq.rdf.terms.term import iri_text
+from spaseq.records import record
 
 ROW_NUMBER = "_line"
 """The variable of a row's number in its file."""
+
+
+@record
+class Unnest(ast.Node):
+    """`UNNEST ?items AS ?item`: each element of a list is a solution."""
+
+    items: ast.Var
+    item: ast.Var
+
+
+@record
+class TemplateGraph(ast.Node):
+    """`GRAPH ?event { ... }` of a template; `name` is the event's name."""
+
+    name: ast.Var | ast.Iri
+    triples: tuple[ast.Triple, ...]
+
+
+@record
+class LiftTemplate(ast.Node):
+    """The template. Each GRAPH of another name is an event."""
+
+    triples: tuple[ast.Triple, ...]
+    graphs: tuple[TemplateGraph, ...]
+
+
+@record
+class LiftWhere(ast.Node):
+    """The elements of WHERE in the order of the text."""
+
+    elements: tuple[Unnest | ast.Element, ...]
+
+
+@record
+class LiftQuery(ast.Node):
+    """A lift; its names are resolved."""
+
+    template: LiftTemplate
+    where: LiftWhere
+    base: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from spaseq.rdf.inputs.csv_dialect import csv_dialect
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.sources.base import Source
 from spaseq.sources.broker_stream import POSTED
-from spaseq.storage.user_text import read_user_text
+from spaseq.storage.user_files import read_user_text
 
 if TYPE_CHECKING:
     from spaseq.lift.lift_plan import LiftPlan
@@ -53,7 +53,7 @@ def lifted_source(given: Lifted, options: StreamOptions) -> Source:
         UsageError: the data is of no known kind, or a type is unknown.
     """
     # Runs without lifts need not wait for these imports.
-    from spaseq.lift.field_types import checked_types
+    from spaseq.lift.cells import checked_types
     from spaseq.lift.lift_checks import compiled_lift
     from spaseq.lift.lifted_source import LiftedFiles, LiftedRows
 

@@ -41,13 +41,11 @@ from spaseq.sources.broker_stream import BrokerStream
 if TYPE_CHECKING:
     from spaseq.lift.json_columns import JsonScanner
 
-
 MESSAGE_FIELDS = frozenset({"_topic", "_key", "_time", "_partition", "_offset"})
 """The fields that a message has besides those of its object. They hide fields of these names."""
 
 _TOGETHER = 16_384
 """Messages that are lifted together."""
-
 
 _EMPTY = re.compile(rb"(?:^|\n)\s*(?:\n|$)")
 
@@ -196,7 +194,7 @@ def _array(name: str, messages: MessageColumns) -> Any:
     """An Arrow array of a field that messages have; None if it has a key that is no text."""
     import pyarrow as pa
 
-    from spaseq.lift.term_arrays import term_array
+    from spaseq.lift.arrow_rows import term_array
 
     match name:
         case "_topic":

@@ -14,10 +14,8 @@ from spaseq.expr.env import Env, PlainEnv
 from spaseq.expr.known_functions import known_functions
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
-from spaseq.lift.cells import Cell, Items, Wrong, is_term
-from spaseq.lift.field_types import read_time, time_format, time_term
-from spaseq.lift.lift_nodes import Unnest
-from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
+from spaseq.lift.cells import Cell, Items, Wrong, is_term, read_time, time_format, time_term
+from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, Unnest
 from spaseq.lift.row_blocks import RowBlock
 from spaseq.lift.watched_casts import cast_of, watched_where
 from spaseq.rdf.terms.term import XSD, split_literal
@@ -89,7 +87,7 @@ class SolutionMaker:
     def __init__(
         self, plan: LiftPlan, types: dict[str, str] | None = None, decimal: str = "."
     ) -> None:
-        """`types` gives the type of a field (`field_types`), `decimal` the sign in numbers."""
+        """`types` gives the type of a field (see `cells`), `decimal` the sign in numbers."""
         self._plan, self._decimal = plan, decimal
         where = watched_where(plan, decimal)
         self._casts = where.casts

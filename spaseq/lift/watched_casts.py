@@ -11,8 +11,7 @@ from typing import TypeAlias
 from spaseq.expr.casts import CASTS
 from spaseq.lang import ast
 from spaseq.lang.variables import rewritten
-from spaseq.lift.lift_nodes import Unnest
-from spaseq.lift.lift_plan import LiftPlan
+from spaseq.lift.lift_plan import LiftPlan, Unnest
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.terms.term import XSD
 from spaseq.records import record
@@ -24,7 +23,6 @@ _NUMBERS = frozenset({"decimal", "double", "float", "integer"})
 _NO_NUMBER = ast.Literal("")
 
 Element: TypeAlias = "Unnest | ast.Element"
-
 
 _SHOWN = 100
 

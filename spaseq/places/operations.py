@@ -15,7 +15,7 @@ import numpy as np
 import shapely
 
 from spaseq.compiled.arrays import Float64s, Indices
-from spaseq.places import buffers, geodesy
+from spaseq.places import geodesy
 from spaseq.places.geometries import (
     Geometry,
     GeometryColumn,
@@ -168,7 +168,7 @@ def _measured(measure: Callable[[Any], float], power: int) -> Callable[..., Resu
 def _buffered(term: str, radius: str, unit: str = _METRE) -> str:
     given = geometry(term)
     shape = given.within_plane_of(DEFAULT)
-    buffered = buffers.buffer(shape, _number(radius) * metres_of(unit))
+    buffered = geodesy.buffer(shape, _number(radius) * metres_of(unit))
     return given.with_shape(Geometry(buffered).within_plane_of(given.system))
 
 

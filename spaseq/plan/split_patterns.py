@@ -20,7 +20,6 @@ from spaseq.records import record
 
 Names = frozenset[str]
 
-
 GraphTriples: TypeAlias = "tuple[tuple[str, n.TriplePattern], ...]"
 """Triple patterns, each with the IRI of its graph."""
 

@@ -26,7 +26,7 @@ from spaseq.query_tests.case_nodes import (
 from spaseq.query_tests.expected_answers import turtle_graph
 from spaseq.rdf.terms.times import format_time, time_ms
 from spaseq.runtime.job.durations import milliseconds
-from spaseq.storage.toml_files import read_toml
+from spaseq.storage.user_files import read_toml
 
 SUFFIX = ".test.toml"
 """How the name of a test file ends."""

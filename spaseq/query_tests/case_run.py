@@ -20,7 +20,7 @@ from spaseq.query_tests.expected_answers import unpaired
 from spaseq.rdf.terms.times import format_time
 from spaseq.records import record
 from spaseq.runtime.job.durations import duration_text
-from spaseq.storage.user_text import read_user_text
+from spaseq.storage.user_files import read_user_text
 from spaseq.testing import Harness
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -17,7 +17,6 @@ from spaseq.measures import Measures
 from spaseq.message_text import visible, without_passwords
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.render.analysis_text import analysis_json, analysis_text
-from spaseq.render.automaton import automaton_text
 from spaseq.render.picture.diagram import Picture, picture_of
 from spaseq.render.picture.graph_texts import dot_text, mermaid_text
 from spaseq.render.picture.svg import svg_text
@@ -25,7 +24,7 @@ from spaseq.render.plan_json import automaton_json, plan_json
 from spaseq.render.plan_text import plan_text
 from spaseq.render.query_words import QueryWords, variables_text, window_text
 from spaseq.render.together import together_text
-from spaseq.render.tree import algebra_text, tree
+from spaseq.render.trees import algebra_text, automaton_text, tree
 
 if TYPE_CHECKING:
     from spaseq.lift.lift_plan import LiftPlan

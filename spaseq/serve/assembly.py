@@ -44,19 +44,17 @@ from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.runtime.live.stream_events import StreamEvents, arrival_times
 from spaseq.serve.configuration import Configuration
 from spaseq.serve.configured_streams import RECORD, record_of, stream_of
-from spaseq.serve.event_words import EventWords
 from spaseq.serve.guard import Access, Token, tokens_of
 from spaseq.serve.history import BY_FILE, Audit
 from spaseq.serve.http_server import check_tls
 from spaseq.serve.kept_replies import KeptReplies
-from spaseq.serve.logged_events import LoggedEvents
+from spaseq.serve.logged_events import LoggedEvents, StreamReading, TraceEvents
 from spaseq.serve.posted_events import MessageReading, PostedStream
 from spaseq.serve.query_files import checked_query
-from spaseq.serve.said_events import SaidEvents
+from spaseq.serve.said_events import EventWords, SaidEvents
 from spaseq.serve.server_state import ServerParts
-from spaseq.serve.trace_events import StreamReading, TraceEvents
 from spaseq.serve.used_knowledge import UsedKnowledge
-from spaseq.storage.user_text import read_user_text
+from spaseq.storage.user_files import read_user_text
 
 _SINK_OPTIONS = (
     "content_type",

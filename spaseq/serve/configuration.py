@@ -18,7 +18,7 @@ from spaseq.lang.spelling import suggested
 from spaseq.rdf.terms.term import is_absolute_iri
 from spaseq.rdf.terms.times import TIME_UNITS
 from spaseq.runtime.job.durations import milliseconds
-from spaseq.storage.toml_files import read_toml
+from spaseq.storage.user_files import read_toml
 
 _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _SIZE = re.compile(r"([0-9]{1,12}) ?(B|KB|MB|GB)")

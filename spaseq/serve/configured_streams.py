@@ -10,7 +10,7 @@ from typing import Any
 
 from spaseq.api.streams import stream_source
 from spaseq.errors import InputError, UsageError
-from spaseq.lift.field_types import field_types
+from spaseq.lift.cells import field_types
 from spaseq.lift.lifted import Lifted
 from spaseq.options import (
     FileSourceSettings,
@@ -26,7 +26,7 @@ from spaseq.serve.configuration import Configuration
 from spaseq.sources.broker_stream import POSTED, BrokerStream
 from spaseq.sources.json_ld import JsonLd
 from spaseq.storage.checksums import with_checksum_line
-from spaseq.storage.user_text import read_user_text
+from spaseq.storage.user_files import read_user_text
 
 RECORD = "streams.json"
 """The file in the data directory with the streams of the server that used it last."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spaseq.storage.new_directory import write_copy
+from spaseq.storage.user_files import write_copy
 
 EXAMPLE = Path(__file__).parent / "example"
 """The files of the example."""

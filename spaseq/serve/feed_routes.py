@@ -15,10 +15,9 @@ from starlette.responses import JSONResponse, Response
 from spaseq.lang.head_comments import head_comments
 from spaseq.message_text import visible
 from spaseq.runtime.live.answer_records import LoggedAnswer, json_with_id
-from spaseq.serve.answer_stream import AnswerStream
-from spaseq.serve.bodies import json_object, text_of
+from spaseq.serve.answer_feed import AnswerStream
 from spaseq.serve.query_routes import accepts, limit_of
-from spaseq.serve.refusals import Refused
+from spaseq.serve.requests import Refused, json_object, text_of
 from spaseq.serve.said_events import Said
 from spaseq.serve.server_state import ServerState, state_of, who_asks
 

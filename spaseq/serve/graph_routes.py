@@ -20,8 +20,7 @@ from spaseq.limits import DEFAULT_LIMITS
 from spaseq.message_text import visible
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.live.graph_changes import GraphChanges, GraphView, NoSuchGraph
-from spaseq.serve.bodies import body_of, text_of
-from spaseq.serve.refusals import Refused
+from spaseq.serve.requests import Refused, body_of, text_of
 from spaseq.serve.server_state import ServerState, state_of, who_asks
 
 _FORMATS = (

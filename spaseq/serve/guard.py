@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from spaseq.errors import UsageError
-from spaseq.serve.refusals import Refused
+from spaseq.serve.requests import Refused
 
 COOKIE = "spaseq"
 
@@ -32,7 +32,6 @@ _HEADERS = {
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 }
 """Headers of all responses that do not set them."""
-
 
 SCOPES = ("read", "events", "queries", "kb", "acknowledge")
 """What a token may allow."""

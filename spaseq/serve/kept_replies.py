@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from spaseq.serve.refusals import Refused
+from spaseq.serve.requests import Refused
 
 LONGEST_KEY = 255
 

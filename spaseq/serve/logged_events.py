@@ -1,18 +1,149 @@
-"""The events of a stream that are still in its log, as a source that ends: for `why`."""
+"""Events in the logs of their streams: the events of answers' traces are found there, and what is
+still in a log is a source that ends: for `why`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from spaseq.algebra.answers import TraceItem
 from spaseq.logs.messages import Message
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, ignore
 from spaseq.runtime.live.partition_clocks import PartitionClocks
 from spaseq.serve.posted_events import MessageReading
 from spaseq.sources.base import Source, Split
+
+_READ_MESSAGES = 2000
+"""How many messages of the end of a log are read for events without names."""
+
+
+class FoundEvent(NamedTuple):
+    """When an event arrived, ms since the epoch, and the event as a batch of its own."""
+
+    arrived: int
+    event: EventBatch
+
+
+@dataclass(frozen=True, slots=True)
+class StreamReading:
+    """How the log of a stream is read.
+
+    Attributes:
+        name: the stream's name.
+        events: makes the events of messages, as the run does.
+        delay_ms: how late an event may be.
+        time_predicate: IRI of the predicate of an event's time.
+    """
+
+    name: str
+    events: MessageReading
+    delay_ms: int
+    time_predicate: str
+
+
+@dataclass(frozen=True, slots=True)
+class TraceEvents:
+    """Looks up the events of traces.
+
+    Attributes:
+        streams: by IRI, how a stream's log is read.
+        newest: as `StandingRun.newest_records`.
+    """
+
+    streams: Mapping[str, StreamReading]
+    newest: Callable[[str, int], Iterator[Sequence[Message]]]
+
+    def find(self, trace: Iterable[TraceItem], most_bytes: int) -> dict[TraceItem, FoundEvent]:
+        """The events that the logs still have, among so many bytes at the end of each."""
+        named = defaultdict[str, dict[str, list[TraceItem]]](lambda: defaultdict(list))
+        unnamed = defaultdict[str, list[TraceItem]](list)
+        for item in trace:
+            if item.stream not in self.streams:
+                continue
+            if item.event is None:
+                unnamed[item.stream].append(item)
+            else:
+                named[item.stream][item.event].append(item)
+        by_item: dict[TraceItem, FoundEvent] = {}
+        for iri, items in named.items():
+            by_item.update(self._named(self.streams[iri], items, most_bytes))
+        for iri, wanted in unnamed.items():
+            by_item.update(self._unnamed(self.streams[iri], wanted, most_bytes))
+        return by_item
+
+    def _named(
+        self, stream: StreamReading, items: Mapping[str, list[TraceItem]], most_bytes: int
+    ) -> Iterator[tuple[TraceItem, FoundEvent]]:
+        """Events by their names; of several with one name those with the right times."""
+        left = {item for some in items.values() for item in some}
+        for messages in self.newest(stream.name, most_bytes):
+            names = {item.event for item in left if item.event is not None}
+            for name, event in _with_names(messages, names, stream.events):
+                of_time = [item for item in items[name] if item.time == event.event.time[0]]
+                yield from ((item, event) for item in of_time)
+                left.difference_update(of_time)
+            if not left:
+                return
+
+    def _unnamed(
+        self, stream: StreamReading, items: Sequence[TraceItem], most_bytes: int
+    ) -> Iterator[tuple[TraceItem, FoundEvent]]:
+        """Events by their instants: k counts the events of a time, in the log's order.
+
+        An event that is in time is not older than any before it, less the delay. So all events of
+        a time are known once a piece of the log has only older ones.
+        """
+        left, read = {item.time for item in items}, 0
+        known: dict[int, list[FoundEvent]] = {time: [] for time in left}
+        for messages in self.newest(stream.name, most_bytes):
+            latest, by_time = _of_times(messages, left, stream.events)
+            for time in left:
+                known[time] = by_time[time] + known[time]
+            done = {time for time in left if latest < time - stream.delay_ms}
+            left -= done
+            for item in items:
+                if item.time in done and item.k < len(known[item.time]):
+                    yield item, known[item.time][item.k]
+            read += len(messages)
+            if not left or read > _READ_MESSAGES:
+                return
+
+
+def _with_names(
+    messages: Sequence[Message], names: Collection[str], reading: MessageReading
+) -> Iterator[tuple[str, FoundEvent]]:
+    """The events with some names among those of messages."""
+    ends = [name[max(name.rfind("/"), name.rfind("#")) + 1 :].encode() for name in names]
+    for message in messages:
+        if not any(end in message.payload for end in ends):  # most messages are not read
+            continue
+        for batch in reading([message], ignore):
+            all_names = batch.names(np.arange(len(batch))).texts()
+            for at, name in enumerate(all_names):
+                if name is not None and name in names:
+                    yield name, FoundEvent(message.arrival, batch.take(np.array([at])))
+
+
+def _of_times(
+    messages: Sequence[Message], times: Collection[int], reading: MessageReading
+) -> tuple[float, Mapping[int, list[FoundEvent]]]:
+    """The greatest time of the events of messages, and the events of some times, in order."""
+    latest, by_time = -math.inf, defaultdict[int, list[FoundEvent]](list)
+    for message in messages:
+        for batch in reading([message], ignore):
+            for at, time in enumerate(batch.time.tolist()):
+                latest = max(latest, time)
+                if time in times:
+                    event = FoundEvent(message.arrival, batch.take(np.array([at])))
+                    by_time[time].append(event)
+    return latest, by_time
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.lines.line_parser import graph_named, parse_nquads_line
 from spaseq.rdf.terms.term import iri_text
 from spaseq.runtime.live.partition_clocks import GivenEvents
-from spaseq.serve.refusals import Refused
+from spaseq.serve.requests import Refused
 
 
 def without_surplus(

@@ -17,10 +17,9 @@ from spaseq.runtime.live.answer_records import json_with_id
 from spaseq.runtime.live.run_views import QueryView
 from spaseq.runtime.live.standing_run import StandingRun, UnknownQuery
 from spaseq.serve import query_details, query_files
-from spaseq.serve.answer_stream import AnswerStream
-from spaseq.serve.bodies import json_object, text_of
+from spaseq.serve.answer_feed import AnswerStream
 from spaseq.serve.query_files import is_name
-from spaseq.serve.refusals import Refused
+from spaseq.serve.requests import Refused, json_object, text_of
 from spaseq.serve.server_state import ServerState, state_of, who_asks
 
 LIMIT = 1000

@@ -13,8 +13,7 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.metrics import escaped, prometheus_text
 from spaseq.runtime.live.standing_run import StandingRun
-from spaseq.serve.bodies import text_of
-from spaseq.serve.refusals import Refused
+from spaseq.serve.requests import Refused, text_of
 from spaseq.serve.server_state import state_of
 
 _FORM = 4096

@@ -16,11 +16,10 @@ from spaseq.rdf.inputs.message_formats import with_headers
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.live.heartbeats import HeartbeatTooFar
 from spaseq.runtime.live.partition_clocks import Marks
-from spaseq.serve.bodies import body_of, text_of
 from spaseq.serve.kept_replies import LONGEST_KEY, digest_of
 from spaseq.serve.posted_events import PostedStream
 from spaseq.serve.query_details import stream_json
-from spaseq.serve.refusals import Refused
+from spaseq.serve.requests import Refused, body_of, text_of
 from spaseq.serve.server_state import ServerState, state_of
 
 _HEARTBEAT = 1000

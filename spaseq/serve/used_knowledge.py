@@ -12,9 +12,9 @@ from spaseq.rdf.terms.term import Triple, triple_json
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.live.run_views import QueryView
 from spaseq.runtime.live.standing_run import StandingRun
+from spaseq.serve.logged_events import TraceEvents
 from spaseq.serve.query_files import checked_query
-from spaseq.serve.trace_events import TraceEvents
-from spaseq.sinks.answer_ids import answer_id
+from spaseq.sinks.answer_json import answer_id
 
 _READ_BYTES = 64 * 2**20
 """How much of the end of a stream's log is looked through for events."""

@@ -1,7 +1,10 @@
-"""An answer as the JSON object that the jsonl format writes."""
+"""An answer as the JSON object that the jsonl format writes, and its id: the same in every run and
+runtime, so that receivers know repetitions.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from functools import lru_cache
 from typing import Any
@@ -17,6 +20,8 @@ _encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 quoted = json.encoder.encode_basestring
 """`_encoded` for strings alone, with less overhead."""
+
+_bytes_of = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def answer_json(query: str, answer: Answer) -> str:
@@ -120,3 +125,23 @@ def render_term(text: str) -> dict[str, Any] | list[Any]:
 
 
 _LIST_END = f'"^^<{CDT_LIST}>'
+
+
+def answer_id(query: str, canonical: str, answer: Answer) -> str:
+    """The id of an answer, 32 hexadecimal digits.
+
+    It is a hash of the query's name and its canonical text, of the answer's trace, its single
+    variables and its lists. The values of PARTITION BY are among the bindings of single variables,
+    or follow from the trace.
+
+    Args:
+        query: the name of the query.
+        canonical: the hash of its canonical text, `Signature.canonical`.
+        answer: the answer.
+
+    >>> len(answer_id("jams", "", Answer((0, 0), (9, 0), (), (("road", "<http://e/a1>"),))))
+    32
+    """
+    parts = [query, canonical, answer.trace, answer.bindings, answer.singles, answer.lists]
+    text = _bytes_of([*parts, answer.end])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""The contract of a sink of answers, and a thread that writes answers while the next ones are made."""
+"""The contract of a sink of answers, and a thread that writes answers behind the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON lines: one answer in each line, with its trace; and side outputs: bad input and late events."""
+"""JSON lines: an answer with its trace in each; and side outputs: bad input and late events."""
 
 from __future__ import annotations
 

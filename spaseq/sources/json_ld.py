@@ -16,7 +16,7 @@ from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.records import record
 from spaseq.sources import source_of
 from spaseq.sources.base import Source
-from spaseq.storage.user_text import read_user_text
+from spaseq.storage.user_files import read_user_text
 
 
 @record

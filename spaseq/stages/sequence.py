@@ -22,7 +22,7 @@ from spaseq.automaton.run.waiting_limit import Excess, Member, WaitingLimit
 from spaseq.automaton.sequencer import sequencer
 from spaseq.budget import Budget, spending
 from spaseq.collection_pause import collection_paused
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.env import ExpressionError
 from spaseq.expr.uses import calls_functions
 from spaseq.gpm.correlated import CorrelatedEvaluator
 from spaseq.kb.knowledge import KnowledgeBase
@@ -49,12 +49,10 @@ if TYPE_CHECKING:
     from spaseq.stages.partial_stage import PartialStage
     from spaseq.windows.window_operator import WindowOperator
 
-
 EVER = 2**63 - 1
 """Later than every time (ms)."""
 
 _NEVER = -(2**63)
-
 
 _BEYOND_EVENTS = "an expression over several events, or over an answer"
 

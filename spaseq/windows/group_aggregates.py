@@ -10,8 +10,8 @@ import numpy as np
 from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.compiled.arrays import Bools, Float64s, Int32s, Int64s, Objects
 from spaseq.expr.aggregates import Elements
+from spaseq.expr.compile import set_function
 from spaseq.expr.exact_aggregates import EXACT
-from spaseq.expr.expression_compiler import set_function
 from spaseq.expr.numbers import divide
 from spaseq.expr.values import encode
 from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
@@ -20,8 +20,13 @@ from spaseq.lang import ast
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups
 from spaseq.records import record
-from spaseq.windows.canonical_doubles import CanonicalDoubles
-from spaseq.windows.exact_sums import decimal_sums, rounded_quotients, whole_sums
+from spaseq.windows.exact_numbers import (
+    CanonicalDoubles,
+    decimal_sums,
+    rounded_quotients,
+    whole_sums,
+)
+from spaseq.windows.group_tables import TrackedOperands
 from spaseq.windows.kept_rows import KeptRows
 from spaseq.windows.kernels.group_runs import (
     BOTH,
@@ -33,7 +38,6 @@ from spaseq.windows.kernels.group_runs import (
     WHOLE,
     rows_of_groups,
 )
-from spaseq.windows.tracked_operands import TrackedOperands
 
 
 @record

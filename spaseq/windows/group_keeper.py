@@ -23,14 +23,11 @@ from spaseq.plan.window_groups import reads_around
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.windows.group_aggregates import ChangedGroups, Exceeding, aggregates, codes_of
 from spaseq.windows.group_rows import GroupRows, form_of
-from spaseq.windows.group_solutions import GroupSolutions
-from spaseq.windows.group_tables import GroupTable
+from spaseq.windows.group_tables import GroupTable, TrackedOperands
 from spaseq.windows.group_tests import tests_of
 from spaseq.windows.kept_rows import KeptRows
 from spaseq.windows.kernels.group_runs import MEMBERS, WIDTH, advanced
-from spaseq.windows.lasting_solutions import ChangedSolutions
-from spaseq.windows.solution_events import agreeing, as_events
-from spaseq.windows.tracked_operands import TrackedOperands
+from spaseq.windows.lasting_solutions import ChangedSolutions, GroupSolutions, agreeing, as_events
 from spaseq.windows.window_closes import Closes, closes_of
 
 

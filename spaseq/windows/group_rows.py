@@ -1,4 +1,7 @@
-"""Rows of a content as rows of groups: in the order of events, with numbers that can be summed."""
+"""Rows of a content as rows of groups: in the order of events, with numbers that can be summed.
+
+DISTINCT goes by rows: each has the row before with the same group and term.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,21 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import DECIMAL_TYPE, NumberColumn, TermColumn
 from spaseq.rdf.terms import number_kinds
 from spaseq.rdf.terms.term import XSD
-from spaseq.windows.canonical_doubles import double_strings
-from spaseq.windows.event_order import EventOrder
-from spaseq.windows.exact_sums import fits_whole, of_doubles
-from spaseq.windows.group_tables import GroupTable
-from spaseq.windows.kept_rows import EVENT_COLUMNS, LINKS, Form, KeptRows
-from spaseq.windows.kernels.group_runs import DECIMAL, DOUBLE, NONE, OTHER, PLACES, SCALE, WHOLE
-from spaseq.windows.tracked_operands import TrackedOperands
-from spaseq.windows.twin_rows import TwinRows
+from spaseq.windows.exact_numbers import double_strings, fits_whole, of_doubles
+from spaseq.windows.group_tables import GroupTable, TrackedOperands
+from spaseq.windows.kept_rows import EVENT_COLUMNS, LINKS, EventOrder, Form, KeptRows
+from spaseq.windows.kernels.group_runs import (
+    DECIMAL,
+    DOUBLE,
+    NO_TERM,
+    NONE,
+    OTHER,
+    PLACES,
+    SCALE,
+    WHOLE,
+)
+
+_BITS = 32
 
 _CANONICAL = (
     rf'^"(0|-?[1-9][0-9]*)"\^\^<{XSD}(integer|decimal)>$'
@@ -32,6 +42,74 @@ _CANONICAL = (
 """The canonical texts of integers and decimals (XSD 1.1)."""
 
 _DECIMAL_KINDS = (number_kinds.EXACT, number_kinds.SHORT)
+
+
+class TwinRows:
+    """The last row of each pair of a group and a term, of rows that are in windows or will be."""
+
+    def __init__(self) -> None:
+        self._terms = GroupTable(("term",))
+        self._pairs, self._rows = np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def twins(self, group: Int32s, terms: TermColumn, first: int) -> Int64s:
+        """[n] the row before with the same group and term, -1 if there is none.
+
+        NO_TERM where the group is -1, or the term is unbound. `first` is the number of the first
+        row.
+        """
+        twin_of = np.full(len(group), NO_TERM, np.int64)
+        rows = np.flatnonzero((group >= 0) & (terms.codes >= 0))
+        if not len(rows):
+            return twin_of
+        number = self._terms.of_column(terms.take(rows))
+        pair = (group[rows].astype(np.int64) << _BITS) | number
+        order = np.argsort(pair, kind="stable")
+        pair, rows = pair[order], rows[order]
+        begins = np.append(True, pair[1:] != pair[:-1])
+        twin = np.append(-1, first + rows[:-1])
+        pair, last = pair[begins], first + rows[np.append(begins[1:], True)]
+        at = np.searchsorted(self._pairs, pair)
+        known = np.zeros(len(pair), np.bool_)
+        inside = at < len(self._pairs)
+        known[inside] = self._pairs[at[inside]] == pair[inside]
+        before = np.full(len(pair), -1, np.int64)
+        before[known] = self._rows[at[known]]
+        twin[begins] = before
+        twin_of[rows] = twin
+        self._rows[at[known]] = last[known]
+        self._pairs = np.insert(self._pairs, at[~known], pair[~known])
+        self._rows = np.insert(self._rows, at[~known], last[~known])
+        return twin_of
+
+    def forget(self, first: int, places: Int32s | None) -> None:
+        """Let go of pairs whose last row is before `first`; `places` are new numbers of groups."""
+        stays = self._rows >= first
+        if places is None and 2 * np.count_nonzero(stays) > len(stays):
+            return
+        self._pairs, self._rows = self._pairs[stays], self._rows[stays]
+        if places is not None:
+            group = places[self._pairs >> _BITS].astype(np.int64)
+            self._pairs = (group << _BITS) | self._numbers
+        used = np.zeros(len(self._terms), np.bool_)
+        used[self._numbers] = True
+        terms = self._terms.without_empty(used)
+        if terms is not None:
+            self._pairs = self._pairs - self._numbers + terms[self._numbers]
+
+    @property
+    def _numbers(self) -> Int64s:
+        """The numbers of the pairs' terms."""
+        numbers: Int64s = self._pairs & ((1 << _BITS) - 1)
+        return numbers
+
+    def snapshot(self) -> list[Any]:
+        """The state, for `restore`."""
+        return [self._pairs, self._rows, [*map(list, self._terms.keys)]]
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on from a state."""
+        self._pairs, self._rows, terms = state
+        self._terms.restore([tuple(key) for key in terms])
 
 
 def form_of(tracked: TrackedOperands) -> Form:

@@ -15,8 +15,8 @@ from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts
 from spaseq.plan.query_plan import KeptGroups
 from spaseq.plan.window_groups import beside_knowledge
+from spaseq.windows.group_tables import TrackedOperands
 from spaseq.windows.kernels.group_runs import AVERAGE, COUNT, DISTINCT, EXTREME, SUM, VALUES
-from spaseq.windows.tracked_operands import TrackedOperands
 
 _COMPARE = {"=": 0, ">": 1, ">=": 1, "<": 2, "<=": 2}
 _SWAPPED = {"=": "=", ">": "<", ">=": "<=", "<": ">", "<=": ">="}

@@ -1,21 +1,72 @@
-"""The solutions of a window from window event to window event, and what is new or gone."""
+"""The solutions of a window from window event to window event, and of groups from one change to the
+next: what is new or gone.
+
+Solutions of a part of a pattern are events, on which the rest of the pattern is evaluated.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from spaseq.compiled.arrays import Int32s, Int64s
-from spaseq.gpm.graphs.window_partition import ranges
-from spaseq.gpm.solutions.lazy_columns import Lexicon
+from spaseq.algebra import nodes as n
+from spaseq.compiled.arrays import Indices, Int32s, Int64s
+from spaseq.gpm.evaluator import EventSolutions
+from spaseq.gpm.graphs.window_partition import SolutionsPartition, ranges
+from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
+from spaseq.gpm.solutions.solutions import Solutions
+from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.records import record
 from spaseq.windows.window_closes import Closes
 
 Solution: TypeAlias = "tuple[str | None, ...]"
 Given: TypeAlias = "list[tuple[int, Solution]]"
 """(window event, solution) pairs in the order of window events."""
+
+
+def as_events(
+    closes: Closes,
+    places: Int64s,
+    pattern: n.Pattern,
+    columns: Mapping[str, Int32s],
+    lexicon: Lexicon,
+) -> SolutionsPartition:
+    """The solutions of `pattern`, as codes [r] by variable, as events at window events [r]."""
+    size = len(places)
+    start, none = np.zeros(size + 1, np.int64), np.zeros(0, np.int32)
+    time, k = closes.time[places], closes.k[places]
+    names = EventNames.none(size)
+    batch = EventBatch("", time, k, names, start, none, none, none, lexicon.base)
+    solutions = Solutions(size, np.arange(size, dtype=np.int64), columns, lexicon)
+    return SolutionsPartition(batch, lexicon, pattern, solutions)
+
+
+def texts_of(codes: Int32s, lexicon: Lexicon) -> list[str | None]:
+    """The texts [r] of codes, None for unbound; equal ones are one object."""
+    used, which = np.unique(codes, return_inverse=True)
+    unbound = int(len(used) > 0 and used[0] < 0)
+    texts = np.array([None] * unbound + lexicon.take(used[unbound:]), np.object_)
+    return texts[which].tolist()  # type: ignore[no-any-return]
+
+
+def agreeing(
+    solutions: EventSolutions, lexicon: Lexicon, partition: Mapping[str, str]
+) -> EventSolutions:
+    """The solutions that agree with a partition, which they bind; variables by name."""
+    columns = dict(solutions.columns)
+    agree = np.ones(len(solutions.event), np.bool_)
+    for v, value in partition.items():
+        code = lexicon.encode([value])[0]
+        codes = columns.get(v)
+        if codes is not None:
+            agree &= (codes < 0) | (codes == code)
+        columns[v] = np.full(len(agree), code, np.int32)
+    shown = {v: columns[v][agree] for v in sorted(columns)}
+    return EventSolutions(solutions.event[agree], shown, lexicon)
 
 
 @record
@@ -150,3 +201,114 @@ class LastingSolutions:
         """Go on from a state."""
         known, oldest = state
         self.add([*map(tuple, known)], np.full(len(known), -1, np.int64), oldest)
+
+
+@record
+class _Changes:
+    """m changes of g groups, in order of window events; each group's changes have turns from 1.
+
+    `counts` and `starts` int64 [g] say how many changes a group has, and where they begin in
+    `order` int64 [m].
+    """
+
+    event: Int64s
+    owner: Int64s
+    turn: Int64s
+    order: Int64s
+    starts: Int64s
+    counts: Int64s
+
+    @classmethod
+    def of(cls, event: Int64s, owner: Int64s, groups: int) -> _Changes:
+        """The changes of groups 0 to g - 1 at window events."""
+        order = np.argsort(owner, kind="stable")
+        counts = np.bincount(owner, minlength=groups)
+        starts = np.cumsum(counts) - counts
+        turn = np.empty(len(owner), np.int64)
+        turn[order] = np.arange(len(owner)) - starts[owner[order]] + 1
+        return cls(event, owner, turn, order, starts, counts)
+
+    def events(self, owner: Int64s, turn: Int64s, otherwise: int) -> Int64s:
+        """The window events [r] of the changes of some groups; a constant where there is none."""
+        there = (turn > 0) & (turn <= self.counts[owner])
+        window_events = np.full(len(owner), otherwise, np.int64)
+        window_events[there] = self.event[self.order[self.starts[owner[there]] + turn[there] - 1]]
+        return window_events
+
+
+class GroupSolutions:
+    """The solutions of groups, of which `changes` are wanted: NEW, GONE, None for all."""
+
+    def __init__(self, changes: frozenset[str | None]) -> None:
+        self._changes = changes
+        self._held: dict[int, tuple[Solution, ...]] = {}  # by group
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def advance(
+        self, size: int, heads: Int64s, found: EventSolutions, lexicon: Lexicon
+    ) -> tuple[Int64s, Mapping[str, Int32s]]:
+        """What is wanted at the next window events, in order: (window event [r], codes [r]).
+
+        `heads` int64 [m, 2] has (window event below `size`, group) of the groups that change, in
+        order; `found` has their solutions from then on, each with the place of its change.
+        """
+        groups = np.unique(heads[:, 1])
+        if None in self._changes:
+            groups = np.union1d(groups, np.array([*self._held], np.int64))
+        changes = _Changes.of(heads[:, 0], np.searchsorted(groups, heads[:, 1]), len(groups))
+        held = [(i, own) for i, g in enumerate(groups.tolist()) for own in self._held.get(g, ())]
+        before = np.array([i for i, _ in held], np.int64)
+        owner = np.append(before, changes.owner[found.event])
+        turn = np.append(np.zeros(len(before), np.int64), changes.turn[found.event])
+        columns = {
+            v: np.append(encoded(lexicon, [own[i] for _, own in held]), codes)
+            for i, (v, codes) in enumerate(found.columns.items())
+        }
+        rows, last = _lasting(_numbered(owner, columns, len(lexicon)), turn)
+        owner, columns = owner[rows], {v: codes[rows] for v, codes in columns.items()}
+        begin = changes.events(owner, turn[rows], -1)
+        end = changes.events(owner, last + 1, size)
+        stay = np.flatnonzero((last == changes.counts[owner]) & (last > 0))
+        for group in groups[changes.counts > 0].tolist():
+            self._held.pop(group, None)
+        texts = [texts_of(codes[stay], lexicon) for codes in columns.values()]
+        solutions = zip(*texts, strict=True) if texts else [()] * len(stay)
+        given = zip(groups[owner[stay]].tolist(), solutions, strict=True)
+        for group, some in groupby(given, itemgetter(0)):
+            self._held[group] = tuple([solution for _, solution in some])
+        event, which = wanted(self._changes, begin, end, size)
+        return event, {v: codes[which] for v, codes in columns.items()}
+
+    def renumber(self, places: Int32s) -> None:
+        """Give the groups new numbers, by the old ones."""
+        self._held = {int(places[group]): solutions for group, solutions in self._held.items()}
+
+    def snapshot(self) -> list[Any]:
+        """The state, for `restore`."""
+        return [[group, *solutions] for group, solutions in self._held.items()]
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on from a state."""
+        self._held = {group: tuple(map(tuple, solutions)) for group, *solutions in state}
+
+
+def _numbered(owner: Int64s, columns: Mapping[str, Int32s], terms: int) -> Int64s:
+    """A number for each distinct solution of a group; the numbers of one group are consecutive."""
+    number = owner
+    for codes in columns.values():
+        _, number = np.unique(number * (terms + 1) + codes + 1, return_inverse=True)
+    return number
+
+
+def _lasting(number: Int64s, turn: Int64s) -> tuple[Indices, Int64s]:
+    """(a row of each stretch of turns in which a solution is there, the last of these turns)."""
+    order = np.lexsort((turn, number))
+    number, turn = number[order], turn[order]
+    more = turn[1:] - turn[:-1]  # 0 where a row repeats the one before
+    begins = np.ones(len(order), np.bool_)
+    begins[1:] = (number[1:] != number[:-1]) | (more > 1)
+    ends = np.ones(len(order), np.bool_)
+    ends[:-1] = begins[1:]
+    return order[begins], turn[ends]

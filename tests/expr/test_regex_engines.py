@@ -178,7 +178,7 @@ HOSTILE = r"""
 import time
 from spaseq.expr.functions.patterns import matches, replaced
 from spaseq.budget import Budget, LimitExceeded, spending
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.env import ExpressionError
 from spaseq.limits import Limits
 texts = ["a" * 30_000 + "!", "ab" * 1_000_000, "\n" * 100_000 + " ", "a" * 16_000_000]
 patterns = ["^(a+)+$", "(a|a)*b", "(a|b|ab)*c", "(a*)*b", "a*a*a*a*a*b", "(.*)(.*)(.*)(.*)x",

@@ -16,8 +16,7 @@ from spaseq.expr.compile import (
     timestamp_uses,
     variables_of,
 )
-from spaseq.expr.env import DictEnv
-from spaseq.expr.errors import NotCompilable
+from spaseq.expr.env import DictEnv, NotCompilable
 from spaseq.expr.functions import BUILTINS
 from spaseq.lang import ast
 from spaseq.lang.functions import BUILT_INS

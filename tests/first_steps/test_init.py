@@ -17,7 +17,7 @@ import pytest
 
 import spaseq
 from spaseq.cli.main import main
-from spaseq.first_steps.found_types import type_of
+from spaseq.first_steps.field_types import type_of
 
 SHARED = Path(__file__).parents[3] / "shared"
 XSD = {n: f"http://www.w3.org/2001/XMLSchema#{n}" for n in ("integer", "dateTime")}

@@ -10,10 +10,9 @@ from spaseq.compile import CompileOptions, check_query
 from spaseq.kb.ontology import entailing_schema
 from spaseq.lang import ast
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.render.automaton import automaton_text
 from spaseq.render.plan_text import plan_text
 from spaseq.render.query_words import QueryWords
-from spaseq.render.tree import algebra_text
+from spaseq.render.trees import algebra_text, automaton_text
 
 DIRECTORY = Path(__file__).parent
 CASES = sorted(DIRECTORY.glob("case-*.rq"))

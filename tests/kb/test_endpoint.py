@@ -10,7 +10,7 @@ import pytest
 
 from spaseq.kb.endpoint import Endpoint
 from spaseq.kb.endpoint_answers import AnswerCache
-from spaseq.kb.service_failure import ServiceFailure
+from spaseq.kb.service_address import ServiceFailure
 from spaseq.options import ServiceOptions
 from tests.kb import sparql_server as s
 

@@ -15,8 +15,7 @@ import pytest
 
 from spaseq.kb.endpoint import Endpoint
 from spaseq.kb.http_request import Network, is_private, resolved
-from spaseq.kb.service_address import AllowedHosts, ServiceAddress
-from spaseq.kb.service_failure import ServiceFailure
+from spaseq.kb.service_address import AllowedHosts, ServiceAddress, ServiceFailure
 from spaseq.limits import Limits
 from spaseq.options import ServiceOptions
 from spaseq.rdf.terms.term import LANG_STRING
@@ -313,7 +312,6 @@ def test_a_password_works_and_is_not_shown(caplog: pytest.LogCaptureFixture) -> 
 
 URI = '{"type": "uri", "value": "http://e/a"}'
 TRIPLE = f'{{"type": "triple", "value": {{"subject": {URI}, "predicate": {URI}, "object": %s}}}}'
-
 
 TRIPLE_TERM = "<<( <http://e/a> <http://e/a> <<( <http://e/a> <http://e/a> <http://e/a> )>> )>>"
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.lang.brackets import nesting, pairs, unclosed
-from spaseq.lang.scan import blank_comments, scan
+from spaseq.lang.scan import blank_comments, nesting, pairs, scan, unclosed
 
 
 def kinds(text: str) -> list[tuple[str, str]]:

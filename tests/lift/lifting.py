@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from spaseq.lift.field_types import field_types
+from spaseq.lift.cells import field_types
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted_source import LiftedFiles
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions

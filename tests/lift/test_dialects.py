@@ -9,7 +9,7 @@ import pytest
 
 from spaseq.cli.main import main
 from spaseq.errors import UsageError
-from spaseq.lift.field_types import field_types
+from spaseq.lift.cells import field_types
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted_source import LiftedFiles
 from spaseq.rdf.inputs.csv_dialect import CsvDialect, csv_dialect

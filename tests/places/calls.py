@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.env import ExpressionError
 from spaseq.expr.known_functions import known_functions
 from spaseq.rdf.terms.term import Term, literal_text
 

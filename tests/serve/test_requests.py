@@ -15,7 +15,7 @@ import pytest
 
 from spaseq.errors import InputError
 from spaseq.logs.segment_log import LogNotWritten
-from spaseq.serve import bodies, http_server
+from spaseq.serve import http_server, requests
 from spaseq.serve.assembly import parts_of
 from spaseq.serve.configuration import read_configuration
 from tests.kb.sparql_server import serving, status
@@ -614,7 +614,7 @@ def test_a_body_that_is_too_large(server: Served) -> None:
 
 
 def test_a_body_that_comes_slowly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "BODY_S", 0.5)
+    monkeypatch.setattr(requests, "BODY_S", 0.5)
     with served(tmp_path) as server, server.connect() as one:
         one.sendall(
             b"POST /streams/S HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"

@@ -11,7 +11,7 @@ import pytest
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.serve import said_events
-from spaseq.serve.event_words import EventWords
+from spaseq.serve.said_events import EventWords
 from tests.serve.servers import Served, served, wait
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -130,7 +130,6 @@ def test_what_has_left_the_logs_says_nothing(
 
 
 # --- words ----------------------------------------------------------------------------------------
-
 
 NAMED = {
     "s": "<http://e/loop7>",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from spaseq.errors import UsageError
-from spaseq.serve.app import ROUTES
 from spaseq.serve.guard import SCOPES, needed_scope, tokens_of
+from spaseq.serve.server import ROUTES
 from tests.serve.servers import Served, served
 
 OPEN = {"/", "/live", "/login", "/page/{file}"}

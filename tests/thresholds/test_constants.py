@@ -55,7 +55,7 @@ EXCEPTIONS = {
         stages/hopeless_rows.py:_MOST_COUNTED""",
     "how far a formula on the earth's surface is exact, and how many corners it sees at once": """
         places/geodesy.py:_MOST_CORNERS places/geodesy.py:_SMALL_M
-        places/index.py:_LEAST_RADIUS_M""",
+        places/relations.py:_LEAST_RADIUS_M""",
     "a limit of input, whose message names it": """
         alert_templates/process.py:_MOST_TEXT lift/connect_envelopes.py:_MOST_SCALE
         runtime/job/graph_dumps.py:MOST_VERSIONS

@@ -22,7 +22,7 @@ from spaseq.rdf.in_memory.program_events import batch_of_event, triples_of
 from spaseq.rdf.inputs.stream_options import warn
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, restored_unit
 from spaseq.stages.unit_stages import StageFactory
-from spaseq.windows.exact_sums import of_doubles, rounded_quotients
+from spaseq.windows.exact_numbers import of_doubles, rounded_quotients
 from spaseq.windows.kernels.group_runs import DIGIT, LIMBS, MASK, rows_of_groups
 from tests.oracle.comparison import comparable
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.env import ExpressionError
 from spaseq.expr.functions.registry import builtin
 from spaseq.expr.temporal import Duration, Moment, write_zone
 from spaseq.expr.values import Value

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.env import ExpressionError
 from spaseq.expr.functions.registry import builtin
 from spaseq.expr.numbers import EXACT, Float, Number, is_number
 

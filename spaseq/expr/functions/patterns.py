@@ -7,7 +7,7 @@ from collections import Counter
 from functools import lru_cache
 
 from spaseq.budget import current_budget
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.env import ExpressionError
 from spaseq.expr.functions.regex_engines import RegexMatch, XPathPattern
 from spaseq.expr.functions.registry import builtin
 from spaseq.expr.functions.strings import StringLiteral, like, simple, text_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.env import ExpressionError
 from spaseq.expr.functions.registry import builtin
 from spaseq.expr.numbers import is_number
 from spaseq.expr.values import BlankNodeValue, IriValue, LangString, Value

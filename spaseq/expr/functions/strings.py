@@ -7,7 +7,7 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 from spaseq.budget import current_budget
-from spaseq.expr.errors import ExpressionError
+from spaseq.expr.env import ExpressionError
 from spaseq.expr.functions.registry import builtin
 from spaseq.expr.values import LangString, Value
 

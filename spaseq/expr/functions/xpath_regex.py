@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 import spaseq.expr.functions.unicode_classes as classes
 from spaseq.expr.functions.unicode_classes import Ranges
-from spaseq.late_patterns import late_pattern
 from spaseq.records import record
+from spaseq.text_patterns import late_pattern
 
 MOST_CHARACTERS = 20_000
 """Longest pattern."""

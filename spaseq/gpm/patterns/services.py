@@ -24,8 +24,7 @@ from spaseq.gpm.solutions.solutions import Solutions, none
 from spaseq.kb.answer_rows import AnswerRow
 from spaseq.kb.endpoint_answers import Answered, CachedAnswers, EndpointAnswers
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.kb.service_address import AllowedHosts
-from spaseq.kb.service_failure import ServiceFailure
+from spaseq.kb.service_address import AllowedHosts, ServiceFailure
 from spaseq.message_text import public_address
 from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.distinct_rows import grouped_rows

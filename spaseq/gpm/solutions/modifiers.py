@@ -11,13 +11,11 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.algebra.nodes import RESERVED
 from spaseq.compiled.arrays import Indices, Int64s
-from spaseq.expr.aggregates import Elements
+from spaseq.expr.aggregates import Elements, order_key
 from spaseq.expr.columns import TermRows, extend_column
-from spaseq.expr.compile import Options
+from spaseq.expr.compile import Options, set_function
 from spaseq.expr.doubles import are_short, sum_of
-from spaseq.expr.errors import ExpressionError
-from spaseq.expr.expression_compiler import set_function
-from spaseq.expr.order import order_key
+from spaseq.expr.env import ExpressionError
 from spaseq.expr.values import encode
 from spaseq.gpm.solutions.lazy_columns import LazyColumn, LazyColumns, encoded
 from spaseq.gpm.solutions.solutions import (

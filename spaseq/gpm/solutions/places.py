@@ -23,7 +23,7 @@ from spaseq.records import record
 
 if TYPE_CHECKING:
     from spaseq.places.geometries import GeometryColumn
-    from spaseq.places.index import PlaceIndex
+    from spaseq.places.relations import PlaceIndex
 
 Terms: TypeAlias = Sequence[str | None] | TextArray
 
@@ -77,7 +77,7 @@ def indexed(solutions: Solutions, expr: ast.Expr, options: Options) -> IndexedPl
     """The index on an expression's places; it is made once."""
     key = ("places", expr)
     if key not in solutions.memo:
-        from spaseq.places.index import PlaceIndex
+        from spaseq.places.relations import PlaceIndex
 
         terms, which = _places(solutions, expr, options)
         solutions.memo[key] = IndexedPlaces(PlaceIndex(_column(terms)), which, len(terms))

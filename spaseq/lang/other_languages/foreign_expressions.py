@@ -9,8 +9,8 @@ from spaseq.errors import Span
 from spaseq.lang.functions import ALL_FUNCTIONS
 from spaseq.lang.scan import Lexeme
 from spaseq.lang.spelling import nearest
-from spaseq.late_patterns import late_pattern
 from spaseq.records import record
+from spaseq.text_patterns import late_pattern
 
 
 @record

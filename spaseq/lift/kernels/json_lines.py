@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from spaseq.compiled.arrays import Bools, Bytes, Float64s, Int8s, Int32s, Int64s
 from spaseq.compiled.decorators import device_function, lean_kernel
-from spaseq.lift.kernels import json_numbers
-from spaseq.lift.kernels.json_numbers import number
-from spaseq.lift.kernels.json_texts import text_end
+from spaseq.lift.kernels import json_values
+from spaseq.lift.kernels.json_values import number, text_end
 from spaseq.rdf.kernels.literals import QUOTE
 from spaseq.rdf.kernels.vectors import byte, same, signed
 
@@ -141,9 +140,9 @@ def _value(data: Bytes, at: int, column: int, line: int, cells: Cells) -> int:
         whole, end = at + 1, end + 1
     elif first == 45 or 48 <= first <= 57:
         found, end, whole, double = number(data, at)
-        if found == json_numbers.UNSURE:
+        if found == json_values.UNSURE:
             return -1
-        kind = INTEGER + found - json_numbers.INTEGER
+        kind = INTEGER + found - json_values.INTEGER
         if kind == LONG_DOUBLE:
             whole, size = at, end - at
     else:

@@ -18,10 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from spaseq.compiled.arrays import Bytes
-from spaseq.late_patterns import late_pattern
-from spaseq.possessive import possessive
 from spaseq.rdf.inputs.formats import Format
 from spaseq.records import record
+from spaseq.text_patterns import late_pattern, possessive
 
 OPEN, CLOSE = b"(", b")"
 

@@ -13,9 +13,7 @@ import pyoxigraph as ox
 
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
-from spaseq.late_patterns import late_pattern
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.possessive import possessive
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.events.instants import InstantCounter
@@ -35,10 +33,10 @@ from spaseq.rdf.terms.term import (
     iri_text,
 )
 from spaseq.rdf.terms.triple_terms import is_triple_term
+from spaseq.text_patterns import late_pattern, possessive
 
 if TYPE_CHECKING:
     import rdflib
-
 
 PlainTriple: TypeAlias = tuple[str, str, str]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from spaseq.limits import Limits
-from spaseq.possessive import possessive
+from spaseq.text_patterns import possessive
 
 # Literals, IRIs and comments may contain the signs. All quantifiers are possessive: the scan is
 # linear in the length of the text.

@@ -16,7 +16,6 @@ import numpy as np
 
 from spaseq.compiled.arrays import Bytes
 from spaseq.limits import Limits
-from spaseq.possessive import possessive
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.inputs.sizes import long_event
 from spaseq.rdf.kernels import PAD
@@ -30,6 +29,7 @@ from spaseq.rdf.lines.statements import (
     removed_bytes,
     shown_bytes,
 )
+from spaseq.text_patterns import possessive
 
 _LF = 10
 _WINDOWS = (1 << 13, 1 << 17)

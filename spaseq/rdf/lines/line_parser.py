@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import pyoxigraph as ox
 
-from spaseq.late_patterns import late_pattern
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.inputs.sizes import (
     PARSED_BYTES,
@@ -22,6 +21,7 @@ from spaseq.rdf.inputs.stream_options import syntax_reason
 from spaseq.rdf.kernels.lines import UNREAD
 from spaseq.rdf.lines.arenas import ReadArena
 from spaseq.rdf.terms.term import from_pyoxigraph
+from spaseq.text_patterns import late_pattern
 
 _LINE = late_pattern(rb"[^\r\n]*+")
 

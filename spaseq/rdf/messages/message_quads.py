@@ -14,7 +14,6 @@ from typing import IO, Any, TypeVar, cast
 import pyoxigraph as ox
 
 from spaseq.limits import Limits
-from spaseq.possessive import possessive
 from spaseq.rdf.documents.document_lines import PARSER_ERRORS, parser_reason
 from spaseq.rdf.documents.measured_document import MeasuredDocument
 from spaseq.rdf.inputs.files import READ_ERRORS
@@ -27,6 +26,7 @@ from spaseq.rdf.messages.message_lines import (
     WrittenQuads,
     joined,
 )
+from spaseq.text_patterns import possessive
 
 TOGETHER_BYTES = 1 << 20
 """About how many bytes of messages are parsed together."""
@@ -35,7 +35,6 @@ _VERSION = possessive(
     rb"""^[ \t]*+VERSION[ \t]++(?:"[^"\n]*+"|'[^'\n]*+')[ \t]*+(?:\#[^\n]*+)?\r?$""", re.MULTILINE
 )
 _SYNTAX = {Format.RDFM: ox.RdfFormat.N_QUADS, Format.RDFM_TRIG: ox.RdfFormat.TRIG}
-
 
 _Message = TypeVar("_Message")
 

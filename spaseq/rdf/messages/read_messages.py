@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import IO, cast
 
 from spaseq.limits import Limits
-from spaseq.possessive import possessive
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.files import READ_ERRORS, InputFile
@@ -21,6 +20,7 @@ from spaseq.rdf.messages.message_assembly import MessageAssembly
 from spaseq.rdf.messages.message_lines import MessageLines, MessageText, Report
 from spaseq.rdf.messages.message_quads import LogParser, together
 from spaseq.rdf.messages.wrapped_events import json_documents
+from spaseq.text_patterns import possessive
 
 PIECE_BYTES = 1 << 20
 
@@ -47,7 +47,6 @@ TURTLE_DELIMITER = possessive(
 )
 """Text without a delimiter, then group 1, a delimiter of Turtle and TriG, or group 2, the begin of
 a token that more text may complete."""
-
 
 Ends = Callable[[bytes, bool], tuple[list[tuple[int, int]], int]]
 """Finds the delimiters in a text of whole lines; the flag says that it is the last one.

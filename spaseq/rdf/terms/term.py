@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import pyoxigraph
 
-from spaseq.late_patterns import late_pattern
 from spaseq.rdf.terms.triple_terms import is_triple_term, triple_term_parts, with_blank_nodes
+from spaseq.text_patterns import late_pattern
 
 if TYPE_CHECKING:
     import rdflib.term
-
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -54,7 +53,6 @@ INTEGER_TYPES: Final = frozenset(
     )
 )
 """`xsd:integer` and the datatypes derived from it (XML Schema part 2, section 3.4)."""
-
 
 _IRI = r'<[^<>"{}|^`\\\x00-\x20]*>'
 _ITEM = late_pattern(
@@ -181,7 +179,6 @@ _CONVERSIONS: dict[str, Callable[[str], Any]] = {
     XSD_DATE_TIME_STAMP: _datetime,
     XSD + "date": _date,
 }
-
 
 Kind: TypeAlias = Literal["iri", "bnode", "literal", "triple"]
 

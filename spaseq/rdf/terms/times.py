@@ -15,8 +15,8 @@ from operator import index
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, Union
 
 from spaseq.errors import UsageError
-from spaseq.late_patterns import late_pattern
 from spaseq.rdf.terms.term import INTEGER_TYPES, XSD_DATE_TIME, XSD_DATE_TIME_STAMP, split_literal
+from spaseq.text_patterns import late_pattern
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from spaseq.possessive import possessive
+from spaseq.text_patterns import possessive
 
 _TOKEN = possessive(
     r"""  <<\( | \)>>                                            # the brackets

@@ -19,7 +19,7 @@ from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.compiled.arrays import Int64s
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import EARLIEST, TimedChange
-from spaseq.kb.service_failure import RetryCount
+from spaseq.kb.service_address import RetryCount
 from spaseq.lang.shapes import QUERY
 from spaseq.measures import Measures
 from spaseq.options import StageOptions

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.sinks.answer_ids import answer_id
-from spaseq.sinks.answer_json import answer_json
+from spaseq.sinks.answer_json import answer_id, answer_json
 from spaseq.sinks.line_file import append_line
 
 _encoded = json.JSONEncoder(separators=(",", ":")).encode

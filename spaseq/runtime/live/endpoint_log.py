@@ -22,7 +22,7 @@ from spaseq.kb.answer_rows import AnswerRow
 from spaseq.kb.endpoint import Endpoint
 from spaseq.kb.endpoint_answers import AnswerCache, Answered, AnswerKey
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.kb.service_failure import ServiceFailure
+from spaseq.kb.service_address import ServiceFailure
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.options import ServiceOptions
 

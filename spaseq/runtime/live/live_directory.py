@@ -27,7 +27,7 @@ from spaseq.runtime.live.graph_changes import MOST_BYTES, KeptGraphs, OnFiles
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
 from spaseq.runtime.live.query_changes import Planner
 from spaseq.stages.state_pickles import STATE_VERSION
-from spaseq.storage import directory_lock
+from spaseq.storage import directories
 from spaseq.storage.checksums import with_checksum_line
 from spaseq.storage.durable_files import write_durably
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
@@ -172,18 +172,18 @@ class LiveDirectory:
             path.mkdir(parents=True, exist_ok=True)
             if not (path / _MANIFEST).exists() and any(p.name[0] != "." for p in path.iterdir()):
                 raise UsageError(f"{path} is not empty and no checkpoint of a run on brokers")
-            directory_lock.hold(path)
+            directories.hold(path)
             try:
                 return cls(path, _resumed(path / _MANIFEST, {"version": FORMAT_VERSION, **wanted}))
             except BaseException:
-                directory_lock.release(path)
+                directories.release(path)
                 raise
         except OSError as error:
             raise RunError(f"checkpoint {path}: {error}") from error
 
     def release(self) -> None:
         """Let other processes use the directory."""
-        directory_lock.release(self.path)
+        directories.release(self.path)
 
     def stream(self, iri: str) -> Path:
         """The directory of a stream's log."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from spaseq.errors import RunError, UsageError
-from spaseq.kb.service_failure import ServiceFailure
+from spaseq.kb.service_address import ServiceFailure
 from spaseq.logs.segment_log import LogNotWritten
 from spaseq.options import ServiceOptions
 from spaseq.runtime.live import live_loop

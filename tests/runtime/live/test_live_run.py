@@ -196,7 +196,7 @@ def test_a_directory_has_one_run(tmp_path: Path, server: NatsServer) -> None:
     state = tmp_path / "state"
     with live(tmp_path, server):
         until(lambda: (state / "live.json").exists())
-        code = "import sys, pathlib; from spaseq.storage.directory_lock import hold; "
+        code = "import sys, pathlib; from spaseq.storage.directories import hold; "
         code += "hold(pathlib.Path(sys.argv[1]))"
         other = subprocess.run(
             [sys.executable, "-c", code, str(state)], capture_output=True, text=True
@@ -365,7 +365,6 @@ def _logged(state: Path) -> dict[str, int]:
 
 LOCAL = ("--runtime", "local", "--follow", "--checkpoint")
 NATS = "S=nats://me:secret@127.0.0.1:1/road.loops"
-
 
 SPARK = ("--follow", "--checkpoint", "c", "--stream")
 

@@ -23,7 +23,7 @@ from spaseq.runtime.arrivals.checked_json import damaged, read_json, write_json
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
 from spaseq.stages.query_units import QueryUnits, split_key
-from spaseq.storage import directory_lock
+from spaseq.storage import directories
 from spaseq.storage.durable_files import cut_to, is_regular, size_of
 
 _READ_BACK = 2  # Spark reads the offsets of the last batch and of the one before
@@ -72,7 +72,6 @@ def _checksum(file: Path) -> int | None:
 FORMAT_VERSION = 2
 """Version of everything in the directory, Spark's own part left out."""
 
-
 _MANIFEST = "spaseq.json"
 
 BUCKETS = 8
@@ -117,11 +116,11 @@ class Checkpoint:
             directory.mkdir(parents=True, exist_ok=True)
             if not manifest.exists() and any(p.name[0] != "." for p in directory.iterdir()):
                 raise UsageError(f"{directory} is not empty and not a checkpoint of spaseq")
-            directory_lock.hold(directory)
+            directories.hold(directory)
             try:
                 return cls._locked(directory, wanted, buckets)
             except BaseException:
-                directory_lock.release(directory)
+                directories.release(directory)
                 raise
         except OSError as error:
             raise RunError(f"checkpoint {directory}: {error}") from error
@@ -145,7 +144,7 @@ class Checkpoint:
 
     def release(self) -> None:
         """Let other processes use the checkpoint."""
-        directory_lock.release(self.directory)
+        directories.release(self.directory)
 
     def units(self, plans: Sequence[QueryPlan]) -> QueryUnits:
         """What of the job's queries is evaluated as one."""

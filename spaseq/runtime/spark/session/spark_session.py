@@ -34,7 +34,7 @@ from spaseq.runtime.spark.session.java_process import (
 )
 from spaseq.runtime.spark.session.java_runtime import find_java, java_home
 from spaseq.scratch import ScratchDirectory
-from spaseq.storage.private_directories import private_directory
+from spaseq.storage.directories import private_directory
 
 PACKAGE = Path(__file__).absolute().parents[3]
 
@@ -307,7 +307,6 @@ def _sockets() -> ScratchDirectory:
 
 _LONGEST_SOCKET_DIRECTORY = 60
 """With the name of a socket, 43 characters, the path may have 103 characters on any system."""
-
 
 _CHECKPOINTS = "spark.sql.streaming.checkpointFileManagerClass"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from spaseq.runtime.spark.session import SHIPPED, daemon
-from spaseq.storage.private_directories import NotPrivate
+from spaseq.storage.directories import NotPrivate
 
 
 @pytest.fixture

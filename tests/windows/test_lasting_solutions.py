@@ -10,8 +10,7 @@ import pytest
 from spaseq.gpm.evaluator import EventSolutions
 from spaseq.gpm.graphs.window_partition import ScopedTerms
 from spaseq.gpm.solutions.lazy_columns import Lexicon
-from spaseq.windows.group_solutions import GroupSolutions
-from spaseq.windows.solution_events import texts_of
+from spaseq.windows.lasting_solutions import GroupSolutions, texts_of
 
 GROUPS, EVENTS, VALUES = 4, 6, 3
 

@@ -10,7 +10,7 @@ from spaseq.expr.values import encode
 from spaseq.rdf.columns.term_tables import ABSENT
 from spaseq.rdf.terms.number_kinds import DOUBLE, OTHER
 from spaseq.rdf.terms.term import XSD
-from spaseq.windows.canonical_doubles import CanonicalDoubles, double_strings
+from spaseq.windows.exact_numbers import CanonicalDoubles, double_strings
 
 HAND = [0.0, 1.0, -1.0, 60.0, -60.5, 9999999999.0, 1e10, 123456.75, 0.1, 1e-7, 5e-324, 1e300]
 

@@ -1,4 +1,6 @@
-"""One run at a time uses a checkpoint; the lock dies with its process."""
+"""One run at a time uses a checkpoint; the lock dies with its process. Directories for files that
+processes load as code.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,21 @@ import pytest
 
 from spaseq.errors import RunError
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
-from spaseq.storage import directory_lock
-from spaseq.storage.directory_lock import NAME, hold, release
+from spaseq.storage import directories
+from spaseq.storage.directories import (
+    NAME,
+    NotPrivate,
+    check_private,
+    hold,
+    private_directory,
+    release,
+)
 from tests.runtime.spark.following.test_checkpoint import job_of
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from spaseq.storage.directory_lock import hold
+from spaseq.storage.directories import hold
 hold(Path(sys.argv[1]))
 print("held", flush=True)
 time.sleep(60)
@@ -48,7 +57,7 @@ def no_flock(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(file: object, kind: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(directory_lock.fcntl, "flock", refuse)
+    monkeypatch.setattr(directories.fcntl, "flock", refuse)
 
 
 @pytest.mark.parametrize("has_locks", [True, False])
@@ -128,7 +137,7 @@ def test_without_locks_of_the_system_the_file_decides(
 ) -> None:
     no_flock(monkeypatch)
     if isinstance(content, dict):
-        here = directory_lock.LockOwner.here().host
+        here = directories.LockOwner.here().host
         content = json.dumps({**content, "host": content["host"] or here})
     (tmp_path / NAME).write_text(content)
     if free:
@@ -145,3 +154,49 @@ def test_a_lock_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=f"checkpoint {tmp_path}"):
         Checkpoint.open(tmp_path, job_of(), 0)
     assert (tmp_path / ".precious").read_text() == "kept"
+
+
+def test_a_directory_is_made_for_its_owner_alone_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        made = private_directory(tmp_path / "a" / "b")
+    finally:
+        os.umask(before)
+    assert {p.stat().st_mode & 0o777 for p in (made, made.parent)} == {0o700}
+    assert private_directory(made, levels=2) == made
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o1777, 0o702])
+def test_one_that_others_can_write_to_is_refused_with_the_remedy(tmp_path: Path, mode: int) -> None:
+    place = tmp_path / "a"
+    (place / "b").mkdir(parents=True)
+    place.chmod(mode)
+    with pytest.raises(NotPrivate, match=f"run: chmod go-w {place}"):
+        check_private(place)
+    with pytest.raises(NotPrivate):
+        private_directory(place / "b", levels=2)
+    private_directory(place / "b")
+
+
+def test_links_files_and_directories_of_others_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = private_directory(tmp_path / "target")
+    (tmp_path / "link").symlink_to(target)
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    for name in ("link", "dangling"):
+        with pytest.raises(NotPrivate, match="is a link"):
+            private_directory(tmp_path / name)
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        private_directory(tmp_path / "file")
+    os_lstat = os.lstat
+
+    def of_somebody(path: Path) -> os.stat_result:
+        found = list(os_lstat(path))
+        found[4] = 4242
+        return os.stat_result(found)
+
+    monkeypatch.setattr("os.lstat", of_somebody)
+    with pytest.raises(NotPrivate, match=r"belongs to another user \(uid 4242\)"):
+        check_private(target)

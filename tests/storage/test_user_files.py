@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spaseq.storage.user_text import read_user_text
+from spaseq.storage.user_files import read_user_text
 
 
 def test_a_mark_at_the_begin_is_no_part_of_the_text(tmp_path: Path) -> None:
