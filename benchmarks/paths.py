@@ -26,7 +26,7 @@ from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.parser import parse
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 
 E = "http://e/"
 _HEAD = f"PREFIX : <{E}> SELECT * WITHIN 1 HOURS FROM STREAM S <{E}s> FROM NAMED <{E}kb> "

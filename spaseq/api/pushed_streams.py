@@ -13,8 +13,8 @@ from spaseq.limits import Limits
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.graph_times import TimeTerms, time_remark
-from spaseq.rdf.in_memory.program_events import triples_of
 from spaseq.rdf.inputs.stream_options import warn_once
+from spaseq.rdf.program_events import triples_of
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import Time
 from spaseq.records import record
@@ -23,7 +23,7 @@ from spaseq.sources.iterables import Event
 
 if TYPE_CHECKING:
     from spaseq.lift.pushed_rows import LiftedEvent, LiftedMany, RowLifter
-    from spaseq.rdf.in_memory.program_events import TextEvents
+    from spaseq.rdf.program_events import TextEvents
 
 
 @record
@@ -303,7 +303,7 @@ class PushedMatcher:
 
     def _reader(self, iri: str) -> TextEvents:
         if iri not in self._texts:
-            from spaseq.rdf.in_memory.program_events import (
+            from spaseq.rdf.program_events import (
                 TextEvents,  # numba, which single events do without
             )
 

@@ -119,7 +119,7 @@ def _schema(planning: PlanningOptions) -> Schema | None:
     none = planning.ontology is None or planning.ontology == ()
     if none and planning.entailment is None:
         return None
-    from spaseq.kb.ontology import entailing_schema  # reads RDF, which most queries do without
+    from spaseq.kb.quads import entailing_schema  # reads RDF, which most queries do without
 
     return entailing_schema(planning.ontology, planning.entailment, planning.limits)
 

@@ -15,8 +15,7 @@ from spaseq.cli.queries import QUERY_FILES, QueryOptions, check_file
 from spaseq.cli.run_options import WHY_OPTIONS
 from spaseq.compile import Checked
 from spaseq.errors import Diagnostic
-from spaseq.lift.lift_checks import check_lift
-from spaseq.lift.lift_parser import is_lift
+from spaseq.lift.lift_checks import check_lift, is_lift
 
 
 @grouped_command(*WHY_OPTIONS)

@@ -128,8 +128,8 @@ def _serve(path: Path, check: bool, options: ServeOptions) -> None:
     from spaseq.runtime.live.live_engine import LiveEngine
     from spaseq.serve.assembly import listen_of, parts_of
     from spaseq.serve.configuration import read_configuration
+    from spaseq.serve.history import log_to_stderr
     from spaseq.serve.http_server import bound_socket
-    from spaseq.serve.log_lines import log_to_stderr
     from spaseq.serve.server import serve as serve_until_stopped
 
     given = {"listen": options.listen, "data": options.data, "rebuild": options.rebuild or None}

@@ -4,10 +4,17 @@ The run calls `MessageSource.read` in a thread of its own. A source tells its br
 would let it forget a message which is not in the log on disk. The log keeps the place of the last
 message, and a source begins behind it, whatever the broker believes. A source without places gives
 messages that are `UNNUMBERED`. It acknowledges them once the intake says that they are committed.
+
+A message may be a heartbeat: no event at or before a time follows. A broker's message is one if it
+has the header `spaseq-heartbeat` with the time, and no body. Its media type says so in the log.
+
+>>> media = media_of("2026-01-31T08:00:00Z", b"", "") >>> media, heartbeat_time(media)
+('application/x-spaseq-heartbeat; time=2026-01-31T08:00:00Z', 1769846400000)
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +24,17 @@ from typing import Any, Protocol
 
 from spaseq.connectors.address import Address
 from spaseq.errors import InputError, RunError
-from spaseq.logs.messages import Message
+from spaseq.logs.messages import Message, MessageColumns
+from spaseq.rdf.terms.times import LIMIT_MS, parse_datetime
 
 AWAY, BACK = "connecting again", "connected again"
 """The ends of notes that a broker is away, and back."""
+
+HEADER = "spaseq-heartbeat"
+"""The header, or user property, of a message that is a heartbeat."""
+
+_WHOLE_NUMBER = re.compile("-?[0-9]{1,18}")
+_TYPE = "application/x-spaseq-heartbeat; time="
 
 
 class NotTaken(RunError):
@@ -180,3 +194,32 @@ def library(module: str, extra: str, address: Address) -> ModuleType:
             f"{address}: {address.scheme}:// needs a library that is not installed "
             f"({error.name}): pip install '.[{extra}]' in a clone of spaseq"
         ) from error
+
+
+def media_of(time: str | None, payload: bytes, media_type: str) -> str:
+    """The media type of a message with the header's text, if it has the header."""
+    return media_type if time is None or payload else f"{_TYPE}{time[:100]}"
+
+
+def is_heartbeat(media_type: str) -> bool:
+    """Whether a message is a heartbeat."""
+    return media_type.startswith(_TYPE)
+
+
+def heartbeat_time(media_type: str) -> int | None:
+    """The time (ms) of a message that is a heartbeat; None if it is no time."""
+    return time_of(media_type.removeprefix(_TYPE))
+
+
+def time_of(text: str) -> int | None:
+    """A time (ms) as users write it: an xsd:dateTime, or milliseconds since 1970."""
+    text = text.strip()
+    time_ms = int(text) if _WHOLE_NUMBER.fullmatch(text) else parse_datetime(text)
+    return None if time_ms is None or abs(time_ms) >= LIMIT_MS else time_ms
+
+
+def by_kind(messages: MessageColumns) -> list[MessageColumns]:
+    """The messages in order; heartbeats stand apart from others."""
+    if not any(map(is_heartbeat, set(messages.media_type))):
+        return [messages]
+    return messages.runs_of_types()

@@ -16,8 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spaseq.connectors.address import Address
-from spaseq.connectors.base import AWAY, BACK, Intake, MessageSource, library
-from spaseq.connectors.heartbeat_messages import HEADER, media_of
+from spaseq.connectors.base import AWAY, BACK, HEADER, Intake, MessageSource, library, media_of
 from spaseq.connectors.reconnecting import offer
 from spaseq.errors import InputError, RunError, UsageError
 from spaseq.logs.messages import NO_TIME, JoinedTexts, MessageColumns

@@ -14,8 +14,7 @@ from collections import deque
 from typing import Any
 
 from spaseq.connectors.address import Address
-from spaseq.connectors.base import Intake, MessageSource
-from spaseq.connectors.heartbeat_messages import HEADER, media_of
+from spaseq.connectors.base import HEADER, Intake, MessageSource, media_of
 from spaseq.connectors.mqtt_connection import MqttConnection, check_address
 from spaseq.connectors.reconnecting import Reconnecting
 from spaseq.errors import InputError, UsageError

@@ -15,9 +15,17 @@ from typing import Any
 
 from spaseq.back_off import BackOff
 from spaseq.connectors.address import Address
-from spaseq.connectors.async_sink import AsyncSink
-from spaseq.connectors.base import Intake, MessageSource, NotTaken, Parcel, Refusal, library
-from spaseq.connectors.heartbeat_messages import HEADER, media_of
+from spaseq.connectors.base import (
+    HEADER,
+    Intake,
+    MessageSource,
+    NotTaken,
+    Parcel,
+    Refusal,
+    library,
+    media_of,
+)
+from spaseq.connectors.reconnecting import AsyncSink
 from spaseq.errors import InputError, RunError, SpaseqError, UsageError
 from spaseq.logs.messages import Message
 from spaseq.rdf.inputs.message_formats import with_headers

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from spaseq.connectors.address import Address
-from spaseq.connectors.async_sink import AsyncSink
 from spaseq.connectors.base import NotTaken, Parcel, Refusal, library
+from spaseq.connectors.reconnecting import AsyncSink
 from spaseq.errors import InputError, RunError, SpaseqError, UsageError
 
 _TIMEOUT_S = 30.0

@@ -1,15 +1,20 @@
-"""Sources that connect again: what is told, and how long they wait."""
+"""Connections that last: what is told of sources that connect again, and how long they wait;
+outputs with asynchronous libraries have a loop of their own, and a connection that is kept.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from spaseq.back_off import BackOff
 from spaseq.connectors.address import Address
-from spaseq.connectors.base import Intake
-from spaseq.errors import InputError, UsageError
+from spaseq.connectors.base import Intake, MessageSink, Parcel, Refusal
+from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.logs.messages import Message
 
 _LOOK_S = 0.1
@@ -98,3 +103,36 @@ def basic_login(address: Address) -> dict[str, str]:
         return {}
     pair = f"{address.user}:{address.password}".encode()
     return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
+
+class AsyncSink(MessageSink):
+    """An output whose `send` runs in an event loop. After a failure it connects anew."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._connection: Any = None
+
+    def send(self, parcels: Sequence[Parcel]) -> list[Refusal]:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+        try:
+            return self._loop.run_until_complete(self._send(parcels))
+        except SpaseqError:
+            self.close()
+            raise
+
+    @abstractmethod
+    async def _send(self, parcels: Sequence[Parcel]) -> list[Refusal]:
+        """Send answers over `_connection`, which it makes if there is none, as `send` does."""
+
+    @abstractmethod
+    async def _disconnect(self) -> None:
+        """Close `_connection`, which may be closed already."""
+
+    def close(self) -> None:
+        if self._loop is not None:
+            if self._connection is not None:
+                self._loop.run_until_complete(self._disconnect())
+            self._loop.close()
+        self._loop = self._connection = None

@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from spaseq.algebra.constants import constant_text
-from spaseq.algebra.deferral import lifted
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible
+from spaseq.algebra.substitution import lifted
 from spaseq.diagnosis.absent_terms import AbsentTerm, EntailmentHint
 from spaseq.diagnosis.conditions import failing
 from spaseq.diagnosis.observed import Observed

@@ -12,7 +12,7 @@ from spaseq.algebra.constants import constant_text
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.scope import certain, possible, visible
 from spaseq.diagnosis.absent_terms import AbsentTerm
-from spaseq.diagnosis.conditions import Conditions
+from spaseq.diagnosis.conditions import Conditions, HavingProbes, WindowQuestion
 from spaseq.diagnosis.kb_patterns import KbPattern
 from spaseq.diagnosis.nearest_terms import nearest_term
 from spaseq.diagnosis.observed import Observed, StreamSeen
@@ -32,7 +32,6 @@ from spaseq.diagnosis.question import (
     parts_of,
 )
 from spaseq.diagnosis.report import Cause, plural
-from spaseq.diagnosis.window_causes import HavingProbes, WindowQuestion
 from spaseq.lang import ast
 from spaseq.lang.scope import seen_before
 from spaseq.lang.variables import exists_uses, expression_variables, looks_back

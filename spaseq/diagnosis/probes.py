@@ -11,10 +11,10 @@ import numpy as np
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.answers import extent_of
-from spaseq.algebra.deferral import lifted
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import conjoined, translate_group
 from spaseq.algebra.schema import Schema
+from spaseq.algebra.substitution import lifted
 from spaseq.compiled.arrays import Int64s
 from spaseq.diagnosis.absent_terms import EntailmentHint
 from spaseq.diagnosis.observed import Observed

@@ -11,11 +11,10 @@ from dataclasses import replace
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.answers import Answer, TraceItem
-from spaseq.algebra.deferral import lifted
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.nodes import mapped
 from spaseq.algebra.scope import possible, visible
-from spaseq.algebra.substitution import substituted
+from spaseq.algebra.substitution import lifted, substituted
 from spaseq.algebra.translate import without_filters
 from spaseq.expr.compile import Options
 from spaseq.gpm.evaluator import GpmEvaluator
@@ -25,7 +24,7 @@ from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
 

@@ -14,16 +14,23 @@ from pygls.lsp.server import LanguageServer
 
 from spaseq.algebra.schema import Schema
 from spaseq.compile import CompileOptions
-from spaseq.editor.changes import canonical, findings, remedies
 from spaseq.editor.completion import completions
 from spaseq.editor.document import Document
 from spaseq.editor.hover import hover
-from spaseq.editor.navigation import definition, outline, references, renamed
+from spaseq.editor.navigation import (
+    canonical,
+    definition,
+    findings,
+    outline,
+    references,
+    remedies,
+    renamed,
+)
 from spaseq.editor.protocol import AnsweredAlready, AnsweringProtocol, Positions
 from spaseq.editor.settings import EditorSettings, settings_of
 from spaseq.editor.vocabulary import Vocabulary, loaded
 from spaseq.errors import Diagnostic, Span, SpaseqError, UsageError
-from spaseq.kb.ontology import entailing_schema
+from spaseq.kb.quads import entailing_schema
 from spaseq.lang.parser import MOST_CHARACTERS
 from spaseq.message_text import visible, without_passwords
 

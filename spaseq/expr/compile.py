@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from spaseq.algebra.constants import constant_text
 from spaseq.algebra.schema import Schema
-from spaseq.expr import leaves, logic
+from spaseq.expr import leaves, operators
 from spaseq.expr.aggregates import AGGREGATES, group_concat
 from spaseq.expr.casts import CASTS, cast_to_string, derived_datatype, is_cast
 from spaseq.expr.env import Env, ExpressionError, NotCompilable
@@ -21,8 +21,7 @@ from spaseq.expr.extension import Function
 from spaseq.expr.functions import BUILTINS, Builtin
 from spaseq.expr.known_functions import place_aggregate
 from spaseq.expr.leaves import TermOf, TermOrNone, ValueOf
-from spaseq.expr.logic import Test
-from spaseq.expr.operators import ARITHMETIC, COMPARISONS, SIGNS, boolean
+from spaseq.expr.operators import ARITHMETIC, COMPARISONS, SIGNS, Test, boolean
 from spaseq.expr.temporal import moment_of_ms
 from spaseq.expr.uses import is_volatile, timestamp_uses, variables_of
 from spaseq.expr.values import decode, encode
@@ -66,16 +65,16 @@ class ExpressionCompiler:
         """The view as effective boolean value."""
         match expr:
             case ast.Or(operands):
-                return logic.disjunction([self.test(e) for e in operands])
+                return operators.disjunction([self.test(e) for e in operands])
             case ast.And(operands):
-                return logic.conjunction([self.test(e) for e in operands])
+                return operators.conjunction([self.test(e) for e in operands])
             case ast.Not(operand):
-                return logic.negation(self.test(operand))
+                return operators.negation(self.test(operand))
             case ast.Compare(op, left, right):
                 return self.comparison(op, left, right)
             case ast.In(operand, options, negated):
-                member = logic.membership(self.value(operand), [self.value(e) for e in options])
-                return logic.negation(member) if negated else member
+                member = operators.membership(self.value(operand), [self.value(e) for e in options])
+                return operators.negation(member) if negated else member
             case ast.Exists():
                 return self.existence(expr)
             case ast.Call("BOUND", (ast.Var(name),)):
@@ -99,7 +98,7 @@ class ExpressionCompiler:
         if exists is None:
             raise NotCompilable(expr, "EXISTS is not supported yet")
         holds: Test = lambda env: exists(expr, env)  # noqa: E731
-        return logic.negation(holds) if expr.negated else holds
+        return operators.negation(holds) if expr.negated else holds
 
     # --- value ---
 
@@ -156,9 +155,9 @@ class ExpressionCompiler:
         """IF or COALESCE, in the view of its branches; None for a wrong number of arguments."""
         match expr:
             case ast.Call("IF", (condition, then, otherwise)):
-                return logic.conditional(self.test(condition), view(then), view(otherwise))
+                return operators.conditional(self.test(condition), view(then), view(otherwise))
             case ast.Call("COALESCE", operands):
-                return logic.coalescence([view(e) for e in operands])
+                return operators.coalescence([view(e) for e in operands])
         return None
 
     def builtin(self, expr: ast.Call) -> Builtin:

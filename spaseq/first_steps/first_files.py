@@ -9,8 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from spaseq.first_steps.first_rules import FirstRule
-from spaseq.first_steps.samples import SUBJECT, EventKind, Sample
+from spaseq.first_steps.samples import SUBJECT, EventKind, FirstRule, Sample
 from spaseq.rdf.terms.times import format_time
 from spaseq.sources.feed_files import PREFIX
 

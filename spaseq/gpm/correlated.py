@@ -12,18 +12,17 @@ from spaseq.algebra.nodes import Pattern
 from spaseq.algebra.remote import asks_endpoints
 from spaseq.algebra.substitution import substituted
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
-from spaseq.gpm.event_literals import event_triples
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.solution_rows import event_triples
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
+from spaseq.rdf.program_events import batch_from_events
 
 if TYPE_CHECKING:
     from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
-
 
 WindowOf: TypeAlias = "Callable[[str], tuple[VerticalPartition, Mapping[str, str]] | None]"
 """The window event that a value of EVENT stands for, with its values of PARTITION BY."""

@@ -9,9 +9,8 @@ import numpy as np
 
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
-from spaseq.gpm.event_literals import with_events
 from spaseq.gpm.graphs.vertical_partition import SomeEvents, VerticalPartition
-from spaseq.gpm.solution_rows import SolutionRows, distinct_solutions, without_private
+from spaseq.gpm.solution_rows import SolutionRows, distinct_solutions, with_events, without_private
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.measures import Measures

@@ -1,4 +1,5 @@
-"""Reading the sources of a knowledge base as blocks of quads: files, stores, rdflib graphs.
+"""Reading the sources of a knowledge base as blocks of quads: files, stores, rdflib graphs; and of
+an ontology as the schema for entailment.
 
 The ingest kernels read N-Quads and N-Triples, and what pyoxigraph writes of other formats.
 """
@@ -16,10 +17,11 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 import numpy as np
 import pyoxigraph as ox
 
+from spaseq.algebra.schema import Schema
 from spaseq.compiled.arrays import Int32s
-from spaseq.errors import InputError
+from spaseq.errors import InputError, UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.options import KbInput
+from spaseq.options import REGIMES, KbInput, OntologyInput
 from spaseq.rdf.columns.event_batch import DEFAULT_GRAPH
 from spaseq.rdf.columns.term_columns import TextArray, text_array
 from spaseq.rdf.documents.document_lines import DocumentLines
@@ -254,3 +256,45 @@ def texts_of_blocks(blocks: Iterable[KbQuads]) -> Iterator[tuple[str, str, str]]
         texts = block.texts.to_pylist()
         for s, p, o in zip(block.s.tolist(), block.p.tolist(), block.o.tolist(), strict=True):
             yield texts[s], texts[p], texts[o]
+
+
+def entailing_schema(
+    ontology: OntologyInput | None, entailment: str | None, limits: Limits = DEFAULT_LIMITS
+) -> Schema | None:
+    """The schema of one or more ontologies; None without entailment.
+
+    Reads the triples of all graphs in the ontologies. See `spaseq.algebra.entailment`.
+
+    Raises:
+        UsageError: there is an ontology without entailment, entailment without an ontology, or an
+            unknown regime.
+        InputError: an ontology cannot be read, has no axiom that the rules use, or has a transitive
+            property above or below rdf:type.
+    """
+    if entailment is not None and entailment not in REGIMES:
+        raise UsageError(f"unknown entailment {entailment!r}; there is: {', '.join(REGIMES)}")
+    sources = _sources(ontology)
+    if not sources and entailment is None:
+        return None
+    if entailment is None:
+        raise UsageError("an ontology has no effect without entailment: say rdfs")
+    if not sources:
+        raise UsageError(f"entailment {entailment} needs an ontology (--ontology FILE)")
+    schema = Schema.of(t for source in sources for t in triples_in(source, limits))
+    names = ", ".join(str(s) for s in sources if isinstance(s, str | PathLike)) or "the graph"
+    if not schema.axioms:
+        raise InputError(f"{names}: no axiom about classes or properties to entail by")
+    if refused := schema.transitive_types:
+        raise InputError(
+            f"{names}: {refused[0]} is transitive and above or below rdf:type, by which nothing "
+            "can be entailed: take away one of the two"
+        )
+    return schema
+
+
+def _sources(ontology: OntologyInput | None) -> list[KbInput]:
+    if ontology is None:
+        return []
+    if isinstance(ontology, list | tuple):
+        return list(ontology)
+    return [ontology]

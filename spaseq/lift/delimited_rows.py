@@ -19,8 +19,7 @@ import pyarrow.csv as arrow_csv
 from spaseq import thresholds
 from spaseq.errors import InputError
 from spaseq.lift.cells import Cell, variable_of
-from spaseq.lift.row_blocks import RowBlock, TableBlock
-from spaseq.lift.text_lines import BOM, Report, TextLines, lines_of
+from spaseq.lift.row_blocks import BOM, Report, RowBlock, TableBlock, TextLines, lines_of
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.csv_dialect import CsvDialect
 from spaseq.rdf.terms.term import literal_text

@@ -19,14 +19,12 @@ from spaseq.expr.numbers import write_double
 from spaseq.lift.cells import Cell, Items, Wrong, has_surrogate, inner_name, variable_of
 from spaseq.lift.connect_envelopes import NAMES, Typed, is_envelope, typed
 from spaseq.lift.lift_plan import Fields
-from spaseq.lift.row_blocks import RowBlock, TableBlock
-from spaseq.lift.text_lines import BOM, Report, TextLines, lines_of
+from spaseq.lift.row_blocks import BOM, Report, RowBlock, TableBlock, TextLines, lines_of
 from spaseq.limits import Limits
 from spaseq.rdf.terms.term import XSD, literal_text
 
 if TYPE_CHECKING:
     from spaseq.lift.json_columns import JsonColumns, JsonScanner
-
 
 TWICE = Wrong("two fields have this name")
 OBJECT = Wrong("an object is no term; its fields are")

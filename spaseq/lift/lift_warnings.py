@@ -14,7 +14,7 @@ from spaseq.lang import ast
 from spaseq.lang.comparisons import kind_of
 from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import children, walk
-from spaseq.lift.lift_parser import parse_lift
+from spaseq.lift.lift_checks import parse_lift
 from spaseq.lift.lift_plan import LiftPlan, LiftQuery, TemplateTriple, Unnest
 from spaseq.lift.lifted_graphs import unified
 from spaseq.rdf.terms.term import GENERATED_AT_TIME, XSD, split_literal

@@ -22,9 +22,8 @@ from spaseq.lift.cells import Cell, Wrong
 from spaseq.lift.json_rows import JsonRows
 from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan
 from spaseq.lift.lifted_events import EventMaker, LiftedBatch
-from spaseq.lift.row_blocks import FilteredRows, RowBlock, TableBlock, TimedRows
+from spaseq.lift.row_blocks import FilteredRows, Report, RowBlock, TableBlock, TimedRows
 from spaseq.lift.table_files import TableFile, TableFormat
-from spaseq.lift.text_lines import Report
 from spaseq.lift.watched_casts import LostValue, bad_row
 from spaseq.limits import Limits
 from spaseq.logs.messages import NO_TIME, Message, MessageColumns

@@ -19,9 +19,8 @@ from spaseq.lift.delimited_rows import DelimitedRows
 from spaseq.lift.json_rows import DocumentRows, JsonRows, is_document
 from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan
 from spaseq.lift.pruned_lifts import KnownFields, known_fields, longest_harmless, surely_timed
-from spaseq.lift.row_blocks import FilteredRows, RowBlock, TableBlock, TimedRows
+from spaseq.lift.row_blocks import FilteredRows, Report, RowBlock, TableBlock, TimedRows
 from spaseq.lift.row_groups import AskedRows, GroupUse, row_group_runs
-from spaseq.lift.text_lines import Report
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT, CsvDialect
 from spaseq.rdf.inputs.files import READ_ERRORS

@@ -12,9 +12,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.deferral import core
 from spaseq.algebra.graph_changes import changes_of
 from spaseq.algebra.nodes import mapped
+from spaseq.algebra.substitution import core
 from spaseq.plan.query_plan import ChangingGraphs, QueryPlan, StageKey
 from spaseq.plan.rules.kept_groups import keeping_lasting
 from spaseq.plan.signatures import Hashes, Signature, hash_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.constants import is_constant
-from spaseq.algebra.deferral import lifted, sensitive
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.nodes import expressions
 from spaseq.algebra.schema import Schema
+from spaseq.algebra.substitution import lifted, sensitive
 from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses

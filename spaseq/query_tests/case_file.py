@@ -22,8 +22,8 @@ from spaseq.query_tests.case_nodes import (
     QueryTestFile,
     QueryTestStep,
     Row,
+    turtle_graph,
 )
-from spaseq.query_tests.expected_answers import turtle_graph
 from spaseq.rdf.terms.times import format_time, time_ms
 from spaseq.runtime.job.durations import milliseconds
 from spaseq.storage.user_files import read_toml

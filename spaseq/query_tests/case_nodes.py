@@ -1,11 +1,17 @@
-"""What a test file says, checked."""
+"""What a test file says, checked, and whether answers of a query are the ones that it expects."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from spaseq.api.match import Match
+from spaseq.errors import UsageError
+from spaseq.rdf.terms.term import Term, split_literal
 from spaseq.records import record
 
 Row: TypeAlias = Mapping[str, Any]
@@ -100,3 +106,122 @@ def shown(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def unpaired(
+    expected: Sequence[ExpectedAnswer], answers: Sequence[Match], prefixes: Mapping[str, str]
+) -> tuple[list[ExpectedAnswer], list[Match]]:
+    """The expected answers that did not come, and the answers that nothing expects.
+
+    Each answer stands for one expected answer at most. Among several ways to pair them, one with
+    the most pairs counts, so an expected answer that names few variables takes none from another.
+
+    Args:
+        expected: in any order.
+        answers: in any order.
+        prefixes: the query's, which expected texts may use.
+    """
+    fits = [[n for n, got in enumerate(answers) if _fits(want, got, prefixes)] for want in expected]
+    taken: dict[int, int] = {}  # the expected answer of each answer
+
+    def pair(want: int, tried: set[int]) -> bool:
+        """Find an answer for an expected one along an augmenting path."""
+        for got in fits[want]:
+            if got not in tried:
+                tried.add(got)
+                if got not in taken or pair(taken[got], tried):
+                    taken[got] = want
+                    return True
+        return False
+
+    missing = [want for number, want in enumerate(expected) if not pair(number, set())]
+    return missing, [got for number, got in enumerate(answers) if number not in taken]
+
+
+def _fits(want: ExpectedAnswer, got: Match, prefixes: Mapping[str, str]) -> bool:
+    if want.graph is not None:
+        return got.answer.graph is not None and _same_graph(want.graph, got, prefixes)
+    return all(
+        name in got.bindings and same_value(value, got.bindings[name], prefixes)
+        for name, value in want.bindings.items()
+    )
+
+
+def same_value(want: object, got: Term, prefixes: Mapping[str, str]) -> bool:
+    """Whether a term is what a value of TOML says.
+
+    A text is an IRI (whole, in `<>`, or prefixed), the text of a literal, or a term in N-Triples.
+    Numbers, truth values and times are compared by value.
+
+    >>> same_value(":d1", Term("<http://e/d1>"), {"": "http://e/"})
+    True
+    >>> same_value(7, Term('"07"^^<http://www.w3.org/2001/XMLSchema#integer>'), {})
+    True
+    """
+    if isinstance(want, str):
+        return want in _texts(got) or _expanded(want, prefixes) == got.n3()
+    value = got.to_python()
+    if isinstance(want, bool) or isinstance(value, bool):
+        return value is want
+    if isinstance(want, int | float):
+        return isinstance(value, int | float | Decimal) and _same_number(want, value)
+    if isinstance(want, datetime):
+        return isinstance(value, datetime) and _utc(want) == _utc(value)
+    if isinstance(want, date):
+        return bool(value == want)
+    if isinstance(want, list):
+        return isinstance(value, list) and value == want
+    return False
+
+
+def _texts(term: Term) -> tuple[str, ...]:
+    """The ways to write a term, but for prefixed names."""
+    match term.kind:
+        case "iri":
+            return term.n3(), term[1:-1]
+        case "literal":
+            return term.n3(), split_literal(term)[0]
+        case _:
+            return (term.n3(),)
+
+
+def _expanded(text: str, prefixes: Mapping[str, str]) -> str | None:
+    """The IRI of a prefixed name in `<>`; None if it is none."""
+    prefix, colon, local = text.partition(":")
+    return f"<{prefixes[prefix]}{local}>" if colon and prefix in prefixes else None
+
+
+def _same_number(want: float, got: float | Decimal) -> bool:
+    if isinstance(got, float):
+        return got == want or (math.isnan(got) and math.isnan(want))
+    if isinstance(want, float) and not math.isfinite(want):
+        return False
+    return Decimal(str(want)) == Decimal(got)
+
+
+def _utc(time: datetime) -> datetime:
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def _same_graph(turtle: str, got: Match, prefixes: Mapping[str, str]) -> bool:
+    """Whether CONSTRUCT made a graph, up to the names of its blank nodes."""
+    from rdflib.compare import isomorphic
+
+    assert got.graph is not None
+    return bool(isomorphic(turtle_graph(turtle, prefixes), got.graph))
+
+
+def turtle_graph(text: str, prefixes: Mapping[str, str]) -> Any:
+    """An rdflib graph of Turtle that may use a query's prefixes; its last full stop may be missing.
+
+    Raises:
+        UsageError: it is no Turtle.
+    """
+    import rdflib  # 0.3 s that tests of SELECT queries need not pay
+
+    head = "".join(f"@prefix {name}: <{iri}> .\n" for name, iri in prefixes.items())
+    body = text if text.rstrip().endswith(".") else f"{text} ."
+    try:
+        return rdflib.Graph().parse(data=head + body, format="turtle")
+    except Exception as error:  # rdflib's parser raises many kinds
+        raise UsageError(f"no graph in Turtle: {error}") from None

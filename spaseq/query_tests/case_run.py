@@ -15,8 +15,13 @@ from spaseq.api.run import run
 from spaseq.errors import SpaseqError
 from spaseq.lang.parser import parse
 from spaseq.lift.lifted import Lifted
-from spaseq.query_tests.case_nodes import ExpectedAnswer, QueryTest, QueryTestFile, QueryTestStep
-from spaseq.query_tests.expected_answers import unpaired
+from spaseq.query_tests.case_nodes import (
+    ExpectedAnswer,
+    QueryTest,
+    QueryTestFile,
+    QueryTestStep,
+    unpaired,
+)
 from spaseq.rdf.terms.times import format_time
 from spaseq.records import record
 from spaseq.runtime.job.durations import duration_text

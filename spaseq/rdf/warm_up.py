@@ -9,8 +9,7 @@ import numpy as np
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.codes import compacted, compacted_parts
-from spaseq.rdf.kernels.equal_times import equal_times
-from spaseq.rdf.kernels.event_ranges import event_rows, named_events, sized_events
+from spaseq.rdf.kernels.event_ranges import equal_times, event_rows, named_events, sized_events
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
 from spaseq.rdf.kernels.message_graphs import find_apart
 from spaseq.rdf.kernels.shaped_lines import END

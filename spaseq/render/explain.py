@@ -18,8 +18,7 @@ from spaseq.message_text import visible, without_passwords
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.render.analysis_text import analysis_json, analysis_text
 from spaseq.render.picture.diagram import Picture, picture_of
-from spaseq.render.picture.graph_texts import dot_text, mermaid_text
-from spaseq.render.picture.svg import svg_text
+from spaseq.render.picture.picture_texts import dot_text, mermaid_text, svg_text
 from spaseq.render.plan_json import automaton_json, plan_json
 from spaseq.render.plan_text import plan_text
 from spaseq.render.query_words import QueryWords, variables_text, window_text

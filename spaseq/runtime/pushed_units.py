@@ -22,7 +22,7 @@ from spaseq.plan.pattern_templates import is_stateless
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.in_memory.program_events import batch_of_event
+from spaseq.rdf.program_events import batch_of_event
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.chaining import RegisteredStream
 from spaseq.stages.unit_stages import MatchingStage, Rows, StageFactory

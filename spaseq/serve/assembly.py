@@ -47,9 +47,8 @@ from spaseq.serve.configured_streams import RECORD, record_of, stream_of
 from spaseq.serve.guard import Access, Token, tokens_of
 from spaseq.serve.history import BY_FILE, Audit
 from spaseq.serve.http_server import check_tls
-from spaseq.serve.kept_replies import KeptReplies
 from spaseq.serve.logged_events import LoggedEvents, StreamReading, TraceEvents
-from spaseq.serve.posted_events import MessageReading, PostedStream
+from spaseq.serve.posted_events import KeptReplies, MessageReading, PostedStream
 from spaseq.serve.query_files import checked_query
 from spaseq.serve.said_events import EventWords, SaidEvents
 from spaseq.serve.server_state import ServerParts

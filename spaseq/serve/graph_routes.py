@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from spaseq.algebra.graph_changes import GraphChange
-from spaseq.connectors.heartbeat_messages import time_of
+from spaseq.connectors.base import time_of
 from spaseq.errors import InputError
 from spaseq.kb.graph_updates import adding, document_triples, replacing, updating
 from spaseq.kb.update_process import BoundedUpdates

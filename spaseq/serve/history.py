@@ -1,16 +1,27 @@
-"""Who did what: an audit trail, and the versions of the queries, in files of the data directory."""
+"""What a server writes down: log lines, one for each event, with its time and level, as text or as
+JSON; who did what, as an audit trail, and the versions of the queries, in files of the data
+directory.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import sys
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from spaseq.message_text import one_line, without_passwords
 from spaseq.rdf.terms.times import format_time
 from spaseq.sinks.line_file import append_line
+
+FORMATS = ("text", "json")
+
+_LOGGERS = ("spaseq", "uvicorn")
 
 What: TypeAlias = Literal[
     "put", "delete", "edit", "rollback", "pause", "enable", "start", "kb", "acknowledge"
@@ -22,6 +33,37 @@ BY_FILE, BY_SERVER = "file", "server"
 
 _LARGEST, _KEPT = 64_000_000, 10
 _VERSIONS = 100
+
+
+class LogLine(logging.Formatter):
+    """Formats records as lines; `form` is one of `FORMATS`."""
+
+    def __init__(self, form: str) -> None:
+        super().__init__()
+        self._form = form
+
+    def format(self, record: logging.LogRecord) -> str:
+        """A record as a line."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        at = at.replace("+00:00", "Z")
+        text = without_passwords(record.getMessage())
+        if record.exc_info:
+            text += "\n" + self.formatException(record.exc_info)
+        if self._form == "json":
+            level = record.levelname.lower()
+            return json.dumps({"time": at, "level": level, "message": text}, ensure_ascii=True)
+        return f"{at} {record.levelname:<7} {one_line(text)}"
+
+
+def log_to_stderr(form: str) -> None:
+    """Send the records of this package and of its HTTP server to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogLine(form))
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.propagate = False
+        logger.setLevel(logging.INFO if name == "spaseq" else logging.WARNING)
 
 
 def digest_of(text: str | None) -> str | None:

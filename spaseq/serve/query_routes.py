@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
 from spaseq.compile import CompileOptions, check_query
-from spaseq.connectors.heartbeat_messages import time_of
+from spaseq.connectors.base import time_of
 from spaseq.message_text import visible
 from spaseq.runtime.live.answer_records import json_with_id
 from spaseq.runtime.live.run_views import QueryView

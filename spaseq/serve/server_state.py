@@ -18,8 +18,7 @@ from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.serve.answer_feed import AnswerFeed
 from spaseq.serve.guard import NOBODY, WHO, Access
 from spaseq.serve.history import Acknowledgements, Audit, Versions
-from spaseq.serve.kept_replies import KeptReplies
-from spaseq.serve.posted_events import PostedStream
+from spaseq.serve.posted_events import KeptReplies, PostedStream
 from spaseq.serve.query_files import QueryFiles
 from spaseq.serve.said_events import SaidEvents
 

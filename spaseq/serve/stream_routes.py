@@ -10,14 +10,13 @@ from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from spaseq.connectors.heartbeat_messages import time_of
+from spaseq.connectors.base import time_of
 from spaseq.message_text import visible
 from spaseq.rdf.inputs.message_formats import with_headers
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.live.heartbeats import HeartbeatTooFar
 from spaseq.runtime.live.partition_clocks import Marks
-from spaseq.serve.kept_replies import LONGEST_KEY, digest_of
-from spaseq.serve.posted_events import PostedStream
+from spaseq.serve.posted_events import LONGEST_KEY, PostedStream, digest_of
 from spaseq.serve.query_details import stream_json
 from spaseq.serve.requests import Refused, body_of, text_of
 from spaseq.serve.server_state import ServerState, state_of

@@ -13,8 +13,8 @@ from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
+from spaseq.rdf.program_events import batch_from_events, triples_of
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import Time, time_ms
 from spaseq.records import record

@@ -39,7 +39,7 @@ from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.rdf.columns.term_tables import ExtendedTerms, TermsSoFar, TermTable
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
 from spaseq.stages.query_units import EventReader

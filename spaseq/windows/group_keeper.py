@@ -21,10 +21,9 @@ from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups, QueryPlan
 from spaseq.plan.window_groups import reads_around
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.windows.group_aggregates import ChangedGroups, Exceeding, aggregates, codes_of
+from spaseq.windows.group_aggregates import ChangedGroups, Exceeding, aggregates, codes_of, tests_of
 from spaseq.windows.group_rows import GroupRows, form_of
 from spaseq.windows.group_tables import GroupTable, TrackedOperands
-from spaseq.windows.group_tests import tests_of
 from spaseq.windows.kept_rows import KeptRows
 from spaseq.windows.kernels.group_runs import MEMBERS, WIDTH, advanced
 from spaseq.windows.lasting_solutions import ChangedSolutions, GroupSolutions, agreeing, as_events

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from spaseq.algebra.answers import extent_text
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.gpm.evaluator import EventSolutions
-from spaseq.gpm.event_literals import event_triples
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.graphs.window_partition import (
     ScopedTerms,
@@ -21,6 +20,7 @@ from spaseq.gpm.graphs.window_partition import (
     WindowPartition,
     ranges,
 )
+from spaseq.gpm.solution_rows import event_triples
 from spaseq.gpm.solutions.lazy_columns import Lexicon
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames

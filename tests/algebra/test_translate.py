@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spaseq.algebra import deferral
+from spaseq.algebra import substitution
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.scope import visible
 from spaseq.algebra.translate import split_gpm, without_filters
@@ -72,8 +72,8 @@ def test_variables_of_a_gpm_leave_out_its_blank_nodes():
     ],
 )
 def test_variables_whose_earlier_values_would_change_the_event_s_own_solutions(group, sensitive):
-    pattern, _ = deferral.lifted(translate_group(group_of(group)))
-    assert visible(deferral.sensitive(pattern)) == frozenset(sensitive)
+    pattern, _ = substitution.lifted(translate_group(group_of(group)))
+    assert visible(substitution.sensitive(pattern)) == frozenset(sensitive)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from spaseq.diagnosis.steps import StepReport, step_report
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.resolve import resolve
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.rdf.terms.term import XSD
 
 NS = "http://example/"

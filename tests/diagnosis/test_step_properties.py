@@ -14,7 +14,7 @@ from spaseq.diagnosis.steps import step_report
 from spaseq.kb.load import load_kb
 from spaseq.lang.resolve import resolve
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from tests.oracle.choices import Choices
 from tests.oracle.engine import Arrival, solved
 from tests.oracle.patterns import nt

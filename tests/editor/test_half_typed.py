@@ -7,11 +7,10 @@ import random
 import pytest
 
 from spaseq.compile import CompileOptions
-from spaseq.editor.changes import canonical, findings, remedies
 from spaseq.editor.completion import completions
 from spaseq.editor.document import Document
 from spaseq.editor.hover import hover
-from spaseq.editor.navigation import definition, outline, references
+from spaseq.editor.navigation import canonical, definition, findings, outline, references, remedies
 from spaseq.editor.vocabulary import Vocabulary
 from tests.editor.queries import EXAMPLES, QUERY
 
@@ -39,7 +38,6 @@ ODD = [
     "SELECT * WITHIN 5 MINUTES TUMBLING FROM",
     "HAVING(",
 ]
-
 
 LONG = ["a", "a:", "?", "<a", "[", "'", '"', "(", "{", "a b ", "SEQ", "GPM a "]
 

@@ -25,8 +25,8 @@ from spaseq.lang.parser import parse
 from spaseq.limits import DEFAULT_LIMITS
 from spaseq.options import PlanningOptions
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.render.explain import FORMATS, explained
 from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.stages.sequence import SequenceStage

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from spaseq.algebra.schema import Schema
 from spaseq.compile import CompileOptions, check_query
-from spaseq.kb.ontology import entailing_schema
+from spaseq.kb.quads import entailing_schema
 from spaseq.lang import ast
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.render.plan_text import plan_text

@@ -23,7 +23,7 @@ from spaseq.lang import ast
 from spaseq.lang.parser import parse
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.rdf.terms.term import Term, from_rdflib
 
 Triple = tuple[str, str, str]

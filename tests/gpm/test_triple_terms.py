@@ -20,7 +20,7 @@ from spaseq.compile import compile_query
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from tests.gpm.graphs import PROLOGUE, knowledge_of, oxigraph, solutions
 from tests.gpm.test_event_stage import S, query, rows
 

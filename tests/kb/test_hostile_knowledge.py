@@ -11,7 +11,7 @@ import rdflib
 
 from spaseq.errors import InputError
 from spaseq.kb.load import load_kb
-from spaseq.kb.ontology import entailing_schema
+from spaseq.kb.quads import entailing_schema
 from spaseq.limits import Limits
 from spaseq.options import RunOptions, ServiceOptions
 from tests.hostile import run_bounded

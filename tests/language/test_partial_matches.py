@@ -22,8 +22,8 @@ from spaseq.options import FollowOptions
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.program_events import batch_from_events, triples_of
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark import bounded as bounded
 from spaseq.runtime.spark.following.follow import follow

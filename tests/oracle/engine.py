@@ -28,7 +28,7 @@ from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import EvaluatorName, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.stages.sequence import SequenceStage
 from tests.oracle.model import Streamset
 from tests.oracle.patterns import nt

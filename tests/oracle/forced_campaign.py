@@ -23,7 +23,7 @@ from random import Random
 from unittest.mock import patch
 
 from spaseq import compile as compiling
-from spaseq.thresholds.record import ENTRIES
+from spaseq.thresholds import ENTRIES
 from tests.oracle import agreement
 from tests.oracle.agreement import Tally, compare, expected_of
 from tests.oracle.choices import seeded

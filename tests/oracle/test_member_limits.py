@@ -18,8 +18,8 @@ from spaseq.compile import CompileOptions, compile_query
 from spaseq.options import KnowledgeOptions, StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.stream_options import warn
+from spaseq.rdf.program_events import batch_from_events, triples_of
 from spaseq.runtime.pushed import PushedQueries, Tolerated
 from spaseq.stages.unit_stages import StageFactory
 from tests.oracle.agreement import comparables

@@ -10,7 +10,7 @@ from spaseq.compile import compile_query
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.load import load_kb
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 
 HEAD = "PREFIX : <http://e/>"
 TAIL = "WITHIN 1 HOURS FROM STREAM S <http://e/s>"

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from spaseq.cli import main
-from spaseq.query_tests.expected_answers import same_value
+from spaseq.query_tests.case_nodes import same_value
 from spaseq.rdf.terms.term import Term
 
 SILENT = """PREFIX : <http://example/>

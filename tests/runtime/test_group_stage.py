@@ -12,7 +12,7 @@ from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.load import load_kb
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.runtime.group_stage import GroupStage
 from spaseq.runtime.job.chaining import QueryGroup, QueryGroups, reading_order
 from spaseq.stages.query_units import QueryUnits

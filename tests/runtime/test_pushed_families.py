@@ -18,8 +18,8 @@ from spaseq.plan.families import families_of, family_begun_by
 from spaseq.plan.member_plan import PlanTemplate
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.stream_options import BadInput, warn
+from spaseq.rdf.program_events import batch_from_events, triples_of
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, restored_unit
 from spaseq.stages.unit_stages import StageFactory
 from tests.runtime.test_query_families import EVENTS, QUERY, USUAL, integer, texts

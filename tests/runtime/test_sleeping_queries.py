@@ -11,8 +11,8 @@ from spaseq.compile import compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
 from spaseq.rdf.inputs.stream_options import warn
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.runtime.pushed import PushedQueries
 from spaseq.stages.unit_sequence import UnitSequence
 from spaseq.stages.unit_stages import StageFactory

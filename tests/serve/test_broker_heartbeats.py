@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import pytest
 
-from spaseq.connectors.heartbeat_messages import HEADER
+from spaseq.connectors.base import HEADER
 from tests.connectors.kafka_mock import PARTITIONS, KafkaMock
 from tests.connectors.mosquitto import Mosquitto
 from tests.connectors.nats_server import NatsServer

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spaseq.errors import UsageError
-from spaseq.sinks.appending import begins_now
+from spaseq.sinks import begins_now
 
 COLUMNS = ["road", "+start"]
 

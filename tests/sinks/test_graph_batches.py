@@ -15,7 +15,7 @@ from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import RunError
 from spaseq.plan.query_plan import EvaluatorName, QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.sinks import FORMATS, SINKS, arrow_files, open_sink
 from spaseq.sinks.line_file import open_lines
 from tests.automaton.cases import query

@@ -10,7 +10,7 @@ from spaseq.compile import compile_query
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.stages.answer_filters import AnswerFilters
 from spaseq.stages.sequence import SequenceStage
 from tests.thresholds import Force

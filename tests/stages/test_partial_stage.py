@@ -16,7 +16,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
+from spaseq.rdf.program_events import batch_from_events, triples_of
 from spaseq.stages.live_matches import LiveMatches
 from spaseq.stages.numbered_levels import NumberedLevels
 from spaseq.stages.sequence import SequenceStage

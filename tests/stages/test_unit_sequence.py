@@ -9,7 +9,7 @@ from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import EMPTY_STATE
 from tests.stages.single_query import SingleQuery

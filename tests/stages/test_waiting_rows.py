@@ -16,7 +16,7 @@ from spaseq.plan.families import Family, UnitPlan, families_of
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.stages.family_patterns import FamilyPatterns
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import UnitSequence
@@ -32,7 +32,6 @@ QUERY = """PREFIX : <http://e/> SELECT {form} * WITHIN 5 SECONDS PARTITION BY (?
     DEFINE GPM C ON S {{ ?x :c ?u }} }}"""
 
 EMPTY = KnowledgeBase.empty()
-
 
 Drawn: TypeAlias = "tuple[int, int, str, int]"
 """An event: its time (ms), a subject, a predicate and a value."""

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from spaseq.errors import UsageError
-from spaseq.thresholds.record import ENTRIES, Thresholds
+from spaseq.thresholds import ENTRIES, Thresholds
 
 CROSSED = "SPASEQ_THRESHOLDS_CROSSED"
 """Names the file to which each process appends the thresholds that it crosses, by name."""

@@ -63,7 +63,7 @@ EXCEPTIONS = {
         budget.py:BATCH_ROWS budget.py:BATCH_ROWS_PER_EVENT budget.py:FEW budget.py:LARGE
         budget.py:LEAST_SECONDS gpm/graphs/path_graph.py:MOST_PLACES
         gpm/patterns/operators.py:KB_ROWS_PER_TRIPLE gpm/patterns/operators.py:KB_SHARE
-        lift/template_graphs.py:_MOST_FIELDS rdf/in_memory/program_events.py:_UTF8_BYTES
+        lift/template_graphs.py:_MOST_FIELDS rdf/program_events.py:_UTF8_BYTES
         lift/json_columns.py:_MOST_KEYS lift/kernels/json_lines.py:MOST_DEPTH
         rdf/documents/measured_document.py:PIECE_BYTES
         rdf/events/graph_times.py:_MOST_BETWEEN rdf/lines/statements.py:SHOWN_BYTES
@@ -143,6 +143,6 @@ def _found() -> Iterator[str]:
 
 
 def test_sizes_that_compare_are_thresholds_or_exceptions() -> None:
-    """A new one belongs into `spaseq/thresholds/record.py`, unless a reason above is its own."""
+    """A new one belongs into `spaseq/thresholds.py`, unless a reason above is its own."""
     named = [name for names in EXCEPTIONS.values() for name in names.split()]
     assert sorted(_found()) == sorted(named)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spaseq.thresholds.record import ENTRIES
+from spaseq.thresholds import ENTRIES
 from tests.thresholds import forced
 from tests.thresholds.crossings import APART, CROSSINGS, ELSEWHERE, Check
 

@@ -11,7 +11,7 @@ import pytest
 
 from spaseq import thresholds
 from spaseq.errors import UsageError
-from spaseq.thresholds.record import ENTRIES
+from spaseq.thresholds import ENTRIES
 from tests.thresholds import environment, forced, names
 from tests.thresholds.forcing import forced as read
 

@@ -19,7 +19,7 @@ from spaseq.api.prepare import load_knowledge
 from spaseq.compile import compile_query
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.options import KnowledgeOptions
-from spaseq.rdf.in_memory.program_events import batch_of_event, triples_of
+from spaseq.rdf.program_events import batch_of_event, triples_of
 from tests.oracle.comparison import comparable
 from tests.oracle.model import Streamset, TooBig
 from tests.oracle.patterns import nt

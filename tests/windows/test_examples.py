@@ -14,7 +14,7 @@ from spaseq.api.match import Match
 from spaseq.compile import compile_query
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.rdf.in_memory.program_events import batch_of_event, triples_of
+from spaseq.rdf.program_events import batch_of_event, triples_of
 from tests.stages.single_query import SingleQuery
 
 PREFIXES = "PREFIX : <http://e/>\n"

@@ -18,8 +18,8 @@ from spaseq.options import StageOptions
 from spaseq.plan.families import families_of
 from spaseq.plan.member_plan import PlanTemplate
 from spaseq.plan.templates import QueryTemplates
-from spaseq.rdf.in_memory.program_events import batch_of_event, triples_of
 from spaseq.rdf.inputs.stream_options import warn
+from spaseq.rdf.program_events import batch_of_event, triples_of
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, restored_unit
 from spaseq.stages.unit_stages import StageFactory
 from spaseq.windows.exact_numbers import of_doubles, rounded_quotients

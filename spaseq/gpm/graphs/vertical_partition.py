@@ -17,8 +17,7 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.algebra.constants import PARTS
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
-from spaseq.gpm.graphs.term_parts import parts_of_events, with_parts
-from spaseq.gpm.graphs.triple_source import TripleTable
+from spaseq.gpm.graphs.triple_source import TripleTable, parts_of_events, with_parts
 from spaseq.gpm.solutions.lazy_columns import LazyColumn, Lexicon
 from spaseq.rdf.columns.distinct_rows import row_order
 from spaseq.rdf.columns.event_batch import EventBatch

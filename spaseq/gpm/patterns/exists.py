@@ -7,12 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.deferral import lifted, sensitive
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import conjoined, translate_group
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible, visible
-from spaseq.algebra.substitution import substituted
+from spaseq.algebra.substitution import lifted, sensitive, substituted
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools, Indices
 from spaseq.gpm.solutions.joins import merged, pairs

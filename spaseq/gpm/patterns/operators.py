@@ -19,8 +19,7 @@ from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.expr.compile import Options
 from spaseq.expr.leaves import makes_labelled_nodes, with_solution
-from spaseq.gpm.graphs.kb_graph_source import GraphSource
-from spaseq.gpm.graphs.triple_source import ActiveGraph, TripleSource, reduced
+from spaseq.gpm.graphs.triple_source import ActiveGraph, GraphSource, TripleSource, reduced
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.patterns.conjunction import (
     Conjunction,

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.deferral import sensitive
 from spaseq.algebra.remote import pattern_text, values_text
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.scope import possible, visible
+from spaseq.algebra.substitution import sensitive
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.errors import RunError

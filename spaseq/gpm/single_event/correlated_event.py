@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.deferral import sensitive
 from spaseq.algebra.nodes import expressions
 from spaseq.algebra.scope import possible
+from spaseq.algebra.substitution import sensitive
 from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.expr.compile import Options, compile_filter, compile_term, is_volatile
 from spaseq.expr.env import DictEnv

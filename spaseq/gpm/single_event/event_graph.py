@@ -15,7 +15,7 @@ from spaseq.expr.compile import Options, compile_term
 from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.leaves import TermOrNone
 from spaseq.expr.place_tests import PlaceJoin, place_join
-from spaseq.gpm.graphs.term_parts import parts_of_event
+from spaseq.gpm.graphs.triple_source import parts_of_event
 from spaseq.gpm.patterns.conjunction import FilterConjunct
 from spaseq.gpm.solutions.joins import join
 from spaseq.gpm.solutions.places import indexed

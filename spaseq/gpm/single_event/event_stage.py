@@ -19,7 +19,7 @@ from spaseq.gpm.single_event.event_operators import EventOperators
 from spaseq.gpm.single_event.event_pattern import EventPattern
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
-from spaseq.rdf.in_memory.program_events import batch_of_event
+from spaseq.rdf.program_events import batch_of_event
 from spaseq.rdf.terms.term import Triple, scoped_term
 from spaseq.rdf.terms.triple_terms import blank_nodes, may_have_blank_node
 from spaseq.records import record

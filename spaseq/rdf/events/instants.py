@@ -15,7 +15,7 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.compiled.arrays import Int32s, Int64s
-from spaseq.rdf.kernels.equal_times import equal_times
+from spaseq.rdf.kernels.event_ranges import equal_times
 from spaseq.records import record
 
 _ALIGNED = 8

@@ -1,4 +1,5 @@
-"""Rows of quads to events: which rows are one event, and which time is its own.
+"""Rows of quads to events: which rows are one event, which time is its own, and which events have
+equal times, one behind the other.
 
 The rules are the same as in `spaseq.rdf.events.graph_times`, applied to the rows from one named
 graph to the next. Findings come out as codes; Python turns them into sentences.
@@ -11,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
-from spaseq.compiled.decorators import device_function, inlined_device_function, kernel
+from spaseq.compiled.decorators import device_function, inlined_device_function, kernel, lean_kernel
 from spaseq.rdf.kernels.lines import SKIPPED, UNREAD
 from spaseq.rdf.kernels.vectors import signed
 
@@ -272,3 +273,30 @@ def event_rows(
             seen |= bit
         start[i + 1] = kept
     return start, own_s[:kept], own_p[:kept], own_o[:kept], skipped
+
+
+@lean_kernel
+def equal_times(times: Int64s, before: int, k: Int32s, distinct: Int64s, counts: Int64s) -> int:
+    """The number of distinct times; 0 if a time is less than the one before.
+
+    Args:
+        times: int64 [n], n > 0.
+        before: how many earlier events have the first time.
+        k: int32 [n]: the number of earlier events with the same time.
+        distinct: int64 [n]: the distinct times.
+        counts: int64 [n]: the events at each of them.
+    """
+    last = times[0]
+    size, own, number = 0, 0, before
+    for i in range(len(times)):
+        time = times[i]
+        if time < last:
+            return 0
+        if time > last:
+            distinct[size], counts[size] = last, own
+            size, own, number, last = size + 1, 0, 0, time
+        k[i] = number
+        own += 1
+        number += 1
+    distinct[size], counts[size] = last, own
+    return size + 1

@@ -25,7 +25,6 @@ from spaseq.rdf.inputs.contexts import JsonLdContexts, NamedContexts
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import PARSED_BYTES
 from spaseq.rdf.messages.known_shapes import KnownShapes
-from spaseq.rdf.messages.logged_lines import LoggedLines
 from spaseq.rdf.messages.message_lines import (
     MARK,
     MessageLines,
@@ -34,7 +33,7 @@ from spaseq.rdf.messages.message_lines import (
     WrittenQuads,
     joined,
 )
-from spaseq.rdf.messages.message_quads import in_halves, marked
+from spaseq.rdf.messages.message_quads import LoggedLines, in_halves, marked
 from spaseq.rdf.messages.message_shapes import learned
 
 _NAMED_CONTEXT = re.compile(rb'"@context"\s*:\s*["\[]')

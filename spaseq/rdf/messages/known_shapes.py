@@ -13,8 +13,8 @@ from spaseq.limits import DEFAULT_LIMITS
 from spaseq.rdf.inputs.sizes import PARSED_BYTES
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels import shaped_lines as kernel
-from spaseq.rdf.messages.logged_lines import LoggedLines
 from spaseq.rdf.messages.message_lines import MARKED, MessageLines
+from spaseq.rdf.messages.message_quads import LoggedLines
 from spaseq.records import record
 
 _SHAPES = 32

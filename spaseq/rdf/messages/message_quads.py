@@ -1,4 +1,5 @@
-"""Quads of the messages of a log of RDF Messages, with pyoxigraph.
+"""Quads of the messages of a log of RDF Messages, with pyoxigraph, and the lines of any log, about
+as many at a time as are parsed together.
 
 Many messages are parsed together, with a triple between two of them that marks the delimiter. If
 the parser refuses the text, the messages are parsed one by one, so only a malformed one is lost.
@@ -11,13 +12,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any, TypeVar, cast
 
+import numpy as np
 import pyoxigraph as ox
 
+from spaseq.compiled.arrays import Bytes, Int64s
 from spaseq.limits import Limits
 from spaseq.rdf.documents.document_lines import PARSER_ERRORS, parser_reason
 from spaseq.rdf.documents.measured_document import MeasuredDocument
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.inputs.formats import Format
+from spaseq.rdf.inputs.sizes import long_event
+from spaseq.rdf.kernels import PAD
 from spaseq.rdf.messages.message_lines import (
     MARKED,
     MessageLines,
@@ -26,6 +31,7 @@ from spaseq.rdf.messages.message_lines import (
     WrittenQuads,
     joined,
 )
+from spaseq.records import record
 from spaseq.text_patterns import possessive
 
 TOGETHER_BYTES = 1 << 20
@@ -37,6 +43,9 @@ _VERSION = possessive(
 _SYNTAX = {Format.RDFM: ox.RdfFormat.N_QUADS, Format.RDFM_TRIG: ox.RdfFormat.TRIG}
 
 _Message = TypeVar("_Message")
+
+_PADDING = b"\n" * PAD
+_BOM = b"\xef\xbb\xbf"
 
 
 def together(messages: Iterable[MessageText]) -> Iterator[list[MessageText]]:
@@ -135,3 +144,94 @@ class LogParser:
         self._base = parser.base_iri or self._base
         prefixes = [f"@prefix {name}: <{iri}> ." for name, iri in parser.prefixes.items()]
         self._prologue = (" ".join(prefixes) + "\n").encode() if prefixes else b""
+
+
+@record
+class LoggedLines:
+    """n consecutive lines of a log. Each is a message; or all of them are one.
+
+    Attributes:
+        data: the bytes of the lines, and PAD line feeds.
+        ends: [n] where each line ends, with its line feed.
+        line: the number of the first, from 1.
+        limits: what says which line is too long.
+    """
+
+    data: Bytes
+    ends: Int64s
+    line: int
+    limits: Limits
+
+    @classmethod
+    def of(cls, text: bytearray, line: int, limits: Limits) -> LoggedLines:
+        """The lines of a text; it becomes a part of them."""
+        size = len(text)
+        text += _PADDING
+        data = np.frombuffer(text, np.uint8)
+        ends = np.flatnonzero(data[:size] == _PADDING[0]) + 1
+        if size and (not len(ends) or ends[-1] < size):
+            ends = np.append(ends, size)
+        return cls(data, ends, line, limits)
+
+    @classmethod
+    def one(cls, text: bytearray, line: int, limits: Limits) -> LoggedLines:
+        """The lines of one message."""
+        return cls(np.frombuffer(text + _PADDING, np.uint8), np.array([len(text)]), line, limits)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def text(self, first: int) -> bytearray:
+        """The text of the messages from the given one on."""
+        begin = int(self.ends[first - 1]) if first else 0
+        return bytearray(self.data[begin : self.ends[-1]])
+
+    def messages(self, first: int, end: int) -> list[MessageText]:
+        """The messages first:end. Of one that is too long, there is only the begin."""
+        begin = int(self.ends[first - 1]) if first else 0
+        stops, most = self.ends[first:end].tolist(), self.limits.event_bytes
+        collected = []
+        for line, stop in enumerate(stops, self.line + first):
+            text = self.data[begin : min(stop, begin + most + 1)].tobytes()
+            begin = stop
+            refusal = long_event(self.limits) if len(text) > most else None
+            collected.append(MessageText(text, line, refusal))
+        return collected
+
+
+def logged_lines(data: IO[bytes], limits: Limits) -> Iterator[LoggedLines]:
+    """The lines of a file. Of a line that is too long, only the begin and the end are kept."""
+    line, rest, is_first = 1, b"", True
+    while True:
+        text = bytearray(rest)
+        is_last = not _read(data, text, max(TOGETHER_BYTES, len(rest)))
+        if is_first:
+            text, is_first = text.removeprefix(_BOM), False
+        end = len(text) if is_last else text.rfind(b"\n") + 1
+        rest = bytes(text[end : end + limits.event_bytes + 1])
+        del text[end:]
+        if text:
+            lines = LoggedLines.of(text, line, limits)
+            line += len(lines)
+            yield lines
+        if is_last:
+            return
+
+
+def _read(data: IO[bytes], room: bytearray, size: int) -> bool:
+    """Add bytes, fewer than `size` only at the end, and before an error, which is met again.
+
+    Returns whether there were any.
+    """
+    begin, end = len(room), len(room) + size
+    while len(room) < end:
+        try:
+            part: bytes = data.read1(end - len(room))  # type: ignore[attr-defined]
+        except READ_ERRORS:
+            if len(room) == begin:
+                raise
+            break
+        if not part:
+            break
+        room += part
+    return len(room) > begin

@@ -15,10 +15,9 @@ from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import PARSED_BYTES, long_event
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.rdf.messages.json_log import JsonLog
-from spaseq.rdf.messages.logged_lines import logged_lines
 from spaseq.rdf.messages.message_assembly import MessageAssembly
 from spaseq.rdf.messages.message_lines import MessageLines, MessageText, Report
-from spaseq.rdf.messages.message_quads import LogParser, together
+from spaseq.rdf.messages.message_quads import LogParser, logged_lines, together
 from spaseq.rdf.messages.wrapped_events import json_documents
 from spaseq.text_patterns import possessive
 

@@ -18,8 +18,8 @@ from spaseq.rdf.documents.document_lines import PARSER_ERRORS
 from spaseq.rdf.inputs.contexts import NO_CONTEXTS
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.messages.json_log import JsonLog, JsonMessage, Refuse, is_small
-from spaseq.rdf.messages.logged_lines import LoggedLines, logged_lines
 from spaseq.rdf.messages.message_lines import MessageText, Report
+from spaseq.rdf.messages.message_quads import LoggedLines, logged_lines
 from spaseq.rdf.terms.times import parse_datetime
 
 _DATE_TIME = "http://www.w3.org/2001/XMLSchema#dateTime"

@@ -16,7 +16,7 @@ from spaseq.plan.changing_graphs import connected
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
 from spaseq.stages.query_units import EventReader, QueryUnits

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from spaseq.connectors.heartbeat_messages import heartbeat_time
+from spaseq.connectors.base import heartbeat_time
 from spaseq.errors import UsageError
 from spaseq.logs.messages import MessageColumns
 from spaseq.options import FileSourceSettings

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from spaseq.algebra.answers import Answer
-from spaseq.connectors.heartbeat_messages import by_kind, is_heartbeat
+from spaseq.connectors.base import by_kind, is_heartbeat
 from spaseq.errors import OtherStateError, RunError
 from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.logs.messages import MessageColumns

@@ -20,8 +20,7 @@ from spaseq.connectors.base import NotTaken, Parcel
 from spaseq.errors import RunError, SpaseqError, UsageError
 from spaseq.lang.head_comments import head_comments
 from spaseq.runtime.live.answer_records import LoggedAnswer, json_with_id
-from spaseq.sinks import SINKS, open_sink
-from spaseq.sinks.appending import begins_now
+from spaseq.sinks import SINKS, begins_now, open_sink
 from spaseq.sinks.jsonl import JsonLines
 from spaseq.sinks.line_file import open_lines, standard_lines
 from spaseq.storage.durable_files import cut_to, is_regular, size_of

@@ -27,7 +27,7 @@ from typing import IO, Any
 import numpy as np
 
 from spaseq.compiled.arrays import Int64s
-from spaseq.connectors.heartbeat_messages import is_heartbeat
+from spaseq.connectors.base import is_heartbeat
 from spaseq.errors import InputError
 from spaseq.lift.lifted_messages import LiftedBroker, events_of_part
 from spaseq.limits import DEFAULT_LIMITS, Limits

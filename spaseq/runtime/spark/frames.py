@@ -25,8 +25,8 @@ from spaseq.options import FileSourceSettings
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
+from spaseq.rdf.program_events import batch_from_events, triples_of
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
 from spaseq.runtime.arrivals.passing_time import raise_silent

@@ -21,7 +21,7 @@ from spaseq.compile import check_query
 from spaseq.errors import UsageError
 from spaseq.lang import ast
 from spaseq.plan.planning_options import CompileOptions
-from spaseq.thresholds.record import ENTRIES
+from spaseq.thresholds import ENTRIES
 from tests.oracle.choices import seeded
 from tests.oracle.copies.command import Output, Road, run
 from tests.oracle.copies.files import Written, written
@@ -55,7 +55,6 @@ from tests.oracle.strategies import EVERYTHING, Case, case
 
 MOST_ANSWERS = 400_000
 """Answers of all copies of a run, at most: a case with many answers gets fewer copies."""
-
 
 COMPILED_TEXT = """
     , ; : + * ? {n,m} | & AND ! !-first !-last nested repeated-bracket stateful-filter equality-join

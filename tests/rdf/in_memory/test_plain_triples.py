@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.rdf.in_memory.program_events import plain_triples
+from spaseq.rdf.program_events import plain_triples
 from spaseq.rdf.terms.term import RDF, XSD
 from tests.sizes import sizes
 

@@ -10,7 +10,7 @@ import rdflib
 from spaseq.errors import InputError
 from spaseq.limits import Limits
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events, triples_of
+from spaseq.rdf.program_events import batch_from_events, triples_of
 from spaseq.rdf.terms.term import Term
 from tests.rdf.streams import STREAM, XSD, Event, events_of
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spaseq.errors import InputError
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import TextEvents, batch_from_events, triples_of
+from spaseq.rdf.program_events import TextEvents, batch_from_events, triples_of
 from tests.rdf.streams import STREAM, events_of
 
 LINES = [

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from spaseq import thresholds
 from spaseq.limits import Limits
 from spaseq.rdf.messages.known_shapes import KnownShapes, MessageShape
-from spaseq.rdf.messages.logged_lines import LoggedLines
 from spaseq.rdf.messages.message_lines import MARKED
+from spaseq.rdf.messages.message_quads import LoggedLines
 from spaseq.rdf.messages.message_shapes import learned, with_numbered_labels
 from tests.rdf.streams import TIME, XSD, Event, read, write
 from tests.thresholds.forcing import forced
@@ -264,7 +264,6 @@ PIECES = [
         b"<",
     ),
 ]
-
 
 NEARLY_LINE = json.dumps(NEARLY, ensure_ascii=False).encode()
 BEGIN = NEARLY_LINE.index(b'"@id": "http://e.org')

@@ -15,8 +15,8 @@ from spaseq.api.explain import explain
 from spaseq.errors import UsageError
 from spaseq.render.explain import FORMATS, Explanation
 from spaseq.render.picture.diagram import Diagram
+from spaseq.render.picture.picture_texts import picture_drawing
 from spaseq.render.picture.shapes import Area, Drawing, Label, wrapped
-from spaseq.render.picture.svg import picture_drawing
 
 ROOT = Path(__file__).parents[3]
 CASES = sorted(ROOT.glob("streams/*/query.rq"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spaseq.connectors.heartbeat_messages import media_of
+from spaseq.connectors.base import media_of
 from spaseq.logs.messages import Message, MessageColumns
 from tests.runtime.live.live_jobs import IRI, event
 from tests.runtime.live.test_live_engine import ARRIVAL, Fed

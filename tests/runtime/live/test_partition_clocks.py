@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.runtime.live.partition_clocks import PartitionClocks
 
 

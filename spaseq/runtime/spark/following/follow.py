@@ -52,8 +52,7 @@ from spaseq.runtime.spark.shared import ship_functions, store_knowledge, take_me
 from spaseq.runtime.spark.stages.bucket_state import TOPICS, Buckets
 from spaseq.runtime.spark.stages.followed_patterns import PACKED_DDL, FollowSolve
 from spaseq.runtime.spark.stages.processor import FollowSequence
-from spaseq.sinks import SINKS, open_sink
-from spaseq.sinks.appending import begins_now
+from spaseq.sinks import SINKS, begins_now, open_sink
 from spaseq.sinks.line_file import open_lines, standard_lines
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.sources.files import GrowingFiles

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from spaseq import thresholds
 from spaseq.compiled.arrays import Int64s
-from spaseq.connectors.heartbeat_messages import by_kind, is_heartbeat
+from spaseq.connectors.base import by_kind, is_heartbeat
 from spaseq.connectors.kafka import TopicRanges
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.logs.messages import MessageColumns, arrived_at
@@ -135,7 +135,6 @@ PACKED_DDL = (
     "query int, bucket int, reader int, stream int, partition int, time bigint, ties string,"
     " `order` string, payload binary"
 )
-
 
 NEVER = -(2**63) + 1
 """The watermark of a stream before its first event."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from spaseq.algebra.answers import Answer
-from spaseq.connectors.heartbeat_messages import is_heartbeat
+from spaseq.connectors.base import is_heartbeat
 from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.logs.messages import MessageColumns
 from spaseq.logs.stream_log import Entry

@@ -20,7 +20,7 @@ from spaseq.options import StageOptions, StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionCodec
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.spark.following.failed_queries import until_failure
 from spaseq.runtime.spark.rows.stage_rows import items_of

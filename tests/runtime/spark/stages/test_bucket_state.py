@@ -27,7 +27,7 @@ from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionCodec
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.in_memory.program_events import batch_from_events
+from spaseq.rdf.program_events import batch_from_events
 from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.job.state_limits import check_size, too_many_waiting
 from spaseq.runtime.spark.stages import bucket_state

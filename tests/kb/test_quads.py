@@ -12,7 +12,7 @@ import spaseq
 from spaseq.algebra.schema import Schema
 from spaseq.compile import CompileOptions, check_query
 from spaseq.errors import InputError, UsageError
-from spaseq.kb.ontology import entailing_schema
+from spaseq.kb.quads import entailing_schema
 from spaseq.render.explain import explained
 
 ONTOLOGY = """@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .

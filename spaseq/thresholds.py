@@ -1,13 +1,19 @@
-"""`Thresholds`: every size that chooses between two ways to the same answers, or drops state.
+"""The sizes at which the engine chooses another way to the same answers, or drops state.
+
+No answer depends on them, which tests show: they run with each at its least, never reached, and at
+random. Code reads them where it decides, as `thresholds.current.few_matches`, so that a test can
+replace the record. A process that starts with `SPASEQ_THRESHOLDS` has others from its begin, and so
+have Spark's workers, which inherit it: `NAME=VALUE`, separated by spaces.
 
 Each has a value, a unit and the reason for the value. *Least* is the smallest value that makes
-sense: what lies behind the threshold then happens with almost any input. *Never* is a value that
-no input reaches.
+sense: what lies behind the threshold then happens with almost any input. *Never* is a value that no
+input reaches.
 """
 
 from __future__ import annotations
 
-from dataclasses import field, fields
+import os
+from dataclasses import field, fields, replace
 from typing import Any
 
 from spaseq.records import record
@@ -252,3 +258,20 @@ class Thresholds:
 
 ENTRIES: dict[str, Threshold] = {one.name: one.metadata["entry"] for one in fields(Thresholds)}
 """Each threshold by name."""
+
+VARIABLE = "SPASEQ_THRESHOLDS"
+"""The environment variable that forces thresholds."""
+
+current = Thresholds()
+
+
+def use(chosen: Thresholds) -> Thresholds:
+    """Use other thresholds in this process from now on; returns those before."""
+    global current
+    before, current = current, chosen
+    return before
+
+
+for word in os.environ.get(VARIABLE, "").split():
+    name, _, value = word.partition("=")
+    use(replace(current, **{name: int(value)}))

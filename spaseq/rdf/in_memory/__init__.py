@@ -1,1 +1,0 @@
-"""Events that a program holds in memory: graphs, triples and N-Triples text."""
