@@ -32,7 +32,7 @@ from spaseq.rdf.columns.term_columns import (
     distinct,
 )
 from spaseq.rdf.columns.term_tables import term_table
-from spaseq.rdf.kernels.codes import compacted
+from spaseq.rdf.kernels.texts import compacted
 from spaseq.rdf.terms.term import XSD_STRING, Triple, literal_text, scoped_term, split_literal
 from spaseq.rdf.terms.triple_terms import blank_nodes
 

@@ -8,12 +8,11 @@ import numpy as np
 
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.kernels import PAD
-from spaseq.rdf.kernels.codes import compacted, compacted_parts
 from spaseq.rdf.kernels.event_ranges import equal_times, event_rows, named_events, sized_events
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
 from spaseq.rdf.kernels.message_graphs import find_apart
 from spaseq.rdf.kernels.shaped_lines import END
-from spaseq.rdf.kernels.texts import CONSTANT, holding_any, joined_texts
+from spaseq.rdf.kernels.texts import CONSTANT, compacted, compacted_parts, holding_any, joined_texts
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
 from spaseq.rdf.lines.line_batches import times_of
 from spaseq.rdf.lines.statements import LineChunk, StatementReader

@@ -23,7 +23,7 @@ from spaseq.rdf.columns.term_columns import (
     distinct_codes,
     text_array,
 )
-from spaseq.rdf.kernels.codes import compacted_parts
+from spaseq.rdf.kernels.texts import compacted_parts
 from spaseq.rdf.terms.term import scoped_term
 from spaseq.records import record
 

@@ -17,7 +17,7 @@ from spaseq.compiled import mode
 from spaseq.compiled.decorators import INTRINSICS, interpret, lean_kernel
 from spaseq.compiled.warming import WARM_UPS
 from spaseq.rdf.kernels import vectors
-from spaseq.rdf.kernels.codes import fill_slots
+from spaseq.rdf.kernels.texts import fill_slots
 
 ROOT = Path(__file__).parents[2]
 CASE = ROOT / "streams" / "traffic"

@@ -12,7 +12,7 @@ import numpy as np
 
 from spaseq.compiled.arrays import Int32s
 from spaseq.compiled.decorators import inlined_device_function, kernel
-from spaseq.rdf.kernels.codes import text_hash
+from spaseq.rdf.kernels.texts import text_hash
 from spaseq.rdf.kernels.vectors import folded_product, signed, word
 
 Array = Any  # numba tells writable arrays from others, mypy does not

@@ -16,10 +16,10 @@ from spaseq.compiled.decorators import (
     inlined_device_function,
     lean_kernel,
 )
-from spaseq.rdf.kernels.codes import OFFSET, SIZE
 from spaseq.rdf.kernels.date_times import NO_TIME, date_time_ms, digit_at
 from spaseq.rdf.kernels.lines import SCALE, SECONDS
 from spaseq.rdf.kernels.literals import QUOTE, constant, lexical_end
+from spaseq.rdf.kernels.texts import OFFSET, SIZE
 from spaseq.rdf.kernels.vectors import PREFETCHED, byte, prefetch, same, signed, word
 from spaseq.rdf.terms.number_kinds import (
     DATE_TIME,

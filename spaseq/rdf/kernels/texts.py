@@ -1,5 +1,7 @@
-"""Texts in byte arrays: scattered ones gathered, and those of rows joined, into one contiguous
-array; and looking for bytes in them.
+"""Texts in byte arrays: their codes, by a hash table of distinct ones in order of first appearance;
+and scattered texts gathered, texts of rows joined, and bytes looked for in them.
+
+The few codes that occur out of many are renumbered.
 """
 
 from __future__ import annotations
@@ -9,14 +11,201 @@ from typing import Any
 import numpy as np
 
 from spaseq.compiled.arrays import Bools, Bytes, Int32s, Int64s
-from spaseq.compiled.decorators import inlined_device_function, kernel
-from spaseq.rdf.kernels.codes import OFFSET, SIZE
-from spaseq.rdf.kernels.vectors import PREFETCHED, WIDTH, copied, prefetch, signed
+from spaseq.compiled.decorators import (
+    as_nonnegative,
+    inlined_device_function,
+    kernel,
+    lean_kernel,
+)
+from spaseq.rdf.kernels.vectors import (
+    PREFETCHED,
+    WIDTH,
+    copied,
+    folded_product,
+    prefetch,
+    same,
+    signed,
+    word,
+)
+
+OFFSET, SIZE, HASH = 0, 1, 2
+
+_U = np.uint64
+_K1, _K2 = _U(0x9E3779B97F4A7C15), _U(0xD6E8FEB86659FD93)
+_HALF, _EMPTY, _BYTE = _U(32), _U(0), _U(8)
+_POSITIVE = 2**31 - 1
+
+FULLEST = 5, 8
+"""The part of the slots that texts may take, as a fraction."""
 
 Array = Any  # numba tells writable arrays from others, mypy does not
 
 CONSTANT, OWN = -1, -2
 """Pieces without a column of places: one text for all rows, and text i for row i."""
+
+
+@inlined_device_function
+def text_hash(buffer: Bytes, at: int, size: int, seed: np.uint64) -> np.uint64:
+    """A 32-bit hash, as uint64, of a text of at least one byte.
+
+    It folds 128-bit products of 64-bit words, as wyhash does. The random seed prevents input that
+    is made to collide.
+    """
+    mixed = seed ^ _U(size) * _K1
+    while size > 16:
+        mixed = folded_product(word(buffer, at) ^ seed, word(buffer, at + 8) ^ mixed)
+        at += 16
+        size -= 16
+    if size > 8:
+        first, second = word(buffer, at), word(buffer, at + size - 8)
+    else:
+        first, second = word(buffer, at) << (_U(8 - size) * _BYTE), _EMPTY
+    mixed = folded_product(first ^ seed, second ^ mixed)
+    return folded_product(mixed ^ _K2, _K1) >> _HALF
+
+
+@inlined_device_function
+def find(
+    text: Bytes, at: int, size: int, hashed: np.uint64, buffer: Bytes, spans: Int32s, slots: Int32s
+) -> int:
+    """The code of a text, or ~slot (negative) of the empty slot for it."""
+    mask = len(slots) - 1
+    slot = signed(hashed) & mask
+    tag = signed(hashed) & _POSITIVE & ~mask
+    while True:
+        entry = signed(slots[as_nonnegative(slot)])
+        if entry == 0:
+            return ~slot
+        if entry & ~mask == tag:
+            code: int = as_nonnegative((entry & mask) - 1)
+            if spans[code, SIZE] == size and same(text, at, buffer, spans[code, OFFSET], size):
+                return code
+        slot = (slot + 1) & mask
+
+
+@inlined_device_function
+def put(
+    code: int, at: int, size: int, hashed: np.uint64, slot: int, spans: Int32s, slots: Int32s
+) -> None:
+    """Add a text as `code`, in the slot that `find` returned as ~slot."""
+    spans[code, OFFSET] = at
+    spans[code, SIZE] = size
+    spans[code, HASH] = np.int32(hashed)
+    slots[slot] = _entry(code, signed(hashed), len(slots) - 1)
+
+
+@inlined_device_function
+def _entry(code: int, hashed: int, mask: int) -> int:
+    """What the slot of a text holds."""
+    return (hashed & _POSITIVE & ~mask) | (code + 1)
+
+
+@lean_kernel
+def fill_slots(spans: Int32s, count: int, slots: Int32s) -> None:
+    """Enter the first `count` texts into slots that are all empty."""
+    mask = len(slots) - 1
+    for code in range(count):
+        hashed = signed(spans[code, HASH])
+        slot = hashed & mask
+        while slots[slot] != 0:
+            slot = (slot + 1) & mask
+        slots[slot] = _entry(code, hashed, mask)
+
+
+@kernel
+def add_texts(
+    ends: Int64s, at: int, count: int, seed: np.uint64, buffer: Bytes, spans: Int32s, slots: Int32s
+) -> Int32s:
+    """The codes [n] of n consecutive texts in the buffer, from `at`, ending at `ends` [n].
+
+    New texts get codes from `count` on, the number of texts so far.
+    """
+    codes = np.empty(len(ends), np.int32)
+    for i in range(len(ends)):
+        size = ends[i] - at
+        hashed = text_hash(buffer, at, size, seed)
+        code = find(buffer, at, size, hashed, buffer, spans, slots)
+        if code < 0:
+            put(count, at, size, hashed, ~code, spans, slots)
+            code = count
+            count += 1
+        codes[i] = code
+        at = ends[i]
+    return codes
+
+
+@kernel
+def find_texts(
+    texts: Bytes,
+    ends: Int64s,
+    seed: np.uint64,
+    buffer: Bytes,
+    spans: Int32s,
+    slots: Int32s,
+    absent: int,
+) -> Int32s:
+    """The codes [n] of n consecutive texts in their own padded buffer, ending at `ends` [n]."""
+    codes = np.empty(len(ends), np.int32)
+    at = 0
+    for i in range(len(ends)):
+        size = ends[i] - at
+        hashed = text_hash(texts, at, size, seed)
+        code = find(texts, at, size, hashed, buffer, spans, slots)
+        codes[i] = absent if code < 0 else code
+        at = ends[i]
+    return codes
+
+
+@kernel
+def compacted(codes: Int32s, limit: int) -> tuple[Int32s, Int32s]:
+    """(distinct codes in order of first appearance, index of each of codes [n] among them [n]).
+
+    Codes are below `limit`. The index of a negative code is -1.
+    """
+    place = np.full(limit, -1, np.int32)
+    used, places = np.empty(len(codes), np.int32), np.empty(len(codes), np.int32)
+    count = 0
+    for i in range(len(codes)):
+        code = codes[i]
+        if code < 0:
+            places[i] = -1
+            continue
+        if place[code] < 0:
+            place[code] = count
+            used[count] = code
+            count += 1
+        places[i] = place[code]
+    return used[:count], places
+
+
+@kernel
+def compacted_parts(codes: Int32s, ends: Int64s, limit: int) -> tuple[Int32s, Int64s, Int32s]:
+    """`compacted` of each part of codes [n]; `ends` [parts] are where the parts end.
+
+    Returns:
+        (the distinct codes of all parts, the end of each part's codes among them [parts], index of
+        each code among those of its part [n]).
+    """
+    place, part_of = np.empty(limit, np.int32), np.full(limit, -1, np.int32)
+    used, places = np.empty(len(codes), np.int32), np.empty(len(codes), np.int32)
+    used_ends = np.empty(len(ends), np.int64)
+    count = first = 0
+    for part in range(len(ends)):
+        begin = count
+        for i in range(first, ends[part]):
+            code = codes[i]
+            if code < 0:
+                places[i] = -1
+                continue
+            if part_of[code] != part:
+                part_of[code] = part
+                place[code] = count - begin
+                used[count] = code
+                count += 1
+            places[i] = place[code]
+        first = ends[part]
+        used_ends[part] = count
+    return used[:count], used_ends, places
 
 
 @kernel

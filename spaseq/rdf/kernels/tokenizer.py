@@ -12,7 +12,6 @@ import numpy as np
 
 from spaseq.compiled.arrays import Bytes, Int32s, Int64s
 from spaseq.compiled.decorators import device_function, inlined_device_function, lean_kernel
-from spaseq.rdf.kernels.codes import OFFSET, SIZE, find, put, text_hash
 from spaseq.rdf.kernels.date_times import NO_TIME
 from spaseq.rdf.kernels.iris import CANONICAL, REWRITABLE, UNDECIDED, check_iri, iri_end
 from spaseq.rdf.kernels.lines import (
@@ -53,6 +52,7 @@ from spaseq.rdf.kernels.literals import (
     plain_literal_end,
     put_canonical,
 )
+from spaseq.rdf.kernels.texts import OFFSET, SIZE, find, put, text_hash
 from spaseq.rdf.kernels.vectors import byte, same, signed
 
 _QUOTE, _DOT, _LT, _UNDERSCORE, _COLON, _DASH = (ord(c) for c in '".<_:-')

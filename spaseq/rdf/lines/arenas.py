@@ -21,10 +21,9 @@ from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray
 from spaseq.rdf.columns.term_tables import ABSENT, ListedTerms, Numbers, TermTable, encoded
 from spaseq.rdf.kernels import PAD
-from spaseq.rdf.kernels.codes import FULLEST, OFFSET, SIZE, fill_slots, find_texts
 from spaseq.rdf.kernels.lines import DeferredLines, QuadRows
 from spaseq.rdf.kernels.literal_values import numbers
-from spaseq.rdf.kernels.texts import gather
+from spaseq.rdf.kernels.texts import FULLEST, OFFSET, SIZE, fill_slots, find_texts, gather
 from spaseq.rdf.terms.number_kinds import EXACT
 from spaseq.records import record
 

@@ -19,9 +19,9 @@ from spaseq.rdf.columns.term_tables import encoded
 from spaseq.rdf.inputs.sizes import long_line
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels import lines as k
-from spaseq.rdf.kernels.codes import add_texts
 from spaseq.rdf.kernels.date_times import NO_TIME
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
+from spaseq.rdf.kernels.texts import add_texts
 from spaseq.rdf.kernels.tokenizer import tokenize
 from spaseq.rdf.lines.arenas import ArenaPool, BufferTerms, ReadArena
 from spaseq.rdf.lines.line_parser import graph_named, long_lines, parse_nquads_line
