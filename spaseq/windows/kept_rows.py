@@ -61,7 +61,7 @@ class EventOrder:
         return order if isinstance(of_streams, slice) else of_streams[order]
 
     def event_columns(self, rows: SolutionBatch) -> Mapping[str, Array]:
-        """The columns of `kept_rows.EVENT_COLUMNS` of some rows in order, the next ones."""
+        """The columns of `EVENT_COLUMNS` of some rows in order, the next ones."""
         opens = np.ones(len(rows), np.bool_)
         opens[1:] = _differs(rows.time) | _differs(rows.k) | _differs(rows.stream)
         events = self.events + np.cumsum(opens) - 1
