@@ -24,7 +24,7 @@ from pathlib import Path
 
 from spaseq.compiled.mode import INTERPRETED
 from spaseq.runtime.spark.session import FILE_TASKS, KERNELS_NAME, SHIPPED
-from spaseq.storage.private_directories import check_private, private_directory
+from spaseq.storage.directories import check_private, private_directory
 
 _STAGES = tuple(
     f"spaseq.runtime.spark.stages.{name}"
