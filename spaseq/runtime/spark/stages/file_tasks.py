@@ -36,6 +36,7 @@ from spaseq.runtime.spark.rows.run_files import (
 from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PARTIAL
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver
 from spaseq.runtime.spark.stages.sequence_stage import SequenceTask
+from spaseq.sources.files import MOST_SPLIT_BYTES
 from spaseq.stages.hopeless_rows import leave_out_of_part
 
 
@@ -116,12 +117,14 @@ class FileTasks:
                     yield file.write(plans[unit], unit, number, run)
 
     def _runs(self, unit: int) -> BucketRuns:
-        """Runs of a unit, whose rows wait if some may be left out at the end of the split."""
+        """Runs of a unit, whose rows wait if some may be left out at the end of the split.
+
+        Those of all units take no more memory than the text of a split.
+        """
         units, plan = self.solve.units, self.solve.units.plans[unit]
-        room = min(thresholds.current.memory_bytes, machine_memory() // 8)
-        kept = (
-            0 if len(plan.inputs.streams) > 1 else room // (self.solve.buckets * len(units.plans))
-        )
+        room = min(thresholds.current.memory_bytes, machine_memory() // 8) // self.solve.buckets
+        few = min(room, MOST_SPLIT_BYTES) // len(units.plans)
+        kept = few if len(plan.inputs.streams) == 1 else 0
         return BucketRuns(plan.patterns.columns, units.key(unit), self.solve.buckets, kept)
 
     def _leave_out(
