@@ -8,7 +8,8 @@ messages that are `UNNUMBERED`. It acknowledges them once the intake says that t
 A message may be a heartbeat: no event at or before a time follows. A broker's message is one if it
 has the header `spaseq-heartbeat` with the time, and no body. Its media type says so in the log.
 
->>> media = media_of("2026-01-31T08:00:00Z", b"", "") >>> media, heartbeat_time(media)
+>>> media = media_of("2026-01-31T08:00:00Z", b"", "")
+>>> media, heartbeat_time(media)
 ('application/x-spaseq-heartbeat; time=2026-01-31T08:00:00Z', 1769846400000)
 """
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 
-from spaseq.algebra.answers import PartialAnswer
+from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.errors import SpaseqError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.depth import make_room_for_any
@@ -64,7 +64,8 @@ class WholeRun:
         numbers = {plan.identity.name: number for number, plan in enumerate(job.plans)}
         side = SideRows(OUTPUT, 0)
         try:
-            for number, answers in run_batches(job):
+            last: tuple[int, Sequence[Answer]] = (0, ())  # what is reported at the end
+            for number, answers in chain(run_batches(job), [last]):
                 if answers:
                     yield answer_rows(number, answers)
                 for name, of_query in groupby(partials, itemgetter(0)):

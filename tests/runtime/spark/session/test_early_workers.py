@@ -51,7 +51,8 @@ def test_workers_of_file_tasks_load_no_pandas_and_few_kernels(spark: Any) -> Non
         return {"pandas", FILE_STAGE} & {*sys.modules}, ready
 
     context = spark.sparkContext
-    with worker_python(spark), worker_variables(context, task_variables()):
+    new = {**task_variables(), "SPASEQ_OTHER": "new"}  # no worker that has done something else
+    with worker_python(spark), worker_variables(context, new):
         tasks = context.parallelize([0], 1).map(loaded)
         assert tasks.id() >= 0
     ((modules, kernels),) = tasks.collect()
