@@ -17,6 +17,7 @@ import spaseq
 from tests.knowledge.cases import Case, cases, knowledge, queries, shown, streams_of
 from tests.knowledge.test_changing_graphs import changes
 from tests.serve.servers import Served, served, wait
+from tests.sizes import sizes
 from tests.thresholds import forced
 
 E = "http://e/"
@@ -64,11 +65,17 @@ def from_place(case: Case, place: int) -> Case:
     return replace(case, events=tuple(kept))
 
 
-@settings(max_examples=20, deadline=None)
-@given(cases().filter(lambda case: case.maintainers), st.integers(0, 14), st.sampled_from([0, 3]))
-def test_a_query_that_comes_later_sees_all_changes(case: Case, place: int, kept: int) -> None:
-    with forced(f"kept_changes={kept}"):
-        assert of_late_reader(case, place) == from_place(case, place).expected()
+@sizes(5, 20)
+def test_a_query_that_comes_later_sees_all_changes(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(
+        cases().filter(lambda case: case.maintainers), st.integers(0, 14), st.sampled_from([0, 3])
+    )
+    def check(case: Case, place: int, kept: int) -> None:
+        with forced(f"kept_changes={kept}"):
+            assert of_late_reader(case, place) == from_place(case, place).expected()
+
+    check()
 
 
 def at(second: int) -> str:

@@ -162,7 +162,7 @@ def window_cases(draw: st.DrawFn) -> WindowCase:
     return WindowCase(*given, extent, draw(st.sampled_from(changes[: 1 if patterns[1:] else 3])))
 
 
-@sizes(8, 40)
+@sizes(4, 40)
 def test_runs_agree_with_an_evaluation_close_by_close(examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(window_cases())

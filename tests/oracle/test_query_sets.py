@@ -27,7 +27,7 @@ from tests.oracle.draw_events import knowledge
 from tests.oracle.query_sets import answers, expected, pushed_answers, queries_of
 from tests.oracle.spark_sample import apart, deliver_in_turns, directories
 from tests.oracle.strategies import EVERYTHING, Case, case
-from tests.sizes import first_of, sizes
+from tests.sizes import sizes
 from tests.thresholds import Force
 
 SEED = os.environ.get("SPASEQ_ORACLE_SEED", "3")
@@ -106,8 +106,9 @@ def job_of(queries: list[tuple[str, Case, str]], directory: Path) -> Job:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("way", first_of(["files", "shuffle"], 1))
-@sizes(2, 10, 50)
+@pytest.mark.thorough
+@pytest.mark.parametrize("way", ["files", "shuffle"])
+@pytest.mark.parametrize("examples", [10, pytest.param(50, marks=pytest.mark.slow)])
 def test_sets_on_spark(
     spark: Any,
     tmp_path: Path,

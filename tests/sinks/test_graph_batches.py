@@ -20,6 +20,7 @@ from spaseq.sinks import FORMATS, SINKS, arrow_files, open_sink
 from spaseq.sinks.line_file import open_lines
 from tests.automaton.cases import query
 from tests.sinks.test_answer_batches import FREE, GPMS, found_by, stream
+from tests.sizes import first_of
 
 TEMPLATES = [
     "?a :is ?x",
@@ -52,7 +53,7 @@ def written(form: str, batches: Sequence[Sequence[Answer]], path: Path) -> objec
     return feather.read_table(path).to_pylist() if form == "arrow" else path.read_bytes()
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("template", first_of(TEMPLATES, 3))
 @pytest.mark.parametrize(("evaluator", "text"), QUERIES, ids=[name for name, _ in QUERIES])
 def test_all_formats(
     evaluator: EvaluatorName,
