@@ -1,5 +1,5 @@
-"""Values of options: durations, as the language writes them, and those of --kb-change and
---dump-graph: which graph, when, and from or to which file.
+"""Values of options: durations in the language's form; graph, time and file of --kb-change and
+--dump-graph.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""All functions that queries may call by IRI: GeoSPARQL's as extension functions that are always
-there, with its set functions, and those of the user.
+"""All functions that queries may call by IRI: the functions and set functions of GeoSPARQL, and the
+user's extension functions.
 
-The ones of places need the extra `geo`, which is imported when one is first called.
+GeoSPARQL's functions need the extra `geo`, which is imported when one is first called.
 """
 
 from __future__ import annotations

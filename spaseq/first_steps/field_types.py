@@ -1,5 +1,5 @@
 """Types of fields, found in their values: how their texts look, what they mean, and how SPARQL
-casts them. Times are ISO, those of spreadsheets, seconds and milliseconds.
+casts them. Times have the forms of ISO 8601 or of spreadsheets, or are seconds or milliseconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ENOUGH = 0.7
 """The share of values that have a type if their field has it."""
 
 _FIRST = 20
-"""A type that none of so many values has is not looked for in the others."""
+"""How many values decide which types the other values are tested for."""
 
 _FIRST_MS, _LAST_MS = 10**11, 10**13
 _FIRST_S, _LAST_S = 10**8, 10**10

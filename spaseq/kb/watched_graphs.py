@@ -79,7 +79,7 @@ class KbWatch:
 
 
 def files_of(path: str | PathLike[str]) -> list[Path]:
-    """The files at a path, those of a store among them; none at an address."""
+    """The files at a path, with the files of a store; none at an address."""
     if isinstance(path, str) and is_url(path):
         return []
     try:

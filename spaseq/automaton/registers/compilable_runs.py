@@ -125,7 +125,8 @@ class _Testing:
         self._takes = [*self._taking()]
         self._check_candidates()
         taken = {taken_edge.take.gpm for _, taken_edge in self._takes}
-        self._bound = bound_by_state(automaton := self._automaton(), gpms)
+        automaton = self._automaton()
+        self._bound = bound_by_state(automaton, gpms)
         self._key = self._key_of(self._takes)
         self._check_groups(automaton)
         binders = [self._gpms[taken_edge.take.gpm] for _, taken_edge in self._takes]

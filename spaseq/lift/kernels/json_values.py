@@ -108,9 +108,9 @@ def text_end(data: Bytes, at: int) -> tuple[int, int]:
 def gathered(
     data: Bytes, kinds: Int8s, starts: Int64s, sizes: Int32s, escaped: int
 ) -> tuple[Int64s, Bytes]:
-    """(offsets [n + 1], bytes) of n texts; those of the kind `escaped` lose their escapes.
+    """(offsets [n + 1], bytes) of n texts. Texts of the kind `escaped` lose their escapes.
 
-    `sizes` [n] are those of the texts without escapes.
+    `sizes` [n] are the sizes of the texts without escapes.
     """
     rows = len(starts)
     offsets = np.zeros(rows + 1, np.int64)

@@ -1,4 +1,4 @@
-"""Characters of texts: UTF-8 (RFC 3629), the escapes of N-Triples, and those of JSON's strings.
+"""Characters of texts: UTF-8 (RFC 3629), and the escapes of N-Triples and of JSON's strings.
 
 Characters beyond ASCII are read one at a time. Escapes of N-Triples (`\\uXXXX`, `\\UXXXXXXXX`,
 `\\n`) are read, and written in canonical text.

@@ -126,7 +126,7 @@ class SolvedBlock(NamedTuple):
 
 
 class LoggedStep(NamedTuple):
-    """What a part of a unit's stage 2 did in a batch before: who does it again has its state.
+    """What a part of a unit's stage 2 did in an earlier batch, so that it can be done again.
 
     Attributes:
         definition: of the unit, as it was.

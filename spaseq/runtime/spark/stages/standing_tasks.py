@@ -3,8 +3,8 @@
 A task of stage 1 reads a block of messages and matches its events. Which events are late, and how
 events of equal time are numbered, the driver decides afterwards: so solutions name their event by
 its number in the block. A task of stage 2 brings stages of units from their states before the batch
-to their states after it. What a worker keeps only saves time: it gets a state of some batches ago,
-and what came since. Who has a later stage does only the rest again, mostly nothing.
+to their states after it. What a worker keeps only saves time. A task gets a state of some batches
+ago, and the steps since then. A worker that has a later stage does only the steps that it lacks.
 """
 
 from __future__ import annotations

@@ -99,10 +99,10 @@ class RemotePatterns(LazyPatterns):
 
 
 class _Part:
-    """A part of a stage 2: its state some steps ago, what it did since, and what came for the next.
+    """A part of a stage 2: a state, the steps since then, and the solutions for the next step.
 
-    A state of at most `log_bytes` is that after the last step. A larger one stays until the log of
-    steps is long, as states take longer to travel than steps to be done again.
+    Each step gives a new state of at most `log_bytes`. A larger state is replaced only when the log
+    of steps is long, as it takes longer to send a state than to do a few steps again.
 
     Attributes:
         state: after `kept` of all `version` steps; None before the first one.
@@ -153,10 +153,10 @@ class _Part:
 
 
 _OVERLAP = 8
-"""Steps before a new state that stay in the log: workers may have missed so many in turn."""
+"""How many steps before a new state stay in the log: a worker may have missed some of them."""
 
 _STATE_TO_LOG = 16
-"""The log of a state has at most this part of its bytes: it travels with each step."""
+"""The log of a large state has at most a sixteenth of its bytes: each step sends the log."""
 
 
 class RemoteSequence:

@@ -155,7 +155,7 @@ class ChangeShelf:
 
 
 class StateShelf:
-    """Broadcasts large states, each once: workers read those that they need."""
+    """Broadcasts each large state once; a worker reads a state if it has no stage."""
 
     def __init__(self, context: Any) -> None:
         self._context = context
