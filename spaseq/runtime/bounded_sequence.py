@@ -1,4 +1,4 @@
-"""The second stage of a unit in a bounded run: its input, and what its sequence gives.
+"""The second stage of a bounded run: the input of each unit, and what its sequence gives.
 
 With a second core, graphs that change are made and matched in threads of their own, ahead of the
 sequence that reads them. What these threads would report goes along with what they make, so all
@@ -17,7 +17,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from spaseq import thresholds
-from spaseq.algebra.answers import PartialAnswer
+from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.collection_pause import collection_paused
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
@@ -34,6 +34,7 @@ from spaseq.records import record
 from spaseq.runtime.job.chaining import stream_of
 from spaseq.runtime.job.job import Job, counted
 from spaseq.runtime.job.unit_graph import UnitGraph
+from spaseq.stages.held_answers import HeldAnswers
 from spaseq.stages.hopeless_rows import leave_out_hopeless
 from spaseq.stages.sorting import RowSorter
 from spaseq.stages.unit_sequence import FoundAnswers
@@ -181,7 +182,55 @@ def _reporting(
     yield None, reports.taken()
 
 
-def made_for(job: Job, graph: UnitGraph[SortedUnit]) -> Made:
+def sequenced(
+    job: Job, graph: UnitGraph[SortedUnit], end: int | None
+) -> Iterator[tuple[int, Sequence[Answer]]]:
+    """The answers of units whose streams have ended.
+
+    The answers of a query that registers a stream are matched for the queries after it. Those of a
+    family, which come together, wait for the turn of their queries.
+
+    Args:
+        job: the run.
+        graph: the units; their solutions have come.
+        end: as for `steps`.
+
+    Yields:
+        (number of the query, some answers), by query, in order (docs/meaning.md#order-of-answers).
+    """
+    made, held_answers = _made_for(job, graph), HeldAnswers()
+    first = {min(node.unit.plans): node for node in graph if node not in made}
+    try:
+        for number in sorted(number for node in graph for number in node.unit.plans):
+            if number in first:
+                yield from _answers(job, first[number], made, end, held_answers)
+            for answers in held_answers.take(number):
+                yield number, answers
+    finally:
+        held_answers.close()
+
+
+def _answers(
+    job: Job, node: SortedUnit, made: Made, end: int | None, held_answers: HeldAnswers
+) -> Iterator[tuple[int, Sequence[Answer]]]:
+    """The answers of a query. Those of a family are held."""
+    for step in steps(job, node, made, end):
+        step.report(job, node.unit)
+        for number, pieces in step.answers.items():
+            for answers in pieces:
+                if node.unit.family is not None:
+                    held_answers.add(number, answers)
+                    continue
+                if node.feed is not None:
+                    at = time.perf_counter()
+                    node.feed.give(answers)
+                    job.stats.add("graph patterns", time.perf_counter() - at)
+                if node.plan.maintained is None:
+                    yield number, answers
+        job.on_progress(job.stats)
+
+
+def _made_for(job: Job, graph: UnitGraph[SortedUnit]) -> Made:
     """Which units make the steps of others."""
     made = dict[SortedUnit, SortedUnit]()
     for maker in graph if job.measures is None else ():
@@ -198,7 +247,7 @@ def steps(job: Job, node: SortedUnit, made: Made, end: int | None) -> Iterator[S
     Args:
         job: the run.
         node: the unit.
-        made: as `made_for` gives it.
+        made: as `_made_for` gives it.
         end: the time (ms) up to which windows that are open close in the end; None if they do not.
     """
     unit, plan, sorter, reports = node.unit, node.plan, node.sorter, _Reports()

@@ -11,11 +11,10 @@ from spaseq.collection_pause import collection_paused, old_objects_kept
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.plan.families import families_of, may_begin
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.runtime.bounded_sequence import Made, SortedUnit, made_for, steps
+from spaseq.runtime.bounded_sequence import SortedUnit, sequenced
 from spaseq.runtime.job.job import Job, ProcessCounts
 from spaseq.runtime.job.unit_graph import UnitGraph
 from spaseq.sources.base import Source
-from spaseq.stages.held_answers import HeldAnswers
 from spaseq.stages.query_units import QueryUnits
 from spaseq.stages.unit_stages import StageFactory
 
@@ -35,12 +34,10 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
 
     All streams are read and matched first. Then each query's solutions are sequenced in order of
     instants, so a bounded run has no late events. Memory does not grow with the streams: solutions
-    beyond a bound are sorted on disk. The answers of a query that registers a stream are matched
-    for the queries after it. The answers of a family, which come together, wait for the turn of
-    their queries.
+    beyond a bound are sorted on disk.
 
     Yields:
-        (number of the query, some answers), by query, in order (docs/meaning.md#order-of-answers).
+        (number of the query, some answers), as `sequenced` does.
 
     Raises:
         InputError: a stream cannot be read.
@@ -62,19 +59,10 @@ def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
         begun = may_begin(job.options)
         families = () if job.measures is not None else families_of(job.plans, begun)
         units = QueryUnits.of(job.plans, families)
-        nodes = {number: SortedUnit(units.unit_plan(number), job, how) for number in units.plans}
-    graph, held_answers = UnitGraph(nodes.values()), HeldAnswers()
-    try:
-        last = read_streams(job, graph, how)
-        end = last if job.options.open_end else None
-        made = made_for(job, graph)
-        for number in range(len(job.plans)):
-            if number in nodes and nodes[number] not in made:
-                yield from _sequence(job, nodes[number], made, end, held_answers)
-            for answers in held_answers.take(number):
-                yield number, answers
-    finally:
-        held_answers.close()
+        nodes = [SortedUnit(units.unit_plan(number), job, how) for number in units.plans]
+    graph = UnitGraph(nodes)
+    last = read_streams(job, graph, how)
+    yield from sequenced(job, graph, last if job.options.open_end else None)
 
 
 def read_streams(job: Job, graph: UnitGraph[SortedUnit], how: StageFactory) -> int:
@@ -116,26 +104,6 @@ def _read_stream(job: Job, source: Source, graph: UnitGraph[SortedUnit], how: St
         job.on_progress(stats)
     stats.add("ingest", time.perf_counter() - at)
     return end
-
-
-def _sequence(
-    job: Job, node: SortedUnit, made: Made, end: int | None, held_answers: HeldAnswers
-) -> Iterator[tuple[int, Sequence[Answer]]]:
-    """The answers of a query. Those of a family, which come together, are held."""
-    for step in steps(job, node, made, end):
-        step.report(job, node.unit)
-        for number, pieces in step.answers.items():
-            for answers in pieces:
-                if node.unit.family is not None:
-                    held_answers.add(number, answers)
-                    continue
-                if node.feed is not None:
-                    at = time.perf_counter()
-                    node.feed.give(answers)
-                    job.stats.add("graph patterns", time.perf_counter() - at)
-                if node.plan.maintained is None:
-                    yield number, answers
-        job.on_progress(job.stats)
 
 
 def _bytes(events: EventBatch) -> int:

@@ -172,17 +172,6 @@ def _circle(plans: Sequence[QueryPlan], reads: list[frozenset[int]], waiting: li
     return f"queries read each other's streams in a circle: {', '.join(steps)}"
 
 
-def levels(plans: Sequence[QueryPlan]) -> list[list[int]]:
-    """The numbers of the queries, in reading order, level by level.
-
-    A query of level n reads a stream of level n - 1, and none of a higher level.
-    """
-    level: list[int] = []
-    for reads in queries_read(plans):
-        level.append(1 + max((level[n] for n in reads), default=-1))
-    return [[n for n, at in enumerate(level) if at == i] for i in range(max(level, default=-1) + 1)]
-
-
 @record
 class QueryGroup:
     """Units of queries that are connected by registered streams; any other unit is a group alone.
@@ -216,6 +205,10 @@ class QueryGroups:
     units: QueryUnits
     every: tuple[QueryGroup, ...]
     home: Mapping[int, QueryGroup]
+
+    def key(self, unit: int) -> tuple[str, ...] | None:
+        """The variables by which stage 2 of a unit is split; None if its group is not split."""
+        return self.home[unit].key(self.units)
 
     @classmethod
     def of(cls, units: QueryUnits) -> QueryGroups:

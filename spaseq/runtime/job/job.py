@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -171,6 +171,36 @@ class Stats:
         """Add work done in a stage."""
         self.stages[stage] = self.stages.get(stage, 0.0) + seconds
 
+    def add_task(self, part: Stats) -> None:
+        """Add the counts and stage times of a task."""
+        self.events += part.events
+        self.triples += part.triples
+        self.matches += part.matches
+        self.answers = _summed(self.answers, part.answers)
+        self.changes = _summed(self.changes, part.changes)
+        self.query_seconds = _summed(self.query_seconds, part.query_seconds)
+        self.suppressed += part.suppressed
+        self.add_muted(part.muted)
+        self.bad += part.bad
+        self.lost = _summed(self.lost, part.lost)
+        self.first_lost = {**part.first_lost, **self.first_lost}
+        self.filtered += part.filtered
+        self.skipped_groups += part.skipped_groups
+        self.late += part.late
+        self.repeated += part.repeated
+        self.bad_geometries += part.bad_geometries
+        self.add_solutions(part.solutions)
+        for stage, seconds in part.stages.items():
+            self.add(stage, seconds)
+
+
+N = TypeVar("N", int, float)
+
+
+def _summed(one: Mapping[str, N], other: Mapping[str, N]) -> dict[str, N]:
+    """The sum of two counts, by query."""
+    return {**one, **{name: one.get(name, 0) + value for name, value in other.items()}}
+
 
 _SLOW_SECONDS = 1.0
 """With less work together, no query is slow."""
@@ -217,7 +247,7 @@ class Job:
     knowledge: KnowledgeBase
     options: StageOptions = StageOptions()
     graphs: Mapping[str, KeptGraph] = field(default_factory=dict)  # that may change from outside
-    dumps: GraphDumps | None = None  # of graphs that queries maintain
+    dumps: GraphDumps | None = None  # of graphs that queries maintain; written at the end
     graph_changes: list[TimedChange] = field(default_factory=list)  # of these so far, in order
     graphs_since: int = EARLIEST  # ms; what these were before is not known any more
     watch: KbWatch | None = None  # sees changes of the knowledge base, if streams are followed
@@ -226,6 +256,7 @@ class Job:
     on_late: Callable[[LateEvent], None] = ignore
     on_note: Callable[[str], None] = ignore  # notes for the user
     on_partial: Callable[[str, PartialAnswer], None] = ignore  # with the query's name
+    on_changes: Callable[[QueryPlan, Sequence[Answer]], None] = ignore  # of maintained graphs
     on_progress: Callable[[Stats], None] = ignore
     stats: Stats = field(default_factory=Stats)
     measures: Measures | None = None  # filled by the local runtime, if they are asked for
@@ -253,6 +284,7 @@ class Job:
 
     def take_changes(self, plan: QueryPlan, answers: Sequence[Answer]) -> None:
         """Take answers of a query that maintains a graph."""
+        self.on_changes(plan, answers)
         if self.dumps is not None:
             self.dumps.take(plan, answers)
 

@@ -1,6 +1,6 @@
 """The Spark runtime for streams that end: two stages, one shuffle by bucket, answers in order.
 
-Stage 1 reads the streams and matches graph patterns. Its rows are shuffled by (query, bucket) and
+Stage 1 reads the streams and matches graph patterns. Its rows are shuffled by (group, bucket) and
 sorted by time. Stage 2 turns them into answers. Spark keeps the answers on disk; the driver gets
 them sorted, in pieces of bounded size.
 """
@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,28 +24,19 @@ import pyarrow as pa
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.plan.families import families_of, may_begin
-from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import bounded_splits
 from spaseq.runtime.arrivals.tie_numbering import Overlap
-from spaseq.runtime.job.chaining import RegisteredStream, levels, queries_read
+from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.one_machine import found_in_files, is_one_machine
 from spaseq.runtime.spark.rows.stage_rows import (
-    END,
-    EXTENT,
     OUTPUT,
     OUTPUT_DDL,
     OVERLAP,
-    PACKS,
     PACKS_DDL,
     PARTIAL,
-    SIDE,
-    TIES,
     Item,
-    TaskReport,
     items_of,
-    ordered_answers,
 )
 from spaseq.runtime.spark.session.failures import spark_errors
 from spaseq.runtime.spark.session.spark_session import local_cores, session, tasks_only
@@ -56,85 +47,6 @@ from spaseq.runtime.spark.stages.sequence_stage import run_sequences
 from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
 from spaseq.scratch import ScratchDirectory
 from spaseq.stages.query_units import QueryUnits
-
-SOURCE = 2**30
-"""The order of side rows: registered streams come after all other streams."""
-
-
-@record
-class RegisteredSolve:
-    """Stage 1 over the stream that a query registers: its answers in, rows of solutions out."""
-
-    solve: BoundedSolve
-    query: int
-
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow`: all answers of the query, in order, to rows of `PACKS`."""
-        iri = self.solve.units.queries[self.query].identity.register
-        assert iri is not None
-        report = TaskReport(PACKS, SOURCE + self.query)
-        yield from report.rows(self._packs(iri, batches, report), batches)
-
-    def _packs(
-        self, iri: str, batches: Iterator[pa.RecordBatch], report: TaskReport
-    ) -> Iterator[pa.RecordBatch]:
-        yield from self.solve.solved(iri, _events(iri, batches), report.stats, report.take)
-        # These events are not input of the run, so they are not counted.
-        counted = report.stats
-        report.stats = Stats(bad=counted.bad, stages=counted.stages, solutions=counted.solutions)
-
-
-def _events(iri: str, batches: Iterator[pa.RecordBatch]) -> Iterator[EventBatch]:
-    stream = RegisteredStream(iri)
-    columns = (
-        (batch.column(name).to_pylist() for name in ("order", "payload")) for batch in batches
-    )
-    rows = (row for order, payload in columns for row in zip(order, payload, strict=True))
-    for answers in ordered_answers(rows):
-        if answers:
-            yield stream.events(answers)
-
-
-def chained_output(
-    solve: BoundedSolve, solutions: Any, sequence: Callable[[Any], Any], keep: Callable[[Any], Any]
-) -> Any:
-    """The DataFrame of `OUTPUT` rows of queries that read each other's streams.
-
-    Args:
-        solve: stage 1; its queries are in reading order.
-        solutions: its DataFrame, over the streams that are given.
-        sequence: stage 2, from such a DataFrame to one of `OUTPUT` rows.
-        keep: called for each DataFrame that is used more than once; may persist it.
-    """
-    plans = solve.units.queries
-    reads = queries_read(plans)
-    inputs, outputs = [keep(solutions)], []
-    for level in levels(plans):
-        fed = _union(
-            [frame.where(frame["query"].isin([END, TIES, EXTENT, *level])) for frame in inputs]
-        )
-        output = keep(sequence(fed))
-        outputs.append(output)
-        read = [number for number in level if any(number in others for others in reads)]
-        inputs += [keep(_registered(solve, output, number)) for number in read]
-    sides = [frame.where(frame["query"] == SIDE).select(*OUTPUT.names) for frame in inputs]
-    return _union([*outputs, *sides])
-
-
-def _registered(solve: BoundedSolve, output: Any, query: int) -> Any:
-    """Stage 1 over the stream that a query registers."""
-    answers = output.where(output["query"] == query).repartition(1)
-    task = RegisteredSolve(solve, query)
-    return (
-        answers.sortWithinPartitions("order")
-        .select("order", "payload")
-        .mapInArrow(lambda batches: task.run(batches), PACKS_DDL)
-    )
-
-
-def _union(frames: list[Any]) -> Any:
-    return reduce(lambda one, other: one.unionAll(other), frames)
-
 
 _POLL_SECONDS = 0.25
 
@@ -225,16 +137,14 @@ def run_batches(
         RunError: a stage or Spark fails.
     """
     started = time.perf_counter()
-    chained = any(queries_read(job.plans))
     with spark_errors():
         cores = local_cores(master)
-        if spark is None and cores is not None and not chained:
+        if spark is None and cores is not None:
             spark = tasks_only(cores, verbose=verbose)
         spark = spark or session(master=master, verbose=verbose)
     with ScratchDirectory("events") as directory:
         shared = tuple(stream.shared(Path(directory)) for stream in job.streams)
-        here = is_one_machine(spark) and not chained
-        delivered = _delivered_from_files if here else _delivered
+        delivered = _delivered_from_files if is_one_machine(spark) else _delivered
         for number, answers in delivered(spark, replace(job, streams=shared), partitions, started):
             if job.plans[number].maintained is None:
                 yield number, answers
@@ -255,14 +165,12 @@ def _delivered(
         with ExitStack() as stack:
             workplace = Path(stack.enter_context(ScratchDirectory("workplace")))
 
-            def keep(frame: Any, stack: ExitStack = stack) -> Any:
-                stack.callback(frame.unpersist)
-                return frame.persist(_disk_only())
-
             with spark_errors():
                 with worker_python(spark):
                     solve = bounded_solve(spark, job, workplace, partitions)
-                    output = keep(bounded_output(spark, solve, keep, time_scan=time_scan))
+                    output = bounded_output(spark, solve, time_scan=time_scan)
+                    output = output.persist(_disk_only())
+                    stack.callback(output.unpersist)
                 size = while_watching(spark, partial(_size, output), job, solve.progress, started)
             if size.overlap:
                 continue  # with a scan, splits cannot overlap
@@ -301,15 +209,16 @@ def bounded_solve(
     units = ShippedUnits.of_units(
         QueryUnits.of(job.plans, families_of(job.plans, may_begin(job.options)), limited), here
     )
-    groups = sum(1 if units.key(unit) is None else cores for unit in units.plans)
+    groups = QueryGroups.of(units)
+    count = sum(1 if group.key(units) is None else cores for group in groups.every)
     progress = workplace / "progress"
     progress.mkdir(exist_ok=True)
     return BoundedSolve(
-        units,
+        groups,
         job.streams,
         store_knowledge(spark, job.knowledge, workplace),
         buckets=cores,
-        parts=max(1, min(cores, groups)),
+        parts=max(1, min(cores, count)),
         progress=str(progress),
         directory=os.getcwd(),
         options=job.options,
@@ -317,39 +226,29 @@ def bounded_solve(
 
 
 def bounded_output(
-    spark: Any,
-    solve: BoundedSolve,
-    keep: Callable[[Any], Any] = lambda frame: frame,
-    solutions: Any = None,
-    time_scan: bool = True,
+    spark: Any, solve: BoundedSolve, solutions: Any = None, time_scan: bool = True
 ) -> Any:
     """The DataFrame of `OUTPUT` rows of both stages; each (query, bucket) has its own in order.
 
-    `keep` is called for DataFrames that are used more than once, and may persist them. `solutions`
-    is stage 1's DataFrame; over the files of `solve.streams` if not given. With
+    `solutions` is stage 1's DataFrame; over the files of `solve.streams` if not given. With
     `time_scan=False` these files are read only once if they seem to be in order of time; an
     `OVERLAP` row says that they were not, and that the run gives no answers.
     """
-    units = solve.units
     if solutions is None:
         solutions = file_solutions(spark, solve, time_scan)
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", ARROW_BYTES)
 
-    options, knowledge, kernels = solve.options, solve.knowledge, solve.kernels
+    groups, kernels = solve.groups, solve.kernels
+    options, knowledge = solve.options, solve.knowledge
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         kernels.take()
-        return run_sequences(units, options, knowledge, batches)
+        return run_sequences(groups, options, knowledge, batches)
 
-    def sequence(solutions: Any) -> Any:
-        ordered = solutions.repartitionById(solve.parts, "part").sortWithinPartitions(
-            "query", "bucket", "time"
-        )
-        return ordered.mapInArrow(run, OUTPUT_DDL)
-
-    if any(queries_read(units.queries)):
-        return chained_output(solve, solutions, sequence, keep)
-    return sequence(solutions)
+    ordered = solutions.repartitionById(solve.parts, "part").sortWithinPartitions(
+        "query", "bucket", "time"
+    )
+    return ordered.mapInArrow(run, OUTPUT_DDL)
 
 
 def file_solutions(spark: Any, solve: BoundedSolve, time_scan: bool = True) -> Any:

@@ -109,29 +109,29 @@ def _with_ties(
 
 
 def _parts(pieces: Iterable[StoredPiece], parts: int) -> list[list[StoredPiece]]:
-    """The pieces of each task of stage 2, by query and bucket, then by time."""
+    """The pieces of each task of stage 2, by group and bucket, then by time."""
     by_part = [list[StoredPiece]() for _ in range(parts)]
     for piece in _undivided([*pieces], parts):
-        by_part[part_of(piece.query, piece.bucket, parts)].append(piece)
+        by_part[part_of(piece.group, piece.bucket, parts)].append(piece)
     return [sorted(each) for each in by_part if each]
 
 
 def _undivided(pieces: Sequence[StoredPiece], parts: int) -> Iterator[StoredPiece]:
-    """The pieces, with one bucket for all rows of a query that has few; the tasks take turns."""
-    of_query: dict[int, list[StoredPiece]] = {}
+    """The pieces, with one bucket for all rows of a group that has few; the tasks take turns."""
+    of_group: dict[int, list[StoredPiece]] = {}
     for piece in pieces:
-        of_query.setdefault(piece.query, []).append(piece)
+        of_group.setdefault(piece.group, []).append(piece)
     few = max(
         thresholds.current.task_rows,
         min(thresholds.current.divided_rows, _rows(pieces) // (SHARE * parts)),
     )
     turn = 0
-    for query, query_pieces in of_query.items():
-        if _rows(query_pieces) <= few:
+    for group, group_pieces in of_group.items():
+        if _rows(group_pieces) <= few:
             turn += 1
-            bucket = (turn - query) % parts  # which is one of the task `turn % parts`
-            query_pieces = [piece._replace(bucket=bucket) for piece in query_pieces]
-        yield from query_pieces
+            bucket = (turn - group) % parts  # which is one of the task `turn % parts`
+            group_pieces = [piece._replace(bucket=bucket) for piece in group_pieces]
+        yield from group_pieces
 
 
 def _rows(pieces: Iterable[StoredPiece]) -> int:

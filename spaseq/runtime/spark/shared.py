@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from spaseq.errors import InputError, SpaseqError
 from spaseq.expr.extension import modules_from_files
@@ -14,8 +13,6 @@ from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.job.job import Job, LateEvent, Stats
 from spaseq.runtime.spark.rows.stage_rows import Message
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
-
-N = TypeVar("N", int, float)
 
 KB_FILE = "spaseq-kb-"
 """The names of stored knowledge bases begin with this; their hash follows."""
@@ -76,38 +73,10 @@ def take_message(job: Job, message: Message) -> None:
     """Add a task's counts to the job's, report bad input and late events, raise errors."""
     match message:
         case Stats():
-            add_stats(job.stats, message)
+            job.stats.add_task(message)
         case BadInput():
             job.report_bad(message)
         case LateEvent():
             job.on_late(message)
         case SpaseqError():
             raise message
-
-
-def add_stats(total: Stats, part: Stats) -> None:
-    """Add the counts and stage times of a task."""
-    total.events += part.events
-    total.triples += part.triples
-    total.matches += part.matches
-    total.answers = _summed(total.answers, part.answers)
-    total.changes = _summed(total.changes, part.changes)
-    total.query_seconds = _summed(total.query_seconds, part.query_seconds)
-    total.suppressed += part.suppressed
-    total.add_muted(part.muted)
-    total.bad += part.bad
-    total.lost = _summed(total.lost, part.lost)
-    total.first_lost = {**part.first_lost, **total.first_lost}
-    total.filtered += part.filtered
-    total.skipped_groups += part.skipped_groups
-    total.late += part.late
-    total.repeated += part.repeated
-    total.bad_geometries += part.bad_geometries
-    total.add_solutions(part.solutions)
-    for stage, seconds in part.stages.items():
-        total.add(stage, seconds)
-
-
-def _summed(one: Mapping[str, N], other: Mapping[str, N]) -> dict[str, N]:
-    """The sum of two counts, by query."""
-    return {**one, **{name: one.get(name, 0) + value for name, value in other.items()}}

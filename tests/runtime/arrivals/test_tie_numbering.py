@@ -18,10 +18,12 @@ from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.arrivals import input_splits
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, Overlap, TimeExtent, earlier
+from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.spark import bounded as spark_runtime
 from spaseq.runtime.spark.rows.bucket_runs import Packer
 from spaseq.sources import files as source_files
 from spaseq.sources.files import FileSource
+from spaseq.stages.query_units import QueryUnits
 from tests.runtime.machines import IRIS, SOUTH, Row, answers_in_process, job_of, nquads
 from tests.sizes import first_of
 from tests.thresholds import Force
@@ -83,7 +85,7 @@ def test_packs_of_a_disordered_stream_are_those_of_sorted_runs(
 ) -> None:
     force("sorted_rows=4 bucket_rows=3")
     query = plan(tmp_path)
-    packer = Packer(query, query.sequence.key.variables, 0, 2, 2)
+    packer = Packer(QueryGroups.of(QueryUnits.of([query])), 0, 2, 2)
     batches = [[7, 1, 30], [2, 29, 8], [3, 4], [40, 50], [41, 60]]
     made = [row for times in batches for row in packer.add(solutions(query, times))]
     made += packer.rest()

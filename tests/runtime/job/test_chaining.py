@@ -13,7 +13,6 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.binding import bind_streams, stream_names
 from spaseq.runtime.job.chaining import (
     RegisteredStream,
-    levels,
     queries_read,
     reading_order,
 )
@@ -47,12 +46,11 @@ def test_queries_that_read_nothing_of_each_other_keep_their_order() -> None:
     assert titles(reading_order([plans[0], plans[2]])) == "b a"
 
 
-def test_levels() -> None:
+def test_what_queries_read() -> None:
     plans = reading_order(
         [query("last", "BCR"), query("c", "B", "C"), query("b", "R", "B"), query("alone", "R")]
     )
     assert titles(plans) == "b c last alone"
-    assert levels(plans) == [[0, 3], [1], [2]]
     assert queries_read(plans) == [frozenset(), {0}, {0, 1}, frozenset()]
 
 

@@ -187,7 +187,7 @@ def test_tasks_take_turns_with_many_queries_that_are_not_divided(
     rows: list[Row] = [(t, f"m{m}", w, v) for t, m, w, _ in busy(2) for v in range(MEMBERS)]
     job = job_of(tmp_path / "stream.nq", rows)
     assert tasks.answers(job) == answers_in_process(job)
-    queries = [{piece.query for piece in task} for task in tasks.jobs[1]]
+    queries = [{piece.group for piece in task} for task in tasks.jobs[1]]
     assert [*map(len, queries)] == [4, 4] and not queries[0] & queries[1]
 
 

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from spaseq import thresholds
 from spaseq.compiled.arrays import Int32s
-from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.records import record
+from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PACKS, buckets, rows
 from spaseq.stages.sorting import RowSorter
 
@@ -126,12 +126,11 @@ def _pieces(run: SolutionBatch, bucket: Int32s) -> Iterator[Piece]:
 
 
 class Packer:
-    """Makes rows of `PACKS` from one query's solutions.
+    """Makes rows of `PACKS` from one unit's solutions.
 
     Args:
-        plan: the query's, or a family's.
-        key: the variables by which stage 2 is split, or None.
-        query: its number.
+        groups: those of the run.
+        unit: its number.
         count: the number of buckets of stage 2.
         parts: the number of partitions of stage 2.
         split: the number of the split that the solutions are of.
@@ -139,15 +138,16 @@ class Packer:
 
     def __init__(
         self,
-        plan: QueryPlan,
-        key: Sequence[str] | None,
-        query: int,
+        groups: QueryGroups,
+        unit: int,
         count: int,
         parts: int,
         split: int = NO_SPLIT,
     ) -> None:
-        self._codec, self._query, self._parts = SolutionCodec(plan.patterns.columns), query, parts
-        self._split, self._runs = split, BucketRuns(plan.patterns.columns, key, count)
+        columns = groups.units.plans[unit].patterns.columns
+        self._unit, self._group = unit, groups.home[unit].first
+        self._codec, self._parts, self._split = SolutionCodec(columns), parts, split
+        self._runs = BucketRuns(columns, groups.key(unit), count)
 
     def add(self, solutions: SolutionBatch) -> Iterator[pa.RecordBatch]:
         """Take solutions; rows of the runs that have ended."""
@@ -161,15 +161,16 @@ class Packer:
         return rows(
             PACKS,
             len(run.pieces),
-            query=self._query,
+            query=self._group,
+            unit=self._unit,
             split=self._split,
             bucket=[p.bucket for p in run.pieces],
-            part=[part_of(self._query, p.bucket, self._parts) for p in run.pieces],
+            part=[part_of(self._group, p.bucket, self._parts) for p in run.pieces],
             time=[p.time for p in run.pieces],
             payload=[self._codec.encode(run.rows.take(slice(p.start, p.end))) for p in run.pieces],
         )
 
 
-def part_of(query: int, bucket: int, parts: int) -> int:
-    """The partition of stage 2 that a bucket of a query is in."""
-    return (bucket + query) % parts
+def part_of(group: int, bucket: int, parts: int) -> int:
+    """The partition of stage 2 that a bucket of a group is in."""
+    return (bucket + group) % parts

@@ -23,19 +23,22 @@ from spaseq import thresholds
 from spaseq.errors import RunError
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
+from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.spark.rows.bucket_runs import BucketRun
 
 
 class StoredPiece(NamedTuple):
     """The rows `start` to `end` of the run at `offset` in a file, `size` bytes long.
 
-    `time` (ms) is the least of the rows, and `split` is the number of the split that they are of,
-    or `NO_SPLIT`. Pieces of a query and bucket sort by time.
+    `group` is the group of the `unit` that they are of. `time` (ms) is the least of the rows, and
+    `split` is the number of the split that they are of, or `NO_SPLIT`. Pieces of a group and bucket
+    sort by time.
     """
 
-    query: int
+    group: int
     bucket: int
     time: int
+    unit: int
     split: int
     file: str
     offset: int
@@ -51,15 +54,18 @@ class RunFile:
         self._path = path
         self._file: Any = None
 
-    def write(self, plan: QueryPlan, query: int, split: int, run: BucketRun) -> list[StoredPiece]:
-        """Append a run; its pieces."""
+    def write(
+        self, groups: QueryGroups, unit: int, split: int, run: BucketRun
+    ) -> list[StoredPiece]:
+        """Append a run of a unit; its pieces."""
+        group, columns = groups.home[unit].first, groups.units.plans[unit].patterns.columns
         with disk_errors(self._path):
             if self._file is None:
                 self._file = pa.OSFile(str(self._path), "wb")
             begin = self._file.tell()
-            SolutionCodec(plan.patterns.columns).write(run.rows, self._file)
+            SolutionCodec(columns).write(run.rows, self._file)
             stored_at = str(self._path), begin, self._file.tell() - begin
-        return [StoredPiece(query, p.bucket, p.time, split, *stored_at, p.start, p.end)
+        return [StoredPiece(group, p.bucket, p.time, unit, split, *stored_at, p.start, p.end)
                 for p in run.pieces]  # fmt: skip
 
     def close(self) -> None:

@@ -154,9 +154,10 @@ OUTPUT_DDL = "query int, `order` string, payload binary"
 PACKS = pa.schema(
     [
         ("part", pa.int32()),  # of stage 2
-        ("query", pa.int32()),
+        ("query", pa.int32()),  # the group that the unit is in, or a kind of row
         ("bucket", pa.int32()),
         ("time", pa.int64()),  # the least of the pack's, ms
+        ("unit", pa.int32()),
         ("split", pa.int32()),  # whose solutions these are, or `NO_SPLIT`
         ("order", pa.string()),
         ("payload", pa.binary()),
@@ -165,7 +166,8 @@ PACKS = pa.schema(
 """The rows that stage 1 of a bounded run yields."""
 
 PACKS_DDL = (
-    "part int, query int, bucket int, time bigint, split int, `order` string, payload binary"
+    "part int, query int, bucket int, time bigint, unit int, split int, `order` string, "
+    "payload binary"
 )
 
 NO_SPLIT = -1

@@ -110,22 +110,22 @@ class FileTasks:
             for unit, solutions in solver.solve(events):
                 yield []
                 for run in runs[unit].add(solutions):
-                    yield file.write(plans[unit], unit, number, run)
+                    yield file.write(solve.groups, unit, number, run)
             for unit, rest in runs.items():
                 self._leave_out(split, extent, plans[unit], rest)
                 for run in rest.rest():
-                    yield file.write(plans[unit], unit, number, run)
+                    yield file.write(solve.groups, unit, number, run)
 
     def _runs(self, unit: int) -> BucketRuns:
         """Runs of a unit, whose rows wait if some may be left out at the end of the split.
 
         Those of all units take no more memory than the text of a split.
         """
-        units, plan = self.solve.units, self.solve.units.plans[unit]
+        groups, plan = self.solve.groups, self.solve.units.plans[unit]
         room = min(thresholds.current.memory_bytes, machine_memory() // 8) // self.solve.buckets
-        few = min(room, MOST_SPLIT_BYTES) // len(units.plans)
+        few = min(room, MOST_SPLIT_BYTES) // len(groups.home)
         kept = few if len(plan.inputs.streams) == 1 else 0
-        return BucketRuns(plan.patterns.columns, units.key(unit), self.solve.buckets, kept)
+        return BucketRuns(plan.patterns.columns, groups.key(unit), self.solve.buckets, kept)
 
     def _leave_out(
         self, split: InputSplit, extent: TimeExtent, plan: QueryPlan, rows: BucketRuns
@@ -146,14 +146,14 @@ class FileTasks:
         ties: Mapping[int, EarlierTies],
         extents: Sequence[TimeExtent] = (),
     ) -> Sequenced:
-        """Stage 2 of the pieces of some queries and buckets, in order.
+        """Stage 2 of the pieces of some groups and buckets, in order.
 
         `extents` are those of all splits.
         """
         self.solve.kernels.take()
         solve, stats, bad, counts = self.solve, Stats(), list[BadInput](), ProcessCounts()
         task = SequenceTask(
-            solve.units, stats, solve.options, solve.knowledge, bad.append, dict(ties)
+            solve.groups, stats, solve.options, solve.knowledge, bad.append, dict(ties)
         )
         task.note_ends(extents)
         with (
@@ -181,8 +181,8 @@ class FileTasks:
     def _rows(self, task: SequenceTask, pieces: Sequence[StoredPiece]) -> Iterator[pa.RecordBatch]:
         readers = {unit: RunReader(plan) for unit, plan in self.solve.units.plans.items()}
         for piece in pieces:
-            rows = readers[piece.query].rows(piece)
-            yield from task.take(piece.query, piece.bucket, piece.time, piece.split, rows)
+            rows = readers[piece.unit].rows(piece)
+            yield from task.take(piece.unit, piece.bucket, piece.time, piece.split, rows)
         yield from task.close()
 
     def _new(self, kind: str) -> Path:

@@ -23,6 +23,7 @@ from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import TimeExtent
+from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.spark.rows.bucket_runs import Packer
 from spaseq.runtime.spark.rows.stage_rows import END, EXTENT, NO_SPLIT, PACKS, TaskReport, rows
@@ -90,15 +91,20 @@ class Solver:
 class BoundedSolve:
     """Stage 1 of a bounded run."""
 
-    units: QueryUnits
+    groups: QueryGroups
     streams: tuple[Source, ...]
     knowledge: StoredKnowledge
-    buckets: int  # per query that has a key
+    buckets: int  # per group that has a key
     parts: int  # partitions of stage 2
     progress: str | None = None  # directory for counts while it runs, where the driver sees it
     directory: str = "."  # what relative paths start from
     options: StageOptions = StageOptions()
     kernels: mode.Mode = field(default_factory=mode.current)
+
+    @property
+    def units(self) -> QueryUnits:
+        """What is evaluated as one."""
+        return self.groups.units
 
     def run(
         self, splits: Sequence[bytes], batches: Iterator[pa.RecordBatch]
@@ -133,8 +139,8 @@ class BoundedSolve:
     ) -> Iterator[pa.RecordBatch]:
         """Rows of `PACKS` for the events of one stream."""
         packers = {
-            unit: Packer(plan, self.units.key(unit), unit, self.buckets, self.parts, split)
-            for unit, plan in self.units.plans.items()
+            unit: Packer(self.groups, unit, self.buckets, self.parts, split)
+            for unit in self.units.plans
         }
         limits = self.options.limits
         solver = Solver(self.units, iri, self.knowledge, stats, on_bad, limits)

@@ -32,7 +32,7 @@ from spaseq.runtime.pushed import Tolerated
 from spaseq.runtime.spark.session.failures import spark_errors
 from spaseq.runtime.spark.session.spark_session import session
 from spaseq.runtime.spark.session.worker_python import worker_python
-from spaseq.runtime.spark.shared import add_stats, ship_functions, store_knowledge
+from spaseq.runtime.spark.shared import ship_functions, store_knowledge
 from spaseq.runtime.spark.stages.standing_messages import (
     BatchOutline,
     JudgedEvents,
@@ -146,7 +146,7 @@ class StandingEngine(LiveEngine):
         for bad in result.bad:
             self._job.take_bad(bad)
         if result.stats is not None:
-            add_stats(self._job.stats, result.stats)
+            self._job.stats.add_task(result.stats)
 
     def clocks(self) -> dict[tuple[str, int], StreamClock]:
         self._jobs.check()

@@ -13,6 +13,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
+from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.spark.rows.bucket_runs import BucketRuns
 from spaseq.runtime.spark.rows.run_files import (
     BlockFile,
@@ -22,6 +23,7 @@ from spaseq.runtime.spark.rows.run_files import (
     RunReader,
     StoredPiece,
 )
+from spaseq.stages.query_units import QueryUnits
 from tests.runtime.machines import job_of
 
 
@@ -54,7 +56,8 @@ def texts(rows: SolutionBatch) -> list[tuple[int, object, object]]:
 def stored(path: Path, plan: QueryPlan, batches: Sequence[Sequence[int]]) -> list[StoredPiece]:
     runs, file = BucketRuns(plan.patterns.columns, plan.sequence.key.variables, 3), RunFile(path)
     made = [run for times in batches for run in runs.add(solutions(plan, times))]
-    pieces = [p for run in [*made, *runs.rest()] for p in file.write(plan, 7, 2, run)]
+    groups = QueryGroups.of(QueryUnits.of([plan]))
+    pieces = [p for run in [*made, *runs.rest()] for p in file.write(groups, 0, 2, run)]
     file.close()
     return pieces
 
@@ -65,7 +68,7 @@ def test_pieces_have_the_rows_of_their_buckets_in_order(tmp_path: Path, plan: Qu
     reader = RunReader(plan)
     found = [(piece, texts(reader.rows(piece))) for piece in sorted(pieces)]
     assert all(piece.time == rows[0][0] and rows == sorted(rows) for piece, rows in found)
-    assert {(p.query, p.split) for p in pieces} == {(7, 2)}
+    assert {(p.group, p.unit, p.split) for p in pieces} == {(0, 0, 2)}
     expected = [row for times in batches for row in texts(solutions(plan, times))]
     assert sorted(row for _, rows in found for row in rows) == sorted(expected)
     homes = {(piece.bucket, row[2]) for piece, rows in found for row in rows}
@@ -80,7 +83,7 @@ def test_a_directory_that_is_gone_is_an_error_that_names_it(
         stored(gone / "runs", plan, [[1]])
     with pytest.raises(RunError, match=rf"cannot keep rows on disk in {gone}: No such file"):
         BlockFile(gone / "answers").append(1)
-    piece = StoredPiece(0, 0, 0, 0, str(gone / "runs"), 0, 1, 0, 1)
+    piece = StoredPiece(0, 0, 0, 0, 0, str(gone / "runs"), 0, 1, 0, 1)
     with pytest.raises(RunError, match=rf"cannot keep rows on disk in {gone}: No such file"):
         RunReader(plan).rows(piece)
 
