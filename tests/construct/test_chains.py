@@ -12,7 +12,9 @@ import rdflib
 import spaseq
 from spaseq.algebra.answers import Answer
 from spaseq.runtime.job.job import Stats
+from spaseq.runtime.spark import bounded
 from tests.language.tables import nquads
+from tests.sizes import first_of
 
 E = "http://example/"
 RUNTIMES = ["local", pytest.param("spark", marks=pytest.mark.spark)]
@@ -87,13 +89,31 @@ def test_three_queries_in_a_row(stream: dict[str, Path], runtime: Runtime) -> No
 
 
 @pytest.mark.spark
-@pytest.mark.thorough
-def test_equal_answers_on_both_runtimes(stream: dict[str, Path]) -> None:
-    def run(runtime: Runtime) -> list[tuple[str, Answer]]:
-        matches = spaseq.run([FALLS, RISES, DOUBLE_FALLS], stream, runtime=runtime)
-        return [(m.query, m.answer) for m in matches]
+@pytest.mark.parametrize("files", first_of([True, False], 1))
+def test_equal_answers_and_partial_matches_on_both_runtimes(
+    stream: dict[str, Path], monkeypatch: pytest.MonkeyPatch, files: bool
+) -> None:
+    """Spark's rows go between the stages in files of this machine, or as on a cluster."""
+    monkeypatch.setattr(bounded, "is_one_machine", lambda spark: files)
+    if not files:
+        monkeypatch.setattr(bounded, "local_cores", lambda master: None)
 
-    assert run("local") == run("spark")
+    def run(runtime: Runtime) -> tuple[list[tuple[str, Answer]], set[str], Stats]:
+        partials, stats = list[str](), Stats()
+        matches = spaseq.run(
+            [FALLS, RISES, DOUBLE_FALLS],
+            stream,
+            runtime=runtime,
+            stats=stats,
+            on_partial=lambda partial: partials.append(str(partial)),
+        )
+        return [(m.query, m.answer) for m in matches], {*partials}, stats
+
+    (answers, partials, stats), (others, other_partials, counted) = run("local"), run("spark")
+    assert answers == others and len(answers) == 9
+    assert partials == other_partials and any("double-falls" in partial for partial in partials)
+    assert (stats.answers, stats.solutions) == (counted.answers, counted.solutions)
+    assert (stats.events, stats.partial) == (counted.events, counted.partial)
 
 
 @pytest.mark.spark
