@@ -28,9 +28,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from spaseq.collection_pause import collection_paused
+from spaseq.collection_pause import collection_paused, keep_for_good
 from spaseq.compiled.cache import choose_cache_directory
 from spaseq.compiled.mode import compile_from_now_on
+from tests.sizes import THOROUGH, repeated
 from tests.thresholds import Force, forced
 
 sys.dont_write_bytecode = False
@@ -87,14 +88,24 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """No cyclic garbage is looked for: almost all objects that are made here stay."""
+    """No cyclic garbage is looked for: almost all objects that are made here stay.
+
+    They are frozen, so that later looks, and five at the end of pytest, do not visit them again.
+    """
     with collection_paused():
-        return (yield)
+        collected = yield
+        keep_for_good()
+        return collected
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests on Spark first, in one group, and the tests of each other file in another."""
+    """Leave combinations to the thorough run, and divide the tests among the processes.
+
+    The tests on Spark come first, in one group; the tests of each other file are another group.
+    """
+    for item in repeated(items):
+        item.add_marker(THOROUGH)
     items.sort(
         key=lambda item: (
             item.get_closest_marker("spark") is None,

@@ -20,6 +20,7 @@ from typing import Any, NoReturn, TypeAlias
 import click
 
 from spaseq.cli.messages import escaped_streams, tell
+from spaseq.collection_pause import keep_for_good
 from spaseq.early_signals import end_at_once
 from spaseq.errors import SpaseqError, Terminated
 from spaseq.lang.spelling import suggested
@@ -152,7 +153,7 @@ class Subcommands(click.Group):
         try:
             command = getattr(import_module(f"spaseq.cli.{cmd_name}"), cmd_name)
         finally:
-            gc.freeze()
+            keep_for_good()
             gc.enable()
         assert isinstance(command, click.Command)
         return command

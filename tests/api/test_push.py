@@ -134,6 +134,7 @@ def of_one_stream(text: str) -> str:
     )
 
 
+@pytest.mark.each_once
 @sizes(1, 8)
 @pytest.mark.parametrize("streams", [1, 2])
 @pytest.mark.parametrize("name", QUERIES)

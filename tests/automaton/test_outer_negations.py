@@ -41,6 +41,7 @@ def python(text: str) -> QueryPlan:
     return compile_query(text, options=CompileOptions(evaluator="registers"))
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("keys", first_of([1, 3], 1))
 @pytest.mark.parametrize("partition", ["", "PARTITION BY (?k)"])
 @pytest.mark.parametrize(
@@ -104,6 +105,7 @@ def test_registers(sequence: str, within: str, size: tuple[int, int]) -> None:
     check(query(sequence, patterns, within), events, RunSequencer)
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("strategy", ["NEXT", "LAST", "MAX", "STRICT"])
 @pytest.mark.parametrize("sequence", ["N!; A: B", "A: B; N!"])
 @pytest.mark.parametrize("patterns", first_of([used("ABN"), PLAIN], 1))
@@ -159,6 +161,7 @@ def with_late_watermark(plan: QueryPlan, events: list[Event], late: int, size: i
     return answers + stage.close()
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("partition", ["", "PARTITION BY (?k)"])
 @pytest.mark.parametrize("pattern", ["?b :k ?k", "?b :k ?k ; :v ?vb FILTER(?vb >= ?va)"])
 @pytest.mark.parametrize("within", ["1 SECONDS", "10 SECONDS TUMBLING FROM 1969-12-31T23:59:59Z"])

@@ -90,6 +90,7 @@ def test_any_sequence(loops: bool, examples: int) -> None:
     )
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize(
     ("sequence", "within"),
     [

@@ -36,6 +36,7 @@ def test_checked_in_files_are_what_the_generator_writes(name: str, tmp_path: Pat
     assert sum(map(len, written.values())) <= 1_000_000
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_planted_hits_are_answers_and_near_misses_are_not(

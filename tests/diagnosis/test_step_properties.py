@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from tests.oracle.choices import Choices
 from tests.oracle.engine import Arrival, solved
 from tests.oracle.patterns import nt
 from tests.oracle.strategies import Case, case
+from tests.sizes import sizes
 
 
 def _observed(example: Case) -> Observed | None:
@@ -35,7 +35,7 @@ def _observed(example: Case) -> Observed | None:
     return observer.observed()
 
 
-@pytest.mark.parametrize("examples", [60, pytest.param(1000, marks=pytest.mark.slow)])
+@sizes(25, 60, 1000)
 def test_there_is_a_cause_just_if_there_is_no_answer(examples: int) -> None:
     @settings(max_examples=examples, deadline=None, database=None)
     @given(st.randoms(use_true_random=False))

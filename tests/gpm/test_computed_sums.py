@@ -34,6 +34,7 @@ def texts_of(found: Solutions, variable: str) -> list[str | None]:
     return [None if code < 0 else found.lexicon[code] for code in codes]
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("terms", [SHORT, LONG, NUMBERS], ids=["short", "long", "any"])
 @pytest.mark.parametrize("order", ["?a - ?b", "?b + ?a"])
 @given(data=st.data())

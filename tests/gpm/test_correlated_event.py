@@ -68,6 +68,7 @@ def spaseq_graph() -> object:
     return rdflib.Graph().parse(data=f"<{E}d0> <{E}owner> <{E}ann>, <{E}bob> .", format="turtle")
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("name", [*STEPS, *OTHERS])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_answers_are_those_of_columns(
@@ -90,6 +91,7 @@ def test_the_answers_are_those_of_columns(
     assert found or name in ("exists", "two")
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("name", [*STEPS, *OTHERS])
 @pytest.mark.parametrize("seed", range(3))
 def test_values_that_come_again_stand_in_their_places(

@@ -79,12 +79,12 @@ def agrees(case: Case) -> None:
     assert of_pushes(case) == expected, case.query()
 
 
-@sizes(8, 40, 5000)
+@sizes(5, 40, 5000)
 def test_runs_agree_with_an_evaluation_event_by_event(examples: int) -> None:
     settings(max_examples=examples, deadline=None)(given(cases())(agrees))()
 
 
-@sizes(8, 40, 5000)
+@sizes(5, 40, 5000)
 def test_changes_in_columns_agree(examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(cases(), st.sampled_from([0, 1, 2, 8]))
@@ -95,7 +95,7 @@ def test_changes_in_columns_agree(examples: int) -> None:
     check()
 
 
-@sizes(8, 40)
+@sizes(5, 40)
 def test_terms_of_values_that_have_gone_are_forgotten(examples: int) -> None:
     with forced("unused_terms=0"):
         settings(max_examples=examples, deadline=None)(given(cases())(agrees))()
@@ -110,7 +110,7 @@ ENTAILED = (
 )
 
 
-@sizes(8, 40)
+@sizes(5, 40)
 def test_entailment_follows_changes(examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(cases(), st.lists(st.sampled_from(ENTAILED), min_size=1, max_size=2))
@@ -144,10 +144,14 @@ def of_restarts(case: Case) -> Counter[object]:
     return shown(found)
 
 
-@settings(max_examples=8, deadline=None)
-@given(cases())
-def test_restarts_change_nothing(case: Case) -> None:
-    assert of_restarts(case) == case.expected(), case.query()
+@sizes(5, 20)
+def test_restarts_change_nothing(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(cases())
+    def check(case: Case) -> None:
+        assert of_restarts(case) == case.expected(), case.query()
+
+    check()
 
 
 ALARMS = (5, 15, 20, 25)
@@ -284,11 +288,16 @@ def dumped(case: Case, path: Path, runtime: Literal["local", "spark"]) -> set[st
     return set(path.read_text().splitlines())
 
 
-@settings(max_examples=8, deadline=None)
-@given(case=cases().filter(lambda case: case.maintainers))
-def test_a_dump_has_the_last_state(case: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
-    path = tmp_path_factory.mktemp("dumps") / "graph.nt"
-    assert dumped(case, path, "local") == set(nt(case.last()).splitlines())
+@sizes(4, 20)
+def test_a_dump_has_the_last_state(examples: int, tmp_path: Path) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(cases().filter(lambda case: case.maintainers))
+    def check(case: Case) -> None:
+        path = tmp_path / "graph.nt"
+        path.unlink(missing_ok=True)
+        assert dumped(case, path, "local") == set(nt(case.last()).splitlines())
+
+    check()
 
 
 @pytest.mark.spark

@@ -6,12 +6,12 @@ import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.knowledge.cases import Case, cases
 from tests.knowledge.live_cases import live, of_kills
+from tests.sizes import sizes
 
 
 def agrees(case: Case, seed: int) -> None:
@@ -21,14 +21,6 @@ def agrees(case: Case, seed: int) -> None:
         assert found == case.expected(), (case.query(), seed)
 
 
-@settings(max_examples=8, deadline=None)
-@given(cases(), st.integers(0, 10**6))
-def test_killed_runs_agree(case: Case, seed: int) -> None:
-    agrees(case, seed)
-
-
-@pytest.mark.slow
-@settings(max_examples=2000, deadline=None)
-@given(cases(), st.integers(0, 10**6))
-def test_many_killed_runs_agree(case: Case, seed: int) -> None:
-    agrees(case, seed)
+@sizes(4, 8, 2000)
+def test_killed_runs_agree(examples: int) -> None:
+    settings(max_examples=examples, deadline=None)(given(cases(), st.integers(0, 10**6))(agrees))()

@@ -16,6 +16,7 @@ import spaseq
 from spaseq.errors import InputError, UsageError
 from tests.knowledge.cases import Case, cases, graph_of, knowledge, nt, queries, shown, streams_of
 from tests.knowledge.reference import GRAPH
+from tests.sizes import sizes
 from tests.thresholds import forced
 
 OWNERS = "http://example/owners"
@@ -38,11 +39,13 @@ def owners(matches: list[spaseq.Match]) -> list[tuple[int, str]]:
     return [(int(m.trace[-1].time.timestamp()), m.bindings["o"].n3()[16:-1]) for m in matches]
 
 
-@settings(max_examples=60, deadline=None)
-@given(cases(), st.booleans(), st.booleans(), st.sampled_from(["least", "never"]))
-def test_updates_agree_with_an_evaluation_event_by_event(
-    drawn: Case, early: bool, as_text: bool, terms: str
-) -> None:
+@sizes(20, 60)
+def test_updates_agree_with_an_evaluation_event_by_event(examples: int) -> None:
+    several = st.booleans(), st.booleans(), st.sampled_from(["least", "never"])
+    settings(max_examples=examples, deadline=None)(given(cases(), *several)(check_updates))()
+
+
+def check_updates(drawn: Case, early: bool, as_text: bool, terms: str) -> None:
     """`early`: changes are told long before they hold."""
     case, found = replace(drawn, maintainers=()), list[spaseq.Match]()
     due = sorted(case.replaced, key=lambda change: change[0])

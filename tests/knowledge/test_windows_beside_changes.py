@@ -174,10 +174,14 @@ def test_runs_agree_with_an_evaluation_close_by_close(examples: int) -> None:
     check()
 
 
-@settings(max_examples=8, deadline=None)
-@given(window_cases())
-def test_restarts_change_nothing(case: WindowCase) -> None:
-    assert of_restarts(case) == case.expected(), case.query()
+@sizes(4, 20)
+def test_restarts_change_nothing(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(window_cases())
+    def check(case: WindowCase) -> None:
+        assert of_restarts(case) == case.expected(), case.query()
+
+    check()
 
 
 OWNERS = f"""PREFIX : <{E}>

@@ -158,6 +158,7 @@ LIFTS = [
 ]
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("lift", LIFTS)
 @pytest.mark.parametrize(("odd", "seed"), [(0.0, 1), (0.02, 2), (0.2, 3)])
 def test_many_messages_together_give_what_each_gives_alone(

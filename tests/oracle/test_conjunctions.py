@@ -71,14 +71,14 @@ def run(features: frozenset[str], examples: int, seed: str, needed: str = "regis
     return tally
 
 
-@sizes(8, 80, 400)
+@sizes(5, 80, 400)
 def test_without_conditions(examples: int) -> None:
     tally = run(PLAIN, examples, SEED, "compiled-compact")
     for conjunction in ("&", "AND"):
         assert tally.by[conjunction, "compiled-compact"] >= examples // 20
 
 
-@sizes(8, 40, 250)
+@sizes(5, 40, 250)
 def test_with_conditions(examples: int) -> None:
     tally = run(CORRELATED, examples, SEED)
     assert tally.answered["&"] >= examples // 20

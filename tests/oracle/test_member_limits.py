@@ -135,6 +135,7 @@ SELECT * WITHIN 4 SECONDS FROM STREAM S <http://e/s> WHERE {{
 }}"""
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("value", ["9", "9007199254740993"])  # the latter is no double
 @pytest.mark.parametrize("steps", ["A; B; C", "A; B+; C", "A; B; C!", "A; (B | C); B", "A; B{2,3}"])
 @pytest.mark.parametrize("form", FORCED)

@@ -50,6 +50,7 @@ def member(least: int, fall: int, **changed: str) -> str:
     return QUERY.format(least=least, fall=fall, **{**USUAL, **changed})
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("many", [1, 7])
 @pytest.mark.parametrize(
     "changed",

@@ -48,6 +48,7 @@ def answers(queries: list[str], **options: Any) -> dict[str, list[Any]]:
     return found
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize(
     "changed",
     [
@@ -188,6 +189,7 @@ def crowd(kinds: dict[int, int], time: int, long: tuple[int, ...] = ()) -> spase
     return spaseq.Event("".join(triples), time, f"http://e/crowd{time}")
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("shown", ["?x ?v", "?x ?v ?w"], ids=["bounds", "carried bounds"])
 @pytest.mark.parametrize("windows", [(100,), (100, 200)], ids=["a family", "families"])
 @pytest.mark.parametrize("runtime", RUNTIMES)

@@ -53,6 +53,7 @@ def written(form: str, batches: Sequence[Sequence[Answer]], path: Path) -> objec
     return feather.read_table(path).to_pylist() if form == "arrow" else path.read_bytes()
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("template", first_of(TEMPLATES, 3))
 @pytest.mark.parametrize(("evaluator", "text"), QUERIES, ids=[name for name, _ in QUERIES])
 def test_all_formats(

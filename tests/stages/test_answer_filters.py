@@ -21,6 +21,7 @@ QUERY = """SELECT ?k WITHIN 1 SECONDS PARTITION BY (?k) AFTER MATCH {} FROM STRE
 KEYS = 300
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("forgets", ["least", "never"])
 @pytest.mark.parametrize(
     ("rule", "each"),

@@ -83,6 +83,7 @@ def test_numbers_and_matches_agree_with_a_partition(sequence: str, examples: int
         _agree(plan_of(sequence, "PARTITION BY (?k)"), examples)
 
 
+@pytest.mark.each_once
 @sizes(1, 6)
 @pytest.mark.parametrize("partition", ["", "PARTITION BY (?k)"])
 @pytest.mark.parametrize("sequence", LONG)

@@ -16,7 +16,7 @@ from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Case, Event, batch, cases, plans, query
-from tests.sizes import first_rows_of
+from tests.sizes import first_rows_of, sizes
 from tests.thresholds import Force
 
 Outcome = tuple[list[Answer], dict[Instant, int]]
@@ -63,17 +63,19 @@ def assert_the_same_for_all_cuts(
     return exceeded
 
 
-@settings(max_examples=6, deadline=None)
-@given(cases(), st.integers(0, 4), st.randoms(use_true_random=False))
-def test_every_evaluator_fails_at_an_instant_that_does_not_depend_on_batches(
-    case: Case, most: int, random: Random
-) -> None:
-    try:
-        found = plans(case.text)
-    except QueryError:  # no window of events has a negated step at its end
-        reject()
-    for plan in found.values():
-        assert_the_same_for_all_cuts(plan, case.events, most, random)
+@sizes(3, 12)
+def test_every_evaluator_fails_at_an_instant_that_does_not_depend_on_batches(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(cases(), st.integers(0, 4), st.randoms(use_true_random=False))
+    def check(case: Case, most: int, random: Random) -> None:
+        try:
+            found = plans(case.text)
+        except QueryError:  # no window of events has a negated step at its end
+            reject()
+        for plan in found.values():
+            assert_the_same_for_all_cuts(plan, case.events, most, random)
+
+    check()
 
 
 LONGER = [
@@ -88,6 +90,7 @@ LONGER = [
 ]
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize(
     ("related", "most"),
     first_rows_of(

@@ -143,6 +143,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.each_once
 @sizes(3, 6)
 @pytest.mark.parametrize(("steps", "form"), first_rows_of(SHAPES, 4), ids=str)
 @pytest.mark.parametrize("most", [8192, 2], ids=["all", "few"])
@@ -168,6 +169,7 @@ def test_answers_come_when_they_come_without_waiting(
     assert answered > 0
 
 
+@pytest.mark.each_once
 @sizes(5, 12)
 @pytest.mark.parametrize(("steps", "form"), first_rows_of(SHAPES, 4), ids=str)
 @pytest.mark.parametrize("most", [64, 2], ids=["all", "few"])

@@ -98,6 +98,7 @@ def test_long_streams(sequence: str, within: str, keys: int) -> None:
     assert agreed(compiled, python, events) or keys > 1  # few match then
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("odd", ["a text", "beyond 2^53", "a float"])
 @pytest.mark.parametrize(
     "sequence",

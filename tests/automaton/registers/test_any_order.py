@@ -186,6 +186,7 @@ def test_a_filter_of_the_other_operand_does_not_choose_what_comes_next(
         assert [" ".join(str(item.time // 1000) for item in a.trace) for a in found] == answers
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("odd", ["a text", "beyond 2^53", "a float"])
 @pytest.mark.parametrize(
     "sequence",

@@ -43,6 +43,7 @@ def pushed(plan: QueryPlan, events: Sequence[Event], size: int) -> list[Answer]:
     return [*answers, *stage.close()]
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("window", ["4 SECONDS", "6 SECONDS TUMBLING"])
 @pytest.mark.parametrize("sequence", SEQUENCES)
 def test_answers_do_not_depend_on_the_size_of_batches(sequence: str, window: str) -> None:

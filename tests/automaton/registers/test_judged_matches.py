@@ -45,6 +45,7 @@ SEQUENCES = [
 ]
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("keys", [1, 3])
 @pytest.mark.parametrize(("sequence", "within"), SEQUENCES)
 def test_the_answers_are_those_of_python(sequence: str, within: str, keys: int) -> None:
@@ -57,6 +58,7 @@ def test_the_answers_are_those_of_python(sequence: str, within: str, keys: int) 
     assert agreed(compiled, python, events, pieces=[37, *[1] * 8], restarts=[60, 120])
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("odd", first_of(sorted(ODD), 2))
 @pytest.mark.parametrize(
     ("sequence", "within"), [("A; (N; E)!; C", "40 SECONDS"), ("A; C; (N; E)!", "20 SECONDS")]

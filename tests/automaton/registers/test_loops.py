@@ -143,7 +143,8 @@ def test_the_planner_chooses_it(sequence: str) -> None:
     assert isinstance(stage._sequencer, RunSequencer)
 
 
-@pytest.mark.parametrize("odd", first_of(sorted(ODD), 2))
+@pytest.mark.each_once
+@pytest.mark.parametrize("odd", sorted(ODD))
 @pytest.mark.parametrize(
     "sequence",
     [

@@ -116,6 +116,7 @@ PLAIN = {
 }
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("keys", [1, 10])
 @pytest.mark.parametrize(
     "sequence", ["A; B", "A; B; C", "A; B; D", "A; N; B; C", "A; F; N", "F; A"]
@@ -135,6 +136,7 @@ def test_plain_sequences(sequence: str, keys: int, force: Force) -> None:
     assert len(agreed(compiled, python, events, restarts=[450])) > 5
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("keys", [1, 10])
 @pytest.mark.parametrize("sequence", ["A; B", "A; B; C", "A; B; D", "A; N; B; C", "F; A"])
 def test_events_that_are_solutions_of_several_steps(
@@ -227,7 +229,8 @@ def test_several_solutions_of_one_event() -> None:
     assert run(compiled, events)[0] == expected
 
 
-@pytest.mark.parametrize("odd", first_of(sorted(ODD), 2))
+@pytest.mark.each_once
+@pytest.mark.parametrize("odd", sorted(ODD))
 @pytest.mark.parametrize(
     ("sequence", "within"),
     [

@@ -125,6 +125,7 @@ SEQUENCES = [
 ]
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("keys", first_of([1, 3], 1))
 @pytest.mark.parametrize("select", ["ALL", "NEXT", "LAST", "STRICT"])
 @pytest.mark.parametrize(("sequence", "within"), SEQUENCES)

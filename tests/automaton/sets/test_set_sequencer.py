@@ -68,6 +68,7 @@ def cut(events: list[Event], sizes: Sequence[int]) -> list[list[Event]]:
     return pieces
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("keys", [1, 4])
 @pytest.mark.parametrize(
     ("evaluator", "sequence"),
@@ -95,6 +96,7 @@ def test_long_streams(evaluator: str, sequence: str, keys: int) -> None:
     assert run(compiled, events, restart_after=1300)[0] == expected[0]
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("few", [1, 32])
 @pytest.mark.parametrize("keys", first_of([1, 3], 1))
 @pytest.mark.parametrize(
@@ -118,6 +120,7 @@ def test_select_max_over_loops(sequence: str, keys: int, few: int, force: Force)
         assert run(plan, events, restart_after=200)[0] == expected
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("limit", [None, 3, 1000])
 @pytest.mark.parametrize(
     ("evaluator", "sequence", "select"),

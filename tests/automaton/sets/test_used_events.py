@@ -53,6 +53,7 @@ def keyed(number: int) -> list[Event]:
     return events
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("skip", SKIPS)
 @pytest.mark.parametrize("sequence", SEQUENCES)
 @pytest.mark.parametrize("partition", ["", "PARTITION BY (?k)"])

@@ -69,6 +69,7 @@ WRITERS = {
 }
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("ending", WRITERS)
 @pytest.mark.parametrize("stream", STREAMS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_stream_as_messages_has_the_same_events(

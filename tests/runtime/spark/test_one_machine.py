@@ -83,6 +83,7 @@ def drawn(random: Random, size: int) -> list[Row]:
     return rows
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("split_bytes", [700, 3000, 10**6])
 @pytest.mark.parametrize("sequence", ["A; B", "B!; A; B", "A: B+", "A; B+"])
 def test_a_family_has_the_answers_of_a_local_run(
@@ -102,6 +103,7 @@ ONE_BY_ONE = f"family_queries={MEMBERS + 1}"
 RARE = "hopeless_query=1 rare_solutions=1"
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("words", ["", RARE, "memory_bytes=1", "memory_bytes=70000"])
 @pytest.mark.parametrize("sequence", ["A; B", "B!; A; B", "A: B+", "A; B+"])
 def test_queries_by_themselves_have_the_answers_of_a_local_run(

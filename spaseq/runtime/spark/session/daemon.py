@@ -22,6 +22,7 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
+from spaseq.collection_pause import keep_for_good
 from spaseq.compiled.mode import INTERPRETED
 from spaseq.runtime.spark.session import FILE_TASKS, KERNELS_NAME, SHIPPED
 from spaseq.storage.directories import check_private, private_directory
@@ -100,5 +101,5 @@ if __name__ == "__main__":
         for name in _STAGES:
             import_module(name)
     gc.collect()
-    gc.freeze()
+    keep_for_good()
     manager()

@@ -79,6 +79,7 @@ def outcome(
     return answers, None
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("most", [2, 3, 5])
 @pytest.mark.parametrize("name", sorted(PLANS))
 @settings(max_examples=15, deadline=None)
