@@ -3,7 +3,7 @@
 Hypothesis draws the same examples in every run, so results are repeatable. If `SPASEQ_FRESH` is
 set, it draws different examples each time.
 
-pytest-xdist runs the tests in three processes. All tests on Spark go to one process, which starts
+pytest-xdist runs the tests in four processes. All tests on Spark go to one process, which starts
 one session and often waits for it. They run first because they take longest; the rooms with the
 longest files follow. The tests of any other file stay together. The kernels are compiled while the
 processes collect the tests, and no test begins before; otherwise each process would compile them.
@@ -16,12 +16,14 @@ would compile the package again. A test that starts a Spark session must have th
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
@@ -92,10 +94,25 @@ def pytest_collection() -> Iterator[None]:
 
     They are frozen, so that later looks, and five at the end of pytest, do not visit them again.
     """
-    with collection_paused():
+    with _bytecode_made_once(), collection_paused():
         collected = yield
         keep_for_good()
         return collected
+
+
+@contextmanager
+def _bytecode_made_once() -> Iterator[None]:
+    """In a fresh checkout the other processes wait for the first one, which makes the bytecode."""
+    made_last = cache_from_source(str(Path(__file__).parent / "windows" / "__init__.py"))
+    if "PYTEST_XDIST_WORKER" not in os.environ or os.path.exists(made_last):
+        yield
+        return
+    with open(__file__) as locked:
+        try:
+            fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(locked, fcntl.LOCK_SH)
+        yield
 
 
 @pytest.hookimpl(tryfirst=True)
