@@ -178,24 +178,45 @@ def is_answered(out: Path) -> bool:
 
 
 @pytest.mark.parametrize(("what", "runtime"), RUN)
-def test_a_run_answers(what: str, runtime: str, directory: Path, tmp_path: Path) -> None:
+def test_a_run_answers(
+    what: str,
+    runtime: str,
+    directory: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     out = tmp_path / OUTPUTS.get(what, "out.jsonl")
-    line = [sys.executable, "-m", "spaseq", *command(what, runtime, tmp_path), "--out", str(out)]
-    with (directory / "rdf" / "a.nq").open() as given, (tmp_path / "err").open("w") as told:
+    arguments = [*command(what, runtime, tmp_path), "--out", str(out)]
+    if runtime == "local" and "standard input" not in what:
+        monkeypatch.chdir(directory)
+        done = main_of(capsys, *arguments)
+        assert done.status == 0, done.err
+    else:
+        run_process(arguments, out, directory, tmp_path)
+    assert out.stat().st_size > 0
+    if out.suffix == ".jsonl":
+        (answer,) = (a for a in map(json.loads, out.read_text().splitlines()) if a["query"] == "q")
+        assert answer["bindings"]["x"]["value"] == "http://example/a"
+        assert answer["end"] == "2026-01-01T00:00:01Z"
+
+
+def run_process(arguments: list[str], out: Path, directory: Path, place: Path) -> None:
+    """Run the command in a process of its own, with a stream as its standard input.
+
+    A run that follows its input is interrupted when it has answered.
+    """
+    line, follows = [sys.executable, "-m", "spaseq", *arguments], "--follow" in arguments
+    with (directory / "rdf" / "a.nq").open() as given, (place / "err").open("w") as told:
         process = subprocess.Popen(
             line, cwd=directory, stdin=given, stderr=told, env=os.environ, start_new_session=True
         )
-        if "--follow" in runtime:
+        if follows:
             end = time.monotonic() + 120
             while not is_answered(out):
                 assert process.poll() is None and time.monotonic() < end, told
                 time.sleep(0.1)
             process.send_signal(signal.SIGINT)
         process.wait(120)
-    text = (tmp_path / "err").read_text()
-    assert process.returncode in ((0, 130) if "--follow" in runtime else (0,)), text
-    assert out.stat().st_size > 0
-    if out.suffix == ".jsonl":
-        (answer,) = (a for a in map(json.loads, out.read_text().splitlines()) if a["query"] == "q")
-        assert answer["bindings"]["x"]["value"] == "http://example/a"
-        assert answer["end"] == "2026-01-01T00:00:01Z"
+    text = (place / "err").read_text()
+    assert process.returncode in ((0, 130) if follows else (0,)), text

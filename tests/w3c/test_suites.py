@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import pytest
 
 from tests.rdf.shared import needs_w3c
@@ -16,27 +18,28 @@ LONG = "sparql10/distinct/no-distinct-9"
 """A test of many seconds: rdflib compares graphs with many equal results."""
 
 
-def _all() -> list[object]:
-    if not SUITES.is_dir():
-        return []
+def _folders() -> list[object]:
+    """The tests of each folder in each way; thousands of tests of pytest would take a minute."""
+    found = defaultdict[tuple[str, str], list[Test]](list)
+    for test in suite_tests() if SUITES.is_dir() else ():
+        for way in ways(test):
+            found[LONG if test.id == LONG else test.id.rpartition("/")[0], way].append(test)
     return [
         pytest.param(
-            test,
-            way,
-            id=f"{test.id}-{way}",
-            marks=[pytest.mark.slow] if test.id == LONG else [],
+            tests, way, id=f"{name}-{way}", marks=[pytest.mark.slow] if name == LONG else []
         )
-        for test in suite_tests()
-        for way in ways(test)
+        for (name, way), tests in found.items()
     ]
 
 
-@pytest.mark.parametrize(("test", "way"), _all())
-def test_suite(test: Test, way: str) -> None:
-    found = outcome(test, way)
-    if found.verdict == "excluded":
-        pytest.skip(found.reason)
-    assert found.verdict == "passed", f"{found.reason}\n{test.action and test.text()}"
+@pytest.mark.parametrize(("tests", "way"), _folders())
+def test_suite(tests: list[Test], way: str) -> None:
+    failed = list[str]()
+    for test in tests:
+        found = outcome(test, way)
+        if found.verdict not in ("passed", "excluded"):
+            failed.append(f"{test.id}: {found.reason}\n{test.action and test.text()}")
+    assert not failed, "\n\n".join(failed)
 
 
 def test_every_exclusion_by_name_names_a_test() -> None:
