@@ -241,7 +241,6 @@ class Thresholds:
     )
 
     # Spark.
-    advanced_rows: int = _of(65_536, "rows", "of a bucket before its stage goes on")
     packed_rows: int = _of(100_000, "rows", "of a task in memory before they are packed")
     log_bytes: int = _of(
         2**20, "bytes", "of a bucket's log, and as many as the snapshot, before a new snapshot", 0

@@ -16,12 +16,10 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from spaseq import thresholds
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.collection_pause import collection_paused
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.machine_memory import machine_memory
 from spaseq.measures import Measures
 from spaseq.plan.changing_graphs import is_before_sequence
 from spaseq.plan.families import UnitPlan
@@ -47,16 +45,14 @@ Report: TypeAlias = "Callable[[], object]"
 class SortedUnit:
     """A unit of a bounded run: solutions of its graph patterns wait here until streams have ended.
 
-    `feed` is as for `UnitNode`.
+    `feed` is as for `UnitNode`. At most `kept_bytes` of solutions are in memory.
     """
 
-    def __init__(self, unit: UnitPlan, job: Job, how: StageFactory) -> None:
+    def __init__(self, unit: UnitPlan, job: Job, how: StageFactory, kept_bytes: int) -> None:
         self.unit, self.plan, self.title = unit, unit.plan, unit.plan.identity.title
         self.feed = None if unit.family is not None else stream_of(unit.plan)
         self._stats = job.stats
-        room = min(thresholds.current.memory_bytes, machine_memory() // 8)
-        kept = room * len(unit.plans) // len(job.plans)
-        self.sorter = RowSorter(unit.plan.patterns.columns, kept_bytes=kept)
+        self.sorter = RowSorter(unit.plan.patterns.columns, kept_bytes=kept_bytes)
         self.patterns = how.patterns(unit)
         self._counts: Int64s | None = None  # by row of the family's table and GPM
         if unit.family is None:

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
-from spaseq.plan.families import UnitPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import OnBad, warn
 from spaseq.runtime.job.chaining import QueryGroup, stream_of
 from spaseq.runtime.job.unit_graph import UnitGraph
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit
 from spaseq.stages.query_units import QueryUnits
-from spaseq.stages.unit_stages import LazyPatterns, MatchingStage, StageFactory
+from spaseq.stages.unit_stages import LazyStages
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
-
-
-@dataclass(frozen=True, slots=True)
-class _LazyStages(StageFactory):
-    """Makes first stages for their first events: only registered streams are matched here."""
-
-    def patterns(self, unit: UnitPlan, before: MatchingStage | None = None) -> MatchingStage:
-        return LazyPatterns(partial(StageFactory.patterns, self, unit))
 
 
 class GroupStage:
@@ -52,7 +42,7 @@ class GroupStage:
         options: StageOptions = StageOptions(),
         on_bad: OnBad = warn,
     ) -> None:
-        self.group, self._how = group, _LazyStages(knowledge, options, on_bad)
+        self.group, self._how = group, LazyStages(knowledge, options, on_bad)
         self.plans = {n: units.plans[n] for n in group.members}
         self._numbers: dict[PushedQuery, int] = {}
         self._units = {n: self._unit(units, n) for n in self.plans}

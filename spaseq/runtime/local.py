@@ -16,6 +16,7 @@ from spaseq.runtime.job.job import Job, ProcessCounts
 from spaseq.runtime.job.unit_graph import UnitGraph
 from spaseq.sources.base import Source
 from spaseq.stages.query_units import QueryUnits
+from spaseq.stages.sorting import room_for_rows
 from spaseq.stages.unit_stages import StageFactory
 
 _BEFORE_ALL = -(2**62)
@@ -59,7 +60,9 @@ def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
         begun = may_begin(job.options)
         families = () if job.measures is not None else families_of(job.plans, begun)
         units = QueryUnits.of(job.plans, families)
-        nodes = [SortedUnit(units.unit_plan(number), job, how) for number in units.plans]
+        room = room_for_rows() // max(1, len(job.plans))
+        unit_plans = [units.unit_plan(number) for number in units.plans]
+        nodes = [SortedUnit(unit, job, how, room * len(unit.plans)) for unit in unit_plans]
     graph = UnitGraph(nodes)
     last = read_streams(job, graph, how)
     yield from sequenced(job, graph, last if job.options.open_end else None)

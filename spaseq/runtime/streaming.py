@@ -21,6 +21,7 @@ from spaseq.runtime.local import read_streams
 from spaseq.runtime.pushed import PushedQueries
 from spaseq.runtime.pushed_units import PushedUnit
 from spaseq.sources.iterables import OF_PROGRAM, parts_of_event
+from spaseq.stages.sorting import room_for_rows
 from spaseq.stages.unit_stages import StageFactory
 
 Answered = list[tuple[int, Answer]]
@@ -62,7 +63,8 @@ class GeneratorRun:
         self._queries = PushedQueries(job.plans, how)
         self._open = {iri: _LiveStream(InstantCounter(ordered=delay_ms == 0)) for iri in live}
         self._started = time.monotonic()
-        graph = UnitGraph(SortedUnit(UnitPlan({0: plan}), job, how) for plan in job.plans)
+        room = room_for_rows() // max(1, len(job.plans))
+        graph = UnitGraph(SortedUnit(UnitPlan({0: plan}), job, how, room) for plan in job.plans)
         self._latest = read_streams(job, graph, how)
         self._sorted = [
             _Sorted(self._queries.unit(query), each.sorter.batches())

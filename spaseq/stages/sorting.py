@@ -22,6 +22,7 @@ import pyarrow as pa
 from spaseq import thresholds
 from spaseq.compiled.arrays import Indices
 from spaseq.errors import RunError
+from spaseq.machine_memory import machine_memory
 from spaseq.rdf.columns.event_batch import NO_NAMES, WHOLE, NameForm, common_form
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
@@ -29,6 +30,11 @@ from spaseq.scratch import ScratchDirectory
 
 BATCH_BYTES = 4096
 """What a batch takes in memory beside its columns, about."""
+
+
+def room_for_rows() -> int:
+    """How many bytes the sorters of this machine may keep in memory together."""
+    return min(thresholds.current.memory_bytes, machine_memory() // 8)
 
 
 class RowSorter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -155,6 +156,15 @@ class LazyPatterns:
         if not self._made:
             self._made.append(self._make())
         return self._made[0].match(events, index)
+
+
+@dataclass(frozen=True, slots=True)
+class LazyStages(StageFactory):
+    """Makes first stages for their first events: of a task that matches only registered streams."""
+
+    def patterns(self, unit: UnitPlan, before: MatchingStage | None = None) -> MatchingStage:
+        """Stage 1 of a unit, as from `StageFactory`."""
+        return LazyPatterns(partial(StageFactory.patterns, self, unit))
 
 
 # Stage 1 of a unit while its graphs have several values: each event is matched with its own

@@ -158,6 +158,5 @@ APART = {"written_rows", "family_rows", "waiting_batches"}
 ELSEWHERE = {
     "bucket_rows": "tests/runtime/arrivals/test_tie_numbering.py::"
     "test_packs_of_a_disordered_stream_are_those_of_sorted_runs",
-    "advanced_rows": "tests/oracle/test_spark.py::test_forced_thresholds",
 }
 """Tests that cross the other thresholds, in processes that they start or by its exact runs."""

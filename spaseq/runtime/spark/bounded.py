@@ -238,17 +238,10 @@ def bounded_output(
         solutions = file_solutions(spark, solve, time_scan)
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", ARROW_BYTES)
 
-    groups, kernels = solve.groups, solve.kernels
-    options, knowledge = solve.options, solve.knowledge
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        kernels.take()
-        return run_sequences(groups, options, knowledge, batches)
-
     ordered = solutions.repartitionById(solve.parts, "part").sortWithinPartitions(
         "query", "bucket", "time"
     )
-    return ordered.mapInArrow(run, OUTPUT_DDL)
+    return ordered.mapInArrow(lambda batches: run_sequences(solve, batches), OUTPUT_DDL)
 
 
 def file_solutions(spark: Any, solve: BoundedSolve, time_scan: bool = True) -> Any:

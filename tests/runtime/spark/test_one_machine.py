@@ -13,12 +13,12 @@ import pytest
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.runtime import bounded_sequence
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark import one_machine
 from spaseq.runtime.spark.bounded import bounded_solve
 from spaseq.runtime.spark.one_machine import found_in_files
 from spaseq.runtime.spark.rows.run_files import StoredPiece
-from spaseq.runtime.spark.stages import sequence_stage
 from spaseq.sources import files as source_files
 from spaseq.sources.files import FileSource
 from spaseq.stages.query_units import QueryUnits
@@ -203,8 +203,8 @@ def test_stage_2_is_made_only_if_a_match_is_possible(
         asked.append(told(plan, rows))
         return asked[-1]
 
-    told = sequence_stage.leave_out_hopeless
-    monkeypatch.setattr(sequence_stage, "leave_out_hopeless", noted)
+    told = bounded_sequence.leave_out_hopeless
+    monkeypatch.setattr(bounded_sequence, "leave_out_hopeless", noted)
     force(f"{ONE_BY_ONE} memory_bytes=1")
     rows: list[Row] = [(0, "m1", "starts", 1), (0, "m1", "starts", 3), *MATCH]
     assert len(tasks.answers(job_of(tmp_path / "stream.nq", rows))) == 1

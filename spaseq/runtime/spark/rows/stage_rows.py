@@ -38,6 +38,7 @@ from spaseq.algebra.answer_blocks import (
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.compiled.arrays import Int32s, UInt64s
 from spaseq.errors import SpaseqError
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.rdf.inputs.stream_options import BadInput
@@ -226,11 +227,15 @@ class TaskReport:
 
     def take(self, report: BadInput | LateEvent) -> None:
         """Report bad input, or an event that is late, and count it."""
-        self._found.append(report)
+        self.tell(report)
         if isinstance(report, LateEvent):
             self.stats.late += 1
         else:
             self.stats.count_bad([report])
+
+    def tell(self, report: BadInput | LateEvent) -> None:
+        """Report what has been counted."""
+        self._found.append(report)
 
     def rows(
         self, work: Iterator[pa.RecordBatch], given: Iterable[Any] = ()
@@ -273,6 +278,30 @@ def partial_rows(query: int, partials: Sequence[PartialAnswer]) -> pa.RecordBatc
         marshal.dumps((answer_value(p.answer), p.reached, p.waiting, p.closed)) for p in partials
     ]
     return rows(OUTPUT, len(partials), query=PARTIAL + query, order=order, payload=payload)
+
+
+class ReportedRows:
+    """Makes rows of `OUTPUT` of what a job reports beside answers."""
+
+    def __init__(self, plans: Sequence[QueryPlan]) -> None:
+        self._numbers = {plan.identity.name: number for number, plan in enumerate(plans)}
+        self._partials = dict[int, list[PartialAnswer]]()
+        self._changes = list[pa.RecordBatch]()
+
+    def take_partial(self, query: str, partial: PartialAnswer) -> None:
+        """Take a partial match of a query."""
+        self._partials.setdefault(self._numbers[query], []).append(partial)
+
+    def take_changes(self, plan: QueryPlan, answers: Sequence[Answer]) -> None:
+        """Take the answers of a query that maintains a graph."""
+        self._changes.append(answer_rows(self._numbers[plan.identity.name], answers))
+
+    def taken(self) -> Iterator[pa.RecordBatch]:
+        """The rows of what has come since the last call."""
+        yield from self._changes
+        yield from (partial_rows(*of_query) for of_query in self._partials.items())
+        self._changes.clear()
+        self._partials.clear()
 
 
 def payload_of(query: int, payload: bytes) -> Item:

@@ -13,9 +13,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from spaseq import thresholds
 from spaseq.errors import SpaseqError
-from spaseq.machine_memory import machine_memory
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
@@ -38,6 +36,7 @@ from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver
 from spaseq.runtime.spark.stages.sequence_stage import SequenceTask
 from spaseq.sources.files import MOST_SPLIT_BYTES
 from spaseq.stages.hopeless_rows import leave_out_of_part
+from spaseq.stages.sorting import room_for_rows
 
 
 class SolvedSplit(NamedTuple):
@@ -122,7 +121,7 @@ class FileTasks:
         Those of all units take no more memory than the text of a split.
         """
         groups, plan = self.solve.groups, self.solve.units.plans[unit]
-        room = min(thresholds.current.memory_bytes, machine_memory() // 8) // self.solve.buckets
+        room = room_for_rows() // self.solve.buckets
         few = min(room, MOST_SPLIT_BYTES) // len(groups.home)
         kept = few if len(plan.inputs.streams) == 1 else 0
         return BucketRuns(plan.patterns.columns, groups.key(unit), self.solve.buckets, kept)
@@ -151,10 +150,8 @@ class FileTasks:
         `extents` are those of all splits.
         """
         self.solve.kernels.take()
-        solve, stats, bad, counts = self.solve, Stats(), list[BadInput](), ProcessCounts()
-        task = SequenceTask(
-            solve.groups, stats, solve.options, solve.knowledge, bad.append, dict(ties)
-        )
+        stats, bad, counts = Stats(), list[BadInput](), ProcessCounts()
+        task = SequenceTask(self.solve, self.solve.job(bad.append, stats), dict(ties))
         task.note_ends(extents)
         with (
             closing(BlockFile(self._new("answers"))) as answers,
@@ -173,7 +170,6 @@ class FileTasks:
                         answer_rows_.append(StoredRow(number, at, answers.append(block)))
             except SpaseqError as error:
                 messages.append(file.append([error]))
-            stats.count_bad(bad)
             counts.add_to(stats)
             messages.append(file.append([*bad, stats]))
             return Sequenced(answer_rows_, partial.runs, messages)
@@ -182,7 +178,7 @@ class FileTasks:
         readers = {unit: RunReader(plan) for unit, plan in self.solve.units.plans.items()}
         for piece in pieces:
             rows = readers[piece.unit].rows(piece)
-            yield from task.take(piece.unit, piece.bucket, piece.time, piece.split, rows)
+            yield from task.take(piece.unit, piece.bucket, piece.split, rows)
         yield from task.close()
 
     def _new(self, kind: str) -> Path:

@@ -24,7 +24,7 @@ from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import TimeExtent
 from spaseq.runtime.job.chaining import QueryGroups
-from spaseq.runtime.job.job import Stats
+from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.spark.rows.bucket_runs import Packer
 from spaseq.runtime.spark.rows.stage_rows import END, EXTENT, NO_SPLIT, PACKS, TaskReport, rows
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
@@ -105,6 +105,18 @@ class BoundedSolve:
     def units(self) -> QueryUnits:
         """What is evaluated as one."""
         return self.groups.units
+
+    def job(self, on_bad: OnBad, stats: Stats) -> Job:
+        """The job of a task of stage 2, whose streams have been read."""
+        return Job(
+            self.units.queries,
+            (),
+            self.knowledge.open(),
+            self.options,
+            on_bad=on_bad,
+            on_lost=on_bad,
+            stats=stats,
+        )
 
     def run(
         self, splits: Sequence[bytes], batches: Iterator[pa.RecordBatch]
