@@ -39,6 +39,12 @@ def _formats() -> str:
     return "; ".join(f"{', '.join(forms)}: {about}" for about, forms in kinds.items()) + "."
 
 
+def _endings() -> str:
+    """The endings of files of all formats, in words."""
+    *others, last = (f".{sink.suffix}" for sink in SINKS.values())
+    return f"{', '.join(others)} or {last}"
+
+
 _QUERIES = PartOption(
     QuerySet,
     "--queries",
@@ -209,9 +215,9 @@ OUTPUT = OptionGroup(
             "--out",
             show_default=True,
             metavar="FILE|-",
-            help="Where answers go. The ending says the format: .jsonl, .json, .csv, .tsv, .nq, "
-            ".trig, .rdfm, .jsonld, .parquet or .arrow, also with .gz behind it. With --follow "
-            "also a URL: kafka://, mqtt://, nats://, postgresql:// or http[s]://.",
+            help=f"Where answers go. The ending says the format: {_endings()}, also with .gz "
+            "behind it. With --follow also a URL: kafka://, mqtt://, nats://, postgresql:// or "
+            "http[s]://.",
         ),
         PartOption(
             OutputOptions,

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -45,14 +46,28 @@ def local():
     except SystemExit as end:
         assert not end.code
 
+event = (
+    "<http://example/o> <http://example/road> <http://example/r1> .\\n"
+    '<http://example/o> <http://example/speed> "{}"^^<http://www.w3.org/2001/XMLSchema#integer> .'
+).format
+
 def pushed():
     engine = spaseq.Engine(Path("slower.rq"), kb={"http://example/kb": "kb.ttl"})
-    of = "<http://example/o> <http://example/road> <http://example/r1> .\\n"
-    of += "<http://example/o> <http://example/speed> {} ."
-    number = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'
     for time, speed in (0, 28), (60_000, 20):
-        engine.push("S1", of.format(number.format(speed)), time)
+        engine.push("S1", event(speed), time)
     assert len(engine.advance(60_000)) == 1
+
+def released():
+    of = "{{ ?o :road ?road ; :speed ?{0} FILTER (?{0} {1}) }}".format
+    engine = spaseq.Engine(
+        "PREFIX : <http://example/> SELECT ?road WITHIN 5 MINUTES PARTITION BY (?road) "
+        "FROM STREAM S1 <http://example/s> WHERE { SEQ (A; B!) "
+        f"DEFINE GPM A ON S1 {of('a', '< 30')} DEFINE GPM B ON S1 {of('b', '> ?a')} }}"
+    )
+    engine.push("S1", event(28), 0)
+    assert not engine.advance(60_000)
+    seen.clear()
+    assert len(engine.advance(300_001)) == 1
 
 threading.setprofile(note)
 sys.setprofile(note)
@@ -64,12 +79,14 @@ Path("calls.json").write_text(json.dumps([*seen]))
 
 
 def _ways() -> dict[str, list[tuple[str, str, str]]]:
-    """The steps of both ways: file, function and remark."""
+    """The steps of each way: file, function and remark."""
     first, _, second = PAGE.partition("The same event, given to `Engine.push`")
-    return {"local": _STEP.findall(first), "pushed": _STEP.findall(second)}
+    second, _, third = second.partition("A match that ends in a negation")
+    ways = {"local": first, "pushed": second, "released": third}
+    return {way: _STEP.findall(text) for way, text in ways.items()}
 
 
-@pytest.mark.parametrize("way", ["local", "pushed"])
+@pytest.mark.parametrize("way", ["local", "pushed", "released"])
 def test_the_way_of_one_event(way: str, tmp_path: Path) -> None:
     for block in blocks(README):
         if block.title in ("slower.rq", "kb.ttl", "loops.trig"):
@@ -98,13 +115,36 @@ def _write_quads(trig: Path, quads: Path) -> None:
 
 def test_the_lines_that_make_solutions_and_matches_are_there() -> None:
     marked = [step for way in _ways().values() for step in way if step[2].startswith("**")]
-    assert len(marked) == 4
+    assert len(marked) == 5
     for file, _, remark in marked:
         (line,) = re.findall(r"`([^`]+)`", remark)
         beside = "register_runs.py" if "13 calls" in remark else ""
         place = PACKAGE / file
         text = (place.with_name(beside) if beside else place).read_text("utf-8")
         assert line in text, (file, line)
+
+
+def test_rooms_stand_in_the_order_of_their_imports() -> None:
+    """The contracts of import-linter name the rooms from the first to the last, too."""
+    table = PAGE[PAGE.index("\n## Rooms") : PAGE.index("\n## State")]
+    rows = [
+        re.findall(r"`([^`]+)`", row.split("|")[1])
+        for row in table.splitlines()
+        if row[:3] == "| `"
+    ]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    (layers, *_) = (c["layers"] for c in project["tool"]["importlinter"]["contracts"])
+    level = {room: n for n, layer in enumerate(layers) for room in layer.split(" | ")}
+    found = [
+        level[room]
+        for names in rows
+        for name in names
+        if (room := f"spaseq.{name.removesuffix('.py').split('/')[0]}") in level
+    ]
+    assert found == sorted(found) and len(found) > 30
+    present = {path.name.removesuffix(".py") for path in PACKAGE.iterdir()} - {"__pycache__"}
+    named = {name.removesuffix(".py").split("/")[0] for names in rows for name in names}
+    assert {p for p in present if not p.startswith(("_", "py."))} <= named
 
 
 @pytest.mark.parametrize("page", [*MAPS, *ROOMS], ids=lambda p: str(p.relative_to(ROOT)))
