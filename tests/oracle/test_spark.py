@@ -83,7 +83,7 @@ def test_forced_thresholds(words: str) -> None:
     """In another process, whose workers have the same thresholds."""
     told, crossed = on_spark(int(SEED), 10, words)
     assert not told, told
-    assert ("bucket_rows" in crossed) == (words == "least")
+    assert ("ordered_answers" in crossed) == (words == "least")
 
 
 @pytest.mark.slow
