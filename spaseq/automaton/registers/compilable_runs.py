@@ -53,6 +53,7 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     tests_of,
 )
 from spaseq.automaton.registers.counted_loops import split_by_count
+from spaseq.automaton.registers.late_tests import LateTests
 from spaseq.automaton.registers.loop_tests import (
     Stop,
     check_closings,
@@ -133,6 +134,7 @@ class _Testing:
         self._optional = {v for gpm in binders for v in gpm.variables if v not in gpm.certain}
         self._checks = NegatedSteps(program, gpms, self._bound, taken, self._key)
         self._values = ReadValues(program, gpms, self._bound, self._takes)
+        self._late = LateTests(program, gpms, self._bound, self._takes, self._values)
         self._inner = self._looking_ahead()
 
     def program(self) -> TestedProgram:
@@ -261,11 +263,18 @@ class _Testing:
 
     def _moved(self, source: int, edge: Edge, taking: AlternativeEdge) -> AnyTests | None:
         """The tests of FILTERs of other steps of `&` and AND; None if no solution can pass them."""
-        take, taken = taking.take, (taking.step.id, edge.id)
-        late = [late.condition for late in take.late]
-        tests = (late_test(late, self._gpms[take.gpm], taken),) if late else ()
-        if not take.moved:
-            return tests
+        take, asked, tests = taking.take, list[ast.Expr](), list[EdgeTest | AskedTest]()
+        for late in take.late:
+            try:
+                decided = self._late.of(late, source, taking)
+            except NoKernel:
+                asked.append(late.condition)
+                continue
+            if decided is None:
+                return None
+            tests += decided
+        if asked:
+            tests.append(late_test(asked, self._gpms[take.gpm], (taking.step.id, edge.id)))
         moved = self._filters(source, edge, take, take.moved, taking.step)
         return None if moved is None else (*moved, *tests)
 

@@ -36,6 +36,8 @@ PATTERNS = KEYED | {
     "Z": "?z :k ?k ; :v ?vz FILTER(NOW() > TIMESTAMP(B))",
     "Q": "?q :k ?k ; :v ?vq FILTER(!BOUND(?va) || ?vq > ?va)",
     "M": "?m :k ?k ; :v ?vm FILTER(COUNT(?vy) != 1 && ?vm > ?vn)",
+    "G": "?g :k ?k ; :v ?vg FILTER(?va - 60 < ?vg && ?vg <= ?va + 20)",
+    "H": "?h :k ?k ; :v ?vh FILTER(ABS(?va - 50) = ?vh || ?vh > ?va)",
 }
 
 
@@ -44,8 +46,10 @@ def names_of(sequence: str) -> list[str]:
     return sorted({*PATTERNS} & {*re.sub("AND|SECONDS", "", sequence)})
 
 
-def text(sequence: str, within: str = "20 SECONDS", partition: str = "") -> str:
+def text(sequence: str, within: str = "20 SECONDS") -> str:
     """A query whose GPMs are all on one stream."""
+    keyed = any(part in sequence for part in (",", "){", ")+["))
+    partition = "PARTITION BY (?k)" if keyed else ""
     used = {name: PATTERNS[name] for name in names_of(sequence)}
     return query(sequence, used, within, partition=partition).replace("ON S0, S1", "ON S0")
 
@@ -78,8 +82,20 @@ LATE = [
     ("((N AND M) AND (A: Y{1,2}[:]))", "6 SECONDS"),
     ("(A AND Y+[:]){2}[:]", "4 SECONDS"),
     ("(R+[:] & W); N", "20 SECONDS"),
+    ("(A AND H+[:])", "7 SECONDS"),
+    ("(A: B AND (N: G)+[:])", "7 SECONDS"),
+    ("(A AND (G?: N)+[:])", "7 SECONDS"),
 ]
 """Sequences whose FILTERs must see the operands in order."""
+
+OF_REPETITIONS = [
+    ("(A AND X+[:])", "8 SECONDS"),
+    ("((A AND N AND B) AND X+[:])", "6 SECONDS"),
+    ("(N AND (A AND G+[:])); E", "6 SECONDS"),
+    ("(A & X{1,3}[:])", "12 SECONDS"),
+    ("(A: B AND (G: N)+[:])", "7 SECONDS"),
+]
+"""Sequences with FILTERs of repetitions that registers decide."""
 
 
 @pytest.mark.parametrize("keys", first_of([1, 3], 1))
@@ -119,11 +135,11 @@ LATE = [
         ("A; ((B AND C) | N; E); N", "20 SECONDS TUMBLING"),
         *CHECKED,
         *LATE,
+        *OF_REPETITIONS,
     ],
 )
 def test_long_streams(sequence: str, within: str, keys: int) -> None:
-    partition = "PARTITION BY (?k)" if "," in sequence or "){" in sequence else ""
-    compiled, python = plans(text(sequence, within, partition=partition))
+    compiled, python = plans(text(sequence, within))
     assert isinstance(SequenceStage(compiled)._sequencer, RunSequencer)
     found = agreed(compiled, python, events(sequence, keys), restarts=[90])
     assert found or keys > 1  # few match then
@@ -135,6 +151,17 @@ def test_matches_are_judged(sequence: str, within: str) -> None:
     tested = for_registers(compiled)
     assert not isinstance(tested, str)
     assert tested.judged
+
+
+@pytest.mark.parametrize(
+    ("sequence", "asks"),
+    [*((given, False) for given, _ in OF_REPETITIONS), *((given, True) for given, _ in LATE[-3:])],
+)
+def test_registers_decide_late_filters(sequence: str, asks: bool) -> None:
+    compiled, _ = plans(text(sequence))
+    tested = for_registers(compiled)
+    assert not isinstance(tested, str)
+    assert tested.reads_whole_runs == asks
 
 
 @pytest.mark.parametrize(
@@ -198,6 +225,7 @@ def test_a_filter_of_the_other_operand_does_not_choose_what_comes_next(
         "(A ;[9 SECONDS] B AND N)",
         "(A: R+ AND W)",
         "(A: B AND Z)",
+        "(A AND X+[:])",
         "A; (B AND C); N",
     ],
 )
