@@ -133,9 +133,12 @@ class JudgedMatches:
     def _judged(
         self, matches: ClosingMatches
     ) -> Iterator[list[tuple[RegisterEvaluator, PartitionMatch]]]:
-        """What is left of each match, before steps in last place are looked for."""
+        """What is left of each match, before steps in last place are looked for.
+
+        Each must be used before the next one, as one evaluator judges all.
+        """
+        evaluator = RegisterEvaluator(self._machine)
         for key, (path, origin) in self._paths(matches):
-            evaluator = RegisterEvaluator(self._machine)
             evaluator.look_back(self._histories.get(key, []))
             yield [(evaluator, match) for match in evaluator.judged(path, origin)]
 
