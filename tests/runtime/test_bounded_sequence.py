@@ -152,7 +152,7 @@ def run_with_bad(cores: int, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str,
     growing = keeper("a", "told").replace("DELETE { ?v :has ?any } ", "")
     found = spaseq.run(
         [reader("a"), growing, copier("a", "b"), reader("b")],
-        {f"{E}s": events()},
+        {f"{E}s": events()[: EVENTS // 4]},
         runtime="local",
         limits=spaseq.Limits(solutions=8),
         on_bad=on_bad,

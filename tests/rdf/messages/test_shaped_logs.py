@@ -15,6 +15,7 @@ from spaseq import thresholds
 from spaseq.cli.main import cli
 from spaseq.rdf.terms.times import format_time
 from tests.rdf.streams import TIME, XSD
+from tests.sizes import sizes
 from tests.thresholds.forcing import forced
 
 CONTEXT = {"@vocab": "http://e/", "at": {"@id": TIME[1:-1], "@type": f"{XSD}dateTime"}}
@@ -106,8 +107,9 @@ def check(directory: Path, count: int, runtime: str) -> int:
     return len(wanted)
 
 
-def test_a_hundred_thousand_lines_of_a_thousand_things(tmp_path: Path) -> None:
-    assert check(tmp_path, 100_000, "local") > 10
+@sizes(50_000, 100_000)
+def test_many_lines_of_a_thousand_things(tmp_path: Path, examples: int) -> None:
+    assert check(tmp_path, examples, "local") > 10
 
 
 @pytest.mark.parametrize("words", ["shape_messages=least", "shape_messages=never"])
@@ -120,5 +122,6 @@ def test_some_lines_with_forced_thresholds(tmp_path: Path, words: str) -> None:
 
 
 @pytest.mark.spark
-def test_a_hundred_thousand_lines_on_spark(spark: Any, tmp_path: Path) -> None:
-    assert check(tmp_path, 100_000, "spark") > 10
+@sizes(50_000, 100_000)
+def test_many_lines_on_spark(spark: Any, tmp_path: Path, examples: int) -> None:
+    assert check(tmp_path, examples, "spark") > 10
