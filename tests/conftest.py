@@ -4,11 +4,12 @@ Hypothesis draws the same examples in every run, so results are repeatable. If `
 set, it draws different examples each time.
 
 pytest-xdist runs the tests in four processes. All tests on Spark go to one process, which starts
-one session and often waits for it. They run first because they take longest; the rooms with the
-longest files follow. The tests of any other file stay together. The kernels are compiled while the
-processes collect the tests, and no test begins before; otherwise each process would compile them.
-Tests that start the command line in a process of its own run it as users do: small input needs no
-compiled kernels.
+one session and often waits for it; but those that start a session in another process, with the mark
+`spark(apart=True)`, go to a second one. They run first because they take longest; the rooms with
+the longest files follow. The tests of any other file stay together. The kernels are compiled while
+the processes collect the tests, and no test begins before; otherwise each process would compile
+them. Tests that start the command line in a process of its own run it as users do: small input
+needs no compiled kernels.
 
 All these processes keep bytecode, also if `PYTHONDONTWRITEBYTECODE` is set: else each of some 300
 would compile the package again. A test that starts a Spark session must have the mark `spark`.
@@ -119,7 +120,7 @@ def _bytecode_made_once() -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave combinations to the thorough run, and divide the tests among the processes.
 
-    The tests on Spark come first, in one group; the tests of each other file are another group.
+    The tests on Spark come first, in two groups; the tests of each other file are another group.
     """
     for item in repeated(items):
         item.add_marker(THOROUGH)
@@ -130,17 +131,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         )
     )
     for item in items:
-        spark = item.get_closest_marker("spark") is not None
-        group = "spark" if spark else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _group(item: pytest.Item) -> str:
+    """The name of a test's group."""
+    spark = item.get_closest_marker("spark")
+    if spark is None:
+        return item.nodeid.partition("::")[0]
+    return "spark apart" if "apart" in spark.kwargs else "spark"
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """A test without the mark `spark` fails if it starts a Spark session in this process."""
+    """Only a test of the group `spark` may start a Spark session in this process."""
     before = _spark_context()
     result = yield
-    if _spark_context() is not before and item.get_closest_marker("spark") is None:
+    if _spark_context() is not before and _group(item) != "spark":
         pytest.fail("this test starts a Spark session: give it the mark `spark`", pytrace=False)
     return result
 

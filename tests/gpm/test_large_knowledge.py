@@ -136,6 +136,9 @@ def written(directory: Path, count: int, zones: int, pattern: str) -> list[list[
     return events
 
 
+ON_SPARK = pytest.mark.spark(apart=True)
+
+
 def run(directory: Path, *options: str) -> tuple[int, set[str], str]:
     """The status, the orders answered and stderr of `spaseq run`."""
     files = ["run", "q.rq", "--stream", "S=s.nq", "--kb", f"{KB0}=kb.nt", "--format", "csv"]
@@ -155,7 +158,7 @@ def numbers(event: list[Triple]) -> list[int]:
         pytest.param(100_000, marks=pytest.mark.thorough),
     ],
 )
-@pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=ON_SPARK)])
 def test_a_run_over_many_devices(tmp_path: Path, count: int, runtime: str) -> None:
     """8,000 devices in 5 zones are 12.8 million pairs."""
     events = written(tmp_path, count, 5, PATTERNS["join"])
@@ -165,7 +168,8 @@ def test_a_run_over_many_devices(tmp_path: Path, count: int, runtime: str) -> No
 
 
 @pytest.mark.parametrize(
-    "runtime", ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.thorough])]
+    "runtime",
+    ["local", pytest.param("spark", marks=[ON_SPARK, pytest.mark.thorough])],
 )
 def test_a_run_whose_every_event_exceeds_a_limit_has_status_3(tmp_path: Path, runtime: str) -> None:
     written(tmp_path, 300, 2, PATTERNS["from one end"])

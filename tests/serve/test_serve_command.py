@@ -95,7 +95,7 @@ def test_sigterm_saves_the_state_and_the_next_server_goes_on(configuration: Path
     ("runtime", "pause", "longest", "most"),
     [
         pytest.param("local", 0.02, 1.5, 1000, marks=pytest.mark.thorough),
-        pytest.param("spark", 0.3, 8.0, 3, marks=[pytest.mark.spark, pytest.mark.slow]),
+        pytest.param("spark", 0.3, 8.0, 3, marks=[pytest.mark.spark(apart=True), pytest.mark.slow]),
     ],
 )
 def test_kills_lose_no_event_and_repeat_no_answer(
@@ -329,7 +329,7 @@ def test_an_example_runs_as_it_is_without_compiled_kernels(
         assert_first_jam(client)
 
 
-@pytest.mark.spark
+@pytest.mark.spark(apart=True)
 @pytest.mark.thorough
 def test_an_example_runs_on_spark(tmp_path: Path) -> None:
     demo = tmp_path / "demo"

@@ -58,7 +58,7 @@ def test_copies_with_forced_thresholds(examples: int) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.spark
+@pytest.mark.spark(apart=True)
 def test_copies_on_spark() -> None:
     """All cases are in one run, as on a cluster: an own process, with its own session."""
     tally = Tallied()
@@ -73,7 +73,7 @@ def test_many_copies() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.spark
+@pytest.mark.spark(apart=True)
 def test_many_copies_on_spark() -> None:
     tally = Tallied()
     for first in range(0, CASES // 10, 12):

@@ -59,13 +59,16 @@ def until_answered(out: Path, ends: list[str]) -> None:
         time.sleep(0.05)
 
 
+ON_SPARK = (pytest.mark.spark(apart=True), pytest.mark.thorough)
+
+
 @pytest.mark.parametrize(
     ("runtime", "is_set"),
     [
         ("local", False),
         pytest.param("local", True, marks=pytest.mark.thorough),
-        pytest.param("spark", False, marks=[pytest.mark.spark, pytest.mark.thorough]),
-        pytest.param("spark", True, marks=[pytest.mark.spark, pytest.mark.thorough]),
+        pytest.param("spark", False, marks=ON_SPARK),
+        pytest.param("spark", True, marks=ON_SPARK),
     ],
 )
 def test_a_silence_is_told_while_it_lasts(tmp_path: Path, runtime: str, is_set: bool) -> None:

@@ -17,7 +17,7 @@ from tests.connectors.nats_server import NatsServer, serving
 from tests.runtime.live.live_jobs import IRI, QUERY, event, events, expected_lines, lines
 from tests.runtime.live.test_live_run import until
 
-ON_SPARK = (pytest.mark.spark, pytest.mark.thorough)
+ON_SPARK = (pytest.mark.spark(apart=True), pytest.mark.thorough)
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_many_keys_go_on_after_restarts(tmp_path: Path, server: NatsServer, quer
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=ON_SPARK)])
 def test_a_query_over_a_broker_that_only_logs_can_read(
     tmp_path: Path, server: NatsServer, runtime: str
 ) -> None:

