@@ -137,7 +137,8 @@ def program_of(plan: QueryPlan) -> Program:
     if plan.sequence.evaluator.name == "compiled-registers":
         return _by_registers(plan)
     if plan.sequence.evaluator.name == "registers" and obstacle_of_correlation(plan) is None:
-        return inlined(_in_every_order(plan, plan.sequence.program, late=False))
+        program, gpms = plan.sequence.program, _columns(plan)
+        return inlined(in_every_order(program, gpms, _streams(plan), late=False))
     return plan.sequence.program
 
 
@@ -147,20 +148,25 @@ def _by_registers(plan: QueryPlan) -> Program:
     Raises:
         NotContiguous: the strategy is STRICT, and no program finds its matches only.
     """
-    program = plan.sequence.program
-    if plan.answers.strategy == "STRICT":
-        return inlined(contiguous(_in_every_order(plan, contiguous_around(program))))
-    return inlined(_in_every_order(plan, program))
+    program, strict = plan.sequence.program, plan.answers.strategy == "STRICT"
+    columns, streams = _columns(plan), _streams(plan)
+
+    def make() -> Program:
+        if strict:
+            around = in_every_order(contiguous_around(program), columns, streams)
+            return inlined(contiguous(around))
+        return inlined(in_every_order(program, columns, streams))
+
+    return program.made("in registers", (strict, columns, streams), make)
 
 
-def _in_every_order(plan: QueryPlan, program: Program, late: bool = True) -> Program:
-    """A program of a plan without the brackets with AND that may be ways of their own."""
+def _streams(plan: QueryPlan) -> list[tuple[int, ...]]:
+    """The streams and windows of each GPM, as `in_every_order` takes them."""
     first = len(plan.inputs.streams)
-    streams = [
+    return [
         (*gpm.streams, *(first + source.window for source in gpm.windows))
         for gpm in plan.patterns.gpms
     ]
-    return in_every_order(program, _columns(plan), streams, late)
 
 
 def selects(plan: QueryPlan) -> bool:

@@ -92,8 +92,7 @@ class _Inlining:
             if isinstance(way, Acceptance):
                 ends.append(way)
             else:
-                edges.append(replace(way, id=len(self._edges)))
-                self._edges.append(edges[-1])
+                edges.append(way)
         state, ways = self._automaton(inside).states[number], tuple(dict.fromkeys(ends))
         return replace(state, edges=tuple(edges), acceptances=ways, completes=completes)
 
@@ -104,19 +103,23 @@ class _Inlining:
         state = self._automaton(inside).states[number]
         within = any(bracket.competes for bracket in inside)
         for edge in state.edges:
-            begins = replace(edge, actions=actions + edge.actions, within=within)
+            begins = edge
+            if actions or within != edge.within:
+                begins = replace(edge, actions=actions + edge.actions, within=within)
             yield from self._taken(inside, begins, edge)
         for end in state.acceptances:
             after = actions + end.actions
             if inside:
                 yield from self._ways(inside[:-1], inside[-1].edge.target, after)
             else:
-                yield replace(end, actions=after)
+                yield replace(end, actions=after) if actions else end
 
     def _taken(self, inside: tuple[_Inside, ...], edge: Edge, original: Edge) -> Iterator[Edge]:
         """The edges that replace an edge whose actions are the first ones."""
         if not self.is_inlined(edge):
-            yield replace(edge, target=self._number((inside, edge.target)))
+            target = self._number((inside, edge.target))
+            self._edges.append(replace(edge, id=len(self._edges), target=target))
+            yield self._edges[-1]
             return
         assert isinstance(edge.label, BracketLabel)
         join, opens = edge.join, edge.opens

@@ -10,15 +10,17 @@ ends) and its `negations` (the negated steps that it passes).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import field, fields
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from spaseq.automaton.program.counters import Action, CountTest, RepeatBounds
 from spaseq.lang import ast
 from spaseq.lang.scope import View
 from spaseq.lang.sequence import SequenceOperator
 from spaseq.records import record
+
+T = TypeVar("T")
 
 OUTER = View("outer")
 """How a negated step sees a group variable of the match around it."""
@@ -94,7 +96,7 @@ class BracketLabel:
 Label: TypeAlias = TakeLabel | BracketLabel
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Edge:
     """A TAKE edge: a solution or a bracket with this label leads to the target state.
 
@@ -124,6 +126,9 @@ class Edge:
     begins: tuple[int, ...] = ()
     opens: int | None = None
     within: bool = False
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     @property
     def only_judged(self) -> bool:
@@ -168,13 +173,16 @@ class State:
     completes: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Automaton:
     """An automaton; state 0 is initial, where no event has been taken."""
 
     id: int  # unique in the program
     depth: int  # brackets around it
     states: tuple[State, ...]
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     @property
     def gpms(self) -> frozenset[int]:
@@ -188,7 +196,7 @@ class Automaton:
         return frozenset(found)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Negated:
     """A negated step, or the GPM of UNTIL: an automaton that must not match.
 
@@ -199,6 +207,9 @@ class Negated:
     automaton: Automaton
     repeats: tuple[int, ...]
     views: Mapping[str, View]
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
 
 @record
@@ -218,6 +229,24 @@ class Program:
     untils: Mapping[int, int] = field(default_factory=dict)  # repeated step -> negated step
     further: Mapping[GreedyExit, Automaton] = field(default_factory=dict)
     """For each exit of a greedy loop, the automaton of one more repetition."""
+    _made: dict[str, tuple[object, Any]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def made(self, what: str, of: object, make: Callable[[], T]) -> T:
+        """What `make` gives, or gave the last time, if that was made of equal things.
+
+        The planner and stage 2 of a query ask for the same.
+        """
+        known = self._made.get(what)
+        if known is None or known[0] != of:
+            known = self._made[what] = of, make()
+        made: T = known[1]
+        return made
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """A pickle has nothing that can be made again."""
+        return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
 
     @property
     def checked(self) -> frozenset[int]:

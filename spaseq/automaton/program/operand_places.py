@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from spaseq.automaton.program.alternatives import NotSingle, alternative_edges
 from spaseq.automaton.program.bound_variables import bound_by_state, last_time
@@ -62,8 +63,7 @@ _NEVER = -1
 """The number of no way. Numbers below stand for the ends of a state, which are still to come."""
 
 
-@record
-class OperandPlace:
+class OperandPlace(NamedTuple):
     """How far an operand has got: at a state; `way` is the number of the way that it waits for.
 
     None: any way, or the end, as nothing has happened since. An operand that is done waits for no

@@ -109,7 +109,10 @@ def unchecked(program: Program) -> Program:
 
 def _unchecked(edge: Edge) -> Edge:
     exits = tuple(left for left in edge.exits if left.forestalls)
-    return replace(edge, exits=exits, negations=() if edge.only_judged else edge.negations)
+    negations = () if edge.only_judged else edge.negations
+    if (exits, negations) == (edge.exits, edge.negations):
+        return edge
+    return replace(edge, exits=exits, negations=negations)
 
 
 def _first(automaton: Automaton) -> Iterable[tuple[int, ...]]:

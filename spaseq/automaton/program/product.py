@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
+from typing import NamedTuple
 
 from spaseq.automaton.program.bound_variables import last_time
 from spaseq.automaton.program.counters import Action
@@ -47,8 +48,7 @@ class _Pending:
     occurrence: int | None
 
 
-@record
-class _At:
+class _At(NamedTuple):
     """A place of the product: the places of both operands, and FILTERs that are not tested yet."""
 
     places: tuple[OperandPlace, OperandPlace]
@@ -86,6 +86,16 @@ class _Move:
         return tuple(range(place - first + 1, place + 1)) if self.apart and place >= first else ()
 
 
+class _Here(NamedTuple):
+    """What the place of a step in its move says about the edge; as in `Edge`."""
+
+    target: int
+    join: SequenceOperator | None
+    together: bool
+    apart: tuple[int, ...]
+    begins: tuple[int, ...]
+
+
 class Sight:
     """What the steps of each operand see of the other one.
 
@@ -104,11 +114,24 @@ class Sight:
     ) -> None:
         self._owned, self._gpms, self._before = frozenset(owned), gpms, before
         self.operands, self._may_be_late = (left, right), late
+        self._uses = dict[int, tuple[frozenset[str], frozenset[str]]]()  # by id of a FILTER
+
+    def _used(self, condition: ast.Expr) -> tuple[frozenset[str], frozenset[str]]:
+        """The variables of a FILTER of a step, and the GPMs whose times it reads."""
+        uses = self._uses.get(id(condition))
+        if uses is None:
+            found = variables_of(condition), timestamp_uses(condition)
+            uses = self._uses[id(condition)] = found
+        return uses
 
     def conditions(self, take: TakeLabel) -> tuple[ast.Expr, ...]:
         """The FILTERs of a step."""
         own = take.conditions
         return self._gpms[take.gpm].conditions if own is None else own
+
+    def tests(self, take: TakeLabel) -> bool:
+        """Whether a step has FILTERs, or is where those of others are tested."""
+        return bool(self.conditions(take) or take.late or take.moved)
 
     def variables(self, take: TakeLabel) -> frozenset[str]:
         """The variables that a step may bind."""
@@ -127,8 +150,9 @@ class Sight:
     def _shared(self, condition: ast.Expr, step: _Taken) -> frozenset[str]:
         """What a FILTER reads that the other operand may bind: variables, and times of GPMs."""
         other = self.operands[1 - step.operand]
-        reads = variables_of(condition) & other.variables - self._before
-        return reads | {*map(last_time, timestamp_uses(condition) & other.names)}
+        variables, times = self._used(condition)
+        reads = variables & other.variables - self._before
+        return reads | {*map(last_time, times & other.names)}
 
     def _read_of_other(self, condition: ast.Expr, step: _Taken) -> frozenset[str]:
         """What a FILTER of a step reads of the other operand."""
@@ -137,11 +161,11 @@ class Sight:
 
     def _is_same_later(self, condition: ast.Expr, step: _Taken) -> bool:
         """Whether a FILTER is the same once further events are taken, but for what it waits for."""
-        own, names = self.operands[step.operand], variables_of(condition)
+        own, (names, times) = self.operands[step.operand], self._used(condition)
         reads = names - self._gpms[step.take.gpm].certain - own.certain[step.source]
         if names & self._owned or reads & own.variables - self._before:
             return False
-        return not timestamp_uses(condition) and not is_of_its_event(condition)
+        return not times and not is_of_its_event(condition)
 
     def _late(self, condition: ast.Expr, step: _Taken) -> LateFilter:
         if not self._may_be_late or is_volatile(condition):
@@ -202,20 +226,20 @@ class Sight:
 
     def check_competing(self, step: _Taken, left: OperandPlace) -> None:
         """Check that the run knows which solution of a step comes next, behind `;`."""
-        conditions = self.conditions(step.take)
-        reads = self.variables(step.take).union(*map(variables_of, conditions))
+        uses = [*map(self._used, self.conditions(step.take))]
+        reads = self.variables(step.take).union(*(variables for variables, _ in uses))
         unknown = self.foreign(reads, step.operand, step.source)
         if step.operand == 1:
             unknown &= self.operands[0].future(left)
-        times = frozenset[str]().union(*map(timestamp_uses, conditions))
+        times = frozenset[str]().union(*(times for _, times in uses))
         if unknown or times & self.operands[1 - step.operand].names:
             raise NotOrdered("what comes next in an operand of {} depends on the other one")
 
-    def keyed(self, take: TakeLabel, known: Set[str]) -> TakeLabel:
-        """The step, with the variables that it shares with the run for certain as its key."""
+    def key(self, take: TakeLabel, known: Set[str]) -> tuple[str, ...]:
+        """The variables that a step shares with the run for certain."""
         grouped = {v for v, view in take.views.items() if view.kind == "current"}
         certain = self._gpms[take.gpm].certain & (known | self._before)
-        return replace(take, key=tuple(sorted(certain - grouped)))
+        return tuple(sorted(certain - grouped))
 
 
 class Product:
@@ -241,6 +265,7 @@ class Product:
         self._bracket = len(edges)
         self._operands = 2 * len(edges), 2 * len(edges) + 1  # by these numbers edges know them
         self._exits = dict[tuple[int, int, OperandWay], GreedyExit]()
+        self._checked = set[tuple[int, int, int, OperandPlace]]()
         self._at = _At((NEW, NEW))
         self._numbers = {self._at: 0}
         self._todo: list[_At | None] = [self._at]
@@ -280,7 +305,8 @@ class Product:
         """The move, for each way on of the first operand if a FILTER waits to know it."""
         first, second = move.places
         places = self._sight.operands[0].decided(first)
-        if len(places) == 1 or not self._labels(at, move)[1]:
+        may_wait = at.pending or any(self._sight.tests(step.take) for step in move.taken)
+        if len(places) == 1 or not may_wait or not self._labels(at, move)[1]:
             yield move
             return
         for place in places:
@@ -335,6 +361,10 @@ class Product:
 
     def _check_competing(self, at: _At, operand: int, way: OperandWay) -> None:
         source = at.places[operand].state
+        checked = operand, source, id(way), at.places[0]
+        if checked in self._checked:
+            return
+        self._checked.add(checked)
         takes = [(way.edges[0], way.takes[0])] if way.kind == ";" else []  # the others follow it
         for left in way.exits:
             edge = self._further[left].states[0].edges[0]
@@ -361,10 +391,9 @@ class Product:
             target = number if len(edges) + 1 == len(labels) else len(self._todo)
             if target != number:
                 self._todo.append(None)
-            edge = self._step(step, label, target, actions, exits)
             apart = (*step.edge.apart, *move.apart_from(len(edges)))
-            edge = replace(edge, join=join, together=bool(edges), apart=apart)
-            edge = replace(edge, begins=(*begins, *step.edge.begins))
+            here = _Here(target, join, bool(edges), apart, (*begins, *step.edge.begins))
+            edge = self._step(step, label, here, actions, exits)
             self._edges.append(edge)
             if edges:
                 self._states[edges[-1].target] = State(f"at {label.name}", (edge,), ())
@@ -377,7 +406,7 @@ class Product:
         self,
         step: _Taken,
         label: TakeLabel,
-        target: int,
+        here: _Here,
         actions: tuple[Action, ...],
         exits: tuple[GreedyExit, ...],
     ) -> Edge:
@@ -391,14 +420,17 @@ class Product:
         return Edge(
             len(self._edges),
             label,
-            target,
-            None,
+            here.target,
+            here.join,
             (*actions, *own),
             edge.negations,
             (*exits, *(left for left in edge.exits if not left.forestalls)),
+            together=here.together,
             operands=(operand, *edge.operands),
             after=after,
             gap_ms=gap_ms,
+            apart=here.apart,
+            begins=here.begins,
         )
 
     def _join(self, move: _Move) -> SequenceOperator:
@@ -419,7 +451,8 @@ class Product:
         if passed not in self._exits:
             number = -1 - len(self._edges)  # no loop and no automaton of the query has it
             known = self._sight.operands[operand].certain[source]
-            label = replace(self._sight.keyed(way.takes[0], known), moved=(), late=())
+            take = way.takes[0]
+            label = replace(take, key=self._sight.key(take, known), moved=(), late=())
             actions = way.edges[0].actions
             edge = Edge(len(self._edges), label, 1, None, actions, ())
             self._edges.append(edge)
@@ -431,10 +464,10 @@ class Product:
         return (left,)
 
     def _number(self, at: _At) -> int:
-        if at not in self._numbers:
-            self._numbers[at] = len(self._todo)
+        number = self._numbers.setdefault(at, len(self._todo))
+        if number == len(self._todo):
             self._todo.append(at)
-        return self._numbers[at]
+        return number
 
     # --- FILTERs ----------------------------------------------------------------------------------
 
@@ -446,13 +479,17 @@ class Product:
             v for o, p in zip(sight.operands, at.places, strict=True) for v in o.certain[p.state]
         }
         for place, step in enumerate(move.taken):
-            unknown = future | sight.changed([t.take for t in move.taken[place + 1 :]])
-            begun = not at.places[1].is_new or any(t.operand for t in move.taken[:place])
-            tested, late, waiting = sight.filters(step, unknown, begun)
-            pending |= dict.fromkeys(waiting)
-            label = replace(sight.keyed(step.take, known), conditions=tested, late=late)
-            known |= sight.variables(step.take) & {*label.key}
-            labels.append(label)
+            tested, late = tuple[ast.Expr, ...](), tuple[LateFilter, ...]()
+            if sight.tests(step.take):
+                unknown = future | sight.changed([t.take for t in move.taken[place + 1 :]])
+                begun = not at.places[1].is_new or any(t.operand for t in move.taken[:place])
+                tested, late, waiting = sight.filters(step, unknown, begun)
+                pending |= dict.fromkeys(waiting)
+            key = sight.key(step.take, known)
+            known |= sight.variables(step.take) & {*key}
+            labels.append(replace(step.take, key=key, conditions=tested, late=late))
+        if not pending:
+            return labels, ()
         decided, last = [p for p in pending if not p.reads & future], labels[-1]
         moved = (p.condition for p in decided if p.occurrence is None)
         late = tuple(LateFilter(o, p.condition) for p in decided if (o := p.occurrence) is not None)

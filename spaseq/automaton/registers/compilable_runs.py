@@ -96,6 +96,13 @@ def tested_program(
     Raises:
         NoKernel: the register kernel cannot run the sequence.
     """
+    known = [*gpms], partition, window
+    return program.made("tested", known, lambda: _tested(program, gpms, partition, window))
+
+
+def _tested(
+    program: Program, gpms: Sequence[GpmColumns], partition: tuple[str, ...], window: Window
+) -> TestedProgram:
     edges = (edge for state in program.automaton.states for edge in state.edges)
     if not any(edge.checked_within(program.untils) for edge in edges):
         try:

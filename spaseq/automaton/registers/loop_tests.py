@@ -73,6 +73,8 @@ def check_closings(automaton: Automaton, takes: Sequence[tuple[int, AlternativeE
 
 def without_greedy_ends(program: Program) -> Program:
     """The program without the greedy loops that its matches leave in last place."""
+    if not any(end.exits for state in program.automaton.states for end in state.acceptances):
+        return program
     states = [
         replace(state, acceptances=tuple(replace(end, exits=()) for end in state.acceptances))
         for state in program.automaton.states
