@@ -24,6 +24,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,7 @@ def pytest_collection() -> Iterator[None]:
 
     They are frozen, so that later looks, and five at the end of pytest, do not visit them again.
     """
+    import_module("spaseq.cli")  # when it is imported, it lets the collector go on
     with _bytecode_made_once(), collection_paused():
         collected = yield
         keep_for_good()
