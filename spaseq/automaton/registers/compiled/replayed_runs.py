@@ -77,11 +77,10 @@ class ReplayedRuns:
 
     def late_hold(self, run: int, taken: tuple[int, int], values: Values, time_ms: int) -> bool:
         """Whether the late FILTERs of an edge hold when a known run takes a solution."""
-        edges, row = self._machine.program.edges, (0, time_ms, 0, None, values)
-        after = self._evaluator.with_row(
-            self._runs[run], edges[taken[0]], edges[taken[1]], row, time_ms
-        )
-        return self._late.hold(after.path, self._machine.takes[taken[1]].late)
+        step, inner = (self._machine.program.edges[edge] for edge in taken)
+        row: Row = (0, time_ms, 0, None, values)
+        path = self._evaluator.path_after(self._runs[run], step, inner, row)
+        return self._late.hold(path, self._machine.takes[inner.id].late)
 
     def columns(self, taken: tuple[int, int]) -> Sequence[str]:
         """The variables of a solution that an edge takes, in order."""

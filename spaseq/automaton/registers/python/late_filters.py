@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from spaseq.automaton.program.counters import Action
 from spaseq.automaton.program.nfa import Edge, TakeLabel
@@ -16,10 +17,10 @@ from spaseq.expr.env import Env
 
 @dataclass(slots=True)
 class _Followed:
-    """A step of a run: its edge, the row that it takes, and the actions before it."""
+    """A step of a run: its edge, its place in the path, and the actions before it."""
 
     edge: Edge
-    row: Row
+    place: int
     actions: tuple[Action, ...]
 
 
@@ -30,6 +31,7 @@ class LateFilters:
         self._machine = machine
         # The run has passed its bounds and negated steps.
         self._program = replace(machine.program, bounds={}, untils={}, negation_in_repeat=False)
+        self._ordered = lru_cache(1024)(self._steps_in_order)
 
     def hold(
         self,
@@ -41,32 +43,34 @@ class LateFilters:
         lists: ListNodes = Arena()
         env = TakeEnv(self._machine.names, trace, lists)
         start = self._machine.program.automaton.states[0]
-        run = Run(start, None, None, None, None, None, {}, None)
-        for step in _in_order([*_steps(path)], 0):
-            label = step.edge.label
-            assert isinstance(label, TakeLabel)
-            groups, _ = follow(self._program, lists, step.actions, run.groups, (), run)
-            take, values = self._machine.takes[step.edge.id], step.row[4]
-            env.run, env.groups, env.row = run, groups, step.row
-            env.take, env.views = take, label.views
-            if not all(holds(env) for of, holds in filters if of == label.occurrence):
-                return False
-            singles = {v: x for c, v in take.singles if (x := values[c]) is not None}
-            run = replace(
-                run,
-                singles={**run.singles, **singles},
-                groups=bind(lists, groups, take.groups, values),
-                trace=trace.add((label.gpm, step.row, run.trace)),
-            )
+        singles = dict[str, str]()
+        env.run = run = Run(start, None, None, None, None, None, singles, None)
+        for step in self._ordered(tuple([edge.id for edge, _ in path])):
+            label, row = step.edge.label, path[step.place][1]
+            assert isinstance(label, TakeLabel) and row is not None
+            if step.actions:
+                run.groups, _ = follow(self._program, lists, step.actions, run.groups, (), run)
+            take, values = self._machine.takes[step.edge.id], row[4]
+            env.groups, env.row, env.take, env.views = run.groups, row, take, label.views
+            for of, holds in filters:
+                if of == label.occurrence and not holds(env):
+                    return False
+            singles.update((v, x) for c, v in take.singles if (x := values[c]) is not None)
+            run.groups = bind(lists, run.groups, take.groups, values)
+            run.trace = trace.add((label.gpm, row, run.trace))
         return True
 
+    def _steps_in_order(self, path: tuple[int, ...]) -> list[_Followed]:
+        """The steps of a run in the order of the operands, given the numbers of its edges."""
+        return _in_order([*_steps([self._program.edges[number] for number in path])], 0)
 
-def _steps(path: Sequence[tuple[Edge, Row | None]]) -> Iterator[_Followed]:
+
+def _steps(path: Sequence[Edge]) -> Iterator[_Followed]:
     before: tuple[Action, ...] = ()
-    for edge, row in path:
+    for place, edge in enumerate(path):
         before += edge.actions
-        if row is not None:
-            yield _Followed(edge, row, before)
+        if isinstance(edge.label, TakeLabel):
+            yield _Followed(edge, place, before)
             before = ()
 
 

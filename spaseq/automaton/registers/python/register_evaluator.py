@@ -179,11 +179,14 @@ class RegisterEvaluator:
             self._trace.add((label.gpm, row, run.trace)),
             tuple(o.passed(instant) if o.before is None else o for o in obligations),
             lasts=run.lasts_after(inner, instant),
-            path=self._path(run, edge, inner, row) if self._machine.keeps_paths else (),
+            path=self.path_after(run, edge, inner, row) if self._machine.keeps_paths else (),
         )
 
     @staticmethod
-    def _path(run: Run, edge: Edge, inner: Edge, row: Row) -> tuple[tuple[Edge, Row | None], ...]:
+    def path_after(
+        run: Run, edge: Edge, inner: Edge, row: Row
+    ) -> tuple[tuple[Edge, Row | None], ...]:
+        """The path of the run that follows when a run takes a row."""
         bracket = () if edge.id == inner.id else ((edge, None),)
         return (*run.path, *bracket, (inner, row))
 
