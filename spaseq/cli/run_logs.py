@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -47,6 +48,7 @@ def run_logs(
         SpaseqError: as from `replayed`.
     """
     output, data = chosen[OutputOptions], Path(chosen[QuerySet].logs or "")
+    started = time.monotonic()
     if not plans and SINKS[output.form].one_query:
         raise UsageError(f"--format {output.form} holds the answers of one query; use jsonl")
     with ExitStack() as stack:
@@ -65,6 +67,7 @@ def run_logs(
         for logged in answers:
             sink.write(logged.query, logged.answer)
         progress.clear()
+        job.stats.seconds = time.monotonic() - started
         tell(summary(job.stats))
         sides.report(False)
 

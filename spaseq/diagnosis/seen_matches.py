@@ -14,8 +14,15 @@ from spaseq.diagnosis.relaxed import COPY, FirstSteps
 from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.lang import ast
 from spaseq.lang import sequence as seq
+from spaseq.lang.format_patterns import ExpressionText
 from spaseq.lang.format_triples import TermText
-from spaseq.lang.variables import conjuncts, expression_variables, prev_uses, walk
+from spaseq.lang.variables import (
+    conjuncts,
+    expression_variables,
+    group_function_uses,
+    prev_uses,
+    walk,
+)
 from spaseq.rdf.terms.term import split_literal
 from spaseq.rdf.terms.times import format_time
 from spaseq.records import record
@@ -136,12 +143,15 @@ def _miss(expr: ast.Expr, match: Answer, terms: TermText, options: Options) -> M
     env = MatchValues(match)
     values: list[tuple[str, str]] = []
     unbound: str | None = None
-    guarded = _guarded(expr)
+    guarded, aggregates = _guarded(expr), dict.fromkeys(group_function_uses(expr))
     previous = {prev.var.name for prev in prev_uses(expr)}
-    plain = expression_variables(expr) - (previous - _plainly(expr))
+    called = previous | {name for use in aggregates for name in expression_variables(use)}
+    plain = expression_variables(expr) - (called - _plainly(expr))
+    written = ExpressionText(terms, lambda pattern: "{ ... }")
     for name, read in [
         *((f"?{v}", env.value(v)) for v in sorted(plain)),
         *((f"PREV(?{v})", env.previous(v)) for v in sorted(previous)),
+        *((written.text(use), compile_term(use, options)(env)) for use in aggregates),
     ]:
         if read is not None:
             values.append((name, value_text(terms, read)))
@@ -154,8 +164,9 @@ def _miss(expr: ast.Expr, match: Answer, terms: TermText, options: Options) -> M
 
 
 def _plainly(expr: ast.Expr) -> set[str]:
-    """The variables that an expression reads outside PREV."""
+    """The variables that an expression reads outside PREV and aggregates."""
     inside = {id(prev.var) for prev in prev_uses(expr)}
+    inside |= {id(node) for use in group_function_uses(expr) for node in walk(use)}
     return {n.name for n in walk(expr) if isinstance(n, ast.Var) and id(n) not in inside}
 
 

@@ -18,7 +18,7 @@ from spaseq.errors import NOWHERE, Span
 from spaseq.lang import ast
 from spaseq.lang import sequence as seq
 from spaseq.lang.sequence import Chain, Link, occurrences
-from spaseq.lang.variables import walk
+from spaseq.lang.variables import group_function_uses, prev_uses, walk
 
 
 def join_cause(at: StepText) -> Cause:
@@ -191,6 +191,11 @@ def _filter_span(at: StepText, name: str, expr: ast.Expr) -> Span:
     return max(around, key=lambda s: s.start, default=span if span != NOWHERE else gpm.span)
 
 
+def _looks_at_repetitions(expr: ast.Expr) -> bool:
+    """Whether a condition compares a repetition with those before it."""
+    return bool(prev_uses(expr) or group_function_uses(expr))
+
+
 S = TypeVar("S", seq.Negation, seq.Repeat)
 
 
@@ -314,7 +319,13 @@ class StepCauses(StepText):
             items = parts_of(self.near.matches[0], self.steps)[1]
             example = self.event(items[0]) if items else None
             text += f", for example from {example}" if example else ""
-        text += f": lower the bound to {most}, or widen WITHIN or the gap bound"
+        tests = [c.expr for c in self.steps.conditions if c.expr and _looks_at_repetitions(c.expr)]
+        if tests:
+            shown = " and ".join(self.question.line(expr.span) for expr in tests)
+            text += f": each further one must pass {shown}; loosen that, lower the bound to {most}"
+        else:
+            text += f": lower the bound to {most}"
+        text += ", or widen WITHIN or the gap bound"
         return self.cause("repetition", text, count=most, example=example)
 
     def _negated(self, kind: str, negation: seq.Negation) -> Cause:

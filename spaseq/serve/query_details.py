@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +13,7 @@ from spaseq.render.explain import Explanation, explained
 from spaseq.render.picture.live import UNKNOWN, drawn_counts
 from spaseq.render.plan_json import automaton_json
 from spaseq.runtime.live.run_views import QueryView, QueryWaits, StreamView
-from spaseq.serve.query_files import checked_query
+from spaseq.serve.query_files import checked_query, missing_streams
 
 Json = dict[str, Any]
 
@@ -51,15 +52,21 @@ def waiting_json(waits: QueryWaits) -> Json:
     return {"windows": windows, "held": waits.held, "streams": list(waits.streams)}
 
 
-def detailed_json(query: QueryView, states: LiveStates | None, waits: QueryWaits | None) -> Json:
+def detailed_json(
+    query: QueryView, states: LiveStates | None, waits: QueryWaits | None, given: Collection[str]
+) -> Json:
     """A query with its text, plan and automaton, where its partial matches are, and what it waits
-    for, if known."""
+    for, if known. `given` are the streams that there are (IRIs).
+    """
     details = query_json(query)
     details["waiting"] = None if waits is None else waiting_json(waits)
     details["text"] = query.text
     details["muted"], details["withheld"] = query.muted, query.withheld
     diagnostics, plan, shown = _explained(query.name, query.text)
     details["diagnostics"], details["plan"], details["automaton"] = list(diagnostics), plan, None
+    if shown is not None and not {*query.streams} <= {*given}:
+        missing = missing_streams(checked_query(query.name, query.text), given)
+        details["diagnostics"] += [finding.to_json() for finding in missing]
     if shown is not None:
         live = UNKNOWN if states is None else drawn_counts(shown.picture, shown.plan, states)
         details["automaton"] = automaton_json(shown.picture, live)

@@ -6,12 +6,13 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from spaseq.api.queries import read_query
 from spaseq.compile import Checked, check_query
-from spaseq.errors import QueryError, RunError, SpaseqError
+from spaseq.errors import Diagnostic, QueryError, RunError, SpaseqError
+from spaseq.lang.spelling import suggested
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.runtime.live.standing_run import StandingRun, UnknownQuery
 from spaseq.serve.history import BY_FILE, Audit, Versions, What
@@ -21,6 +22,9 @@ SUFFIX = ".rq"
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _LOG = logging.getLogger("spaseq")
+
+_LIKELY = 0.8
+"""How similar an IRI is that is suggested, at least: those of a server mostly begin alike."""
 
 FileState = tuple[int, int, int]
 """(modification time in ns, size, inode) of a file."""
@@ -45,6 +49,23 @@ def checked_query(name: str, text: str) -> Checked:
     if checked.plan is None:
         raise QueryError(checked.errors)
     return checked
+
+
+def missing_streams(checked: Checked, given: Collection[str]) -> list[Diagnostic]:
+    """A warning for each stream of a query that is not among those that are given (IRIs)."""
+    streams = () if checked.query is None else checked.query.streams
+    return [
+        Diagnostic(
+            "warning",
+            "no-stream",
+            f"no stream and no query gives <{stream.iri.value}>: the query waits until one does",
+            stream.iri.span,
+            checked.source,
+            suggestion=suggested(stream.iri.value, given, _LIKELY),
+        )
+        for stream in streams
+        if stream.iri.value not in given
+    ]
 
 
 class QueryFiles:
@@ -72,6 +93,7 @@ class QueryFiles:
         self._lock = threading.Lock()
         self._known: dict[str, FileState] = {}
         self._latest: dict[str, FileState] = {}
+        self._unchanged = 0  # files of this look whose queries run as they say
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -183,10 +205,19 @@ class QueryFiles:
             before, self._latest = self._latest, self._found()
             if before == self._latest == self._known:  # nothing has changed
                 return
+            taken = list[Checked]()
             for file, state in self._latest.items():
                 if before.get(file) == state != self._known.get(file):
                     self._known[file] = state
-                    self._take(self._directory / file)
+                    checked = self._take(self._directory / file)
+                    taken += [] if checked is None else [checked]
+            if self._unchanged:
+                _LOG.info("%d queries are unchanged", self._unchanged)
+                self._unchanged = 0
+            given = self._run.given_streams() if taken else ()
+            for checked in taken:  # a query may come before the one whose stream it reads
+                for finding in missing_streams(checked, given):
+                    _LOG.warning("%s", finding.render())
             for file in list(self._known):
                 if file not in self._latest and file not in before:
                     del self._known[file]
@@ -203,15 +234,15 @@ class QueryFiles:
                     continue
         return dict(sorted(states.items()))
 
-    def _take(self, path: Path) -> None:
+    def _take(self, path: Path) -> Checked | None:
         """Let the query of a file run; one of that name goes on if the file has mistakes."""
         name = path.name.removesuffix(SUFFIX)
         if not is_name(name):
             _LOG.error("%s: a query's name has letters, digits, _ . and -, at most 100", path)
-            return
+            return None
         try:
             text = read_query(path)
-            checked_query(name, text)
+            checked = checked_query(name, text)
             before = self._text(name)
             change = self._run.put(name, text)
             if change != "unchanged":
@@ -219,7 +250,12 @@ class QueryFiles:
         except SpaseqError as error:
             _LOG.error("%s is not used: %s", path, error)
         else:
-            _LOG.info("query %s: %s", name, change)
+            if change == "unchanged":
+                self._unchanged += 1
+            else:
+                _LOG.info("query %s: %s", name, change)
+            return checked
+        return None
 
     def _remove_quietly(self, name: str) -> None:
         before = self._text(name)

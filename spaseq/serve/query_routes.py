@@ -10,7 +10,7 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
-from spaseq.compile import CompileOptions, check_query
+from spaseq.compile import Checked, CompileOptions, check_query
 from spaseq.connectors.base import time_of
 from spaseq.message_text import visible
 from spaseq.runtime.live.answer_records import json_with_id
@@ -42,7 +42,8 @@ async def show_query(request: Request) -> Response:
     view, run = await _view(request), state_of(request).run
     states = await to_thread.run_sync(run.live_states, view.name)
     waits = await to_thread.run_sync(state_of(request).run.waits, view.name)
-    details = await to_thread.run_sync(query_details.detailed_json, view, states, waits)
+    given = await to_thread.run_sync(run.given_streams)
+    details = await to_thread.run_sync(query_details.detailed_json, view, states, waits, given)
     return JSONResponse(details)
 
 
@@ -70,7 +71,7 @@ async def put_query(request: Request) -> Response:
         return await _tried(state, name, text, since, min(limit, _MOST_TRIED))
     who = who_asks(request)
     change, checked = await to_thread.run_sync(state.files.put, name, text, since, who)
-    warnings = [finding.to_json() for finding in checked.diagnostics]
+    warnings = await to_thread.run_sync(_warnings, state.run, checked)
     body = {"changed": change != "unchanged", "diagnostics": warnings}
     return JSONResponse(body, 201 if change == "added" else 200)
 
@@ -83,10 +84,16 @@ async def _tried(
         checked = await to_thread.run_sync(query_files.checked_query, name, text)
         given = name, text, since, limit, _TRY_S
         answers, more = await to_thread.run_sync(state.run.tried, *given)
-    joined = ", ".join(map(json_with_id, answers))
-    diagnostics = json.dumps([finding.to_json() for finding in checked.diagnostics])
+        warnings = await to_thread.run_sync(_warnings, state.run, checked)
+    joined, diagnostics = ", ".join(map(json_with_id, answers)), json.dumps(warnings)
     body = f'{{"diagnostics": {diagnostics}, "answers": [{joined}], "more": {json.dumps(more)}}}'
     return Response(body, media_type="application/json")
+
+
+def _warnings(run: StandingRun, checked: Checked) -> list[Any]:
+    """What is to be said about a query that runs."""
+    missing = query_files.missing_streams(checked, run.given_streams())
+    return [finding.to_json() for finding in (*checked.diagnostics, *missing)]
 
 
 async def change_query(request: Request) -> Response:

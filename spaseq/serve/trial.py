@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spaseq.api.queries import read_query
+from spaseq.compile import Checked
 from spaseq.connectors import is_sink, is_source, sink_at, source_at
 from spaseq.connectors.address import Address
 from spaseq.errors import InputError, QueryError, SpaseqError
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.query_tests.case_file import found_files, read_test_file
 from spaseq.query_tests.case_run import outcomes
 from spaseq.runtime.live.query_changes import Planner
 from spaseq.serve.assembly import parts_of
 from spaseq.serve.configuration import Configuration
-from spaseq.serve.query_files import SUFFIX, is_name
+from spaseq.serve.query_files import SUFFIX, checked_query, is_name, missing_streams
 
 _PORTS = {
     "kafka": 9092,
@@ -39,9 +41,14 @@ def try_out(configuration: Configuration, directory: Path) -> list[str]:
     parts = parts_of(configuration, directory)
     wrong: list[str] = []
     files = sorted(parts.queries.glob(f"*{SUFFIX}")) if parts.queries.is_dir() else []
-    maintained = set[str]()
+    plans, maintained = dict[Path, QueryPlan](), set[str]()
     for path in files:
-        wrong += _query_mistakes(parts.plan, path, maintained)
+        found = _planned(parts.plan, path, maintained)
+        if isinstance(found, list):
+            wrong += found
+        else:
+            plans[path] = found
+            maintained.update(() if found.maintained is None else (found.maintained,))
     tests = found_files([parts.queries]) if parts.queries.is_dir() else []
     ran = 0
     for path in tests:
@@ -61,22 +68,34 @@ def try_out(configuration: Configuration, directory: Path) -> list[str]:
         "sink": len(configuration.sinks),
         "test": ran,
     }
-    return [", ".join(_counted(count, what) for what, count in counts.items()) + ": all is well"]
+    given = {str(table["iri"]) for table in configuration.streams.values()}
+    given |= {plan.identity.register for plan in plans.values() if plan.identity.register}
+    warnings = [
+        finding.render()
+        for path, plan in plans.items()
+        if not given.issuperset(plan.outer_streams)
+        for finding in missing_streams(_checked(path), given)
+    ]
+    well = _counted(len(warnings), "warning") if warnings else "all is well"
+    checked = ", ".join(_counted(count, what) for what, count in counts.items())
+    return [*warnings, f"{checked}: {well}"]
 
 
-def _query_mistakes(plan: Planner, path: Path, maintained: set[str]) -> Iterator[str]:
-    """What is wrong with a query, which may read what those before it maintain."""
+def _checked(path: Path) -> Checked:
+    return checked_query(path.name.removesuffix(SUFFIX), read_query(path))
+
+
+def _planned(plan: Planner, path: Path, maintained: set[str]) -> QueryPlan | list[str]:
+    """The plan of a query, which may read what those before it maintain; else what is wrong."""
     name = path.name.removesuffix(SUFFIX)
     if not is_name(name):
-        yield f"{path}: a query's name has letters, digits, _ . and -, at most 100"
-        return
+        return [f"{path}: a query's name has letters, digits, _ . and -, at most 100"]
     try:
-        graph = plan(name, read_query(path), maintained).maintained
-        maintained.update(() if graph is None else (graph,))
+        return plan(name, read_query(path), maintained)
     except QueryError as error:
-        yield from (f"{path}: {d.render()}" for d in error.diagnostics)
+        return [f"{path}: {d.render()}" for d in error.diagnostics]
     except SpaseqError as error:
-        yield f"{path}: {error}"
+        return [f"{path}: {error}"]
 
 
 def _failed_tests(path: Path) -> tuple[int, list[str]]:

@@ -38,6 +38,23 @@ def server(tmp_path: Path) -> Iterator[Served]:
 # --- queries --------------------------------------------------------------------------------------
 
 
+def test_a_stream_that_nobody_gives_is_a_warning(server: Served) -> None:
+    """It may be a mistake; a later query may register it, too."""
+    http, reader = server.http, QUERY.replace("http://e/s>", "http://e/sums>")
+
+    def warnings(answer: httpx.Response) -> list[tuple[str, str | None]]:
+        return [(each["code"], each["suggestion"]) for each in answer.json()["diagnostics"]]
+
+    told = [("no-stream", "http://e/s")]
+    assert warnings(http.put("/queries/reader", content=reader)) == told
+    assert warnings(http.get("/queries/reader")) == told
+    maker = QUERY.replace(
+        "SELECT ?v", "REGISTER STREAM <http://e/sums> AS CONSTRUCT { ?x <p:> ?v }"
+    )
+    assert warnings(http.put("/queries/maker", content=maker)) == []
+    assert warnings(http.get("/queries/reader")) == []
+
+
 def test_a_query_comes_changes_and_goes(server: Served) -> None:
     http = server.http
     assert http.get("/queries").json() == []

@@ -256,6 +256,18 @@ def test_check_reports_what_is_wrong(
     assert not (configuration.parent / "state").exists()
 
 
+def test_check_names_streams_that_nobody_gives(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = next((configuration.parent / "queries").glob("*.rq"))
+    (iri,) = re.findall("FROM STREAM [A-Z]+ <([^>]+)>", query.read_text())
+    query.write_text(query.read_text().replace(f"<{iri}>", f"<{iri}z>"))
+    found = check(configuration, capsys)
+    assert found.status == 0
+    assert f"no stream and no query gives <{iri}z>" in found.out
+    assert f"did you mean: {iri}\n" in found.out and found.out.endswith(": 1 warning\n")
+
+
 def test_check_runs_the_tests_beside_the_queries(
     configuration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

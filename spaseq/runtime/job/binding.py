@@ -11,6 +11,7 @@ from spaseq.algebra.remote import remote_parts, unsayable_paths
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.service_address import AllowedHosts, ServiceAddress, is_url
+from spaseq.lang.spelling import suggested
 from spaseq.message_text import public_address
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.chaining import registered
@@ -19,6 +20,9 @@ V = TypeVar("V")
 
 _SHOWN = 60
 """The longest input that a message repeats, in characters."""
+
+_FEW = 5
+"""A message lists at most this many IRIs."""
 
 
 def split_assignment(text: str, names: Collection[str]) -> tuple[str, str] | None:
@@ -89,10 +93,21 @@ def bind_streams(plans: Sequence[QueryPlan], given: Mapping[str, V]) -> dict[str
         bound[names[name]] = value
     for name, iri in _streams(plans):
         if iri not in bound and iri not in made:
-            others = ", ".join(f"<{i}>" for i in sorted(made))
-            hint = f" (streams that queries of this run register: {others})" if made else ""
+            hint = _registered_hint(iri, made)
             raise UsageError(f"no input for stream {name} <{iri}>: give --stream {name}=PATH{hint}")
     return {iri: bound[iri] for _, iri in _streams(plans) if iri in bound}
+
+
+def _registered_hint(iri: str, made: Collection[str]) -> str:
+    """The streams that queries of the run register: the one nearest to an IRI, if they are many."""
+    if not made:
+        return ""
+    if len(made) > _FEW:
+        near = suggested(iri, made)
+        meant = f", such as <{near}>" if near else ""
+        return f" (queries of this run register {len(made)} streams{meant})"
+    others = ", ".join(f"<{each}>" for each in sorted(made))
+    return f" (streams that queries of this run register: {others})"
 
 
 def _streams(plans: Iterable[QueryPlan]) -> Iterator[tuple[str, str]]:

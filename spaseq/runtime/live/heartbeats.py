@@ -18,6 +18,7 @@ from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.arrivals.passing_time import PlaceTime, Watched, passed
 from spaseq.runtime.arrivals.stream_clock import StreamClock
+from spaseq.runtime.job.durations import duration_text
 from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.run_clock import RunClock
 from spaseq.runtime.live.stream_events import name_of
@@ -154,8 +155,8 @@ def check_heartbeat(stream: LiveStream, time: int, now: int, watermark: int | No
     ahead = stream.settings.max_ahead_ms
     if time - now > ahead:
         raise HeartbeatTooFar(
-            f"the heartbeat {format_time(time)} is more than {ahead} ms after the clock, which "
-            f"shows {format_time(now)} (max_ahead)"
+            f"the heartbeat {format_time(time)} is more than {duration_text(ahead)} after the "
+            f"clock, which shows {format_time(now)} (max_ahead)"
         )
     if watermark is not None and time < watermark:
         raise UsageError(

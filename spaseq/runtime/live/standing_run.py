@@ -318,6 +318,16 @@ class StandingRun:
             raise UnknownQuery(f"there is no query {name}")
         return plan
 
+    def given_streams(self) -> set[str]:
+        """The IRIs of the run's streams, and of those that its queries register."""
+        queries = self._loop.queries
+
+        def registered() -> set[str]:
+            plans = filter(None, map(queries.plan_of, queries.by_name))
+            return {plan.identity.register for plan in plans if plan.identity.register is not None}
+
+        return {stream.iri for stream in self._streams} | self._loop.requests.look(registered)
+
     def live_states(self, name: str) -> LiveStates | None:
         """Where the partial matches of a query are.
 

@@ -109,6 +109,13 @@ def test_a_stream_without_input_is_told_with_the_registered_ones() -> None:
     )
 
 
+def test_of_many_registered_streams_the_nearest_is_told() -> None:
+    makers = [query(f"maker{n}", "R", f"Made{n}") for n in range(20)]
+    with pytest.raises(UsageError) as error:
+        bind_streams([*makers, query("reader", "M")], {"R": 1})
+    assert "register 20 streams, such as <http://e/Made" in str(error.value)
+
+
 def test_a_name_that_one_query_has_for_a_registered_stream_is_free_in_another() -> None:
     reader = compile_query(
         "SELECT * WITHIN 1 SECONDS FROM STREAM R <http://e/A> "
