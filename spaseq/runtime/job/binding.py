@@ -21,7 +21,7 @@ V = TypeVar("V")
 _SHOWN = 60
 """The longest input that a message repeats, in characters."""
 
-_FEW = 5
+_LISTED = 5
 """A message lists at most this many IRIs."""
 
 
@@ -102,7 +102,7 @@ def _registered_hint(iri: str, made: Collection[str]) -> str:
     """The streams that queries of the run register: the one nearest to an IRI, if they are many."""
     if not made:
         return ""
-    if len(made) > _FEW:
+    if len(made) > _LISTED:
         near = suggested(iri, made)
         meant = f", such as <{near}>" if near else ""
         return f" (queries of this run register {len(made)} streams{meant})"
