@@ -33,6 +33,7 @@ from spaseq.automaton.run.partition_match import PartitionMatch
 from spaseq.automaton.run.runs import Row, Run
 from spaseq.automaton.run.waiting_limit import Member, WaitingLimit
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.stateful import Stateful
 
 Entry: TypeAlias = tuple[int, int, int, int, PartitionKey, Row | None]
 """(time, k, stream, GPM or BARE, partition, row): a solution, or an event without solutions."""
@@ -76,8 +77,10 @@ def entries_of_events(
     return entries
 
 
-class PartitionSequencer:
+class PartitionSequencer(Stateful):
     """The sequence of one query over all its partitions."""
+
+    STATE = ("_partitions", "_pending", "_pended", "_swept", "_now")
 
     suppressed = 0  # the engine applies the limit to the matches
 
@@ -139,20 +142,6 @@ class PartitionSequencer:
         assert match.close is not None
         self._pended += 1
         heapq.heappush(self._pending, (match.close, self._pended, key, match))
-
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        return self._partitions, self._pending, self._pended, self._swept, self._now
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        self._partitions, self._pending, self._pended, self._swept, *more = state
-        if more and isinstance(more[0], tuple):
-            self._now = more[0]
-        else:  # older snapshots have no instant
-            last = (p.last_time for p in self._partitions.values())
-            self._now = max(last, default=-(2**63)), 0
 
     @property
     def next_close(self) -> int | None:

@@ -15,6 +15,7 @@ from spaseq.automaton.run.live_states import LiveStates, Wanted
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import NO_LISTS, SequenceMatch, SolutionReader, match_of
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.stateful import Stateful
 
 
 def has_single_step(machine: Machine) -> bool:
@@ -36,7 +37,7 @@ def has_single_step(machine: Machine) -> bool:
     return asks_nothing and is_plain and machine.limit is None and machine.waiting is None
 
 
-class SingleStepSequencer:
+class SingleStepSequencer(Stateful):
     """The sequence of one query for which `has_single_step` is true. It has no state."""
 
     suppressed = 0
@@ -101,10 +102,3 @@ class SingleStepSequencer:
         """Where the partial matches are: there are none."""
         counts = self._machine.counts.taken_so_far(wanted)
         return LiveStates(self._machine.program, Counter(), counts)
-
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        return None
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned, or from what another sequencer did."""

@@ -15,6 +15,7 @@ from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.columns.term_tables import ABSENT, ExtendedTerms
 from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.triple_terms import is_triple_term
+from spaseq.stateful import Stateful
 
 _BITS = 32
 _LOW = 2**_BITS - 1
@@ -24,7 +25,7 @@ Recoded: TypeAlias = "Callable[[Int64s], Int64s]"
 """Gives the codes in another table."""
 
 
-class ChangingGraph:
+class ChangingGraph(Stateful):
     """The triples of a graph now, by predicate.
 
     A triple is a number, its subject's code before its object's. The codes are those of `terms`,
@@ -107,6 +108,10 @@ class ChangingGraph:
             pairs = zip(self._terms.take(relation.s), self._terms.take(relation.o), strict=True)
             all_triples += [(s, p, o) for s, o in pairs]
         return all_triples
+
+    def snapshot(self) -> list[Triple]:
+        """The state: all triples."""
+        return self.triples()
 
     def restore(self, triples: Sequence[Triple]) -> None:
         """Take these triples instead of all that there are."""

@@ -28,6 +28,7 @@ from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, may_fail, resto
 from spaseq.runtime.running_units import RunningUnits
 from spaseq.stages.maintained_graphs import MaintainedGraphs, MaintainedState
 from spaseq.stages.unit_stages import Rows, StageFactory
+from spaseq.stateful import go_on, state_of
 
 Found: TypeAlias = "list[tuple[PushedUnit, Rows]]"
 """Solutions with the queries that they belong to."""
@@ -232,7 +233,7 @@ class PushedQueries:
         self.running = RunningUnits(dict.fromkeys(self._unit_of[query] for query in running))
         for query in running:
             if query.plan.maintained is not None and query.stream is not None:
-                query.stream.readers.insert(0, self.graphs.of(query.plan.maintained))
+                query.stream.readers.insert(0, self.graphs[query.plan.maintained])
 
     def _query(self, plan: QueryPlan) -> PushedQuery:
         self._how.check(plan)
@@ -425,7 +426,7 @@ class PushedQueries:
         """The state; all answers so far were certain."""
         units = [([_title(q) for q in unit.queries], unit.snapshot()) for unit in self.running]
         failures = {_title(q): q.failure for q in self.queries if q.failure is not None}
-        return units, failures, self.graphs.snapshot()
+        return units, failures, state_of(self.graphs)
 
     def restore(self, state: PushedState) -> None:
         """Go on from a snapshot of the same queries.
@@ -448,7 +449,7 @@ class PushedQueries:
         self._unit_of.update(unit_of)
         for query in self.queries:
             query.failure = failures.get(_title(query))
-        self.graphs.restore(graphs)
+        go_on(self.graphs, graphs)
         self._connect(self.queries)
 
 

@@ -290,12 +290,12 @@ def _family_unit(
     head: Sequence[Any], queries: Sequence[PushedQuery], how: StageFactory
 ) -> PushedUnit | None:
     """The family that has written a snapshot; None if the queries are others."""
-    places, row_count, members, *begins = head
+    places, row_count, members, begins_with_member = head
     paired = [*zip(members, queries, strict=True)]
     if any(query.plan.signature.canonical != text for (_, _, text), query in paired):
         return None
     rows = [(number, row, query.plan) for (number, row, _), query in paired]
-    family = family_again(places, row_count, rows, any(begins))  # older snapshots do not say
+    family = family_again(places, row_count, rows, begins_with_member)
     if family is None:
         return None
     return PushedUnit({number: query for (number, _, _), query in paired}, how, family)

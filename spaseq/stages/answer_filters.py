@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch
@@ -20,12 +20,10 @@ from spaseq.plan.evaluators import selects, skips_nothing
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sharing import keeps_all
 from spaseq.stages.answers import Projection, order_of
+from spaseq.stateful import Stateful
 
 MatchedAnswer: TypeAlias = tuple[SequenceMatch, Answer]
 """An answer with its match."""
-
-LeftOutCounts: TypeAlias = int | tuple[int, int]
-"""The answers beyond the limit so far; with MUTE, also the muted ones."""
 
 
 class Answering(Protocol):
@@ -53,20 +51,16 @@ class Answering(Protocol):
     def too_many(self) -> Callable[[int], RunError]:
         """Makes the error of too many answers, given the events of the last one."""
 
-    def snapshot(self) -> tuple[Any, LeftOutCounts]:
-        """The filters of AFTER MATCH and how many answers were left out, for `restore`."""
 
-    def restore(self, skips: Any, left_out: LeftOutCounts) -> None:
-        """Go on from a snapshot."""
-
-
-class AnswerFilters:
+class AnswerFilters(Stateful):
     """From the matches of one step of the watermark to the answers of a query.
 
     `limit` bounds the answers of one end instant and partition; None if the evaluator applies the
     limit. `suppressed` counts the answers beyond it. `skips` has a filter for
     each partition in which AFTER MATCH has seen an answer.
     """
+
+    STATE = ("skips", "suppressed", "_muted")
 
     def __init__(self, plan: QueryPlan, limit: int | None) -> None:
         self._plan, self._limit = plan, limit
@@ -127,16 +121,6 @@ class AnswerFilters:
     def muted(self) -> Mapping[str, int]:
         """By the query's title: the number of answers that MUTE has left out so far."""
         return {self._plan.identity.title: self._muted} if self._muted else {}
-
-    def snapshot(self) -> tuple[dict[PartitionKey, AfterMatchFilter], LeftOutCounts]:
-        """The filters of AFTER MATCH and how many answers were left out."""
-        is_muting = self._plan.answers.after_match.mute_ms
-        return self.skips, (self.suppressed, self._muted) if is_muting else self.suppressed
-
-    def restore(self, skips: dict[PartitionKey, AfterMatchFilter], left_out: LeftOutCounts) -> None:
-        """Go on from a snapshot."""
-        self.skips = skips
-        self.suppressed, self._muted = left_out if isinstance(left_out, tuple) else (left_out, 0)
 
     def graphs(self, answers: Iterable[Answer]) -> list[Answer]:
         """The answers, with their graph events if the query is CONSTRUCT."""

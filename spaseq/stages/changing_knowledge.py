@@ -36,6 +36,7 @@ from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
 from spaseq.stages.graph_joins import GraphJoins, PlacedRows
 from spaseq.stages.timed_graphs import CodedRows, PlacedChanges, TimedGraph
+from spaseq.stateful import Stateful
 
 GraphsState: TypeAlias = "tuple[int, dict[str, list[Triple]]]"
 """The time (ms) of the last changes from outside, and the triples of each graph."""
@@ -93,7 +94,7 @@ def _order(rows: SolutionBatch, second: Int64s) -> Indices | slice:
     return slice(None) if is_in_order else np.lexsort(keys[::-1])
 
 
-class ChangingKnowledge:
+class ChangingKnowledge(Stateful):
     """The graphs that a query reads, as they are at the time of its last row.
 
     Args:
@@ -102,6 +103,8 @@ class ChangingKnowledge:
         on_bad: as for `PatternStage`.
         limits: as for `PatternStage`.
     """
+
+    STATE = ("_done", "_graphs")
 
     def __init__(
         self, plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad, limits: Limits
@@ -316,14 +319,3 @@ class ChangingKnowledge:
     def _events(self, stream: int, rows: SolutionBatch) -> EventBatch:
         """The events that were handed on as rows of a stream."""
         return events_of(rows, self._streams[stream])
-
-    def snapshot(self) -> GraphsState:
-        """The graphs now, for `restore`."""
-        return self._done, {iri: graph.triples() for iri, graph in self._graphs.items()}
-
-    def restore(self, state: GraphsState) -> None:
-        """Go on from a snapshot."""
-        self._done, graphs = state
-        for iri, triples in graphs.items():
-            self._graphs[iri].restore(triples)
-        self._stage = None

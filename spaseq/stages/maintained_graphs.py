@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -44,6 +44,7 @@ from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
 from spaseq.stages.query_units import EventReader
 from spaseq.stages.timed_graphs import CodedRows, PlacedChanges, TimedGraph
+from spaseq.stateful import Parts, Stateful
 
 MaintainedState: TypeAlias = "tuple[int, int | None, list[Triple] | None, list[Any]]"
 """How many changes there were, the time (ms) of the last, the triples; then the changes since."""
@@ -124,7 +125,7 @@ class GraphPast:
         return None
 
 
-class MaintainedGraph:
+class MaintainedGraph(Stateful):
     """Takes the changes of a graph, from all queries that maintain it.
 
     Args:
@@ -234,7 +235,7 @@ class MaintainedGraph:
         )
 
 
-class MaintainedGraphs(dict[str, MaintainedGraph]):
+class MaintainedGraphs(Parts[str, MaintainedGraph]):
     """The graphs that the queries of a run maintain, by IRI.
 
     Args:
@@ -243,15 +244,14 @@ class MaintainedGraphs(dict[str, MaintainedGraph]):
     """
 
     def __init__(self, first: KnowledgeVersions, knowledge: KnowledgeBase) -> None:
+        super().__init__(self._new)
         self._first, self._knowledge = first, knowledge
 
-    def of(self, iri: str) -> MaintainedGraph:
-        """A graph, which is new if no query has changed it."""
-        if iri not in self:
-            known = self._knowledge
-            versions = ((time, known.graphs[own]) for time, own in sorted(versions_of(known, iri)))
-            self[iri] = MaintainedGraph(iri, *self._first.last(iri), versions)
-        return self[iri]
+    def _new(self, iri: str) -> MaintainedGraph:
+        """A graph that no query has changed."""
+        known = self._knowledge
+        versions = ((time, known.graphs[own]) for time, own in sorted(versions_of(known, iri)))
+        return MaintainedGraph(iri, *self._first.last(iri), versions)
 
     def adopt(self, others: MaintainedGraphs) -> list[str]:
         """Take over other graphs that are not among these; their IRIs."""
@@ -275,15 +275,6 @@ class MaintainedGraphs(dict[str, MaintainedGraph]):
         """See `MaintainedGraph.settle`."""
         for graph in self.values():
             graph.settle(until)
-
-    def snapshot(self) -> dict[str, MaintainedState]:
-        """The states, for `restore`."""
-        return {iri: graph.snapshot() for iri, graph in self.items()}
-
-    def restore(self, states: Mapping[str, MaintainedState]) -> None:
-        """Go on from a snapshot."""
-        for iri, state in states.items():
-            self.of(iri).restore(state)
 
 
 def _read(plan: QueryPlan) -> tuple[str, ...]:

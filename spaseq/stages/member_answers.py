@@ -4,32 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 
 from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch, SharedAnswers, SharedPart
 from spaseq.algebra.answers import Answer
-from spaseq.automaton.run.after_match import AfterMatchFilter
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.errors import RunError
 from spaseq.lang.shapes import QUERY, is_made
 from spaseq.plan.families import Family, row_of
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.stages.answer_filters import AnswerFilters, LeftOutCounts
+from spaseq.stages.answer_filters import AnswerFilters
 from spaseq.stages.answers import Projection
-
-_MemberSkips: TypeAlias = dict[int, tuple[dict[PartitionKey, AfterMatchFilter], LeftOutCounts]]
-"""By a member's number: its filters of AFTER MATCH, and how many answers were left out."""
+from spaseq.stateful import Parts, Stateful
 
 
-class MemberAnswers:
+class MemberAnswers(Stateful):
     """In the place of a query's `AnswerFilters`: one for each member that has had a match."""
+
+    STATE = ("_filters", "_suppressed")
 
     def __init__(self, family: Family, plans: Mapping[int, QueryPlan]) -> None:
         self.family, self._plans, self.name = family, plans, family.plan.identity.name
-        self._filters: dict[int, AnswerFilters] = {}
+        self._filters = Parts(self._made)
         self._suppressed = 0  # by members that have gone
         self._gone: set[int] = set()  # members that still have a row
         self._found: dict[int, list[Sequence[Answer]]] = {}
@@ -47,7 +46,7 @@ class MemberAnswers:
         for term, member_matches in of_row.items():
             for number in self.owners(term):
                 self.name = self._plans[number].identity.name
-                answers = self._of(number).answers(member_matches)
+                answers = self._filters[number].answers(member_matches)
                 if answers:
                     self._found.setdefault(number, []).append(answers)
         self.name = self.family.plan.identity.name
@@ -76,7 +75,7 @@ class MemberAnswers:
         """The answers themselves, or their graph events, which have IRIs of the member's name."""
         if self.family.first.answers.template is None:
             return answers
-        filters = self._of(number)
+        filters = self._filters[number]
         if isinstance(answers, AnswerBatch):
             return filters.of_columns(answers)
         return filters.graphs(answers)
@@ -122,27 +121,15 @@ class MemberAnswers:
         """By the title of a member: the number of answers that MUTE has left out so far."""
         return {title: n for f in self._filters.values() for title, n in f.muted.items()}
 
-    def snapshot(self) -> tuple[_MemberSkips, LeftOutCounts]:
-        """What the filters of each member keep, and the count of members that have gone."""
-        return {n: f.snapshot() for n, f in self._filters.items()}, self._suppressed
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Go on from a state, whose members may have gone since."""
+        filters, suppressed = state
+        here = {number for owners in self.family.owners for number in owners}
+        gone = [filters.pop(number) for number in filters.keys() - here]
+        super().restore((filters, suppressed + sum(counted for _, counted, _ in gone)))
 
-    def restore(self, skips: _MemberSkips, left_out: LeftOutCounts) -> None:
-        """Go on from a snapshot."""
-        assert isinstance(left_out, int)
-        self._suppressed = left_out
-        rows = {n: row for row, owners in enumerate(self.family.owners) for n in owners}
-        for number, state in skips.items():
-            if number in rows:
-                self._of(number).restore(*state)
-            else:  # it has gone since
-                self._suppressed += state[1][0] if isinstance(state[1], tuple) else state[1]
-
-    def _of(self, number: int) -> AnswerFilters:
-        filters = self._filters.get(number)
-        if filters is None:
-            plan = self._answer_plan(self._plans[number])
-            filters = self._filters[number] = AnswerFilters(plan, self._limit)
-        return filters
+    def _made(self, number: int) -> AnswerFilters:
+        return AnswerFilters(self._answer_plan(self._plans[number]), self._limit)
 
     def _answer_plan(self, plan: QueryPlan) -> QueryPlan:
         """What the answers of a member ask its plan for, with the evaluator of the family."""

@@ -41,6 +41,7 @@ from spaseq.stages.window_closes import (
     EventsAtInstant,
     TimedSchedule,
 )
+from spaseq.stateful import Stateful
 
 _MATCH_BYTES, _EVENT_BYTES = 1024, 64
 
@@ -72,7 +73,7 @@ class _LevelRun:
             yield PartialAnswer(answer, answer.trace[-1].gpm, waiting, (close, 0))
 
 
-class PartialStage:
+class PartialStage(Stateful):
     """Gives the partial matches of a query whose plan has levels.
 
     `SequenceStage` gives it the rows that its own sequencer gets. `take` returns the partial

@@ -6,10 +6,13 @@ import numpy as np
 
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.stateful import Stateful
 
 
-class ReorderBuffer:
+class ReorderBuffer(Stateful):
     """Takes rows in any order of time, and gives those up to a time."""
+
+    STATE = (("_batches", "_compact"),)
 
     def __init__(self, columns: SolutionColumns) -> None:
         self._columns = columns
@@ -52,3 +55,7 @@ class ReorderBuffer:
                 later.append(batch.take(np.flatnonzero(~mask)))
         self._batches = later
         return SolutionBatch.concat(due, self._columns)
+
+    @property
+    def _compact(self) -> list[SolutionBatch]:
+        return [batch.compact() for batch in self._batches]

@@ -42,6 +42,7 @@ from spaseq.stages.columnar_answers import ColumnarAnswers, can_be_columns
 from spaseq.stages.hopeless_rows import LeftOutRows
 from spaseq.stages.machine_of_plan import machine_of, waiting_limit
 from spaseq.stages.reorder_buffer import ReorderBuffer
+from spaseq.stateful import Stateful
 from spaseq.storage.safe_pickles import BROKEN
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ _NEVER = -(2**63)
 _BEYOND_EVENTS = "an expression over several events, or over an answer"
 
 
-class SequenceStage:
+class SequenceStage(Stateful):
     """Buffers solutions, orders them, and turns them into answers.
 
     Rows may be pushed in any order; `advance` processes the rows at or before the watermark. The
@@ -71,6 +72,8 @@ class SequenceStage:
     gave no answer for. `filters` makes what takes the place of the query's `AnswerFilters`, given
     the limit that it must apply. `left_out` are rows that the evaluator need not see.
     """
+
+    STATE = ("_sequencer", "_buffer", "_filters", "_partial", "_changing", "_windows", "_excesses")
 
     def __init__(
         self,
@@ -423,18 +426,9 @@ class SequenceStage:
         if self._events:
             self._buffer.push(self._columns_of(self._events))
             self._events.clear()
-        buffer = [each.compact() for each in (*rows, *self._buffer.batches())]
-        state = [self._sequencer.snapshot(), buffer, *self._filters.snapshot()]
-        if self._partial is not None:
-            state.append(self._partial.snapshot())
-        if self._changing is not None:
-            state.append(self._changing.snapshot())
-        if self._windows is not None:
-            state.append(self._windows.snapshot())
-        if self.exceeded:
-            state.append([(m, *each.instant, each.count) for m, each in self.exceeded.items()])
+        state = [each.compact() for each in rows], *super().snapshot()
         head = state_pickles.STATE_VERSION, self._plan.signature.fingerprint
-        return state_pickles.dumps(head, tuple(state), self._machine)
+        return state_pickles.dumps(head, state, self._machine)
 
     def take_buffer(self) -> list[SolutionBatch]:
         """The rows in the reorder buffer, which leave."""
@@ -449,30 +443,28 @@ class SequenceStage:
             RunError: it is damaged, or names other classes than state has.
         """
         try:
-            self._restore(snapshot)
+            pickled = state_pickles.StatePickle(snapshot)
+            pickled.check_head(self._plan)
+            rows, *state = pickled.state(self._machine)
+            super().restore(state)
+            for each in (*rows, *self._buffer.take_all()):
+                self._buffer.push(each)
         except BROKEN as error:
             raise state_pickles.damaged(self._plan, error) from error
 
-    def _restore(self, snapshot: bytes) -> None:
-        pickled = state_pickles.StatePickle(snapshot)
-        pickled.check_head(self._plan)
-        sequence, buffer, skips, left_out, *more = pickled.state(self._machine)
-        self._sequencer.restore(sequence)
-        if self._partial is not None:
-            self._partial.restore(more.pop(0))
-        if self._changing is not None:
-            self._changing.restore(more.pop(0))
-        if self._windows is not None:
-            self._windows.restore(more.pop(0))
+    def _after_restore(self) -> None:
+        self.left_out.restored()
+
+    @property
+    def _excesses(self) -> list[tuple[Member, int, int, int]]:
+        return [(m, *each.instant, each.count) for m, each in self.exceeded.items()]
+
+    @_excesses.setter
+    def _excesses(self, excesses: list[tuple[Member, int, int, int]]) -> None:
         if self._limit is not None:
             self._limit.room = -1  # unknown: partial matches are counted next
-            for member, time, k, count in chain.from_iterable(more):
+            for member, time, k, count in excesses:
                 self._limit.exceeded[member] = Excess((time, k), count)
-        self._buffer.take_all()
-        for rows in buffer:
-            self._buffer.push(rows)
-        self.left_out.restored()
-        self._filters.restore(skips, left_out)
 
 
 # Few queries need what these functions import.

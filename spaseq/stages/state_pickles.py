@@ -13,17 +13,15 @@ from spaseq.automaton.run.machine import Machine
 from spaseq.errors import OtherStateError, RunError
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.storage.checksums import sealed, unsealed
-from spaseq.storage.safe_pickles import ForeignName, SafePickler, SafeUnpickler, whole
+from spaseq.storage.safe_pickles import SafePickler, SafeUnpickler, whole
 
-STATE_VERSION = 6
-"""Version of the state that a stage writes."""
-
-OLDEST_STATE = 4
-"""The oldest version that a stage reads."""
+STATE_VERSION = 7
+"""Version of the state that a stage writes, and the only one that it reads."""
 
 STATE_CLASSES = frozenset(
     {
         ("spaseq.automaton.batch.row_store", "Chunk"),
+        ("spaseq.automaton.batch.waiting_matches", "ClosingMatches"),
         ("spaseq.automaton.program.nfa", "GreedyExit"),
         ("spaseq.automaton.program.window", "Counted"),
         ("spaseq.automaton.program.window", "Sliding"),
@@ -49,6 +47,7 @@ STATE_CLASSES = frozenset(
         ("spaseq.rdf.columns.solution_batch", "SolutionBatch"),
         ("spaseq.rdf.columns.term_columns", "NumberColumn"),
         ("spaseq.rdf.columns.term_columns", "TermColumn"),
+        ("spaseq.windows.window_runs", "ContentEvent"),
     }
 )
 """(module, name) of all classes that the state of a stage has instances of."""
@@ -56,10 +55,8 @@ STATE_CLASSES = frozenset(
 _MACHINE = -1
 """The number of the machine itself."""
 
-_OLDER = "3 or older"
 
-
-Head: TypeAlias = tuple[int | str, str]
+Head: TypeAlias = tuple[int, str]
 """The version of the state's format, and the fingerprint of the plan."""
 
 
@@ -75,7 +72,7 @@ class StatePickle:
     """A pickle written by `dumps`.
 
     Raises:
-        Damaged: the checksum is wrong. Earlier versions wrote none.
+        Damaged: the checksum is wrong.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -83,34 +80,27 @@ class StatePickle:
         self._data = io.BytesIO(data if body is None else body)
 
     def head(self) -> Head:
-        """The head. Formats before 4 have none, and name modules that have moved since.
+        """The head.
 
         Raises:
             any of `safe_pickles.BROKEN`: it is no snapshot.
         """
-        try:
-            match _StateUnpickler(self._data, None).load():
-                case (int() as version, str() as fingerprint):
-                    return version, fingerprint
-        except ForeignName as error:
-            if not error.module.startswith("spaseq.automaton.evaluators."):
-                raise
-        except IndexError:  # a number of a machine
-            pass
-        return _OLDER, ""
+        version, fingerprint = _StateUnpickler(self._data, None).load()
+        return version, fingerprint
 
     def check_head(self, plan: QueryPlan) -> None:
-        """Read the head, which must name this plan, and a format that can be read.
+        """Read the head, which must name this plan and this format.
 
         Raises:
             OtherStateError: it does not.
             any of `safe_pickles.BROKEN`: it is no snapshot.
         """
         version, fingerprint = self.head()
-        if not isinstance(version, int) or not OLDEST_STATE <= version <= STATE_VERSION:
+        if version != STATE_VERSION:
             raise OtherStateError(
-                f"snapshot format {version} cannot be read; "
-                f"this version reads {OLDEST_STATE} to {STATE_VERSION}"
+                f"the state is of format {version}, and this version of spaseq reads "
+                f"{STATE_VERSION}: let the older version read its input to the end, or begin again "
+                "without the state"
             )
         if fingerprint != plan.signature.fingerprint:
             raise OtherStateError(

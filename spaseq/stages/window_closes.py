@@ -13,6 +13,7 @@ from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.window import Counted, Sliding, Tumbling
 from spaseq.automaton.run.matches import PartitionKey
 from spaseq.records import record
+from spaseq.stateful import Parts, Stateful
 
 Item = TypeVar("Item")
 
@@ -61,12 +62,14 @@ class EventsAtInstant:
 
 
 @dataclass(slots=True)
-class _PartitionCount:
+class _PartitionCount(Stateful):
     """The events of a partition: how many came before an instant, and up to it.
 
     After `trim` these are the instants at which matches of later events may have begun. `due` is
     the last event that closes a window for which an item waits.
     """
+
+    STATE = ("instants", "before", "up_to", "total", "due")
 
     instants: list[Instant] = field(default_factory=list)
     before: list[int] = field(default_factory=list)
@@ -97,23 +100,28 @@ class _PartitionCount:
         """Whether its events may be counted anew."""
         return not self.instants and self.due <= self.total
 
+    def _after_restore(self) -> None:
+        self.begins = [True] * len(self.instants)  # a state is of a count that has been trimmed
 
-class EventCounts:
+
+class EventCounts(Stateful):
     """The events of each partition under WITHIN n EVENTS.
 
     `changed` are the partitions that have had events since the last `trim`.
     """
 
+    STATE = ("counts",)
+
     def __init__(self, window: Counted) -> None:
         self.window = window
-        self.counts: dict[PartitionKey, _PartitionCount] = {}
+        self.counts = Parts[PartitionKey, _PartitionCount](lambda key: _PartitionCount())
         self.changed: set[PartitionKey] = set()
 
     def see(self, several: Iterable[EventsAtInstant]) -> None:
         """Count events, in the order of instants."""
         for events in several:
             self.changed.add(events.key)
-            self.counts.setdefault(events.key, _PartitionCount()).add(events)
+            self.counts[events.key].add(events)
 
     def due(self, key: PartitionKey, first: Instant) -> int:
         """The number of the last event of the window that begins at an instant.
@@ -140,18 +148,6 @@ class EventCounts:
             if count.is_idle:
                 del self.counts[key]
         self.changed.clear()
-
-    def snapshot(self) -> object:
-        """The state for a snapshot, taken after `trim`."""
-        return [(k, c.instants, c.before, c.up_to, c.total) for k, c in self.counts.items()]
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, list)
-        self.counts = {}
-        for key, instants, before, up_to, total in state:
-            begins = [True] * len(instants)
-            self.counts[key] = _PartitionCount(instants, before, up_to, total, begins)
 
 
 class CountedSchedule(Generic[Item]):
@@ -203,13 +199,10 @@ class CountedSchedule(Generic[Item]):
         return waiting, [(at, made, number(item)) for at, made, item in self._heap], self._made
 
     def restore(self, state: object, item: Callable[[int], Item]) -> None:
-        """Continue from what `snapshot` returned, after the counts have."""
+        """Continue from what `snapshot` returned."""
         assert isinstance(state, tuple)
         waiting, heap, self._made = state
         self._waiting = {
             key: [(due, made, item(n)) for due, made, n in dues] for key, dues in waiting
         }
-        for key, dues in waiting:
-            count = self._counts.counts[key]
-            count.due = max(count.due, *(due for due, _, _ in dues))
         self._heap = [(at, made, item(n)) for at, made, n in heap]

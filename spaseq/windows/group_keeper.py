@@ -21,6 +21,7 @@ from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups, QueryPlan
 from spaseq.plan.window_groups import reads_around
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.stateful import Stateful
 from spaseq.windows.group_aggregates import ChangedGroups, Exceeding, aggregates, codes_of, tests_of
 from spaseq.windows.group_rows import GroupRows, form_of
 from spaseq.windows.group_tables import GroupTable, TrackedOperands
@@ -30,12 +31,14 @@ from spaseq.windows.lasting_solutions import ChangedSolutions, GroupSolutions, a
 from spaseq.windows.window_closes import Closes, closes_of
 
 
-class GroupKeeper:
+class GroupKeeper(Stateful):
     """The kept groups of a GPM on a window, of which `changes` are wanted: NEW, GONE, None for all.
 
     `exceed` is called with the time (ms) of each window event whose solutions exceed a limit, and
     with the reason.
     """
+
+    STATE = ("_rows", "_closes", "_table", "_held", "_given", "_begun")
 
     def __init__(
         self,
@@ -190,36 +193,20 @@ class GroupKeeper:
             self._held.renumber(places)
             self._given.forget(rows.first, places)
 
-    def snapshot(self) -> list[Any]:
-        """The state, for `restore` on a keeper of the same plan."""
-        held = self._held.snapshot()
-        places = [*self._moved[:2].tolist(), self._begun]
+    def snapshot(self) -> tuple[Any, ...]:
+        """The state: what is kept, the places of rows, and the groups that have been seen."""
         seen = self._table.held[: len(self._table)].copy()
-        rows, closes = self._rows.snapshot(), self._closes.snapshot()
-        return [
-            rows,
-            closes,
-            [*map(list, self._table.keys)],
-            held,
-            seen,
-            places,
-            self._given.snapshot(),
-        ]
+        return super().snapshot(), self._moved[:2].tolist(), seen
 
-    def restore(self, state: list[Any]) -> None:
+    def restore(self, state: tuple[Any, ...]) -> None:
         """Go on from a state: the rows in the window enter their groups again."""
-        rows, closes, keys, held, seen, places, given = state
-        self._given.restore(given)
-        self._rows.restore(rows)
-        self._closes.restore(closes)
-        self._table.restore([tuple(key) for key in keys])
-        entered, left, self._begun = places
+        kept, (entered, left), seen = state
+        super().restore(kept)
         self._moved[:2] = left
         none = np.empty(0, np.int64)
         again = Closes(none, none.astype(np.int32), none, np.array([entered]), np.array([left]))
         self._changed(again)
         self._table.held[: len(seen)] = seen
-        self._held.restore(held)
         self.look_again()
 
 

@@ -6,7 +6,6 @@ DISTINCT goes by rows: each has the row before with the same group and term.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -19,6 +18,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import DECIMAL_TYPE, NumberColumn, TermColumn
 from spaseq.rdf.terms import number_kinds
 from spaseq.rdf.terms.term import XSD
+from spaseq.stateful import Stateful
 from spaseq.windows.exact_numbers import double_strings, fits_whole, of_doubles
 from spaseq.windows.group_tables import GroupTable, TrackedOperands
 from spaseq.windows.kept_rows import EVENT_COLUMNS, LINKS, EventOrder, Form, KeptRows
@@ -44,8 +44,10 @@ _CANONICAL = (
 _DECIMAL_KINDS = (number_kinds.EXACT, number_kinds.SHORT)
 
 
-class TwinRows:
+class TwinRows(Stateful):
     """The last row of each pair of a group and a term, of rows that are in windows or will be."""
+
+    STATE = ("_pairs", "_rows", "_terms")
 
     def __init__(self) -> None:
         self._terms = GroupTable(("term",))
@@ -102,15 +104,6 @@ class TwinRows:
         numbers: Int64s = self._pairs & ((1 << _BITS) - 1)
         return numbers
 
-    def snapshot(self) -> list[Any]:
-        """The state, for `restore`."""
-        return [self._pairs, self._rows, [*map(list, self._terms.keys)]]
-
-    def restore(self, state: list[Any]) -> None:
-        """Go on from a state."""
-        self._pairs, self._rows, terms = state
-        self._terms.restore([tuple(key) for key in terms])
-
 
 def form_of(tracked: TrackedOperands) -> Form:
     """The columns of rows of groups."""
@@ -131,8 +124,10 @@ def form_of(tracked: TrackedOperands) -> Form:
     }
 
 
-class GroupRows:
+class GroupRows(Stateful):
     """Makes rows of groups, in the `order` of events."""
+
+    STATE = ("order", "_twins")
 
     def __init__(
         self,
@@ -203,16 +198,6 @@ class GroupRows:
         """Let go of what is known of rows before a number; `places` are new numbers of groups."""
         for twin_rows in self._twins.values():
             twin_rows.forget(first, places)
-
-    def snapshot(self) -> list[Any]:
-        """The state, for `restore`."""
-        return [self.order.events, [twin_rows.snapshot() for twin_rows in self._twins.values()]]
-
-    def restore(self, state: list[Any]) -> None:
-        """Go on from a state."""
-        self.order.events, twins = state
-        for twin_rows, each in zip(self._twins.values(), twins, strict=True):
-            twin_rows.restore(each)
 
 
 def _values(rows: SolutionBatch, operand: Operand, is_ordered: bool) -> dict[str, Array]:

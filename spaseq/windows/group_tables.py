@@ -25,6 +25,7 @@ from spaseq.rdf.columns.term_columns import (
     text_array,
 )
 from spaseq.records import record
+from spaseq.stateful import Stateful
 from spaseq.windows.kernels.group_runs import WIDTH
 
 _SIGNS = {"MIN": 1, "MAX": -1}
@@ -69,7 +70,7 @@ def _sums_terms(aggregate: ast.Aggregate) -> bool:
     return aggregate.function in ("COUNT", "SUM", "AVG") and aggregate.distinct
 
 
-class GroupTable:
+class GroupTable(Stateful):
     """Groups by number: g of them, in arrays with room for more (`kernels.group_runs.advanced`).
 
     Attributes:
@@ -79,6 +80,8 @@ class GroupTable:
         ends: int64 [room, 2 * queues].
         held: int8 [room].
     """
+
+    STATE = ("keys",)
 
     def __init__(self, variables: Sequence[str], sums: int = 0, queues: int = 0) -> None:
         self._variables = variables
@@ -189,9 +192,9 @@ class GroupTable:
         self._room = len(kept)
         return places
 
-    def restore(self, keys: Sequence[Key]) -> None:
-        """Take the keys of a snapshot, in the order of the groups."""
-        self._add(keys if self._variables else [])
+    def _after_restore(self) -> None:
+        keys, self.keys = self.keys, []
+        self._add(keys)
 
 
 def _longer(array: Array, more: int, axis: int) -> Array:

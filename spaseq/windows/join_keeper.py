@@ -7,9 +7,8 @@ when they enter, and what they make is there until the first of the rows leaves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from spaseq.plan.query_plan import JoinedPart, KeptJoin, QueryPlan
 from spaseq.plan.window_groups import SOLVED
 from spaseq.plan.window_joins import column_of
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.stateful import Stateful
 from spaseq.windows.group_tables import GroupTable
 from spaseq.windows.kept_rows import EVENT_COLUMNS, LINKS, EventOrder, Form, KeptRows
 from spaseq.windows.kernels.joined_rows import joined
@@ -55,8 +55,10 @@ def form_of(kept: KeptJoin) -> Form:
     }
 
 
-class JoinRows:
+class JoinRows(Stateful):
     """Makes rows of a join, in the `order` of events; `tables` number the values of each edge."""
+
+    STATE = ("order", "tables")
 
     def __init__(self, plan: QueryPlan, kept: KeptJoin, window: int) -> None:
         self._kept = kept
@@ -112,16 +114,6 @@ class JoinRows:
                     changed = True
         return changed
 
-    def snapshot(self) -> list[Any]:
-        """The state, for `restore`."""
-        return [self.order.events, [[*map(list, table.keys)] for table in self.tables]]
-
-    def restore(self, state: list[Any]) -> None:
-        """Go on from a state."""
-        self.order.events, keys = state
-        for table, table_keys in zip(self.tables, keys, strict=True):
-            table.restore([tuple(key) for key in table_keys])
-
 
 def _of_part(rows: SolutionBatch, part: JoinedPart, number: int) -> Int64s:
     """The places of the rows of a part, which have a number."""
@@ -133,22 +125,14 @@ def _of_part(rows: SolutionBatch, part: JoinedPart, number: int) -> Int64s:
     return np.flatnonzero(of_part)
 
 
-class Kept(Protocol):
-    """A part of the state."""
-
-    def snapshot(self) -> list[Any]:
-        """The state, for `restore`."""
-
-    def restore(self, state: list[Any]) -> None:
-        """Go on from a state."""
-
-
-class JoinKeeper:
+class JoinKeeper(Stateful):
     """The kept join of a GPM on a window, of which `changes` are wanted: NEW, GONE, None for all.
 
     `exceed` is called with the time (ms) of each window event whose solutions exceed a limit, and
     with the reason; such an event has none.
     """
+
+    STATE = ("_rows", "_closes", "_given", "_held", "_places")
 
     def __init__(
         self,
@@ -328,20 +312,16 @@ class JoinKeeper:
                 self._heads[edge_end, values[first]] = places[first] + left
 
     @property
-    def _parts(self) -> Sequence[Kept]:
-        return self._rows, self._closes, self._given, self._held
+    def _places(self) -> list[int]:
+        """The next row to enter, and to leave."""
+        places: list[int] = self._moved[:2].tolist()
+        return places
 
-    def snapshot(self) -> list[Any]:
-        """The state, for `restore` on a keeper of the same plan."""
-        places = self._moved[:2].tolist()
-        return [places, *(part.snapshot() for part in self._parts)]
-
-    def restore(self, state: list[Any]) -> None:
-        """Go on from a state."""
-        places, *states = state
-        for part, each in zip(self._parts, states, strict=True):
-            part.restore(each)
+    @_places.setter
+    def _places(self, places: list[int]) -> None:
         self._moved[:2] = places
+
+    def _after_restore(self) -> None:
         self._link()
 
 

@@ -13,6 +13,7 @@ from spaseq.compiled.arrays import Array, Bools, Int64s
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import RowSelection
+from spaseq.stateful import Stateful
 
 Form: TypeAlias = "Mapping[str, tuple[int | None, Any]]"
 """The columns of rows by name: how many values each row has, and their dtype; None: one value."""
@@ -31,8 +32,10 @@ MADE_ANEW = frozenset([LINKS, "after", "before", "again"])
 """The columns that are no part of the state: rows that enter again make them."""
 
 
-class EventOrder:
+class EventOrder(Stateful):
     """Puts rows into the order of the events of a window. `events` counts these so far."""
+
+    STATE = ("events",)
 
     def __init__(self, plan: QueryPlan, window: int) -> None:
         self.events = 0
@@ -74,7 +77,7 @@ def _differs(column: Array) -> Bools:
     return differs
 
 
-class KeptRows:
+class KeptRows(Stateful):
     """Rows with absolute numbers, in arrays [n] or [values, n] with room behind them.
 
     >>> rows = KeptRows(EVENT_COLUMNS)
@@ -83,6 +86,8 @@ class KeptRows:
     >>> rows.time.tolist(), rows.first
     ([7], 1)
     """
+
+    STATE = ("first", "_saved")
 
     def __init__(self, form: Form) -> None:
         self.first = 0  # the number of the first row
@@ -165,22 +170,18 @@ class KeptRows:
             self._columns[name] = moved
         self._begin, self._end = 0, kept
 
-    # --- state ------------------------------------------------------------------------------------
-
-    def snapshot(self) -> list[Any]:
-        """The rows, for `restore`; links between rows are made anew."""
+    @property
+    def _saved(self) -> Mapping[str, Any]:
+        """The columns of a state; links between rows are made anew."""
         saved = self._columns.keys() - MADE_ANEW
         columns = {name: self.column(name).copy() for name in self._columns if name in saved}
-        return [self.first, columns | {name: columns[name].tolist() for name in self._objects}]
+        return columns | {name: columns[name].tolist() for name in self._objects}
 
-    def restore(self, state: list[Any]) -> None:
-        """Take the rows of a snapshot."""
-        self.first, columns = state
-        self._begin = self._end = 0
+    @_saved.setter
+    def _saved(self, columns: Mapping[str, Any]) -> None:
         size = len(columns["time"])
-        for name in self._objects:
-            columns = {**columns, name: _objects(columns[name], size)}
-        self.append(size, columns)
+        objects = {name: _objects(columns[name], size) for name in self._objects}
+        self.append(size, {**columns, **objects})
 
 
 def _objects(texts: list[list[str | None]], size: int) -> Array:

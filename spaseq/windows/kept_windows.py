@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from spaseq.gpm.solution_rows import SolutionRows, without_private
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups, KeptJoin, PanesExtent, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.stateful import Parts, Stateful
 from spaseq.windows.group_keeper import GroupKeeper
 from spaseq.windows.join_keeper import JoinKeeper
 from spaseq.windows.window_events import WindowGraphs
@@ -26,8 +26,10 @@ Exceed = Callable[[int, int, str], None]
 """It is called with a window, the time (ms) of one of its events, and the limit that it exceeds."""
 
 
-class KeptWindow:
+class KeptWindow(Stateful):
     """A keeper for each partition that has events; there is one without PARTITION BY."""
+
+    STATE = ("_keepers",)
 
     def __init__(
         self,
@@ -52,7 +54,7 @@ class KeptWindow:
             plan.patterns.number_of(c, bare) for c in kept.contents for bare in (False, True)
         ]
         self._numbers = numbers
-        self._keepers: dict[Key, Keeper] = {}
+        self._keepers = Parts(self._keeper)
         self._is_regular = isinstance(plan.inputs.windows[window].extent, PanesExtent)
         self._waiting: list[SolutionBatch] = []
         self._until = -EVER
@@ -96,18 +98,14 @@ class KeptWindow:
                 given[key] = none
         batches = list[SolutionBatch]()
         for key, some in given.items():
-            keeper = self._keeper(key)
+            keeper = self._keepers[key]
             batches += self._rows(keeper, some, until, evaluator)
             if self._partition and keeper.is_idle:
                 del self._keepers[key]
         return batches
 
     def _keeper(self, key: Key) -> Keeper:
-        known = self._keepers.get(key)
-        if known is None:
-            values = dict(zip(self._partition, key, strict=True))
-            known = self._keepers[key] = self._made(values)
-        return known
+        return self._made(dict(zip(self._partition, key, strict=True)))
 
     def _by_partition(self, rows: SolutionBatch) -> Iterator[tuple[Key, SolutionBatch]]:
         """(partition, its rows in their order)."""
@@ -146,17 +144,10 @@ class KeptWindow:
             if isinstance(keeper, GroupKeeper):
                 keeper.look_again()
 
-    def snapshot(self, evaluator: CurrentEvaluator) -> list[Any]:
-        """The state, for `restore` on the window of an equal plan."""
+    def settle(self, evaluator: CurrentEvaluator) -> None:
+        """Take the rows that wait, before a snapshot."""
         if self._waiting:
             self._advanced(SolutionBatch.empty(self._plan.patterns.columns), evaluator)
-        return [[[*key], keeper.snapshot()] for key, keeper in self._keepers.items()]
-
-    def restore(self, state: list[Any]) -> None:
-        """Go on from a state."""
-        self._keepers, self._waiting, self._until = {}, [], -EVER
-        for key, keeper_state in state:
-            self._keeper(tuple(key)).restore(keeper_state)
 
 
 def kept_windows(plan: QueryPlan, exceed: Exceed, limits: Limits) -> Sequence[KeptWindow]:

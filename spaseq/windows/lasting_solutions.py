@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.records import record
+from spaseq.stateful import Stateful
 from spaseq.windows.window_closes import Closes
 
 Solution: TypeAlias = "tuple[str | None, ...]"
@@ -110,7 +111,7 @@ def wanted(
     return event[order], solution[order]
 
 
-class LastingSolutions:
+class LastingSolutions(Stateful):
     """Solutions that last as long as rows do, of which `changes` are wanted: NEW, GONE, None.
 
     A solution may be made of several rows, by themselves or together; it is there from the first
@@ -121,6 +122,8 @@ class LastingSolutions:
     >>> held.advance(np.array([3, 5, 6]))
     [(0, ('a',)), (2, ('a',))]
     """
+
+    STATE = ("_known", "_which", "_oldest")
 
     def __init__(self, changes: frozenset[str | None]) -> None:
         self._changes = changes
@@ -188,19 +191,19 @@ class LastingSolutions:
     def forget(self) -> None:
         """Let go of the texts of solutions that are there no more, if there are many."""
         if len(self._known) > 2 * len(self._which) + 64:
-            used, self._which = np.unique(self._which, return_inverse=True)
-            self._known = [self._known[i] for i in used.tolist()]
-            self._numbers = {solution: i for i, solution in enumerate(self._known)}
+            self._before_snapshot()
 
-    def snapshot(self) -> list[Any]:
-        """The solutions between two window events, for `restore`."""
-        known = [self._known[i] for i in self._which.tolist()]
-        return [[*map(list, known)], self._oldest]
+    def _before_snapshot(self) -> None:
+        used, self._which = np.unique(self._which, return_inverse=True)
+        self._known = [self._known[i] for i in used.tolist()]
+        self._number_known()
 
-    def restore(self, state: list[Any]) -> None:
-        """Go on from a state."""
-        known, oldest = state
-        self.add([*map(tuple, known)], np.full(len(known), -1, np.int64), oldest)
+    def _after_restore(self) -> None:
+        self._number_known()
+        self._begin = np.full(len(self._which), -1, np.int64)
+
+    def _number_known(self) -> None:
+        self._numbers = {solution: i for i, solution in enumerate(self._known)}
 
 
 @record
@@ -236,8 +239,10 @@ class _Changes:
         return window_events
 
 
-class GroupSolutions:
+class GroupSolutions(Stateful):
     """The solutions of groups, of which `changes` are wanted: NEW, GONE, None for all."""
+
+    STATE = ("_held",)
 
     def __init__(self, changes: frozenset[str | None]) -> None:
         self._changes = changes
@@ -284,14 +289,6 @@ class GroupSolutions:
     def renumber(self, places: Int32s) -> None:
         """Give the groups new numbers, by the old ones."""
         self._held = {int(places[group]): solutions for group, solutions in self._held.items()}
-
-    def snapshot(self) -> list[Any]:
-        """The state, for `restore`."""
-        return [[group, *solutions] for group, solutions in self._held.items()]
-
-    def restore(self, state: list[Any]) -> None:
-        """Go on from a state."""
-        self._held = {group: tuple(map(tuple, solutions)) for group, *solutions in state}
 
 
 def _numbered(owner: Int64s, columns: Mapping[str, Int32s], terms: int) -> Int64s:

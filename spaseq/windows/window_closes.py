@@ -6,7 +6,7 @@ Rows come in order of (time, k, stream IRI) and have absolute numbers. This is w
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.gpm.graphs.window_partition import ranges
 from spaseq.plan.query_plan import EachEventExtent, Extent, PanesExtent, SessionExtent
 from spaseq.records import record
+from spaseq.stateful import Stateful
 from spaseq.windows.kernels.window_bounds import windows_of_events
 
 
@@ -62,12 +63,6 @@ class WindowCloses(Protocol):
         No more rows come at or before `until`.
         """
 
-    def snapshot(self) -> list[Any]:
-        """The state, for `restore`."""
-
-    def restore(self, state: list[Any]) -> None:
-        """Go on from a state."""
-
 
 def closes_of(extent: Extent) -> WindowCloses:
     """When the windows of an extent close."""
@@ -81,8 +76,10 @@ def closes_of(extent: Extent) -> WindowCloses:
     raise AssertionError(extent)
 
 
-class PaneCloses:
+class PaneCloses(Stateful):
     """Windows that close at regular times, which have numbers; see `PanesRun`."""
+
+    STATE = ("_done", "_pending", "_is_new")
 
     def __init__(self, extent: PanesExtent) -> None:
         self._extent = extent
@@ -122,19 +119,15 @@ class PaneCloses:
         leave = rows.first + np.searchsorted(rows.time, begin)
         return Closes(close, np.full(len(close), -1, np.int32), begin, enter, leave)
 
-    def snapshot(self) -> list[Any]:
-        return [self._done, self._pending, self._is_new]
-
-    def restore(self, state: list[Any]) -> None:
-        self._done, self._pending, self._is_new = state
-
 
 _ANY_LENGTH = 2**62
 """Longer (ms) than any window is."""
 
 
-class EventCloses:
+class EventCloses(Stateful):
     """A window for each event, which is its last; see `EachEventRun`."""
+
+    STATE = ("_last", "_k")
 
     next_due = None
 
@@ -161,15 +154,11 @@ class EventCloses:
             self._last, self._k = int(time[-1]), int(k[-1])
         return Closes(time, k.astype(np.int32), begin, rows.first + enter, rows.first + left)
 
-    def snapshot(self) -> list[Any]:
-        return [self._last, self._k]
 
-    def restore(self, state: list[Any]) -> None:
-        self._last, self._k = state
-
-
-class SessionCloses:
+class SessionCloses(Stateful):
     """Events that are less than the gap apart; see `SessionRun`."""
+
+    STATE = ("_start", "_last")
 
     def __init__(self, extent: SessionExtent) -> None:
         self._gap = extent.gap_ms
@@ -201,9 +190,3 @@ class SessionCloses:
         time = rows.time[ends - 1] + self._gap
         begin = rows.time[starts]
         return Closes(time, k, begin, rows.first + ends, rows.first + starts)
-
-    def snapshot(self) -> list[Any]:
-        return [self._start, self._last]
-
-    def restore(self, state: list[Any]) -> None:
-        self._start, self._last = state

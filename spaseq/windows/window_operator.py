@@ -36,6 +36,7 @@ from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.terms.times import format_time
+from spaseq.stateful import Parts, Stateful
 from spaseq.windows.kept_windows import kept_windows
 from spaseq.windows.window_events import WindowEvent, WindowGraphs
 from spaseq.windows.window_runs import EVER, ContentEvent, WindowRun, run_of
@@ -47,11 +48,13 @@ Key = tuple[str, ...]
 Solution = tuple[str | None, ...]
 
 
-class WindowOperator:
+class WindowOperator(Stateful):
     """The windows of one query.
 
     Rows come in order of time, all rows of one time together or in order of instants.
     """
+
+    STATE = ("_runs", "_before", "_keepers")
 
     def __init__(
         self,
@@ -64,7 +67,7 @@ class WindowOperator:
         self._windows = plan.inputs.windows
         self._partition = plan.sequence.partition
         self.graphs = WindowGraphs(plan)
-        self._runs: dict[tuple[int, Key], WindowRun] = {}
+        self._runs = Parts(self._run)  # by window and partition
         self._before: dict[tuple[int, int, Key], dict[Solution, None]] = {}
         contents = enumerate(plan.patterns.contents)
         self._contents = [plan.patterns.number_of(i) for i, w in contents if w.operands is None]
@@ -119,7 +122,7 @@ class WindowOperator:
             until = max(until, int(rows.time[is_content].max()))
         for number, key, event in self._events(content):
             for window in self._of_content(number):
-                run = self._run(window, key)
+                run = self._runs[window, key]
                 by_window.setdefault(window, []).extend(WindowEvent(key, c) for c in run.add(event))
         for (window, key), run in [*self._runs.items()]:
             by_window.setdefault(window, []).extend(WindowEvent(key, c) for c in run.due(until))
@@ -160,11 +163,8 @@ class WindowOperator:
     def _of_content(self, number: int) -> Iterator[int]:
         return (w for w, window in enumerate(self._windows) if window.content == number)
 
-    def _run(self, window: int, key: Key) -> WindowRun:
-        known = self._runs.get((window, key))
-        if known is None:
-            known = self._runs[window, key] = run_of(self._windows[window].extent)
-        return known
+    def _run(self, place: tuple[int, Key]) -> WindowRun:
+        return run_of(self._windows[place[0]].extent)
 
     def _bare(self, content: SolutionBatch) -> list[SolutionBatch]:
         """Bare rows of events that count. With partitions, stage 1 gives them."""
@@ -359,24 +359,9 @@ class WindowOperator:
         places = np.array([place for place, _ in given], np.int64)
         return EventSolutions(places, changed, index.lexicon)
 
-    # --- state ------------------------------------------------------------------------------------
-
-    def snapshot(self) -> list[Any]:
-        """The state, for `restore` on an operator of the same plan."""
-        runs = [[window, key, run.snapshot()] for (window, key), run in self._runs.items()]
-        kept = [keeper.snapshot(partial(self._evaluator, keeper.gpm)) for keeper in self._keepers]
-        return [runs, [[*key, [*before]] for key, before in self._before.items()], kept]
-
-    def restore(self, state: list[Any]) -> None:
-        """Go on from a state."""
-        runs, before, *more = state
-        for keeper, saved in zip(self._keepers, *more, strict=bool(more)):
-            keeper.restore(saved)
-        self._runs, self._before = {}, {}
-        for window, key, saved in runs:
-            self._run(window, tuple(key)).restore(saved)
-        for number, window, key, solutions in before:
-            self._before[number, window, tuple(key)] = dict.fromkeys(map(tuple, solutions))
+    def _before_snapshot(self) -> None:
+        for keeper in self._keepers:
+            keeper.settle(partial(self._evaluator, keeper.gpm))
 
 
 def _together(events: Sequence[WindowEvent]) -> Iterator[Sequence[WindowEvent]]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from spaseq.plan.query_plan import EachEventExtent, Extent, PanesExtent, SessionExtent, WindowPlan
+from spaseq.stateful import Stateful
 
 EVER = 2**63 - 1
 """Later than every time (ms)."""
@@ -57,12 +58,6 @@ class WindowRun(Protocol):
     def due(self, until: int) -> Iterator[Closed]:
         """The window events up to a time (ms); no more events come at or before it."""
 
-    def snapshot(self) -> list[Any]:
-        """The state, for `restore`."""
-
-    def restore(self, state: list[Any]) -> None:
-        """Go on from a state."""
-
 
 def run_of(extent: Extent) -> WindowRun:
     """A run of windows of an extent."""
@@ -91,8 +86,10 @@ def _wait(extent: Extent) -> int:
             return 0
 
 
-class PanesRun:
+class PanesRun(Stateful):
     """Windows that close at regular times; an empty one counts only after one that was not."""
+
+    STATE = ("_events", "_close", "_was_empty")
 
     def __init__(self, extent: PanesExtent) -> None:
         self._extent = extent
@@ -134,16 +131,11 @@ class PanesRun:
         """Forget the events before a time."""
         self._events = self._events[bisect_left(self._events, before, key=_time) :]
 
-    def snapshot(self) -> list[Any]:
-        return [[*map(tuple, self._events)], self._close, self._was_empty]
 
-    def restore(self, state: list[Any]) -> None:
-        events, self._close, self._was_empty = state
-        self._events = [ContentEvent(*event) for event in events]
-
-
-class EachEventRun:
+class EachEventRun(Stateful):
     """A window for each event, which is its last."""
+
+    STATE = ("_events", "_last", "_count")
 
     def __init__(self, extent: EachEventExtent) -> None:
         self._extent = extent
@@ -178,16 +170,11 @@ class EachEventRun:
             self._forget(until + 1)
         return iter(())
 
-    def snapshot(self) -> list[Any]:
-        return [[*map(tuple, self._events)], self._last, self._count]
 
-    def restore(self, state: list[Any]) -> None:
-        events, self._last, self._count = state
-        self._events = [ContentEvent(*event) for event in events]
-
-
-class SessionRun:
+class SessionRun(Stateful):
     """Events that are less than the gap apart."""
+
+    STATE = ("_events",)
 
     def __init__(self, extent: SessionExtent) -> None:
         self._gap = extent.gap_ms
@@ -210,12 +197,6 @@ class SessionRun:
         if close is not None and close <= until:
             yield Closed(close, -1, self._events[0].time, tuple(self._events))
             self._events = []
-
-    def snapshot(self) -> list[Any]:
-        return [[*map(tuple, self._events)]]
-
-    def restore(self, state: list[Any]) -> None:
-        self._events = [ContentEvent(*event) for event in state[0]]
 
 
 def _time(event: ContentEvent) -> int:

@@ -10,8 +10,6 @@ from random import Random
 import pytest
 from hypothesis import assume
 
-from spaseq.automaton.sets.compiled import set_sequencer
-from spaseq.automaton.sets.compiled.set_nodes import FIRST
 from spaseq.compile import compile_query
 from spaseq.errors import QueryError
 from spaseq.plan.query_plan import QueryPlan
@@ -139,14 +137,3 @@ def test_counts_after_a_restart() -> None:
     assert stage.live_states().waiting.total() >= len(waiting) > 0
     other = restarted(plan, stage)
     assert restarted(plan, other).live_states().waiting == stage.live_states().waiting
-
-
-def test_a_window_never_begins_before_all_measures() -> None:
-    """A state of an earlier version does not say where the window begins."""
-    gpms = {name: f"?{name.lower()} :k ?k" for name in "ABC"}
-    for plan in plans(query("A: B: C", gpms, "1 SECONDS", partition="PARTITION BY (?k)")).values():
-        sequencer = SequenceStage(plan)._sequencer
-        if isinstance(sequencer, set_sequencer.SetSequencer):
-            parts, keys, suppressed, _ = sequencer.snapshot()  # type: ignore[misc]
-            sequencer.restore((parts, keys, suppressed))
-            assert sequencer._lowest == FIRST

@@ -21,6 +21,7 @@ from spaseq.automaton.run.waiting_limit import Member, WaitingLimit
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.rdf.columns.distinct_rows import first_rows, row_order
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.stateful import Stateful
 
 _NONE = np.empty(0, np.int64)
 
@@ -60,12 +61,14 @@ class OrderedRows:
         return self.slot, self.gpm, self.time, self.k, self.start, self.lowest, self.ordinal
 
 
-class BatchFrame:
+class BatchFrame(Stateful):
     """Orders and numbers the rows of one query.
 
     Slots are numbers of the values of `key`, which begins with the variables of the partition.
     `strict`: the kernel needs the numbers of instants. `release` frees slots and partitions.
     """
+
+    STATE = ("_number", "passed", "keys", "partitions")
 
     __slots__ = (
         "_counts",
@@ -239,19 +242,6 @@ class BatchFrame:
     def partition_of(self, key: Key) -> Key:
         """The partition of a key."""
         return key[: len(self._partition)]
-
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        other = None if self.partitions is self.keys else self.partitions.snapshot()
-        return self._number, self.passed, self.keys.snapshot(), other
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        self._number, self.passed, keys, other = state
-        self.keys.restore(keys)
-        if other is not None:
-            self.partitions.restore(other)
 
 
 def _place(placed: tuple[int, int, GpmRow]) -> tuple[int, int, int]:

@@ -26,6 +26,7 @@ from spaseq.compiled.arrays import Bools, Bytes, Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.records import record
+from spaseq.stateful import Stateful
 
 Bindings: TypeAlias = tuple[Mapping[str, str], Mapping[str, tuple[str, ...]]]
 """The single variables of a match, and the lists of its group variables."""
@@ -62,8 +63,10 @@ class EnumeratedMatches:
         return EnumeratedMatches(self.rows[places], ends)
 
 
-class MatchBuilder:
+class MatchBuilder(Stateful):
     """Keeps the rows that partial matches have taken, and makes matches of row numbers."""
+
+    STATE = ("store",)
 
     def __init__(self, machine: Machine) -> None:
         variables = tuple(sorted({v for g in machine.gpms for v in g.variables}))
@@ -175,15 +178,6 @@ class MatchBuilder:
     def partition_of(self, row: GpmRow) -> PartitionKey:
         """The partition of a row."""
         return partition_of(self._reader.of(row), self._partition)
-
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        return self.store.snapshot()
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        self.store.restore(state)
-        self._known.clear()
 
 
 _MATCH_BYTES, _ROW_BYTES = 128, 64

@@ -21,13 +21,16 @@ from spaseq.automaton.program.window import Counted, Measures, Tumbling, Window
 from spaseq.compiled.arrays import Bools, Bytes, Float64s, Indices, Int32s, Int64s, grown
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.records import record
+from spaseq.stateful import Stateful
 
 _ROW, _GPM, _SLOT, _TIME, _POINTERS = range(5)
 """Columns: the row's number, GPM, slot and time (ms), then a pointer for each check."""
 
 
-class RowNotes:
+class RowNotes(Stateful):
     """Integers and numbers of the rows that are kept, and of a batch, both by ascending row."""
+
+    STATE = (("_columns", "_kept_columns"), ("_numbers", "_kept_numbers"), "_size", "_first")
 
     def __init__(self, pointers: int, numbers: int) -> None:
         self._columns = np.empty((0, _POINTERS + pointers), np.int64)
@@ -58,7 +61,7 @@ class RowNotes:
 
     def keep(self, rows: Int64s) -> None:
         """Keep only some rows; `rows` ascend."""
-        kept = np.flatnonzero(np.isin(self._columns[: self._size, _ROW], rows))
+        kept = np.flatnonzero(np.isin(self._kept_columns[:, _ROW], rows))
         self._columns, self._numbers = self._columns[kept], self._numbers[kept]
         self._size = len(kept)
 
@@ -89,7 +92,15 @@ class RowNotes:
 
     def kept(self, number: int) -> Float64s:
         """One number of all rows that are kept."""
-        return self._numbers[: self._size, number]
+        return self._kept_numbers[:, number]
+
+    @property
+    def _kept_columns(self) -> Int64s:
+        return self._columns[: self._size]
+
+    @property
+    def _kept_numbers(self) -> Float64s:
+        return self._numbers[: self._size]
 
     def _column(self, column: int, rows: Int64s) -> Int64s:
         values = np.empty(len(rows), np.int64)
@@ -100,19 +111,8 @@ class RowNotes:
     def _places(self, rows: Int64s) -> tuple[Bools, Indices, Indices]:
         """Which rows belong to the batch, and the places of the others and of these."""
         is_new: Bools = rows >= self._first
-        kept = self._columns[: self._size, _ROW]
+        kept = self._kept_columns[:, _ROW]
         return is_new, np.searchsorted(kept, rows[~is_new]), rows[is_new] - self._first
-
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        return self._columns[: self._size], self._numbers[: self._size], self._first
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        self._columns, self._numbers, self._first = state
-        self._size = len(self._columns)
-        self._batch, self._batch_numbers = self._columns[:0], self._numbers[:0]
 
 
 NO_NUMBERS = np.empty((0, 0))
@@ -160,8 +160,10 @@ class OuterChecks:
     binds: Bools
 
 
-class _Found:
+class _Found(Stateful):
     """The solutions of one negated GPM, by slot, until the window leaves them."""
+
+    STATE = ("places", ("found", "kept"), ("own", "_kept_own"), "base", "following", "_most")
 
     def __init__(self, check: OuterCheck) -> None:
         self.check = check
@@ -209,19 +211,24 @@ class _Found:
         given = pointer, slot, bound, since, check.is_last, *state, check.test, self.own, matched
         kernel.drop_violated(*given, kept)
 
+    @property
     def kept(self) -> Int64s:
         """[N, FOUND_COLUMNS] the solutions."""
         return self.found[: len(self)]
 
+    @property
+    def _kept_own(self) -> Float64s:
+        return self.own[:, : len(self)]
+
     def _forget(self, floor: int) -> None:
         """Drop the solutions before a time (ms)."""
-        gone = int(np.searchsorted(self.kept()[:, kernel.TIME], floor))
+        gone = int(np.searchsorted(self.kept[:, kernel.TIME], floor))
         size = len(self) - gone
         self.found[:size] = self.found[gone : gone + size].copy()
         self.own[:, :size] = self.own[:, gone : gone + size].copy()
         self.base += gone
         self.places[:, kernel.OLDEST] = kernel.NONE
-        slots, ids = self.kept()[:, kernel.SLOT], np.arange(self.base, self.following)
+        slots, ids = self.kept[:, kernel.SLOT], np.arange(self.base, self.following)
         self.places[slots[::-1], kernel.OLDEST] = ids[::-1]
         self._most = 2 * size
 
@@ -231,24 +238,14 @@ class _Found:
         idle: Bools = self.places[:, kernel.OLDEST] < self.base
         return idle
 
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        return self.places, self.kept(), self.own[:, : len(self)], self.base, self.following
 
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        self.places, notes, numbers, self.base, self.following = state
-        room = len(notes) + _ROOM
-        self.found, self.own = grown(notes, room), np.ascontiguousarray(grown(numbers.T, room).T)
-        self._most = len(notes)
-
-
-class OuterNegations:
+class OuterNegations(Stateful):
     """The checks of one query over all its slots.
 
     With `keeps_rows` the solutions of negated GPMs stay in the sequencer's store.
     """
+
+    STATE = ("_found", "_notes", "waiting", "_floor")
 
     def __init__(self, checks: OuterChecks, window: Window, keeps_rows: bool) -> None:
         assert not isinstance(window, Counted)
@@ -391,7 +388,7 @@ class OuterNegations:
 
     def negated_rows(self) -> Int64s:
         """The rows of the solutions of negated GPMs that checks may still need."""
-        kept = [f.kept() for f in self._found]
+        kept = [f.kept for f in self._found]
         floor = self._needed(self._floor)
         rows = [f[f[:, kernel.TIME] >= floor, kernel.ROW] for f in kept]
         return distinct(np.concatenate(rows))
@@ -428,20 +425,6 @@ class OuterNegations:
         ]
         values += [self._notes.kept(i) for i, n in enumerate(self._matched) if n == number]
         return np.concatenate([*values, np.empty(0)])
-
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        states = [f.snapshot() for f in self._found]
-        return states, self._notes.snapshot(), self.waiting.snapshot(), self._floor
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        states, notes, waiting, self._floor = state
-        for negated, kept in zip(self._found, states, strict=True):
-            negated.restore(kept)
-        self._notes.restore(notes)
-        self.waiting.restore(waiting)
 
 
 def plain_checks(negations: Sequence[OuterNegation], count: int) -> OuterChecks:

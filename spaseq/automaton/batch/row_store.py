@@ -15,6 +15,7 @@ from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.records import record
+from spaseq.stateful import Stateful
 
 
 @record
@@ -61,8 +62,10 @@ class Chunk:
         return self.rows.take(places)
 
 
-class RowStore:
+class RowStore(Stateful):
     """Chunks of rows in the order of their numbers, and the recent rows of single events."""
+
+    STATE = ("_chunks", "_size")
 
     __slots__ = ("_chunks", "_columns", "_gpms", "_recent", "_size")
 
@@ -242,15 +245,5 @@ class RowStore:
         time, k = int(batch.time[row]), int(batch.k[row])
         return gpm, (int(batch.stream[row]), time, k, batch.event[row], solution)
 
-    # --- state ------------------------------------------------------------------------------------
-
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
+    def _before_snapshot(self) -> None:
         self._settle(len(self._recent))
-        return self._chunks, self._size
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        self._chunks, self._size = state
-        self._recent = {}

@@ -21,12 +21,15 @@ from spaseq.rdf.columns.term_columns import (
     distinct,
     distinct_codes,
 )
+from spaseq.stateful import Stateful
 
 Key: TypeAlias = tuple[str | None, ...]
 
 
-class Interner:
+class Interner(Stateful):
     """Numbers keys of one or more terms from 0 on; a released number is used again."""
+
+    STATE = ("_numbers", "_free", "_next")
 
     __slots__ = ("_free", "_keys", "_known", "_next", "_numbers", "_of_code")
 
@@ -131,16 +134,6 @@ class Interner:
     def keys(self) -> dict[int, Key]:
         """Each key by its number."""
         return {number: key for key, number in self._numbers.items()}
-
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        return self._numbers, self._free, self._next
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        self._numbers, self._free, self._next = state
-        self._known, self._keys = None, {}
 
 
 def _used(codes: Int32s, limit: int) -> Int32s:

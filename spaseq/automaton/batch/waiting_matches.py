@@ -5,16 +5,17 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder
 from spaseq.automaton.run.live_states import StateKey, StatePlaces, Wanted
 from spaseq.compiled.arrays import Bytes, Int64s
+from spaseq.records import record
+from spaseq.stateful import Stateful
 
 
-@dataclass(slots=True)
+@record
 class ClosingMatches:
     """m matches by the close of their windows.
 
@@ -70,8 +71,10 @@ class ClosingMatches:
         return EnumeratedMatches(self.rows, np.stack([self.ends, self.origin], axis=1), self.close)
 
 
-class WaitingMatches:
+class WaitingMatches(Stateful):
     """Matches by the close of their windows, in pieces."""
+
+    STATE = ("_pieces", "_added")
 
     def __init__(self) -> None:
         self._pieces: list[tuple[int, int, ClosingMatches]] = []  # a heap by the next close
@@ -102,17 +105,6 @@ class WaitingMatches:
         """The matches that wait."""
         for _, _, matches in self._pieces:
             yield matches
-
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        return [(m.rows, m.ends, m.origin, m.close, m.edges) for m in self]
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, list)
-        self._pieces, self._added = [], 0
-        for columns in state:
-            self.add(ClosingMatches(*columns))
 
 
 def closing_states(

@@ -8,8 +8,8 @@ waits for the whole bracket.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.counters import Counts
@@ -59,11 +59,6 @@ class Groups:
         marks, entries = dict(self.marks), dict(self.entries)
         return Groups(current, previous, self.lists, marks, self.counts, entries)
 
-    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
-        self.counts, self.entries = (), {}  # older snapshots have none
-        for name, value in state[1].items():
-            setattr(self, name, value)
-
 
 @record
 class Captured:
@@ -77,9 +72,6 @@ class Captured:
     trace: int
     running: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The values of all repetitions up to this one."""
-
-    def __setstate__(self, state: list[Any]) -> None:
-        _set_fields(self, state)
 
 
 @record
@@ -107,9 +99,6 @@ class Obligation:
     def end(self) -> Instant | None:
         """The first instant that does not count."""
         return _next(self.before) if self.until else self.before
-
-    def __setstate__(self, state: list[Any]) -> None:
-        _set_fields(self, state)
 
 
 @record
@@ -143,16 +132,6 @@ Duty: TypeAlias = Obligation | LeftLoop
 def _next(instant: Instant | None) -> Instant | None:
     """The instant after another one, as a bound."""
     return None if instant is None else (instant[0], instant[1] + 1)
-
-
-def _set_fields(new: Any, state: list[Any]) -> None:
-    """Restore a frozen object from a snapshot, which may be older than its last fields."""
-    for place, own in enumerate(fields(new)):
-        if place < len(state):
-            value = state[place]
-        else:
-            value = own.default if own.default is not MISSING else {}
-        object.__setattr__(new, own.name, value)
 
 
 @dataclass(slots=True)
@@ -264,11 +243,6 @@ class Run:
         if not edge.operands:
             return self.lasts
         return {**self.lasts, **dict.fromkeys(edge.operands, instant)}
-
-    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
-        self.lasts, self.path, self.candidate = {}, (), None  # older snapshots have none
-        for name, value in state[1].items():
-            setattr(self, name, value)
 
     def in_operand(
         self, state: State, frame: BracketFrame, groups: Groups | None, duties: tuple[Duty, ...]

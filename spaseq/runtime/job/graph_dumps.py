@@ -88,7 +88,7 @@ class GraphDumps:
 
     def _past(self, iri: str, knowledge: KnowledgeBase) -> GraphPast:
         """What a graph was and is."""
-        graph = MaintainedGraphs(KnowledgeVersions(knowledge), knowledge).of(iri)
+        graph = MaintainedGraphs(KnowledgeVersions(knowledge), knowledge)[iri]
         for title, given in self._changes.items():
             if self._plans[title].maintained == iri:
                 stream = RegisteredStream(changes_of(iri))

@@ -11,7 +11,6 @@ from random import Random
 
 import pytest
 
-from spaseq.algebra.answers import Answer
 from spaseq.automaton.registers.compiled.accumulation import decides
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.automaton.registers.compiled.run_state import RunState
@@ -159,9 +158,8 @@ def test_events_that_are_solutions_of_several_steps(
     assert in_pieces(compiled, events, [100]) == expected
 
 
-@pytest.mark.parametrize("names_layout", [True, False])
-def test_a_snapshot_of_other_registers_is_refused_and_changes_nothing(names_layout: bool) -> None:
-    """Earlier versions may have kept others; the oldest ones do not say which."""
+def test_a_snapshot_of_other_registers_is_refused_and_changes_nothing() -> None:
+    """Earlier versions may have kept others."""
     stages = []
     for letters in ("AB", "ABC"):
         compiled, _ = plans(query("; ".join(letters), used(letters), "40 SECONDS"))
@@ -172,13 +170,9 @@ def test_a_snapshot_of_other_registers_is_refused_and_changes_nothing(names_layo
     given, other = stages
     runs = given._sequencer
     assert isinstance(runs, RunSequencer) and isinstance(other._sequencer, RunSequencer)
-    state = other._sequencer.snapshot()
-    assert isinstance(state, tuple)
-    in_python, ((rows, keys, lowest, layout), parts) = state
     before = runs.snapshot()
     with pytest.raises(OtherStateError, match="keeps other registers"):
-        counts = (rows, keys, lowest, layout) if names_layout else (rows, keys, lowest)
-        runs.restore((in_python, (counts, parts)))
+        runs.restore(other._sequencer.snapshot())
     assert repr(runs.snapshot()) == repr(before)
 
 
@@ -192,28 +186,6 @@ def test_a_snapshot_leaves_out_what_the_window_has_left() -> None:
         stage.advance(events[-1].time)
         sizes.append(len(stage.snapshot()))
     assert sizes[1] < 2 * sizes[0]
-
-
-def test_waits_that_were_kept_in_no_order() -> None:
-    """Snapshots from before the threshold-sequence kernel have such waits."""
-    compiled, python = plans(query("A; B; C", used("ABC"), "500 SECONDS"))
-    events = stream("ABC", 400, 1, 12)
-    stage, answers = SequenceStage(compiled), list[Answer]()
-    for i, event in enumerate(events):
-        stage.push(batch(compiled, [event]))
-        answers += stage.advance(event.time)
-        assert isinstance(stage._sequencer, RunSequencer)
-        if i % 10 == 9:
-            runs = stage._sequencer._runs
-            state = runs.snapshot()
-            assert isinstance(state, tuple)
-            blocks, _, key, run_of = state[1]
-            for place, count, _, heaped, _ in blocks.tolist():
-                if not heaped:
-                    block = slice(place, place + count)
-                    key[block], run_of[block] = key[block][::-1].copy(), run_of[block][::-1].copy()
-            runs.restore(state)
-    assert answers + stage.close() == run(python, events)[0]
 
 
 def test_several_solutions_of_one_event() -> None:

@@ -16,6 +16,7 @@ from spaseq.automaton.registers.compiled.edge_tests import EdgeTest, EdgeTests, 
 from spaseq.compiled.arrays import Float64s, Int8s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.terms.number_kinds import DATE_TIME, DOUBLE, EXACT, FLOAT, OTHER, SHORT
+from spaseq.stateful import Stateful
 
 
 def decides(operator: str, left: int, right: int) -> bool:
@@ -32,8 +33,10 @@ def decides(operator: str, left: int, right: int) -> bool:
     return {left, right} <= {EXACT, SHORT} or left == right == FLOAT
 
 
-class SeenKinds:
+class SeenKinds(Stateful):
     """The kinds of terms that each compared number has had so far."""
+
+    STATE = ("kinds",)
 
     __slots__ = ("_compared", "kinds", "numbers")
 
@@ -58,15 +61,6 @@ class SeenKinds:
             return False
         return all(decides(test.operator, one, other) for one, other in product(left, right))
 
-    def snapshot(self) -> object:
-        """The kinds seen, for a snapshot."""
-        return self.kinds
-
-    def restore(self, state: object) -> None:
-        """Go on from what `snapshot` returned."""
-        assert isinstance(state, dict)
-        self.kinds = state
-
 
 MOST = 2.0**53
 """Below it float64 represents all whole numbers; a sum that reaches it may be rounded."""
@@ -75,8 +69,10 @@ Totals: TypeAlias = Callable[[Number], Float64s]
 """The numbers that runs have accumulated."""
 
 
-class Accumulation:
+class Accumulation(Stateful):
     """Watches the numbers that registers accumulate."""
+
+    STATE = ("_kinds", "_largest")
 
     __slots__ = ("_kinds", "_largest", "numbers", "variables")
 
@@ -131,15 +127,6 @@ class Accumulation:
             self._largest[variable] = float(reached.max(initial=0.0))
         self._largest[variable] += added
         return self._largest[variable] < MOST
-
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        return self._kinds, self._largest
-
-    def restore(self, state: object) -> None:
-        """Go on from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        self._kinds, self._largest = state
 
 
 def _ordered(kinds: set[int]) -> bool:

@@ -29,13 +29,16 @@ from spaseq.automaton.run.partition_match import PartitionMatch
 from spaseq.automaton.run.runs import MeasuredInstant, Row
 from spaseq.compiled.arrays import Bytes, Float64s, Indices, Int64s
 from spaseq.rdf.columns.term_columns import distinct
+from spaseq.stateful import Stateful
 
 _Path = tuple[list[tuple[Edge, Edge, Row]], int]
 """What a match has taken, as `RegisterEvaluator.judged` reads it, and the measure of its begin."""
 
 
-class JudgedMatches:
+class JudgedMatches(Stateful):
     """The matches of one query over all its slots, used as `OuterNegations` is."""
+
+    STATE = ("_histories", "waiting")
 
     def __init__(
         self, machine: Machine, tables: RunTables, builder: MatchBuilder, frame: BatchFrame
@@ -218,16 +221,6 @@ class JudgedMatches:
     def in_use(self, number: int) -> Float64s:
         """Checks compare terms, and no numbers."""
         return np.empty(0)
-
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        return self._histories, self.waiting.snapshot()
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        self._histories, waiting = state
-        self.waiting.restore(waiting)
 
 
 def _merged(one: EventHistory, other: EventHistory) -> EventHistory:

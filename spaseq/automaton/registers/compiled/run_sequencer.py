@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -46,6 +46,7 @@ from spaseq.errors import OtherStateError
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.terms.number_kinds import KINDS, OTHER
+from spaseq.stateful import Stateful
 
 if TYPE_CHECKING:
     from spaseq.automaton.registers.compiled.carried_members import CarriedMembers
@@ -56,14 +57,6 @@ T = TypeVar("T")
 
 _EVER = -(2**63)
 """A measure before all others."""
-
-
-class _StatePart(Protocol):
-    """A part of the state, as it goes into a snapshot."""
-
-    def snapshot(self) -> object: ...
-
-    def restore(self, state: object) -> None: ...
 
 
 def _measured(number: Number, rows: OrderedRows) -> Float64s | Int64s | float:
@@ -100,8 +93,21 @@ column, None for a constant; and what makes the number.
 """
 
 
-class RunSequencer:
+class RunSequencer(Stateful):
     """The register kernels over all partitions of one query."""
+
+    STATE = (
+        "_most_rows",
+        "_most_keys",
+        "_lowest",
+        "_runs",
+        "_frame",
+        "_builder",
+        "_seen",
+        "_terms",
+        "_outer",
+        "_accumulation",
+    )
 
     def __init__(self, machine: Machine) -> None:
         self._machine, window = machine, machine.window
@@ -319,41 +325,28 @@ class RunSequencer:
         return LiveStates(program, +waiting, self._machine.counts.taken_so_far(wanted))
 
     def snapshot(self) -> object:
-        """The state of all parts, for a snapshot."""
+        """The state, after the layout of its registers and edges; no layout if Python runs it."""
         if self._python is not None:
-            return True, self._python.snapshot()
+            return None, self._python.snapshot()
         beyond = len(self._builder.store) - self._most_rows
         if beyond > thresholds.current.written_rows and self._lowest is not None:
             self._sweep(self._lowest)
-        parts = self._parts()
-        counts = self._most_rows, self._most_keys, self._lowest, self._tables.layout
-        return False, (counts, [part.snapshot() for part in parts])
+        return self._tables.layout, super().snapshot()
 
-    def restore(self, state: object) -> None:
-        """Go on from what `snapshot` returned.
+    def restore(self, state: Any) -> None:
+        """Go on from a state.
 
         Raises:
             OtherStateError: runs had other registers or edges. Nothing has changed.
         """
-        assert isinstance(state, tuple)
-        in_python, kept = state
-        if in_python:
+        layout, kept = state
+        if layout is None:
             self._python = PartitionSequencer(self._machine)
             self._python.restore(kept)
-            return
-        (self._most_rows, self._most_keys, *more), states = kept
-        lowest, layout = (*more, None, None)[:2]  # older snapshots have none
-        if layout not in (None, self._tables.layout) or not self._runs.fits(states[0]):
+        elif layout != self._tables.layout:
             raise OtherStateError("the state is of a version of spaseq that keeps other registers")
-        self._lowest = lowest
-        for part, kept_part in zip(self._parts(), states, strict=True):
-            part.restore(kept_part)
-
-    def _parts(self) -> tuple[_StatePart, ...]:
-        outer = () if self._outer is None else (self._outer,)
-        accumulation = (self._accumulation,) if self._accumulation.numbers else ()
-        more = *self._terms.values(), *outer, *accumulation
-        return self._runs, self._frame, self._builder, self._seen, *more
+        else:
+            super().restore(kept)
 
     # --- a batch ----------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ from spaseq.automaton.run.waiting_limit import Member
 from spaseq.compiled.arrays import Array, Arrays, Bools, Bytes, Float64s, Indices, Int32s, Int64s
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.records import record
+from spaseq.stateful import Stateful
 
 _RUNS, _POOL, _SLOTS = 4096, 4096, 16
 """Room at the start."""
@@ -55,12 +56,14 @@ class WaitingPath:
         return self.nodes[-1]
 
 
-class RunState:
+class RunState(Stateful):
     """All runs of a sequence, of all slots.
 
     `answers` are those to the asked tests; `counted` is n of WITHIN n EVENTS, -1 for windows of
     time.
     """
+
+    STATE = (("_runs", "_used_runs"), "_waiting", "_cursor", "_progress")
 
     __slots__ = (
         "_ahead",
@@ -512,29 +515,9 @@ class RunState:
                     node = nodes[node][kernel.PREVIOUS]
                 yield WaitingPath(b // edges, b % edges, origin, path[::-1], passed[::-1])
 
-    # --- snapshots --------------------------------------------------------------------------------
-
-    def snapshot(self) -> object:
-        """The arrays of the state, for a snapshot."""
-        used = self._cursor[kernel.USED]
-        runs = tuple(a[:used] for a in self._runs)
-        return runs, self._waiting, self._cursor, self._progress
-
-    def fits(self, state: object) -> bool:
-        """Whether `restore` can take a snapshot: its runs have as many registers, and edges."""
-        assert isinstance(state, tuple)
-        (node, register), (block, *_), _, progress = state
-        has_columns = [node.shape[1], register.shape[1]] == [a.shape[1] for a in self._runs]
-        return has_columns and len(block) == len(progress) * self._edges
-
-    def restore(self, state: object) -> None:
-        """Go on from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        self._runs, self._waiting, cursor, self._progress = state
-        self._cursor[: kernel.MATCHED] = cursor[: kernel.MATCHED]
-        self._answers.forget()
-        # Snapshots of earlier versions have blocks that are not sorted.
-        self.make_room_for_waiting(0)
+    @property
+    def _used_runs(self) -> Arrays:
+        return tuple(a[: self.live()] for a in self._runs)
 
 
 def _resized(values: Array, size: int) -> Array:

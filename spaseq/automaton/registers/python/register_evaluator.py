@@ -358,8 +358,7 @@ class RegisterEvaluator:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         for name, value in state.items():
-            if name in self.__slots__:  # earlier versions had more
-                setattr(self, name, value)
+            setattr(self, name, value)
         self._set_up()
 
 

@@ -14,14 +14,17 @@ from spaseq.automaton.sets.kernels import chain as kernel
 from spaseq.automaton.sets.kernels.set_arrays import EVER, NIL
 from spaseq.automaton.sets.python.expand import Wait, WaitName, Waits, expand
 from spaseq.compiled.arrays import Bools, Indices, Int64s
+from spaseq.stateful import Stateful
 
 
-class ChainState:
+class ChainState(Stateful):
     """The partial matches of a plain sequence, for all slots.
 
     `contiguous` is SELECT STRICT. With `consumes`, the matches of an instant use up the partial
     matches of their slot.
     """
+
+    STATE = ("_heads", "_latest", "nodes")
 
     __slots__ = (
         "_consumes",
@@ -116,16 +119,6 @@ class ChainState:
         heads = self._heads if slots is None else self._heads[slots]
         live = self.nodes.live(heads[:, 1:-1, kernel.NODE], floor).sum(axis=0).tolist()
         return [(w, whole(count)) for w, count in zip(self._names, live, strict=True)]
-
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        return self._heads, self._latest, self.nodes.snapshot()
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        self._heads, self._latest, nodes = state
-        self.nodes.restore(nodes)
 
 
 def _steps(waits: Waits) -> list[Wait]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Generic, cast
+from typing import Any, Generic
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from spaseq.automaton.sets.kernels import set_arrays
 from spaseq.automaton.sets.python.determinise import DeterministicAutomaton, DeterministicState
 from spaseq.automaton.sets.python.expand import WaitName, Waits
 from spaseq.compiled.arrays import Bools, Indices, Int64s, grown
+from spaseq.stateful import Stateful
 
 _FEW = 16
 """Spare entries."""
@@ -29,7 +30,7 @@ def _move(state: DeterministicState, letters: int) -> tuple[DeterministicState |
     return move.stay, [(m.letter, m.target, m.accepts, m.depth) for m in move.marks]
 
 
-class ActiveLists(Generic[S]):
+class ActiveLists(Stateful, Generic[S]):
     """The partial matches of all slots, as union-lists of the active states."""
 
     __slots__ = (
@@ -183,6 +184,8 @@ class CompactState(ActiveLists[DeterministicState]):
     With `consumes`, the matches of an instant use up the partial matches of their slot.
     """
 
+    STATE = ("_active", "_entry_of", "_entries", "_free", "_latest", "_when", "nodes", "_states")
+
     __slots__ = ("_automaton", "strict")
 
     def __init__(
@@ -218,24 +221,16 @@ class CompactState(ActiveLists[DeterministicState]):
             for (waits, _), begin, end in zip(parts, sizes, sizes[1:], strict=False)
         ]
 
-    def snapshot(self) -> object:
-        """The state for a snapshot; the automaton's states are given by their waits."""
-        arrays = self._active, self._entry_of, self._entries, self._free, self._latest
-        return (
-            (*arrays, self._when),
-            self.nodes.snapshot(),
-            [state.waits for state in self._tables.states],
-        )
+    @property
+    def _states(self) -> list[frozenset[WaitName]]:
+        """The automaton's states by number, given by their waits."""
+        return [state.waits for state in self._tables.states]
 
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        arrays, nodes, states = state
-        for waits in cast(list[frozenset[WaitName]], states):
+    @_states.setter
+    def _states(self, states: list[frozenset[WaitName]]) -> None:
+        for waits in states:
             self._tables.number(self._automaton.state(waits))
-        self._active, self._entry_of, self._entries, self._free, self._latest, *when = arrays
-        unknown = np.full(len(self._latest), set_arrays.EVER)  # in an older snapshot
-        (self._when,) = when or (unknown,)
+
+    def _after_restore(self) -> None:
         self._begins = np.zeros(len(self._latest), np.int64)  # the initial state never changes
-        self.nodes.restore(nodes)
         self._make_scratch()

@@ -24,6 +24,7 @@ from spaseq.automaton.sets.python.expand import expand
 from spaseq.automaton.sets.python.maximal import MaximalAutomaton, MaximalState
 from spaseq.compiled.arrays import Array, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.stateful import Stateful
 
 Ranks = Callable[[Int64s], Int64s]
 """The ranks of rows, given by ascending number, in the order of positions."""
@@ -33,12 +34,14 @@ Ranks = Callable[[Int64s], Int64s]
 _NUMBER, _SLOT, _LETTER, _TIME, _K, _START = range(6)
 
 
-class MaximalMatches:
+class MaximalMatches(Stateful):
     """The maximal matches of one query.
 
     It keeps the solutions of the window. A *letter* is a GPM and a stream: solutions of one instant
     whose letters have the same stream are of one event.
     """
+
+    STATE = ("_window", "_most")
 
     def __init__(self, program: Program, gpms: int, streams: int) -> None:
         self._streams = streams
@@ -115,15 +118,6 @@ class MaximalMatches:
         is_row = used[number[used] != set_arrays.UNION]
         number[is_row] = mine[number[is_row], _NUMBER]
         return lists.nodes, roots, np.full(len(mine), floor)
-
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        return self._window, self._most
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        self._window, self._most = state
 
 
 def _framed(rows: Int64s, floor: int) -> OrderedRows:

@@ -16,6 +16,7 @@ from spaseq.automaton.sets.kernels import preference
 from spaseq.automaton.sets.kernels import set_arrays as kernel
 from spaseq.compiled.arrays import Bytes, Float64s, Int64s, grown
 from spaseq.rdf.columns.term_columns import distinct
+from spaseq.stateful import Stateful
 
 FIRST = kernel.EVER + 1
 """The least measure at which a window begins. Nodes that are forgotten begin at EVER, before it."""
@@ -27,13 +28,15 @@ ROOT = 2
 """Column of `ends` in enumerated matches: the root of the match."""
 
 
-class SetNodes:
+class SetNodes(Stateful):
     """Nodes by id, forgotten from the front.
 
     `array` [N, NODE_COLUMNS] is the ring of the kernels and `cursor` their cursor (`set_arrays`). A
     mark (measure, id) says that the nodes before the id were added by that measure. They are not
     needed a window later.
     """
+
+    STATE = (("array", "kept"), "cursor", "_marks", "_swept")
 
     __slots__ = (
         "_ends",
@@ -116,7 +119,7 @@ class SetNodes:
 
     def _resize(self, size: int) -> None:
         """Move the nodes to a ring with room for more than `size`."""
-        self.array = self._ring(size, self.kept())
+        self.array = self._ring(size, self.kept)
 
     def _ring(self, size: int, kept: Int64s) -> Int64s:
         """A ring with room for more than `size` nodes, which holds the nodes in use."""
@@ -126,6 +129,7 @@ class SetNodes:
         ring[begin : begin + behind], ring[: len(kept) - behind] = kept[:behind], kept[behind:]
         return ring
 
+    @property
     def kept(self) -> Int64s:
         """The nodes in use, the oldest first."""
         begin, end = self.base & (len(self.array) - 1), self.next & (len(self.array) - 1)
@@ -135,7 +139,7 @@ class SetNodes:
 
     def row_numbers(self) -> Int64s:
         """The numbers of the rows in the nodes, ascending."""
-        numbers = self.kept()[:, kernel.ROW]
+        numbers = self.kept[:, kernel.ROW]
         return distinct(numbers[numbers != kernel.UNION])
 
     def taken_rows(self, since: int, number: int, size: int) -> Bytes:
@@ -253,7 +257,7 @@ class SetNodes:
         places = np.flatnonzero(mark)
         counts = {kernel.NIL: 1}  # by node; no row before: one match
         for node, (before, rest, *_) in zip(
-            (places + self.base).tolist(), self.kept()[places].tolist(), strict=True
+            (places + self.base).tolist(), self.kept[places].tolist(), strict=True
         ):
             more = 0 if rest == kernel.NIL else counts.get(rest, 0)  # 0: out of the window
             counts[node] = counts[before] + more
@@ -267,7 +271,7 @@ class SetNodes:
         `ends` says where each group ends. `rank` is the rank of each row of `row_numbers` in the
         order of positions. Returns new nodes, their roots [R, 2] and where each group ends.
         """
-        numbers = self.kept()[:, kernel.ROW]
+        numbers = self.kept[:, kernel.ROW]
         ranks = rank[np.searchsorted(self.row_numbers(), numbers)]  # of no meaning for a union
         scratch = np.full((self.used, preference.SCRATCH), -1, np.int64)
         sets = np.full((self.used + 1, 2), kernel.EVER, np.int64)
@@ -287,15 +291,8 @@ class SetNodes:
         start, mask = self.array[:, kernel.START], len(self.array) - 1
         return [r for r in roots if r >= self.base and start[r & mask] >= floor]
 
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        return self.kept(), self.cursor, self._marks, self._swept
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        kept, self.cursor, self._marks, self._swept = state
-        self.array = self._ring(len(kept) + _NODES, kept)
+    def _after_restore(self) -> None:
+        self.array = self._ring(len(self.array) + _NODES, self.array)
 
 
 def whole(count: float) -> int:

@@ -37,6 +37,7 @@ from spaseq.automaton.sets.python.expand import BracketName, WaitName, Waits
 from spaseq.compiled.arrays import Bools, Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
+from spaseq.stateful import Stateful
 
 
 def states_of(waits: Waits, name: WaitName, places: StatePlaces) -> Iterator[StateKey]:
@@ -91,19 +92,24 @@ class SetState(Protocol):
     def alive(self, floor: int) -> Int64s:
         """By slot: how many sets of partial matches wait in the window that begins at `floor`."""
 
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
 
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-
-
-class SetSequencer:
+class SetSequencer(Stateful):
     """The sequence of one query over all its partitions, by a kernel.
 
     `state` is of the sequence without negated steps in first and last place. `letters`: its rows
     have letters of a GPM and a stream.
     """
+
+    STATE = (
+        "_state",
+        "_frame",
+        "_builder",
+        "_outer",
+        "_maximal",
+        "_most_keys",
+        "suppressed",
+        "_lowest",
+    )
 
     def __init__(self, machine: Machine, state: SetState, letters: Letters | None = None) -> None:
         self._machine, self._state, self._letters = machine, state, letters
@@ -199,28 +205,6 @@ class SetSequencer:
         if self._outer is not None:
             waiting += closing_states(self._outer.waiting, self._builder, places, wanted)
         return LiveStates(program, +waiting, self._machine.counts.taken_so_far(wanted))
-
-    def snapshot(self) -> object:
-        """The state for a snapshot."""
-        parts = [part.snapshot() for part in (self._state, self._frame, self._builder)]
-        if self._outer is not None:
-            parts.append(self._outer.snapshot())
-        if self._maximal is not None:
-            parts.append(self._maximal.snapshot())
-        return parts, self._most_keys, self.suppressed, self._lowest
-
-    def restore(self, state: object) -> None:
-        """Continue from what `snapshot` returned."""
-        assert isinstance(state, tuple)
-        (sets, frame, store, *more), self._most_keys, self.suppressed, *lowest = state
-        self._lowest = lowest[0] if lowest else FIRST  # older snapshots have none
-        self._state.restore(sets)
-        self._frame.restore(frame)
-        self._builder.restore(store)
-        if self._outer is not None:
-            self._outer.restore(*more)
-        if self._maximal is not None:
-            self._maximal.restore(*more)
 
     # --- a batch ----------------------------------------------------------------------------------
 

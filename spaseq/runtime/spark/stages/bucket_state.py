@@ -41,8 +41,7 @@ from spaseq.stages.query_units import QueryUnits
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 STATE_FORMAT = 3
-"""Version of the state's layout; snapshots have a version of their own. Formats 1 and 2 are read,
-and written again as this one."""
+"""Version of the state's layout; snapshots have a version of their own."""
 
 CHUNK_BYTES = 2**20
 
@@ -95,10 +94,8 @@ class Meta:
     def of(cls, row: tuple[Any, ...]) -> Meta:
         """The inverse of `row`; RunError for a layout of another version of the package."""
         form, version, first, chunks, snapshot_bytes, log_bytes, marks = row
-        if not 1 <= form <= STATE_FORMAT:
-            raise RunError(
-                f"state format {form} cannot be read; this version reads 1 to {STATE_FORMAT}"
-            )
+        if form != STATE_FORMAT:
+            raise RunError(f"state format {form} cannot be read; this version reads {STATE_FORMAT}")
         return cls(list(marks), version, first, chunks, snapshot_bytes, log_bytes)
 
 
@@ -137,13 +134,9 @@ class Entry:
         return dump_plain((self.times, self.packs, self.knowledge))
 
     @classmethod
-    def of(cls, data: bytes, group: QueryGroup) -> Entry:
-        """The inverse of `data`, also for entries of formats 1 and 2."""
-        times, packs, *names = load_plain(data)
-        if isinstance(times, int):  # format 1: one query, and one time for all its streams
-            times = (times,) * len(group.streams)
-            packs = tuple((group.first, pack) for pack in packs)
-        return cls(times, packs, *names)
+    def of(cls, data: bytes) -> Entry:
+        """The inverse of `data`."""
+        return cls(*load_plain(data))
 
     def solutions(self, query: int, stage: GroupStage) -> SolutionBatch:
         """The solutions of a query in this entry."""
@@ -215,7 +208,7 @@ class BucketState:
                     warm.stage.restore(b"".join(self._read(_SNAPSHOT, n) for n in numbers))
         for number in range(warm.version + 1, meta.version + 1):
             with self._reading():
-                entry = Entry.of(self._read(_LOG, number), self.group)
+                entry = Entry.of(self._read(_LOG, number))
             self._use(entry.knowledge, warm)
             with self._reading():
                 entry.push(warm.stage, check=True)

@@ -328,11 +328,9 @@ class RemoteSequence:
             RunError: the first part is damaged.
         """
         states: list[Any] = [snapshot] if isinstance(snapshot, bytes) else snapshot
-        if len(states) > 1:
-            self._key = split_key(self._unit.plan, False)  # older states do not name it
-            if isinstance(states[0], list):
-                key, *states = states
-                self._key = tuple(key)
+        if isinstance(states[0], list):
+            key, *states = states
+            self._key = tuple(key)
         kept = [state for state in states if state != EMPTY_STATE]
         if kept:
             self._how.local_sequence(self._unit).restore(kept[0])

@@ -1,7 +1,7 @@
 """`python -m tests.runtime.spark.stages.store_snapshot`: store a snapshot of each evaluator.
 
-Run it after a change of `STATE_VERSION`. Later versions must continue from the file or refuse its
-version number.
+Run it after a change of `STATE_VERSION`, and keep the file before,
+which is refused.
 """
 
 from __future__ import annotations

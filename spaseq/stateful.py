@@ -1,0 +1,116 @@
+"""State: a class names the fields that are its state, and one walk over them makes and restores it.
+
+The state of an object is the values of these fields. Where a field holds further objects with
+state, by themselves, in a row or by key, their states stand in their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeVar
+
+K = TypeVar("K")
+P = TypeVar("P")
+
+
+class Stateful:
+    """An object with state.
+
+    A new object that was made in the same way goes on from it.
+
+    >>> class Counter(Stateful):
+    ...     STATE = ("count",)
+    ...     count = 0
+    >>> one, other = Counter(), Counter()
+    >>> one.count = 3
+    >>> other.restore(one.snapshot())
+    >>> other.count
+    3
+    """
+
+    __slots__ = ()
+
+    STATE: ClassVar[Sequence[str | tuple[str, str]]] = ()
+    """The fields that are state, but for those that follow from others.
+
+    A pair is a field, and the property that gives the part of it which is in use.
+    """
+
+    def snapshot(self) -> Any:
+        """The state, for `restore`."""
+        self._before_snapshot()
+        used = [name if isinstance(name, str) else name[1] for name in self.STATE]
+        return tuple([state_of(getattr(self, name)) for name in used])
+
+    def restore(self, state: Any) -> None:
+        """Go on from a state; the object is new.
+
+        Raises:
+            any of `safe_pickles.BROKEN`: it is damaged.
+        """
+        fields = [name if isinstance(name, str) else name[0] for name in self.STATE]
+        for field, kept in zip(fields, state, strict=True):
+            if not go_on(getattr(self, field), kept):
+                setattr(self, field, kept)
+        self._after_restore()
+
+    def _before_snapshot(self) -> None:
+        """Bring the fields into the form that they have in a state."""
+
+    def _after_restore(self) -> None:
+        """Make what follows from the fields."""
+
+
+class Parts(dict[K, P]):
+    """Objects by key, each made when its key is first asked for.
+
+    >>> parts = Parts(lambda key: [key])
+    >>> parts["a"], [*parts]
+    (['a'], ['a'])
+    """
+
+    def __init__(self, make: Callable[[K], P]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: K) -> P:
+        part = self[key] = self._make(key)
+        return part
+
+
+def state_of(value: Any) -> Any:
+    """The state of a field's value: the states of the objects in it, or the value itself."""
+    if isinstance(value, Stateful):
+        return value.snapshot()
+    if _has_keyed_parts(value):
+        return {key: part.snapshot() for key, part in value.items()}
+    if isinstance(value, list | tuple) and _has_parts(value):
+        return [part.snapshot() for part in value]
+    return value
+
+
+def go_on(value: Any, state: Any) -> bool:
+    """Let the objects in a field's value go on from their states; False if it has none.
+
+    Raises:
+        any of `safe_pickles.BROKEN`: the state is damaged.
+    """
+    if isinstance(value, Stateful):
+        value.restore(state)
+    elif _has_keyed_parts(value):
+        for key, kept in state.items():
+            value[key].restore(kept)
+    elif isinstance(value, list | tuple) and _has_parts(value):
+        for part, kept in zip(value, state, strict=True):
+            part.restore(kept)
+    else:
+        return False
+    return True
+
+
+def _has_keyed_parts(value: Any) -> bool:
+    return isinstance(value, Parts) or (isinstance(value, dict) and _has_parts(value.values()))
+
+
+def _has_parts(values: Any) -> bool:
+    return isinstance(next(iter(values), None), Stateful)
